@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import redis_program
+from tests.contract.planted import Books
 from tests.crawl import crawling
 from tests.fakeweb import Config, serve_in_process
 from tests.redis_server import RedisCluster, RedisServer
@@ -126,3 +128,18 @@ def serve_redis(folder: Path, needs_redis: None) -> Iterator[ServeRedis]:
             return stack.enter_context(RedisServer(home, options))
 
         yield one
+
+
+@pytest.fixture
+def runner() -> Iterator[asyncio.Runner]:
+    """The event loop of a test that calls coroutines one by one."""
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture
+def books(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[Books]:
+    """A crawl on Redis with an entry in each state."""
+    made = Books(runner, redis_server.url)
+    yield made
+    made.driven.dispose()

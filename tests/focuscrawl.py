@@ -11,8 +11,8 @@ import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from webcrawl.features.focus.features import packed
 from webcrawl.features.focus.learner import Learner, LinkScorer
+from webcrawl.features.focus.link_features import pack
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.order import LevelSampler, Order, Scorer
@@ -43,7 +43,7 @@ class ByParent:
     version = 1
 
     def levels(self, entries: Sequence[UrlEntry]) -> list[int | None]:
-        return [None if entry.traits is None else int(entry.traits) for entry in entries]
+        return [None if entry.link_features is None else int(entry.link_features) for entry in entries]
 
 
 @dataclass
@@ -93,7 +93,7 @@ class FocusCrawl:
             order=Order("breadth_first", None, NOW, scorer=scorer),
             best_first=None if scorer is None else explored,
             best_first_seed=web.seed,
-            draw=LevelSampler(2.0, seed=web.seed),
+            sampler=LevelSampler(2.0, seed=web.seed),
             politeness=Politeness("fixed", delay, 60.0, 0.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0),
             robots=RobotsPolicy(agent="webcrawl", rules=RulesCache(10, "webcrawl")),
@@ -104,7 +104,7 @@ class FocusCrawl:
             self._backend,
             None,
             policies,
-            Limits(open_max=at_once, commit_interval_seconds=0.0),
+            Limits(open_max=at_once, commit_interval_seconds=0.0, reordering_share=0.0),
             lambda: self._now,
             broken=self._errors.append,
         )
@@ -172,15 +172,17 @@ class FocusCrawl:
         entries = [self._entry(link.url, entry) for link in new]
         if self.order == BY_PARENT:
             for one in entries:
-                one.traits = str(round(32 * page.relevance))
+                one.link_features = str(round(32 * page.relevance))
         elif self.order == LEARNED:
-            standing = self.learner.fetched(entry.url, entry.traits, entry.via, self._judged(page.relevance))
+            standing = self.learner.fetched(
+                entry.url, entry.link_features, entry.via, self._judged(page.relevance)
+            )
             place = f"{standing.relevance}{standing.ancestors}{standing.distance}"
             host = host_of(entry.url)
             for one, link in zip(entries, new, strict=True):
                 says = self._promises and not self.web.keywords.isdisjoint(link.text.split())
                 stays = host_of(link.url) == host
-                one.traits = packed(f"{place}{int(says)}{int(stays)}0", link.text, link.around)
+                one.link_features = pack(f"{place}{int(says)}{int(stays)}0", link.text, link.around)
         return entries
 
     async def _learn(self) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from webcrawl.storage import BACKENDS, technologies
+
 PACKAGE = Path(__file__).parents[1] / "webcrawl"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
@@ -40,7 +42,14 @@ MACHINE = {
         "archive.store",
         "storage.contract",
     ),
-    "reports": ("archive", "audit.clocks", "frontier.tally", "politeness", "urls"),
+    "reports": (
+        "archive",
+        "audit.clocks",
+        "features.revisits.report",
+        "frontier.tally",
+        "politeness",
+        "urls",
+    ),
     "audit": ("politeness", "robots", "reports"),
     "export": ("archive", "reports", "urls", "frontier.records", "processing.contract", "storage.inspection"),
     "explain": (
@@ -56,20 +65,24 @@ MACHINE = {
         "storage.inspection",
         "urls",
     ),
-    "features.content_seen": ("archive.capture", "errors"),
+    "features.content_seen": ("archive.capture", "errors", "storage.tables"),
     "features.focus": ("parsing", "urls", "errors", "frontier.records"),
-    "features.hints": ("parsing.sitemap", "features.revisits", "errors"),
-    "features.link_scores": ("errors", "frontier.records", "storage.redis.packing"),
+    "features.hints": ("parsing.sitemap", "features.revisits", "errors", "storage.tables"),
+    "features.link_scores": ("errors", "frontier.records", "storage.shared_parts"),
     "features.revisits": (
         "archive.capture",
         "errors",
         "frontier.order",
         "frontier.records",
         "parsing.text",
+        "reports.counting",
+        "reports.html",
         "reports.text",
+        "storage.tables",
     ),
-    "features.seed_refill": ("errors", "urls", "storage.redis.seeds"),
+    "features.seed_refill": ("errors", "urls", "storage.shared_parts"),
     "features.segments": (
+        "features.registry",
         "archive.capture",
         "archive.line_sink",
         "errors",
@@ -79,37 +92,28 @@ MACHINE = {
         "reports.counting",
         "storage.contract",
         "storage.inspection",
-        "storage.sqlite.inspection",
+        "storage.technology_in",
         "urls",
     ),
-    "features.traps": ("urls", "scope", "errors", "frontier.records"),
-    "features.websub": ("urls", "parsing", "errors"),
+    "features.traps": ("urls", "scope", "errors", "frontier.records", "storage.tables"),
+    "features.websub": ("urls", "parsing", "errors", "storage.tables"),
 }
 """The rooms of the machine, each with what it may know of the rest of the project (all modules below a name)."""
 
 KNOWN_TO_ALL = ("atomic_file", "external_sort")
 """Modules of the standard library's kind: they know nothing of the project."""
 
-WIRED = ("feature", "extension", "middleware")
-"""Modules by which a room meets Scrapy: no part of the machine."""
+WIRED = ("feature", "middleware", "command")
+"""Modules by which a room meets Scrapy and the user: no part of the machine."""
 
 WIRING = ("scrapy", "twisted", "itemadapter", "pydispatch")
 """What a room of the machine never imports."""
 
 STORAGE_KNOWS = (
     "errors",
-    "features.content_seen.content_seen",
     "features.focus.learner",
     "features.focus.store",
     "features.focus.weights",
-    "features.hints.trust",
-    "features.revisits.estimate",
-    "features.revisits.page",
-    "features.revisits.store",
-    "features.traps.quarantine",
-    "features.traps.store",
-    "features.websub.store",
-    "features.websub.subscription",
     "frontier.order",
     "frontier.queue_head",
     "frontier.records",
@@ -118,6 +122,9 @@ STORAGE_KNOWS = (
     "storage",
 )
 """A storage stores and decides nothing: it knows the contracts and the values, no policy."""
+
+CHOICE = "technology"
+"""The module of a storage that reads its options from the settings."""
 
 LONGEST_MODULE = 800
 LONGEST_FUNCTION = 60
@@ -183,9 +190,57 @@ def test_a_storage_knows_the_contracts_and_no_policy():
         (name_of(path), name)
         for path in files_of("storage")
         for name in own_imports(path)
-        if not any(below(name, known) for known in STORAGE_KNOWS)
+        if not any(below(name, known) for known in (*STORAGE_KNOWS, *KNOWN_TO_ALL))
+        if not (path.stem == CHOICE and below(name, "config.Configuration"))
     }
     assert found == set()
+
+
+MAY_IMPORT_ONE = {
+    "dupefilter": "the seen test in Redis of projects that keep Scrapy's scheduler and know no backend",
+}
+"""Modules that import a technology, each with its reason."""
+
+
+def test_a_technology_is_imported_in_folders_of_technologies_alone():
+    """One may build on another."""
+    packages = [package.partition(".")[2] for package in BACKENDS.values()]
+    found = {
+        (name_of(path), name)
+        for path in FILES
+        for name in own_imports(path)
+        for package in packages
+        if below(name, package) and not any(below(name_of(path), one) for one in packages)
+        if name_of(path) not in MAY_IMPORT_ONE
+    }
+    assert found == set()
+
+
+SCHEMES = "config.readers"
+"""The module that compares the schemes of URLs, of which one is ``redis``."""
+
+
+def test_no_module_compares_the_name_of_a_technology():
+    """A technology is chosen by its abilities; ``Configuration.frontier_backend`` is for ``storage`` alone."""
+    found = set()
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            compared = node.pattern if isinstance(node, ast.match_case) else node
+            parts = ast.walk(compared) if isinstance(node, ast.Compare | ast.match_case) else ()
+            names = {one.value for one in parts if isinstance(one, ast.Constant)} & {*BACKENDS}
+            if isinstance(node, ast.Attribute) and node.attr == "frontier_backend":
+                names.add(node.attr)
+            found.update((name_of(path), name) for name in names)
+    assert {
+        (module, name)
+        for module, name in found
+        if module != SCHEMES and (module, name) != ("config", "frontier_backend")
+    } == set()
+
+
+def test_each_technology_is_in_the_registry_with_its_own_name():
+    assert [one.name for one in technologies()] == list(BACKENDS)
+    assert {path.parent.name for path in FILES if path.stem == CHOICE} - {"storage"} == {*BACKENDS}
 
 
 def test_the_scheduler_alone_knows_both_the_engine_and_the_frontier():
@@ -262,3 +317,17 @@ def test_no_module_and_no_function_is_too_long_to_be_read(path):
 
 def test_no_file_is_named_after_nothing():
     assert [path for path in FILES if path.stem in NO_NAMES] == []
+
+
+def test_no_function_of_an_object_is_replaced_from_outside():
+    """A callback is an argument of the constructor of the object that calls it."""
+    found = set()
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+                found |= {
+                    (name_of(path), ast.unparse(target))
+                    for target in node.targets
+                    if isinstance(target, ast.Attribute)
+                }
+    assert found == set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from scrapy.commands import ScrapyCommand
 
+import webcrawl
 from tests import docs_tables
 from webcrawl.config import renames, vocabulary
 from webcrawl.politeness.health import FAILURES
@@ -22,6 +24,8 @@ LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
 PATH = re.compile(r"`((?:webcrawl|tests|docs)/[\w./-]+)`")
 SETTING = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=[^`]*)?`")
 COMPOSE_VARIABLE = re.compile(r"\$\{(\w+)")
+CALLED_MAX = 55
+"""The most functions that a reader of url-life.md follows from seed to done."""
 TREE_LINE = re.compile(r"^( *)([\w.-]+/?) {2,}\S")
 
 
@@ -172,3 +176,42 @@ def test_the_tree_of_the_architecture_is_the_package() -> None:
     there = [path.name for path in package.glob("*.py") if path.name != "__init__.py"]
     there += [f"{path.parent.name}/" for path in package.glob("*/__init__.py")]
     assert sorted(tree) == sorted(there)
+
+
+def functions_of_the_way() -> Iterator[tuple[int, str]]:
+    """The functions that url-life.md names, each with its indentation."""
+    for indentation, name in re.findall(r"^( *)\* `([\w.]+)`", text_of("docs/url-life.md"), re.MULTILINE):
+        yield len(indentation), name
+
+
+def found(name: str) -> object:
+    """The function of the project with this name, which begins with the names of its module."""
+    value: object = webcrawl
+    module = "webcrawl"
+    for part in name.split("."):
+        if inspect.ismodule(value) and not hasattr(value, part):
+            import_module(f"{module}.{part}")
+        value, module = getattr(value, part), f"{module}.{part}"
+    return value
+
+
+def test_every_function_on_the_way_of_a_url_is_there() -> None:
+    names = [name for _, name in functions_of_the_way()]
+    assert [name for name in names if not inspect.isfunction(found(name))] == []
+    assert len(names) == len(set(names))
+    assert 40 < len(names) <= CALLED_MAX
+
+
+def test_a_function_on_the_way_of_a_url_calls_those_below_it() -> None:
+    above: list[tuple[int, str]] = []
+    missing = []
+    for indentation, name in functions_of_the_way():
+        above = [one for one in above if one[0] < indentation]
+        if above:
+            caller = found(above[-1][1])
+            assert inspect.isfunction(caller)
+            called = name.rpartition(".")[2]
+            if not re.search(rf"\b{called}\b", inspect.getsource(caller)):
+                missing.append(f"{above[-1][1]} does not call {name}")
+        above.append((indentation, name))
+    assert missing == []

@@ -46,8 +46,8 @@ class RedisDupeFilter(BaseDupeFilter):
         self._server = server
         self._key = key
         self._totals = f"{key}:totals"
-        self._see = server.register_script(script("filter").text)
-        self._widen = server.register_script(script("widen").text)
+        self._see = server.register_script(script("add_request").text)
+        self._widen = server.register_script(script("add_bucket").text)
         self._debug = debug
         self._logged = False
         self._buckets = 1

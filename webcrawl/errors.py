@@ -6,10 +6,11 @@
     ├── ConfigurationError      wrong settings or arguments; knows all problems, found at once
     ├── StartRefused            the settings are right, and yet the crawl cannot start; nothing was changed
     │   ├── ContactMissing      the crawl would reach the public web, and its User-Agent names no contact
+    │   ├── NoSuchCrawl             a server has no crawl of this name
     │   ├── JobdirLocked        another process works on this JOBDIR
     │   ├── JobdirVersion       the JOBDIR was written by another version of the format
     │   ├── JobdirDamaged       the JOBDIR's files contradict each other or cannot be read
-    │   └── JobdirUnusable      the JOBDIR cannot be made, read or written
+    │   └── JobdirUnusable      the JOBDIR cannot be created, read or written
     ├── StorageFull             no room on the device; nothing was changed, the same write may be tried again
     │   └── StorageAway         the storage cannot be reached; the same step may be tried again
     └── StorageLost             the storage answers with errors that waiting does not cure
@@ -57,6 +58,10 @@ class ContactMissing(StartRefused):
     """The crawl would reach the public web, and its User-Agent names no contact."""
 
 
+class NoSuchCrawl(StartRefused):
+    """A server has no crawl of this name."""
+
+
 class JobdirLocked(StartRefused):
     """Another process works on this JOBDIR."""
 
@@ -70,7 +75,7 @@ class JobdirDamaged(StartRefused):
 
 
 class JobdirUnusable(StartRefused):
-    """The JOBDIR cannot be made, read or written."""
+    """The JOBDIR cannot be created, read or written."""
 
 
 class StorageFull(CrawlError):  # noqa: N818 - states what happened

@@ -43,7 +43,7 @@ def lost_feeds(settings: BaseSettings) -> Iterator[Problem]:
         if options.get("overwrite") and path.is_file() and path.stat().st_size:
             yield Problem(
                 "FEEDS",
-                f"must not overwrite {path}: the crawl in JOBDIR goes on, and what it gave before would be lost; "
+                f"must not overwrite {path}: the crawl in JOBDIR goes on, and its earlier items would be lost; "
                 f"say -o {_further(str(uri), str(options.get('format', '')))} in place of -O (in FEEDS: overwrite "
                 "False), or move the file away first",
             )

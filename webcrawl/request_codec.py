@@ -225,7 +225,7 @@ class RequestSerializer:
         self._spider = spider
         self._shared = isinstance(context.backend, SharedBackend)
         self._carried: dict[str, Request] = {}
-        self._said: set[tuple[str, ...]] = set()
+        self._logged: set[tuple[str, ...]] = set()
 
     # -- in --------------------------------------------------------------------------------------------------
 
@@ -252,17 +252,17 @@ class RequestSerializer:
         if not encoded.lost:
             return entry
         if self._shared:
-            self._say_refused(request, encoded.lost)
+            self._log_dropped(request, encoded.lost)
             return UNWRITABLE
         self._carry(request, entry, encoded.lost)
         return entry
 
     def _carry(self, request: Request, entry: UrlEntry, lost: tuple[str, ...]) -> None:
-        if not self._said:
-            self._said.add(lost)
+        if not self._logged:
+            self._logged.add(lost)
             logger.warning(
-                "%s holds what cannot be written down and is lost when this process ends: %s. "
-                "This is said once; other requests may be the same",
+                "%s holds values that cannot be serialized and is lost when this process ends: %s. "
+                "This is logged once; other requests may be the same",
                 request,
                 ", ".join(lost),
             )
@@ -270,12 +270,12 @@ class RequestSerializer:
         entry.payload = with_token(entry.payload or "{}", token)
         self._carried[token] = request
 
-    def _say_refused(self, request: Request, lost: tuple[str, ...]) -> None:
+    def _log_dropped(self, request: Request, lost: tuple[str, ...]) -> None:
         """Log each value that cannot be encoded once: the spider has to be changed."""
-        if lost not in self._said and len(self._said) < SHOWN:
-            self._said.add(lost)
+        if lost not in self._logged and len(self._logged) < SHOWN:
+            self._logged.add(lost)
             logger.error(
-                "%s is dropped: what it holds cannot be written down for the other workers of the crawl: %s. "
+                "%s is dropped: it holds values that cannot be serialized for the other workers of the crawl: %s. "
                 "Callbacks must be methods of the spider, values plain data or items; see docs/extending.md",
                 request,
                 ", ".join(lost),

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
+from scrapy.exceptions import DontCloseSpider
 from scrapy.http import Request
 from scrapy.utils.defer import deferred_from_coro
 
@@ -32,10 +34,9 @@ from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.frontier.tally import BACKLOG_FULL
 from webcrawl.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.request_codec import RequestSerializer
-from webcrawl.storage.sqlite import SqliteBackend
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterator
+    from collections.abc import Coroutine, Iterable, Iterator
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.features.revisits.page import Came
     from webcrawl.robots.requests import RobotsReply
+    from webcrawl.storage.contract import Counts
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +73,28 @@ class InFlightRequest:
     """True if a storage failed on its way: its results do not count, and its URL stays queued."""
     came: Came | None = None
     """The response of a page, if the crawl revisits pages."""
+
+
+Step = Callable[[], Awaitable[object] | None]
+
+
+async def take_all(steps: Iterable[Step], broken: Callable[[CrawlError], None]) -> None:
+    """Take all steps of the end of a crawl: one that fails does not keep the others from storing their data.
+
+    ``broken`` gets a storage's error. Any other exception is logged, and the first of them is raised at the end.
+    """
+    failure: BaseException | None = None
+    for step in steps:
+        try:
+            if (rest := step()) is not None:
+                await rest
+        except CrawlError as error:
+            broken(error)
+        except BaseException as error:
+            logger.exception("A step of the end of the crawl failed")
+            failure = failure or error
+    if failure is not None:
+        raise failure
 
 
 def in_flight_request_of(crawler: Crawler, request: Request | None) -> InFlightRequest | None:
@@ -103,7 +127,7 @@ class Scheduler:
         self._waking = Waking(crawler, context.clock)
         self.frontier = Frontier(
             context.backend,
-            context.archive if context.visiting is None else context.visiting.visits,
+            context.store,
             context.policies,
             limits_of(context.configuration),
             context.clock,
@@ -125,6 +149,7 @@ class Scheduler:
     # -- life, as the engine sees it -------------------------------------------------------------------------
 
     def open(self, spider: Spider) -> Deferred[None]:
+        self.spider = spider
         self.requests = RequestSerializer(self._context, spider)
         return deferred_from_coro(self._open())
 
@@ -137,16 +162,12 @@ class Scheduler:
             if context.jobdir is not None:
                 context.jobdir.hold()
                 context.jobdir.refuse_another(self._crawler.spidercls.name)
-                if isinstance(context.backend, SqliteBackend):
-                    context.jobdir.refuse_remains()
+                if (frontier := context.configuration.storage.frontier_file) is not None:
+                    context.jobdir.refuse_remains(frontier)
             if heartbeat is not None:
                 # Repairs and a Redis that starts may take minutes.
                 heartbeat.begin()
-            if context.archive is not None:
-                for sentence in (await context.archive.open()).sentences:
-                    logger.info("Repaired after a crash: %s", sentence)
-            counts = await self.frontier.open()
-            await context.open_beside(counts)
+            counts = await self._open_state()
             if context.jobdir is not None:
                 context.jobdir.belongs_to(self._crawler.spidercls.name)
         except BaseException as error:
@@ -166,7 +187,35 @@ class Scheduler:
             raise
         tell_of_beginning(context, counts, self._crawler.settings)
         self._waking.watch(self._processed)
-        self._crawler.signals.connect(self._callback_failed, signal=signals.spider_error)
+        connect = self._crawler.signals.connect
+        connect(self._opened, signal=signals.spider_opened)
+        connect(self._idle, signal=signals.spider_idle)
+        connect(self._callback_failed, signal=signals.spider_error)
+
+    async def _open_state(self) -> Counts:
+        """Open the archive, the frontier and the state of the features. Return the figures of the frontier."""
+        context = self._context
+        if context.archive is not None:
+            for sentence in (await context.archive.open()).sentences:
+                logger.info("Repaired after a crash: %s", sentence)
+        counts = await self.frontier.open()
+        await context.seeded.recall()
+        for feature in context.features:
+            await feature.open(counts)
+        return counts
+
+    def _opened(self) -> None:
+        for feature in self._context.features:
+            try:
+                feature.begin(self._context, self)
+            except Exception as error:
+                self.broken(error)
+
+    def _idle(self) -> None:
+        """Keep an idle crawl open for the features. All of them are called: some begin to end their work then."""
+        answers = [feature.keeps_open() for feature in self._context.features]
+        if any(answers):
+            raise DontCloseSpider
 
     def before_close(self, step: Callable[[], Awaitable[None]]) -> None:
         """Have ``step`` called when the crawl is closed, while URLs can still be queued."""
@@ -174,39 +223,28 @@ class Scheduler:
 
     async def _close(self) -> None:
         self._waking.stop()
-        context = self._context
-        try:
-            for step in (*self._before_close, *self._endings()):
-                try:
-                    await step()
-                except CrawlError as error:
-                    # The others have data to store, too.
-                    self.broken(error)
-        finally:
-            if context.focusing is not None:
-                context.focusing.close()
-            if context.archive is not None:
-                await context.archive.close()
-            if context.jobdir is not None:
-                context.jobdir.leave()
+        await take_all(self._endings(), self.broken)
 
-    def _endings(self) -> Iterator[Callable[[], Awaitable[object]]]:
+    def _endings(self) -> Iterator[Step]:
+        """Yield the steps that end the crawl, in order; see ``features/registry.py`` for those of features."""
         context = self._context
-        if context.contents is not None:
-            # It takes all archived pages until then, and on Redis the frontier closes its connection.
-            yield self.frontier.drain
-            yield context.contents.close
+        features = list(reversed(context.features))
+        yield from (feature.before_close for feature in features)
+        yield from self._before_close
+        # Features take results until then, and on Redis the frontier closes their connection.
+        yield self.frontier.drain
+        yield from (feature.drained for feature in features)
         yield self.frontier.close
-        if context.hinting is not None:
-            yield context.hinting.close
-        if context.visiting is not None:
-            yield context.visiting.close
+        yield from (feature.close for feature in features)
+        if context.archive is not None:
+            yield context.archive.close
+        if context.jobdir is not None:
+            yield context.jobdir.leave
 
     # -- requests out ----------------------------------------------------------------------------------------
 
     def has_pending_requests(self) -> bool:
-        visiting = self._context.visiting
-        if visiting is not None and visiting.awaits_pages() and not self.frontier.is_closing():
+        if not self.frontier.is_closing() and any(one.awaits_urls() for one in self._context.features):
             return True
         return not self.frontier.is_finished()
 
@@ -246,7 +284,7 @@ class Scheduler:
             entry.via,
             wanted,
             maxsize,
-            hold=lease.both,
+            hold=lease.validity,
             place=lease.claim.address,
             pause_seconds=lease.pause_seconds,
             exclusions=self._context.exclusions,
@@ -277,7 +315,7 @@ class Scheduler:
             return False
         if flight is not None and entry.redirects:
             # The features of a link apply to the final target of its redirects.
-            entry.traits = flight.lease.entry.traits
+            entry.link_features = flight.lease.entry.link_features
         found = flight.outcome.discovered if flight is not None else []
         found.append(entry)
         if flight is None or (len(found) >= GIVEN_AT_ONCE and self.gives_early):
@@ -290,7 +328,7 @@ class Scheduler:
     @property
     def gives_early(self) -> bool:
         """True if URLs of one response may be queued before its own URL is done, if there are very many."""
-        return self._context.segment is None
+        return not any(feature.records_links for feature in self._context.features)
 
     async def add_seeds(self, entries: list[UrlEntry]) -> bool:
         """Queue many URLs at once and wait until they are durable. Returns False if they cannot become durable.
@@ -299,15 +337,15 @@ class Scheduler:
         for new URLs, this waits: unlike a link, a URL that an operator gives is not found again.
         """
         await self._context.seeded.tell()
-        told = self.frontier.tally.refused_by_rule
+        refused = self.frontier.tally.refused_by_rule
         while entries and not self.frontier.is_closing():
-            before = told[BACKLOG_FULL]
+            before = refused[BACKLOG_FULL]
             for first in range(0, len(entries), ADDED_AT_ONCE):
                 self.frontier.add(entries[first : first + ADDED_AT_ONCE])
                 await asyncio.sleep(0)
             if not await self.frontier.drain():
                 return False
-            if told[BACKLOG_FULL] == before or not (entries := await self._unknown(entries)):
+            if refused[BACKLOG_FULL] == before or not (entries := await self._unknown(entries)):
                 return True
             await asyncio.sleep(ROOM_SECONDS)
         return not entries
@@ -316,7 +354,7 @@ class Scheduler:
         """Return those that the seen test does not know."""
         unknown = []
         for entry in entries:
-            look = partial(self._context.backend.state_of, entry.key, entry.fingerprint)
+            look = partial(self._context.backend.url_record, entry.key, entry.fingerprint)
             if await self.frontier.with_retry(look) is None:
                 unknown.append(entry)
         return unknown
@@ -361,13 +399,11 @@ class Scheduler:
                 )
             if flight.outcome.result not in (Result.RETRY, Result.ABANDONED):
                 self.requests.done(flight.lease.entry)
-            if self._context.focusing is not None:
-                self._context.focusing.settled(flight.lease.entry, flight.outcome, self.frontier.tally)
+            for feature in self._context.features:
+                feature.rate(flight)
             leave_out(flight.outcome, self._configuration.warc_pages)
-            if self._context.visiting is not None:
-                self._context.visiting.on_settled(flight)
-            if self._context.segment is not None:
-                self._context.segment.keep(flight.outcome)
+            for feature in self._context.features:
+                feature.settled(flight)
             self.frontier.settle(flight.lease, flight.outcome)
         except (StorageFull, StorageLost) as error:
             self.storage_failed(request, error)

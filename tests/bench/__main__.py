@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import breadth, crawls, planning, scale, shared
+from tests.bench import breadth, crawls, engine, planning, scale, shared
 
 
 def main() -> int:
@@ -27,6 +27,7 @@ def main() -> int:
 PARTS = {
     "pages": crawls.pages_per_second,
     "polite": crawls.with_a_delay,
+    "engine": engine.without_each,
     "breadth": breadth.hosts_visited,
     "callbacks": crawls.callbacks,
     "queue": scale.a_million_queued,

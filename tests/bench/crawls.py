@@ -1,4 +1,4 @@
-"""Crawls of the benchmarks' web: as fast as it goes, and with a delay."""
+"""Crawls of the benchmarks' web: at full speed, and with a delay."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING
 
+from tests.bench import engine_parts
 from tests.bench.meter import Figures
 from tests.fakeweb.config import Config
 from tests.fakeweb.process import Served, serve_in_process
@@ -28,6 +31,7 @@ MUCH_FRESH = 30
 LEAST_CPU_US = 5
 """CPU-us a page that a thread must take to be told of."""
 
+AT_ONCE = ("POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0")
 SPARE = (
     "WARC_METADATA=False",
     "WARC_INDEX=False",
@@ -44,13 +48,37 @@ def steady(fresh: int = FRESH) -> Config:
     return Config(kind="bench", hosts=HOSTS, pages=20, fresh=fresh)
 
 
-def told(figures: Figures) -> str:
-    return f"{figures.per_second:7.0f} pages/s {figures.cpu_ms:7.2f} CPU-ms a page  ({figures.pages} pages)"
+ROUNDS = 3
+"""Times that each crawl of a part is measured, in turn with the crawls that it is compared with."""
+
+
+def told(runs: Sequence[Figures]) -> str:
+    """Return CPU time a page and pages a second: the median of the runs, and their range."""
+    cpu = spread([one.cpu_ms for one in runs], "{:.2f}")
+    return f"{cpu} CPU-ms a page, {spread([one.per_second for one in runs], '{:.0f}')} pages/s"
+
+
+def spread(values: Sequence[float], form: str) -> str:
+    """Return the median of values, with the least and the greatest if there are several."""
+    middle = form.format(median(values))
+    if len(values) == 1:
+        return middle
+    return f"{middle} ({form.format(min(values))} to {form.format(max(values))})"
+
+
+def in_turn(folder: Path, crawls: Mapping[str, Callable[[Path], Figures]]) -> dict[str, list[Figures]]:
+    """Measure each of the crawls ``ROUNDS`` times. The order is reversed each time: what runs first has no
+    advantage."""
+    found: dict[str, list[Figures]] = {name: [] for name in crawls}
+    for number in range(ROUNDS):
+        for name in list(crawls)[:: -1 if number % 2 else 1]:
+            found[name].append(crawls[name](folder / f"{name}-{number}"))
+    return found
 
 
 def pages_per_second(folder: Path, seconds: float) -> None:
-    """This crawler with everything on, and plain Scrapy, one after the other on the same pages."""
-    print(f"As fast as it goes, {HOSTS} hosts, 29 KB and 100 links a page, {seconds:g} s each:")
+    """This crawler with all defaults, and plain Scrapy, in turn on the same pages."""
+    print(f"At full speed, {HOSTS} hosts, 29 KB and 100 links a page, {ROUNDS} crawls of {seconds:g} s each:")
     _side_by_side(folder / "wide", seconds, WIDE, "of 400,000 pages, most of them new")
     for fresh in (FRESH, MUCH_FRESH):
         _side_by_side(folder / str(fresh), seconds, steady(fresh), f"of a page's links {fresh} are new")
@@ -60,31 +88,41 @@ def _side_by_side(folder: Path, seconds: float, config: Config, name: str) -> No
     print(f" {name}:")
     with serve_in_process(config) as web:
         seeds = seeds_file(folder, web)
-        plain = _scrapy(
-            folder / "plain", ["plain", "-a", f"seeds={seeds}"], seconds, "tests.bench.plain_settings"
+        arguments = ["plain", "-a", f"seeds={seeds}"]
+        found = in_turn(
+            folder,
+            {
+                "plain": lambda place: _scrapy(place, arguments, seconds, "tests.bench.plain_settings"),
+                "ours": lambda place: ours(place, seeds, seconds, *AT_ONCE),
+                "spare": lambda place: ours(place, seeds, seconds, *AT_ONCE, *SPARE),
+            },
         )
-        print(f"  plain Scrapy {told(plain)}")
-        at_once = ("POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0")
-        mine = ours(folder / "ours", seeds, seconds, *at_once)
-        print(f"  webcrawl     {told(mine)}{_beside(plain, mine)}")
-        spare = ours(folder / "spare", seeds, seconds, *at_once, *SPARE)
-        print(f"   of what is kept, WARC and log alone:\n{' ' * 15}{told(spare)}{_beside(plain, spare)}")
-    print("   CPU-us a page, all defaults: " + "; ".join(_by_place(mine)))
-    print(f"  webcrawl's memory: {mine.peak_memory_bytes / 1e6:.0f} MB at most")
+    plain, mine, spare = found["plain"], found["ours"], found["spare"]
+    print(f"  plain Scrapy                 {told(plain)}")
+    print(f"  webcrawl, all defaults       {told(mine)}{_beside(plain, mine)}")
+    print(f"  webcrawl, WARC and log alone {told(spare)}{_beside(plain, spare)}")
+    print("   CPU-us a page, all defaults, medians: " + "; ".join(by_place(mine)))
+    peak = max(one.peak_memory_bytes for one in mine)
+    print(f"  memory of webcrawl: at most {peak / 1e6:.0f} MB")
 
 
-def _by_place(figures: Figures) -> Iterator[str]:
-    for place, used in sorted(figures.cpu_by_place.items(), key=lambda one: -one[1]):
-        microseconds = used / figures.pages * 1e6
-        if microseconds >= LEAST_CPU_US:
-            yield f"{place} {microseconds:.0f}"
+def by_place(runs: Sequence[Figures]) -> Iterator[str]:
+    """Yield the threads and processes that use CPU, each with the median of its time a page."""
+    places = {place for one in runs for place in one.cpu_by_place}
+    used = {place: median(one.cpu_by_place.get(place, 0.0) / one.pages for one in runs) for place in places}
+    for place, seconds in sorted(used.items(), key=lambda one: -one[1]):
+        if seconds * 1e6 >= LEAST_CPU_US:
+            yield f"{place} {seconds * 1e6:.0f}"
 
 
-def _beside(plain: Figures, mine: Figures) -> str:
-    return (
-        f"  {mine.per_second / plain.per_second:.1f} times the pages/s, "
-        f"{plain.cpu_ms / mine.cpu_ms:.1f} times less CPU a page"
-    )
+def ratios(before: Sequence[Figures], after: Sequence[Figures], form: str = "{:.3f}") -> str:
+    """Return how many times as much CPU a page ``after`` took, run by run: median and range."""
+    return spread([new.cpu_ms / old.cpu_ms for old, new in zip(before, after, strict=True)], form)
+
+
+def _beside(plain: Sequence[Figures], mine: Sequence[Figures]) -> str:
+    faster = [new.per_second / old.per_second for old, new in zip(plain, mine, strict=True)]
+    return f"; {ratios(mine, plain, '{:.1f}')} times less CPU, {spread(faster, '{:.1f}')} times the pages/s"
 
 
 def callbacks(folder: Path, seconds: float) -> None:
@@ -92,12 +130,7 @@ def callbacks(folder: Path, seconds: float) -> None:
     print("Callbacks of the event loop, delay 0:")
     with serve_in_process(WIDE) as web:
         seeds = seeds_file(folder, web)
-        settings = (
-            "POLITENESS_MIN_DELAY=0",
-            "POLITENESS_FACTOR=0",
-            "ASYNCIO_EVENT_LOOP=asyncio.SelectorEventLoop",
-        )
-        mine = ours(folder, seeds, seconds, *settings)
+        mine = ours(folder, seeds, seconds, *AT_ONCE, "ASYNCIO_EVENT_LOOP=asyncio.SelectorEventLoop")
     times = (mine.callback_p50, mine.callback_p999, mine.callback_max)
     median, nearly_all, longest = (value * 1000 for value in times)
     print(f"  {median:.2f} ms in the median, {nearly_all:.1f} ms at 99.9 %, {longest:.0f} ms at most")
@@ -108,7 +141,7 @@ def with_a_delay(folder: Path, seconds: float) -> None:
     politeness permits is used, how much of what the machine can do without it, and no violation."""
     folder.mkdir(parents=True, exist_ok=True)
     crawls: dict[int, Figures] = {}
-    print(f"With a delay on {HOSTS} hosts:")
+    print(f"With a delay on {HOSTS} hosts, one crawl each:")
     for delay in (0, 1, 2):
         with serve_in_process(WIDE, folder / f"access-{delay}.log") as web:
             settings = (f"POLITENESS_MIN_DELAY={delay}", "POLITENESS_FACTOR=0")
@@ -116,7 +149,7 @@ def with_a_delay(folder: Path, seconds: float) -> None:
                 folder / str(delay), seeds_file(folder, web), seconds, *settings, warm_up=3000
             )
             hits = web.hits() if delay else []
-        print(f"  {delay} s  {told(mine)}")
+        print(f"  {delay} s  {told([mine])}")
         if delay:
             wrong = violations(hits, lambda hit, delay=delay: float(delay))
             print(
@@ -133,20 +166,25 @@ def seeds_file(folder: Path, web: Served) -> Path:
     return path
 
 
-def ours(folder: Path, seeds: Path, seconds: float, *settings: str, warm_up: int = 2000) -> Figures:
+def ours(
+    folder: Path, seeds: Path, seconds: float, *settings: str, warm_up: int = 2000, without: str = ""
+) -> Figures:
+    """Measure a crawl with ``settings``. ``without``: a part of the engine that is replaced by Scrapy's own; see
+    ``engine_parts``."""
     arguments = ["broad", "-a", f"seeds={seeds}", "-s", f"JOBDIR={folder / 'job'}"]
     for setting in ("FETCH_PRIVATE_ADDRESSES=1", f"METER_WARM_UP={warm_up}", *settings):
         arguments += ["-s", setting]
-    return _scrapy(folder, arguments, seconds, "tests.bench.our_settings")
+    return _scrapy(folder, arguments, seconds, "tests.bench.our_settings", without)
 
 
-def _scrapy(folder: Path, arguments: list[str], seconds: float, settings: str) -> Figures:
+def _scrapy(folder: Path, arguments: list[str], seconds: float, settings: str, without: str = "") -> Figures:
     folder.mkdir(parents=True, exist_ok=True)
     result = folder / "meter.json"
     command = [SCRAPY, "crawl", *arguments, "-s", f"METER_FILE={result}", "-s", f"METER_SECONDS={seconds}"]
     environment = {
         **os.environ,
         "SCRAPY_SETTINGS_MODULE": settings,
+        engine_parts.WITHOUT: without,
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
     }
     with (folder / "output.txt").open("wb") as output:

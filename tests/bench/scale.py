@@ -11,8 +11,7 @@ from tests.bench.crawls import HOSTS, WIDE, ours, seeds_file
 from tests.fakeweb.process import Served, serve_in_process
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.storage.contract import Batch
-from webcrawl.storage.sqlite import SqliteBackend
-from webcrawl.storage.sqlite.frontier import SqliteOptions
+from webcrawl.storage.sqlite.frontier import SqliteBackend, SqliteOptions
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import PolitenessKey, host_of
 

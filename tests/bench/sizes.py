@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.redis_server import RedisServer
-from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.frontier.records import State, UrlEntry, UrlRecord
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.robots.answer import RobotsState
 from webcrawl.storage.contract import Backend, Batch, Settled
-from webcrawl.storage.redis import RedisBackend, RedisOptions
+from webcrawl.storage.redis.frontier import RedisBackend
 from webcrawl.storage.redis.leases import ServerClock
-from webcrawl.storage.sqlite import SqliteBackend
-from webcrawl.storage.sqlite.frontier import SqliteOptions
+from webcrawl.storage.redis.names import RedisOptions
+from webcrawl.storage.sqlite.frontier import SqliteBackend, SqliteOptions
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of
 
@@ -191,7 +191,9 @@ async def _filled(backend: Backend, web: Web, measured: Callable[[], Awaitable[A
     await _committed(backend, "robots", list(web.robots()))
     found.append(await measured())
     for first in range(0, len(entries), AT_ONCE):
-        settled = [Settled(one, State.DONE) for one in entries[first : first + AT_ONCE]]
+        settled = [
+            Settled(one, UrlRecord(State.DONE, status=200)) for one in entries[first : first + AT_ONCE]
+        ]
         await backend.commit(Batch(settled=settled))
     found.append(await measured())
     return found

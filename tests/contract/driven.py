@@ -11,29 +11,47 @@ import sqlite3
 from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.contract.samples import NOW
+from webcrawl.config import Configuration
 from webcrawl.frontier.order import LevelSampler
-from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.frontier.records import State, UrlEntry, UrlRecord
 from webcrawl.frontier.seen import Seen
 from webcrawl.politeness.host_record import HostRecord
-from webcrawl.storage.inspection import Findings
+from webcrawl.storage import technologies, technology_named
+from webcrawl.storage.inspection import Findings, FolderInspection
 from webcrawl.storage.memory.frontier import MemoryBackend
-from webcrawl.storage.sqlite import SqliteBackend, check
-from webcrawl.storage.sqlite.frontier import SqliteOptions
+from webcrawl.storage.sqlite import check
+from webcrawl.storage.sqlite.frontier import SqliteBackend, SqliteOptions
 from webcrawl.storage.sqlite.keys import parse
+from webcrawl.storage.technology import CrawlFacts
+from webcrawl.urls.politeness_key import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from pathlib import Path
 
-    from webcrawl.frontier.queue_head import Place
+    from webcrawl.frontier.queue_head import QueuePosition
     from webcrawl.storage.contract import Activated, Backend, Batch, Committed, Counts, Idle, Loaded, Move
+    from webcrawl.storage.technology import Technology
 
-KINDS = ("memory", "memory-bloom", "sqlite", "sqlite-bloom")
+KINDS = tuple(
+    one.name if seen == "exact" else f"{one.name}-{seen}"
+    for one in technologies()
+    if not one.is_shared
+    for seen in one.seen_tests
+)
+"""The registered technologies that need no server, each with its kinds of seen test."""
+FOLDER_KINDS = tuple(
+    kind for kind in KINDS if technology_named(kind.partition("-")[0]).frontier_file is not None
+)
+"""Those that keep the state in the JOBDIR, so that it can be inspected from outside."""
+UNSEEN = "what is stored cannot be seen past the contract"
 SEEN_CAPACITY = 2_000
 SEEN_ERROR_RATE = 1e-6
 IDENTITY = {"POLITENESS_KEY": "host"}
@@ -59,7 +77,7 @@ class Driven(ABC):
         self.runner = runner
         self.exact = exact
         """Whether the seen test keeps the state of each URL."""
-        self.draw = LevelSampler(2.0, seed=7)
+        self.sampler = LevelSampler(2.0, seed=7)
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.runner.run(work)
@@ -73,7 +91,7 @@ class Driven(ABC):
         self.run(self.backend.close())
 
     def activate(self, count: int = 100, now: float = NOW) -> list[Activated]:
-        return self.run(self.backend.activate(count, now, self.draw))
+        return self.run(self.backend.activate(count, now, self.sampler))
 
     def active_keys(self, count: int = 100, now: float = NOW) -> list[str]:
         return [one.record.key for one in self.activate(count, now)]
@@ -82,7 +100,7 @@ class Driven(ABC):
         [one] = self.activate(1, now)
         return one
 
-    def load(self, key: str, after: Place | None = None, count: int = 1000) -> Loaded:
+    def load(self, key: str, after: QueuePosition | None = None, count: int = 1000) -> Loaded:
         return self.run(self.backend.load(key, after, count))
 
     def commit(self, batch: Batch) -> Committed:
@@ -97,8 +115,12 @@ class Driven(ABC):
     def counts(self) -> Counts:
         return self.run(self.backend.counts())
 
+    def record_of(self, one: UrlEntry) -> UrlRecord | None:
+        return self.run(self.backend.url_record(one.key, one.fingerprint))
+
     def state_of(self, one: UrlEntry) -> State | None:
-        return self.run(self.backend.state_of(one.key, one.fingerprint))
+        record = self.record_of(one)
+        return None if record is None else record.state
 
     # -- around it -------------------------------------------------------------------------------------------
 
@@ -118,10 +140,13 @@ class Driven(ABC):
         """Put a new backend, not opened yet, before what the closed one left."""
 
     @abstractmethod
+    def lift_limit(self) -> None:
+        """Let queues have no limit from the next life on."""
+
+    @abstractmethod
     def survive(self) -> None:
         """Put a new backend, not opened yet, before what a kill -9 at this moment would have left."""
 
-    @abstractmethod
     def listen(
         self,
         heard: Callable[[Batch, Committed], None],
@@ -129,6 +154,7 @@ class Driven(ABC):
     ) -> None:
         """Have ``heard`` called in the moment in which a commit is carried out, before anybody else knows, and
         ``moved`` with what was moved."""
+        pytest.skip(UNSEEN)
 
     @abstractmethod
     def counts_now(self) -> Counts:
@@ -138,19 +164,23 @@ class Driven(ABC):
     def queued(self) -> list[UrlEntry]:
         """All stored queues, key by key, each in its order."""
 
-    @abstractmethod
     def states(self) -> Counter[State]:
         """How many URLs are stored in each state; empty without an exact seen test."""
+        pytest.skip(UNSEEN)
 
-    @abstractmethod
+    def records(self) -> dict[int, UrlRecord]:
+        """What is stored of each URL, by its fingerprint; empty without an exact seen test."""
+        pytest.skip(UNSEEN)
+
     def hosts(self) -> dict[str, StoredHost]:
         """All keys as they are stored."""
+        pytest.skip(UNSEEN)
 
     @abstractmethod
     def dispose(self) -> None:
         """Leave nothing open."""
 
-    def check_books(self) -> None:
+    def check_consistency(self) -> None:
         """The counts agree with what is stored, and what is stored agrees with itself."""
         counts, queued, hosts, states = self.counts_now(), self.queued(), self.hosts(), self.states()
         assert counts.queued == len(queued)
@@ -172,6 +202,17 @@ class Driven(ABC):
             assert host.queued == lengths[key], key
             assert host.idle == (host.queued > 0 and not host.active and not host.record.given_up), key
             assert not host.idle or host.level == levels[key], key
+
+
+class DrivenFolder(Driven):
+    """A backend whose state lives in a folder; a crash leaves the files as they are."""
+
+    directory: Path
+    technology: Technology
+
+    @property
+    def inspection(self) -> FolderInspection:
+        return self.technology.inspect_folder(self.directory)
 
 
 class DrivenMemory(Driven):
@@ -213,6 +254,9 @@ class DrivenMemory(Driven):
 
         self.backend.commit = commit
 
+    def lift_limit(self) -> None:
+        raise AssertionError("there is no next life")
+
     def counts_now(self) -> Counts:
         try:
             self.backend.counts().send(None)
@@ -224,7 +268,10 @@ class DrivenMemory(Driven):
         return [one for key in sorted(self.backend._hosts) for one in self.backend._hosts[key].queue]
 
     def states(self) -> Counter[State]:
-        return Counter(state for host in self.backend._hosts.values() for state in host.states.values())
+        return Counter(one.state for host in self.backend._hosts.values() for one in host.urls.values())
+
+    def records(self) -> dict[int, UrlRecord]:
+        return {mark: one for host in self.backend._hosts.values() for mark, one in host.urls.items()}
 
     def hosts(self) -> dict[str, StoredHost]:
         return {
@@ -242,8 +289,10 @@ class DrivenMemory(Driven):
         """There is nothing to close."""
 
 
-class DrivenSqlite(Driven):
-    """The SQLite backend; its state lives in a folder, and a crash leaves the files as they are."""
+class DrivenSqlite(DrivenFolder):
+    """The SQLite backend."""
+
+    technology = technology_named("sqlite")
 
     def __init__(self, runner: asyncio.Runner, exact: bool, directory: Path, **options: Any) -> None:
         super().__init__(runner, exact)
@@ -310,6 +359,9 @@ class DrivenSqlite(Driven):
 
         self.backend._commit = commit
 
+    def lift_limit(self) -> None:
+        self._options = replace(self._options, queue_max=0)
+
     def counts_now(self) -> Counts:
         return self.backend._count()
 
@@ -327,6 +379,10 @@ class DrivenSqlite(Driven):
     def states(self) -> Counter[State]:
         return Counter(State(row[0]) for row in self.rows("SELECT state FROM seen"))
 
+    def records(self) -> dict[int, UrlRecord]:
+        rows = self.rows("SELECT fingerprint, state, rule, status FROM seen")
+        return {mark: UrlRecord(State(state), *rest) for mark, state, *rest in rows}
+
     def hosts(self) -> dict[str, StoredHost]:
         rows = self.rows(
             "SELECT key, record, next_fetch_at, delay_seconds, parked, given_up, active, idle, level, queued "
@@ -340,8 +396,8 @@ class DrivenSqlite(Driven):
             hosts[key] = StoredHost(record, bool(active), bool(idle), level, queued)
         return hosts
 
-    def check_books(self) -> None:
-        super().check_books()
+    def check_consistency(self) -> None:
+        super().check_consistency()
         assert check.check(self.path).left == Findings()
 
     def dispose(self) -> None:
@@ -351,9 +407,83 @@ class DrivenSqlite(Driven):
             backend._thread.shutdown()
 
 
+class DrivenTechnology(DrivenFolder):
+    """A backend of any technology, by its contract alone: without a look at what is stored."""
+
+    def __init__(
+        self,
+        runner: asyncio.Runner,
+        exact: bool,
+        directory: Path,
+        technology: Technology,
+        *,
+        queue_max: int = 0,
+        delay_seconds: float = 0.0,
+        robots_max: int = 1 << 18,
+    ) -> None:
+        super().__init__(runner, exact)
+        self.technology = technology
+        self._configuration = Configuration(
+            frontier_seen="exact" if exact else "bloom",
+            frontier_seen_capacity=SEEN_CAPACITY,
+            frontier_seen_error_rate=SEEN_ERROR_RATE,
+            frontier_queue_max=queue_max,
+            politeness_min_delay=delay_seconds,
+            robots_cache_size=robots_max,
+        )
+        self._base = directory
+        self._lives = 0
+        self.directory = directory / "life0"
+        self.directory.mkdir(parents=True)
+        self._left: list[Backend] = []
+        self.backend = self._made()
+
+    def _made(self) -> Backend:
+        facts = CrawlFacts(
+            self._configuration, None, self.directory, None, IDENTITY, dict, host_of, lambda host: None
+        )
+        return self.technology.build(facts)[0]
+
+    def renew(self) -> None:
+        self.backend = self._made()
+
+    def survive(self) -> None:
+        self._lives += 1
+        directory = self._base / f"life{self._lives}"
+        shutil.copytree(self.directory, directory)
+        self._left.append(self.backend)
+        self.directory = directory
+        self.backend = self._made()
+
+    def lift_limit(self) -> None:
+        self._configuration = replace(self._configuration, frontier_queue_max=0)
+
+    def counts_now(self) -> Counts:
+        return self.counts()
+
+    def queued(self) -> list[UrlEntry]:
+        found: list[UrlEntry] = []
+        spot = None
+        while True:
+            walked = self.run(self.backend.walk(spot, 1000))
+            found += walked.entries
+            if (spot := walked.spot) is None:
+                return sorted(found, key=lambda one: one.key)
+
+    def check_consistency(self) -> None:
+        assert self.counts().queued == len(self.queued())
+
+    def dispose(self) -> None:
+        for backend in [*self._left, self.backend]:
+            self.run(backend.close())
+
+
 def make(kind: str, runner: asyncio.Runner, directory: Path, **options: Any) -> Driven:
     """A backend of ``kind``, not opened yet. ``options``: queue_max, delay_seconds, robots_max."""
-    exact = not kind.endswith("bloom")
-    if kind.startswith("memory"):
+    name, _, seen = kind.partition("-")
+    exact = seen != "bloom"
+    if name == "memory":
         return DrivenMemory(runner, exact, **options)
-    return DrivenSqlite(runner, exact, directory, **options)
+    if name == "sqlite":
+        return DrivenSqlite(runner, exact, directory, **options)
+    return DrivenTechnology(runner, exact, directory, technology_named(name), **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +11,15 @@ from redis import Redis
 
 from tests.contract.driven import IDENTITY, Driven, StoredHost
 from tests.contract.samples import NOW
-from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.frontier.records import State, UrlEntry, UrlRecord
 from webcrawl.storage.contract import Counts
 from webcrawl.storage.inspection import Checked, Findings
-from webcrawl.storage.redis import RedisBackend, RedisOptions
 from webcrawl.storage.redis.check import Audit
 from webcrawl.storage.redis.control import Control
+from webcrawl.storage.redis.frontier import RedisBackend
 from webcrawl.storage.redis.leases import ServerClock
-from webcrawl.storage.redis.marks import unpack_marks
-from webcrawl.storage.redis.names import CrawlNames, ShardNames
+from webcrawl.storage.redis.marks import Words, state_from, unpack_marks
+from webcrawl.storage.redis.names import CrawlNames, RedisOptions, ShardNames
 from webcrawl.storage.redis.packing import chunk_key, chunk_prefix, unpack_entries, unpack_host
 from webcrawl.urls.politeness_key import host_of
 
@@ -48,7 +49,7 @@ class GivenClock(ServerClock):
     def given(self) -> float | None:
         return self.now
 
-    def heard(self, server_time: float, sent_at: float, received_at: float) -> None:
+    def update(self, server_time: float, sent_at: float, received_at: float) -> None:
         """What the server's clock shows is of no interest."""
 
 
@@ -107,9 +108,9 @@ class DrivenRedis(Driven):
     def survive(self) -> None:
         """The dead member's lease has just ended when the next one comes."""
         for names in self.names():
-            for member in self.client.zrange(names.fixed[7], 0, -1):
-                self.client.zadd(names.fixed[7], {member: self.clock.now})
-        self.client.delete(CrawlNames(self.spider).crew)
+            for member in self.client.zrange(names.members, 0, -1):
+                self.client.zadd(names.members, {member: self.clock.now})
+        self.client.delete(CrawlNames(self.spider).workers)
         self._left.append(self.backend)
         self.backend = self.made()
 
@@ -126,6 +127,9 @@ class DrivenRedis(Driven):
             return committed
 
         self.backend.commit = commit
+
+    def lift_limit(self) -> None:
+        self._options = replace(self._options, queue_max=0)
 
     def names(self) -> list[ShardNames]:
         return [ShardNames(self.spider, number) for number in range(self.shards)]
@@ -162,8 +166,16 @@ class DrivenRedis(Driven):
         states: Counter[State] = Counter()
         for names in self.names():
             for segment in self.client.hvals(names.seen):
-                states.update(state for _, state, _ in unpack_marks(segment))
+                states.update(state_from(code) for _, code in unpack_marks(segment))
         return states
+
+    def records(self) -> dict[int, UrlRecord]:
+        records: dict[int, UrlRecord] = {}
+        for names in self.names():
+            words = Words(self.client.hgetall(names.reasons))
+            for segment in self.client.hvals(names.seen):
+                records.update((mark, words.record(code)) for mark, code in unpack_marks(segment))
+        return records
 
     def hosts(self) -> dict[str, StoredHost]:
         hosts = {}
@@ -178,8 +190,8 @@ class DrivenRedis(Driven):
                 )
         return hosts
 
-    def check_books(self) -> None:
-        super().check_books()
+    def check_consistency(self) -> None:
+        super().check_consistency()
         totals, hosts = self.totals(), self.hosts()
         assert totals["held_urls"] == sum(host.queued for host in hosts.values() if host.active)
         assert totals["seen"] == sum(self.states().values())

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tests.contract.driven_redis import DrivenRedis
 from tests.contract.samples import NOW, entry, found, pages, robots
-from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.frontier.records import State, UrlEntry, UrlRecord
 from webcrawl.storage.contract import Batch, Settled
-from webcrawl.storage.redis import RedisBackend, RedisOptions
 from webcrawl.storage.redis.check import Audit
 from webcrawl.storage.redis.control import Control
+from webcrawl.storage.redis.frontier import RedisBackend
 from webcrawl.storage.redis.leases import ServerClock
 from webcrawl.storage.redis.marks import mark_bytes, segment_field, segment_of, segments_of
-from webcrawl.storage.redis.names import ShardNames, shard_of
+from webcrawl.storage.redis.names import RedisOptions, ShardNames, shard_of
 from webcrawl.storage.redis.packing import chunk_prefix, pack_entry
 from webcrawl.urls.politeness_key import host_of
 
@@ -52,7 +52,7 @@ class Books:
         held, given_up = sorted(driven.activate(2), key=lambda one: one.record.key, reverse=True)
         states = (State.DONE, State.DONE, State.FAILED, State.REFUSED)
         ended = [
-            Settled(one, state, fence=held.record.fence)
+            Settled(one, UrlRecord(state), fence=held.record.fence)
             for one, state in zip(held.queue.entries, states, strict=False)
         ]
         given_up.record.given_up = True
@@ -90,12 +90,12 @@ class Books:
             for one in activated:
                 entries = driven.load(one.record.key, None, 10_000).entries
                 fetched += [one.url for one in entries]
-                ends = [Settled(ended, State.DONE, fence=one.record.fence) for ended in entries]
+                ends = [Settled(ended, UrlRecord(State.DONE), fence=one.record.fence) for ended in entries]
                 driven.commit(Batch(settled=ends))
                 driven.release(one.record)
         assert driven.counts().queued == 0
         assert len(set(fetched)) >= len(fetched) - 1, "only the repeat is fetched twice"
-        driven.check_books()
+        driven.check_consistency()
         return set(fetched)
 
     # -- planting --------------------------------------------------------------------------------------------
@@ -145,9 +145,9 @@ class Books:
         return member
 
     def report(self, name: str, seen_at: float) -> None:
-        """A member of the crew tells of itself."""
+        """Write the facts of a worker as its heartbeat does."""
         facts = f'{{"name": "{name}", "started_at": {NOW}, "seen_at": {seen_at}, "figures": {{"pages": 7}}}}'
-        self.client.hset(f"{self.driven.spider}:crew", f"{name}-00", facts)
+        self.client.hset(f"{self.driven.spider}:workers", f"{name}-00", facts)
 
     def server_now(self) -> float:
         seconds, microseconds = self.client.time()

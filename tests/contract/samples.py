@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.frontier.records import QUEUED, State, UrlEntry, UrlRecord
 from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.robots.answer import RobotsState
 from webcrawl.storage.contract import Batch, Settled
@@ -35,13 +35,13 @@ def found(*entries: UrlEntry) -> Batch:
 
 
 def settled(one: UrlEntry, state: State = State.DONE, rule: str | None = None) -> Batch:
-    return Batch(settled=[Settled(one, state, rule)])
+    return Batch(settled=[Settled(one, UrlRecord(state, rule))])
 
 
 def again(one: UrlEntry, position: int | None = None) -> Batch:
     """The batch that puts a leased entry back into its queue, at a new place."""
     other = entry(one.url, one.level, position, key=one.key, repeat=one.repeat, attempts=one.attempts + 1)
-    return Batch(settled=[Settled(one, State.QUEUED, again=other)])
+    return Batch(settled=[Settled(one, QUEUED, again=other)])
 
 
 def robots(origin: str, text: str = "", expires_at: float = NOW + 86_400) -> RobotsRecord:

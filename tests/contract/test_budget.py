@@ -15,9 +15,10 @@ from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis, GivenClock
 from tests.contract.samples import NOW, entry, found, pages, robots
 from webcrawl.errors import StartRefused, StorageFull
 from webcrawl.frontier.order import LevelSampler
-from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.frontier.records import QUEUED, State, UrlEntry, UrlRecord
 from webcrawl.storage.contract import Batch, Filling, Room, Settled
-from webcrawl.storage.redis import RedisBackend, RedisOptions
+from webcrawl.storage.redis.frontier import RedisBackend
+from webcrawl.storage.redis.names import RedisOptions
 from webcrawl.urls.politeness_key import host_of
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Worker:
         batch = Batch(hosts=[one.record for one in activated])
         for one in activated:
             for leased in one.queue.entries[:3]:
-                batch.settled.append(Settled(leased, State.DONE, fence=one.record.fence))
+                batch.settled.append(Settled(leased, UrlRecord(State.DONE), fence=one.record.fence))
                 batch.discovered += [self._link(leased) for _ in range(LINKS)]
         await self.add(batch)
         self.pages += len(batch.settled)
@@ -75,7 +76,7 @@ class Worker:
         return entry(url, 0, next(self._positions), depth=source.depth + 1, via=source.url)
 
 
-class Crew:
+class SharedCrawl:
     """Some workers on a server, who crawl at the same time and look when they are told to."""
 
     def __init__(self, runner: asyncio.Runner, server: RedisServer, workers: int, budget_bytes: int) -> None:
@@ -137,15 +138,15 @@ def limited(serve_redis: ServeRedis) -> RedisServer:
 
 
 @pytest.fixture
-def crew(runner: asyncio.Runner, limited: RedisServer) -> Iterator[Any]:
-    crews: list[Crew] = []
+def make_crawl(runner: asyncio.Runner, limited: RedisServer) -> Iterator[Any]:
+    crawls: list[SharedCrawl] = []
 
-    def made(workers: int, budget_bytes: int) -> Crew:
-        crews.append(Crew(runner, limited, workers, budget_bytes))
-        return crews[-1]
+    def made(workers: int, budget_bytes: int) -> SharedCrawl:
+        crawls.append(SharedCrawl(runner, limited, workers, budget_bytes))
+        return crawls[-1]
 
     yield made
-    for one in crews:
+    for one in crawls:
         one.close()
 
 
@@ -157,9 +158,9 @@ def books(runner: asyncio.Runner, limited: RedisServer) -> Iterator[DrivenRedis]
 
 
 def test_several_workers_in_an_endless_web_stay_below_the_limit_and_go_on(
-    crew: Any, books: DrivenRedis
+    make_crawl: Any, books: DrivenRedis
 ) -> None:
-    crawl = crew(3, 7 * MIB)
+    crawl = make_crawl(3, 7 * MIB)
     crawl.crawl_until(Room.SCARCE, Room.FULL)
     taken, turned_away = crawl.sum("queued"), crawl.sum("turned_away")
     assert taken > 20_000
@@ -169,13 +170,13 @@ def test_several_workers_in_an_endless_web_stay_below_the_limit_and_go_on(
         assert crawl.sum("pages") > before
     assert crawl.sum("turned_away") > turned_away + 3_000
     assert crawl.most_used_bytes < 8 * MIB
-    books.check_books()
+    books.check_consistency()
 
 
 def test_what_was_taken_too_much_is_pruned_and_with_room_again_all_is_taken(
-    crew: Any, books: DrivenRedis
+    make_crawl: Any, books: DrivenRedis
 ) -> None:
-    crawl = crew(2, 0)
+    crawl = make_crawl(2, 0)
     crawl.crawl_until(Room.SCARCE)
     used = crawl.used_bytes()
     # Nine tenths of it are the budget, and that is used up now.
@@ -192,27 +193,27 @@ def test_what_was_taken_too_much_is_pruned_and_with_room_again_all_is_taken(
     crawl.crawl(1)
     assert crawl.sum("turned_away") == before
     assert crawl.sum("queued") > taken + 1000
-    books.check_books()
+    books.check_consistency()
 
 
-def test_what_is_turned_away_is_new_when_it_is_found_again(crew: Any) -> None:
-    crawl = crew(1, 0)
+def test_what_is_turned_away_is_new_when_it_is_found_again(make_crawl: Any) -> None:
+    crawl = make_crawl(1, 0)
     worker, again = crawl.workers[0], [entry("http://host-1/again", depth=1, via="http://host-1/")]
     crawl.limit(int(crawl.used_bytes() / 0.88))
     crawl.look()
     assert crawl.room() is Room.FULL
     crawl.run(worker.add(found(*again)))
     assert worker.turned_away == 1
-    assert crawl.run(worker.backend.state_of("host-1", again[0].fingerprint)) is None
+    assert crawl.run(worker.backend.url_record("host-1", again[0].fingerprint)) is None
     crawl.limit(0)
     crawl.look()
     assert worker.filling is None
     crawl.run(worker.add(found(*again)))
-    assert crawl.run(worker.backend.state_of("host-1", again[0].fingerprint)) is State.QUEUED
+    assert crawl.run(worker.backend.url_record("host-1", again[0].fingerprint)) == QUEUED
 
 
-def test_a_long_queue_is_found_and_cut_among_many_short_ones(crew: Any, books: DrivenRedis) -> None:
-    crawl = crew(1, 0)
+def test_a_long_queue_is_found_and_cut_among_many_short_ones(make_crawl: Any, books: DrivenRedis) -> None:
+    crawl = make_crawl(1, 0)
     crawl.limit(1 << 40)
     crawl.look()
     crawl.run(crawl.workers[0].add(found(*pages("giant", 12_000))))
@@ -226,11 +227,13 @@ def test_a_long_queue_is_found_and_cut_among_many_short_ones(crew: Any, books: D
     assert all(hosts[f"host-{number}"].queued == 1 for number in range(HOSTS))
     left = [one.position for one in books.queued() if one.key == "giant"]
     assert left == sorted(left)
-    books.check_books()
+    books.check_consistency()
 
 
-def test_a_queue_that_others_made_short_is_not_cut_again_and_again(crew: Any, books: DrivenRedis) -> None:
-    crawl = crew(1, 0)
+def test_a_queue_that_others_made_short_is_not_cut_again_and_again(
+    make_crawl: Any, books: DrivenRedis
+) -> None:
+    crawl = make_crawl(1, 0)
     worker = crawl.workers[0]
     crawl.limit(1 << 40)
     crawl.look()
@@ -247,8 +250,10 @@ def test_a_queue_that_others_made_short_is_not_cut_again_and_again(crew: Any, bo
     assert hosts["giant"].queued < 12_000
 
 
-def test_on_a_full_server_a_new_robots_txt_takes_the_place_of_the_one_that_expires_first(crew: Any) -> None:
-    crawl = crew(1, 0)
+def test_on_a_full_server_a_new_robots_txt_takes_the_place_of_the_one_that_expires_first(
+    make_crawl: Any,
+) -> None:
+    crawl = make_crawl(1, 0)
     worker, origins = crawl.workers[0], [f"http://origin-{number}" for number in range(400)]
     crawl.limit(1 << 40)
     crawl.look()
@@ -264,8 +269,10 @@ def test_on_a_full_server_a_new_robots_txt_takes_the_place_of_the_one_that_expir
     assert known[-1] is not None
 
 
-def test_a_server_that_refuses_already_is_given_room_by_who_meets_it(crew: Any, books: DrivenRedis) -> None:
-    crawl = crew(1, 0)
+def test_a_server_that_refuses_already_is_given_room_by_who_meets_it(
+    make_crawl: Any, books: DrivenRedis
+) -> None:
+    crawl = make_crawl(1, 0)
     worker = crawl.workers[0]
     crawl.limit(1 << 40)
     crawl.run(worker.add(found(*pages("giant", 20_000))))
@@ -278,7 +285,7 @@ def test_a_server_that_refuses_already_is_given_room_by_who_meets_it(crew: Any, 
                 break
     assert crawl.room() is not Room.PLENTY
     assert books.hosts()["giant"].queued < 20_000
-    books.check_books()
+    books.check_consistency()
 
 
 def test_in_a_cluster_a_full_node_turns_away_and_the_others_take(

@@ -94,7 +94,7 @@ def test_nodes_that_are_killed_and_come_back(
     one.commit(second)
     assert sorted(entry.url for entry in one.queued()) == sorted(entry.url for entry in entries)
     assert {key for key, host in one.hosts().items() if host.active} == held
-    one.check_books()
+    one.check_consistency()
 
 
 def test_a_page_is_done_once_though_a_node_was_killed_in_between(
@@ -122,7 +122,7 @@ def test_a_page_is_done_once_though_a_node_was_killed_in_between(
     redis_cluster.until_whole()
     assert one.commit(batch).lost == []
     assert one.states() == {State.DONE: len(taken), State.QUEUED: len(some()) - len(taken) + len(links)}
-    one.check_books()
+    one.check_consistency()
 
 
 @pytest.mark.usefixtures("impatient")
@@ -145,7 +145,7 @@ def test_a_frozen_node_is_not_waited_for_long_and_is_found_again(
     redis_cluster.until_whole()
     one.commit(found(*some()))
     assert len({entry.url for entry in one.queued()}) == len(some())
-    one.check_books()
+    one.check_consistency()
 
 
 @pytest.mark.usefixtures("impatient")
@@ -233,7 +233,7 @@ def test_a_shard_that_moves_is_waited_for_and_found_again(
     assert len({entry.url for entry in one.queued()}) == len(some()) + 2
     assert {key for key, host in one.hosts().items() if host.active} == held
     assert one.run(one.backend.heartbeat({})).lost == []
-    one.check_books()
+    one.check_consistency()
 
 
 def test_a_shard_that_has_moved_is_found_at_once(
@@ -248,4 +248,4 @@ def test_a_shard_that_has_moved_is_found_at_once(
     done.end()
     assert len(one.commit(found(*pages("a", 5))).queued) == 2
     assert "a" in [key for _ in range(5) for key in one.active_keys()]
-    one.check_books()
+    one.check_consistency()

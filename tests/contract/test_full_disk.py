@@ -9,7 +9,7 @@ import pytest
 
 from tests.contract.samples import NOW, entry, found, pages, robots, settled, urls
 from webcrawl.errors import StorageFull
-from webcrawl.frontier.records import State
+from webcrawl.frontier.records import State, UrlRecord
 from webcrawl.storage.contract import Batch, Settled
 
 if TYPE_CHECKING:
@@ -40,17 +40,17 @@ def test_a_commit_that_finds_no_room_says_so_and_changes_nothing(sqlite: DrivenS
     record = sqlite.activate_one().record
     before = (sqlite.counts(), sqlite.queued(), sqlite.states(), sqlite.hosts())
     record.fetches = 1
-    batch = Batch(many(), [Settled(page, State.DONE)], [record], [robots("http://a")])
+    batch = Batch(many(), [Settled(page, UrlRecord(State.DONE))], [record], [robots("http://a")])
     with full_disk(sqlite), pytest.raises(StorageFull, match=r"frontier\.db"):
         sqlite.commit(batch)
     assert (sqlite.counts(), sqlite.queued(), sqlite.states(), sqlite.hosts()) == before
-    sqlite.check_books()
+    sqlite.check_consistency()
 
 
 def test_the_same_batch_succeeds_when_there_is_room_again_and_loses_no_url(sqlite: DrivenSqlite) -> None:
     sqlite.commit(found(page := entry("http://a/")))
     sqlite.activate_one()
-    batch = Batch([*many(), entry("http://a/", repeat=True)], [Settled(page, State.DONE)])
+    batch = Batch([*many(), entry("http://a/", repeat=True)], [Settled(page, UrlRecord(State.DONE))])
     with full_disk(sqlite):
         for _ in range(3):
             with pytest.raises(StorageFull):
@@ -72,19 +72,12 @@ def test_work_that_fits_between_two_tries_costs_no_url(sqlite: DrivenSqlite) -> 
     assert len(sqlite.commit(batch).queued) == 2000
 
 
-def test_a_crash_between_two_tries_costs_no_url(sqlite: DrivenSqlite) -> None:
+@pytest.mark.parametrize("end", ["crash", "reopen"])
+def test_an_end_between_two_tries_costs_no_url(sqlite: DrivenSqlite, end: str) -> None:
     sqlite.commit(found(*pages("a", 1)))
     with full_disk(sqlite), pytest.raises(StorageFull):
         sqlite.commit(found(*many()))
-    sqlite.crash()
-    assert len(sqlite.commit(found(*many())).queued) == 2000
-
-
-def test_a_clean_end_between_two_tries_costs_no_url(sqlite: DrivenSqlite) -> None:
-    sqlite.commit(found(*pages("a", 1)))
-    with full_disk(sqlite), pytest.raises(StorageFull):
-        sqlite.commit(found(*many()))
-    sqlite.reopen()
+    getattr(sqlite, end)()
     assert len(sqlite.commit(found(*many())).queued) == 2000
 
 
@@ -114,7 +107,7 @@ def test_settling_again_after_a_full_disk_ends_each_url_once(sqlite: DrivenSqlit
     known = pages("a", 50)
     sqlite.commit(found(*known))
     sqlite.activate_one()
-    batch = Batch(many(), [Settled(one, State.FAILED, "timeout") for one in known])
+    batch = Batch(many(), [Settled(one, UrlRecord(State.FAILED, "timeout")) for one in known])
     with full_disk(sqlite), pytest.raises(StorageFull):
         sqlite.commit(batch)
     sqlite.commit(batch)

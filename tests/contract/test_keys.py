@@ -29,6 +29,12 @@ def idle_key(backend: Driven, key: str, at: float, level: int = 0, **record: obj
     backend.release(active.record)
 
 
+def needs_one_shard(backend: Driven) -> None:
+    """Skip a test of an order that a crawl has only within each of its shards."""
+    if isinstance(backend, DrivenRedis) and backend.shards > 1:
+        pytest.skip("that is so within a shard; all that are ready give their part")
+
+
 def test_a_key_that_was_never_contacted_is_ready_at_once(backend: Driven) -> None:
     backend.commit(found(entry("http://a/")))
     assert backend.idle().at == 0.0
@@ -65,16 +71,14 @@ def test_asked_for_none_none_becomes_active(backend: Driven) -> None:
 
 
 def test_within_a_level_those_come_first_whose_time_came_first(backend: Driven) -> None:
-    if isinstance(backend, DrivenRedis) and backend.shards > 1:
-        pytest.skip("that is so within a shard; all that are ready give their part")
+    needs_one_shard(backend)
     for key, at in (("third", 30), ("first", 10), ("second", 20)):
         idle_key(backend, key, NOW + at)
     assert backend.active_keys(2, now=NOW + 100) == ["first", "second"]
 
 
 def test_keys_without_a_visit_come_in_the_order_in_which_their_urls_were_found(backend: Driven) -> None:
-    if isinstance(backend, DrivenRedis) and backend.shards > 1:
-        pytest.skip("that is so within a shard; all that are ready give their part")
+    needs_one_shard(backend)
     for at, key in enumerate(("z", "a", "m"), start=1):
         backend.commit(Batch([entry(f"http://{key}/")], at=NOW + at))
     assert backend.active_keys(2, now=NOW + 100) == ["z", "a"]
@@ -82,8 +86,7 @@ def test_keys_without_a_visit_come_in_the_order_in_which_their_urls_were_found(b
 
 
 def test_a_first_visit_comes_before_keys_that_have_not_rested_much_longer(backend: Driven) -> None:
-    if isinstance(backend, DrivenRedis) and backend.shards > 1:
-        pytest.skip("that is so within a shard; all that are ready give their part")
+    needs_one_shard(backend)
     found_at = NOW + FIRST_VISIT_AHEAD_SECONDS + 2
     idle_key(backend, "visited-long-ago", NOW + 1)
     idle_key(backend, "visited", NOW + 3)
@@ -92,8 +95,7 @@ def test_a_first_visit_comes_before_keys_that_have_not_rested_much_longer(backen
 
 
 def test_a_key_that_was_active_once_has_had_its_first_visit(backend: Driven) -> None:
-    if isinstance(backend, DrivenRedis) and backend.shards > 1:
-        pytest.skip("that is so within a shard; all that are ready give their part")
+    needs_one_shard(backend)
     first = entry("http://active-once/1")
     backend.commit(Batch([first], at=NOW))
     [active] = backend.activate(now=NOW)
@@ -105,8 +107,7 @@ def test_a_key_that_was_active_once_has_had_its_first_visit(backend: Driven) -> 
 
 
 def test_a_key_that_ran_dry_waits_from_the_moment_at_which_it_has_a_url_again(backend: Driven) -> None:
-    if isinstance(backend, DrivenRedis) and backend.shards > 1:
-        pytest.skip("that is so within a shard; all that are ready give their part")
+    needs_one_shard(backend)
     first = entry("http://dry/1")
     backend.commit(Batch([first], at=NOW))
     [active] = backend.activate(now=NOW)
@@ -143,7 +144,7 @@ def test_the_level_of_a_key_is_the_highest_in_its_queue(make_backend: MakeBacken
     assert {key: host.level for key, host in backend.hosts().items()} == {"a": 7, "b": 3}
     backend.commit(found(entry("http://b/higher", 8)))
     assert backend.hosts()["b"].level == 8
-    backend.check_books()
+    backend.check_consistency()
 
 
 def test_a_released_key_is_idle_again_with_the_level_its_queue_has_now(make_backend: MakeBackend) -> None:
@@ -154,7 +155,7 @@ def test_a_released_key_is_idle_again_with_the_level_its_queue_has_now(make_back
     backend.release(active.record)
     assert backend.hosts()["a"].level == 1
     assert backend.active_keys() == ["a"]
-    backend.check_books()
+    backend.check_consistency()
 
 
 def test_a_released_key_with_an_empty_queue_is_kept_and_comes_back_with_its_next_url(

@@ -9,7 +9,7 @@ import pytest
 from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis
 from tests.contract.samples import NOW, found, pages
 from webcrawl.errors import StorageAway, StorageLost
-from webcrawl.storage.redis import RedisBackend
+from webcrawl.storage.redis.frontier import RedisBackend
 
 if TYPE_CHECKING:
     import asyncio
@@ -69,7 +69,7 @@ def test_a_key_whose_lease_was_not_heard_of_is_given_back(crawl: Crawl, operatio
     heartbeat(one)
     assert len(other.active_keys(now=LATER)) == 1
     assert len(one.hosts()) == len([host for host in one.hosts().values() if host.active]) == 2
-    one.check_books()
+    one.check_consistency()
 
 
 def test_a_release_whose_answer_was_lost_is_said_again_without_harm(crawl: Crawl) -> None:
@@ -83,7 +83,7 @@ def test_a_release_whose_answer_was_lost_is_said_again_without_harm(crawl: Crawl
     assert other.active_keys(now=LATER) == ["a"]
     one.release(record)
     assert not heartbeat(other).lost
-    other.check_books()
+    other.check_consistency()
 
 
 def test_news_that_was_not_heard_is_told_again(crawl: Crawl) -> None:
@@ -91,7 +91,7 @@ def test_news_that_was_not_heard_is_told_again(crawl: Crawl) -> None:
     one.commit(found(*pages("a", 1)))
     assert one.active_keys() == ["a"]
     other.commit(found(*pages("a", 3)[1:]))
-    lose_the_answer(one, "pulse")
+    lose_the_answer(one, "heartbeat")
     with pytest.raises(StorageAway):
         heartbeat(one)
     assert list(heartbeat(one).changed_queues) == ["a"]
@@ -115,16 +115,16 @@ def test_what_a_pulse_brought_is_told_even_if_it_fails_later(crawl: Crawl) -> No
     one.commit(found(*pages("a", 1)))
     assert one.active_keys() == ["a"]
     other.commit(found(*pages("a", 3)[1:]))
-    report = one.backend._crew.report
+    report = one.backend._workers.report
 
     async def failing(*_: object) -> None:
         raise StorageAway("the connection broke")
 
-    one.backend._crew.report = failing
+    one.backend._workers.report = failing
     for _ in range(2):
         with pytest.raises(StorageAway):
             heartbeat(one)
-    one.backend._crew.report = report
+    one.backend._workers.report = report
     assert list(heartbeat(one).changed_queues) == ["a"]
 
 
@@ -132,7 +132,7 @@ def test_keys_that_were_lost_are_told_even_if_the_pulse_fails_later(crawl: Crawl
     one, other = crawl(), crawl()
     one.commit(found(*pages("a", 1)))
     assert one.active_keys() == ["a"]
-    one.client.delete(*(names.fixed[7] for names in one.names()))
+    one.client.delete(*(names.members for names in one.names()))
     lose_the_answer(one, "join")
     with pytest.raises(StorageAway):
         heartbeat(one)
@@ -165,7 +165,7 @@ def test_last_words_on_a_key_that_the_server_forgot_are_said_again(
     assert not stored.active
     assert stored.record.next_fetch_at == NOW + 5000
     assert stored.record.delay_seconds == 7.0
-    one.check_books()
+    one.check_consistency()
 
 
 def test_a_lease_and_a_release_that_were_both_forgotten_leave_the_last_words(
@@ -181,7 +181,7 @@ def test_a_lease_and_a_release_that_were_both_forgotten_leave_the_last_words(
     stored = one.hosts()["a"]
     assert not stored.active
     assert stored.record.next_fetch_at == NOW + 500
-    one.check_books()
+    one.check_consistency()
 
 
 @pytest.mark.parametrize("newer_first", [False, True])
@@ -202,7 +202,7 @@ def test_whoever_held_a_key_later_keeps_it_when_the_server_forgot_that_it_change
     assert not one.backend._shards[0].mine
     assert other.client.hget(other.names()[0].held, "a").endswith(other.backend._member.encode())
     assert not heartbeat(other).lost
-    one.check_books()
+    one.check_consistency()
 
 
 @pytest.mark.parametrize("newer_first", [False, True])
@@ -222,7 +222,7 @@ def test_of_two_last_words_the_later_ones_hold(
     members = (other, one) if newer_first else (one, other)
     restart(redis_server, before, *members)
     assert one.hosts()["a"].record.next_fetch_at == NOW + 900
-    one.check_books()
+    one.check_consistency()
 
 
 def test_a_crawl_that_was_forgotten_in_its_first_second_is_founded_again(
@@ -285,4 +285,4 @@ def test_what_was_let_go_of_stays_so_when_others_are_given_back(crawl: Crawl) ->
         one.activate(2)
     heartbeat(one)
     assert not any(host.active for host in one.hosts().values())
-    one.check_books()
+    one.check_consistency()

@@ -34,10 +34,10 @@ from tests.contract.test_queues import (  # noqa: F401
 )
 from tests.contract.test_reopening import (  # noqa: F401
     restart,
-    test_a_key_that_was_left_active_rests_its_delay_from_the_moment_of_opening,
+    test_a_key_that_was_left_active_rests_its_delay_from_the_moment_of_opening_or_longer,
     test_queues_states_and_counts_are_found_again,
 )
-from tests.contract.test_waking import test_only_the_keys_that_are_named_are_woken  # noqa: F401
+from tests.contract.test_waiting_keys import test_only_the_keys_that_are_named_are_woken  # noqa: F401
 
 if TYPE_CHECKING:
     import asyncio

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.samples import again, entry, found, pages, settled, urls
-from webcrawl.frontier.queue_head import place_of
-from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.frontier.queue_head import queue_position
+from webcrawl.frontier.records import QUEUED, UrlEntry
 from webcrawl.storage.contract import HEAD, Batch, Settled
 
 if TYPE_CHECKING:
@@ -60,14 +60,14 @@ def test_loading_stretch_after_stretch_gives_the_whole_queue_once(backend: Drive
     while more:
         loaded = backend.load("a", place, 5)
         seen += loaded.entries
-        place, more = place_of(loaded.entries[-1]), loaded.more
+        place, more = queue_position(loaded.entries[-1]), loaded.more
     assert urls(seen) == urls(known)
 
 
 def test_a_load_behind_the_last_entry_is_empty_and_says_that_nothing_follows(backend: Driven) -> None:
     backend.commit(found(*(known := pages("a", 3))))
     backend.activate_one()
-    loaded = backend.load("a", place_of(known[-1]))
+    loaded = backend.load("a", queue_position(known[-1]))
     assert (loaded.entries, loaded.more) == ([], False)
 
 
@@ -118,7 +118,7 @@ def test_every_field_of_an_entry_comes_back_as_it_went_in(backend: Driven) -> No
         attempts=1,
         payload='{"callback": "parse_item"}',
         listed='{"lastmod":1767225600.5}',
-        traits="shop the best deals\t0.25",
+        link_features="shop the best deals\t0.25",
     )
     backend.commit(found(full))
     [loaded] = backend.activate_one().queue.entries
@@ -131,17 +131,20 @@ def test_what_a_sitemap_said_of_a_url_stays_with_it(backend: Driven) -> None:
     one, other = backend.activate_one().queue.entries
     assert (one.listed, other.listed) == (None, "{}")
     retried = replace(other, attempts=1, position=other.position + 1)
-    backend.commit(Batch(settled=[Settled(other, State.QUEUED, again=retried)]))
+    backend.commit(Batch(settled=[Settled(other, QUEUED, again=retried)]))
     assert backend.load("a").entries == [one, retried]
 
 
 def test_what_is_known_of_a_link_stays_with_its_url(backend: Driven) -> None:
-    one, other = entry("http://a/1", via="http://a/", traits="one"), entry("http://a/2", via="http://a/")
-    empty = entry("http://a/3", via="http://a/", traits="")
+    one, other = (
+        entry("http://a/1", via="http://a/", link_features="one"),
+        entry("http://a/2", via="http://a/"),
+    )
+    empty = entry("http://a/3", via="http://a/", link_features="")
     backend.commit(found(one, other, empty))
     assert backend.activate_one().queue.entries == [one, other, empty]
     retried = replace(one, attempts=1, position=empty.position + 1)
-    backend.commit(Batch(settled=[Settled(one, State.QUEUED, again=retried)]))
+    backend.commit(Batch(settled=[Settled(one, QUEUED, again=retried)]))
     assert backend.load("a").entries == [other, empty, retried]
 
 
@@ -158,7 +161,7 @@ def test_what_is_known_of_a_link_stays_with_its_url(backend: Driven) -> None:
     ],
 )
 def test_any_url_comes_back_as_it_went_in(backend: Driven, url: str) -> None:
-    one = UrlEntry(url, "a", 1, position=1, via=url, payload=url, listed=url, traits=url)
+    one = UrlEntry(url, "a", 1, position=1, via=url, payload=url, listed=url, link_features=url)
     backend.commit(found(one))
     [loaded] = backend.activate_one().queue.entries
     assert loaded == one

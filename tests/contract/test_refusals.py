@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,9 @@ from webcrawl.errors import (
     StorageAway,
     StorageLost,
 )
-from webcrawl.storage.sqlite import SqliteBackend
-from webcrawl.storage.sqlite.frontier import SqliteOptions
+from webcrawl.frontier.records import State, UrlRecord
+from webcrawl.storage.contract import Batch, Settled
+from webcrawl.storage.sqlite.frontier import SqliteBackend, SqliteOptions
 
 if TYPE_CHECKING:
     import asyncio
@@ -69,17 +71,23 @@ def clustered(path: Path) -> None:
         )
 
 
-def test_a_crawl_of_the_version_before_is_gone_on_with(make_sqlite: MakeSqlite) -> None:
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_a_crawl_of_a_version_before_is_gone_on_with(make_sqlite: MakeSqlite, version: str) -> None:
     backend = make_sqlite()
     path = stopped(backend)
-    statement(path, "ALTER TABLE queue DROP COLUMN traits")
-    clustered(path)
-    statement(path, "UPDATE meta SET value = '2' WHERE name = 'schema_version'")
+    statement(path, "ALTER TABLE seen DROP COLUMN status")
+    if version == "2":
+        statement(path, "ALTER TABLE queue DROP COLUMN traits")
+        clustered(path)
+    statement(path, f"UPDATE meta SET value = '{version}' WHERE name = 'schema_version'")
     for expected in (300, 301):
         backend.backend = backend._made()
         backend.open()
-        backend.commit(found(entry(f"http://b/{expected}", traits="known")))
+        backend.commit(found(one := entry(f"http://b/{expected}", link_features="known")))
         assert len(backend.queued()) == backend.counts().queued == expected + 1
+        backend.commit(Batch(settled=[Settled(one, record := UrlRecord(State.QUEUED, None, 503), one)]))
+        expected_records = {record: expected - 299, UrlRecord(State.QUEUED): 300} if backend.exact else {}
+        assert Counter(backend.records().values()) == expected_records
         backend.close()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -93,28 +92,22 @@ def test_the_place_of_a_url_that_is_tried_again_is_found_again(backend: Driven, 
     assert [(one.url, one.attempts) for one in queue] == [("http://a/2", 0), ("http://a/1", 1)]
 
 
-def test_a_key_that_was_left_active_rests_its_delay_from_the_moment_of_opening(
-    backend: Driven, restart: Restart
+@pytest.mark.parametrize(
+    ("next_fetch_at", "rests_until"),
+    [(NOW + 1, NOW + 12), (NOW + 100, NOW + 100)],
+    ids=["its delay", "longer"],
+)
+def test_a_key_that_was_left_active_rests_its_delay_from_the_moment_of_opening_or_longer(
+    backend: Driven, restart: Restart, next_fetch_at: float, rests_until: float
 ) -> None:
     backend.commit(found(entry("http://a/")))
     record = backend.activate_one().record
-    record.delay_seconds, record.next_fetch_at = 7.0, NOW + 1
+    record.delay_seconds, record.next_fetch_at = 7.0, next_fetch_at
     backend.commit(Batch(hosts=[record]))
     restart(backend, NOW + 5)
-    assert backend.idle().at == NOW + 12
-    assert backend.active_keys(now=NOW + 11.9) == []
-    assert backend.activate_one(now=NOW + 12).record.next_fetch_at == NOW + 12
-
-
-def test_a_key_that_was_left_active_and_owes_longer_than_its_delay_still_does(
-    backend: Driven, restart: Restart
-) -> None:
-    backend.commit(found(entry("http://a/")))
-    record = backend.activate_one().record
-    record.delay_seconds, record.next_fetch_at = 7.0, NOW + 100
-    backend.commit(Batch(hosts=[record]))
-    restart(backend, NOW + 5)
-    assert backend.idle().at == NOW + 100
+    assert backend.idle().at == rests_until
+    assert backend.active_keys(now=rests_until - 0.1) == []
+    assert backend.activate_one(now=rests_until).record.next_fetch_at == rests_until
 
 
 def test_a_key_that_was_left_active_before_its_first_record_rests_the_least_delay(
@@ -178,7 +171,7 @@ def test_a_revived_key_is_drawn_by_the_level_its_queue_has_now(
     released(backend, given_up=True)
     backend.commit(found(entry("http://a/high", 4)))
     restart(backend, NOW)
-    backend.check_books()
+    backend.check_consistency()
 
 
 def test_it_can_be_restarted_many_times(backend: Driven, restart: Restart) -> None:
@@ -189,9 +182,9 @@ def test_it_can_be_restarted_many_times(backend: Driven, restart: Restart) -> No
             backend.commit(settled(first))
             if life % 2:
                 backend.release(active.record)
-        backend.check_books()
+        backend.check_consistency()
         restart(backend, NOW)
-        backend.check_books()
+        backend.check_consistency()
     counts = backend.counts()
     assert counts.queued + counts.done == 15
     assert counts.done == 12
@@ -211,7 +204,7 @@ def test_what_was_pruned_returns_without_a_limit_when_it_is_found_again(
         pytest.skip("its state ends with its process")
     first, gone, other = known = pages("a", 3)
     backend.commit(found(*known))
-    backend._options = replace(backend._options, queue_max=0)
+    backend.lift_limit()
     for state in (State.REFUSED, State.QUEUED):
         restart(backend, NOW + 1000)
         if backend.exact:
@@ -221,4 +214,4 @@ def test_what_was_pruned_returns_without_a_limit_when_it_is_found_again(
     if backend.exact:
         assert backend.state_of(other) is State.REFUSED, "nobody has found it again"
         assert backend.counts().refused == 1
-    backend.check_books()
+    backend.check_consistency()

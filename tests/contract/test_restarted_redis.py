@@ -103,7 +103,7 @@ def test_what_a_server_forgot_is_queued_again_by_whoever_queued_it(
         one.counts()
     one.run(one.backend.heartbeat({}))
     assert one.queued() == kept + forgotten
-    one.check_books()
+    one.check_consistency()
 
 
 def test_what_is_told_again_is_told_once_more_when_the_server_forgets_it_only_then(
@@ -119,7 +119,7 @@ def test_what_is_told_again_is_told_once_more_when_the_server_forgets_it_only_th
         restart(redis_server, one, bytes_left)
         one.run(one.backend.heartbeat({}))
     assert one.queued() == kept + forgotten
-    one.check_books()
+    one.check_consistency()
 
 
 def test_nothing_is_settled_while_its_links_may_be_forgotten(redis_server: RedisServer, crawl: Crawl) -> None:
@@ -141,7 +141,7 @@ def test_nothing_is_settled_while_its_links_may_be_forgotten(redis_server: Redis
     one.commit(batch)
     assert one.state_of(second) == State.DONE
     assert one.state_of(link) == State.QUEUED
-    one.check_books()
+    one.check_consistency()
 
 
 @pytest.mark.parametrize("lost", ["lease", "load"])
@@ -163,7 +163,7 @@ def test_keys_whose_lease_was_lost_on_the_way_are_leased_again(
         one.activate()
     monkeypatch.undo()
     assert one.active_keys() == ["a"]
-    one.check_books()
+    one.check_consistency()
 
 
 def test_a_lease_that_is_given_long_after_it_was_asked_for_is_put_down(
@@ -181,7 +181,7 @@ def test_a_lease_that_is_given_long_after_it_was_asked_for_is_put_down(
     one.backend._holding._looked_at -= LEASE_SECONDS / 2
     one.run(one.backend.heartbeat({}))
     assert one.active_keys() == [stray] != [known]
-    one.check_books()
+    one.check_consistency()
 
 
 def test_a_worker_that_leaves_while_redis_is_away_says_so_and_leaves(
@@ -191,4 +191,4 @@ def test_a_worker_that_leaves_while_redis_is_away_says_so_and_leaves(
     redis_server.kill()
     with caplog.at_level(logging.WARNING):
         one.close()
-    assert "Nobody could be told that this worker leaves" in caplog.text
+    assert "The other workers do not know yet that this worker leaves" in caplog.text

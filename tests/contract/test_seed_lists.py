@@ -11,8 +11,9 @@ from tests.contract.driven_redis import GivenClock
 from tests.contract.samples import NOW
 from webcrawl.features.seed_refill import refill
 from webcrawl.features.seed_refill.refill import SharedTurns
-from webcrawl.storage.redis import RedisBackend, RedisOptions
-from webcrawl.storage.redis.seeds import Progress, Turn
+from webcrawl.storage.redis.frontier import RedisBackend
+from webcrawl.storage.redis.names import RedisOptions
+from webcrawl.storage.shared_parts import Progress, Turn
 
 if TYPE_CHECKING:
     import asyncio
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 LEASE_SECONDS = 60.0
 
 
-class Crew:
+class Workers:
     """Processes that were given lists, by a clock that the test sets."""
 
     def __init__(self, runner: asyncio.Runner, url: str, stack: ExitStack) -> None:
@@ -36,8 +37,8 @@ class Crew:
             stack.callback(lambda backend=backend: runner.run(backend.close()))
         self.lists = [backend.seed_lists() for backend in backends]
 
-    def read_on(self, who: int, queued: int = 0, digest: str = "a") -> Progress:
-        return self._runner.run(self.lists[who].read_on(digest, queued))
+    def request_turn(self, who: int, queued: int = 0, digest: str = "a") -> Progress:
+        return self._runner.run(self.lists[who].request_turn(digest, queued))
 
     def finish(self, who: int, queued: int) -> None:
         self._runner.run(self.lists[who].finish("a", queued))
@@ -54,71 +55,71 @@ class Crew:
 
 
 @pytest.fixture
-def crew(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[Crew]:
+def workers(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[Workers]:
     with ExitStack() as stack:
-        yield Crew(runner, redis_server.url, stack)
+        yield Workers(runner, redis_server.url, stack)
 
 
-def test_one_reads_and_the_other_waits(crew: Crew) -> None:
-    assert crew.read_on(0) == Progress(Turn.OURS, 0)
-    assert crew.read_on(1) == Progress(Turn.THEIRS, 0)
-    assert crew.read_on(0, 1000) == Progress(Turn.OURS, 1000)
-    assert crew.read_on(1) == Progress(Turn.THEIRS, 1000)
+def test_one_reads_and_the_other_waits(workers: Workers) -> None:
+    assert workers.request_turn(0) == Progress(Turn.OURS, 0)
+    assert workers.request_turn(1) == Progress(Turn.THEIRS, 0)
+    assert workers.request_turn(0, 1000) == Progress(Turn.OURS, 1000)
+    assert workers.request_turn(1) == Progress(Turn.THEIRS, 1000)
 
 
-def test_what_was_read_to_its_end_is_not_read_again(crew: Crew) -> None:
-    crew.read_on(0)
-    crew.finish(0, 1500)
-    crew.clock.now += 1e9
+def test_what_was_read_to_its_end_is_not_read_again(workers: Workers) -> None:
+    workers.request_turn(0)
+    workers.finish(0, 1500)
+    workers.clock.now += 1e9
 
-    assert crew.read_on(1) == Progress(Turn.NOBODYS, 1500)
-    assert crew.read_on(0) == Progress(Turn.NOBODYS, 1500)
-
-
-def test_lists_do_not_know_of_each_other(crew: Crew) -> None:
-    crew.read_on(0, digest="a")
-    assert crew.read_on(1, digest="b") == Progress(Turn.OURS, 0)
+    assert workers.request_turn(1) == Progress(Turn.FINISHED, 1500)
+    assert workers.request_turn(0) == Progress(Turn.FINISHED, 1500)
 
 
-def test_who_says_nothing_for_the_lease_time_has_lost_its_turn(crew: Crew) -> None:
-    crew.read_on(0, 1000)
-    crew.clock.now += LEASE_SECONDS - 1
-    assert crew.read_on(1).turn is Turn.THEIRS
-    crew.clock.now += 1
-    assert crew.read_on(1) == Progress(Turn.OURS, 1000)
-    assert crew.read_on(0, 2000).turn is Turn.THEIRS
+def test_lists_do_not_know_of_each_other(workers: Workers) -> None:
+    workers.request_turn(0, digest="a")
+    assert workers.request_turn(1, digest="b") == Progress(Turn.OURS, 0)
 
 
-def test_who_comes_back_late_and_finds_nobody_goes_on_with_what_it_has_done(crew: Crew) -> None:
-    crew.read_on(0, 1000)
-    crew.clock.now += LEASE_SECONDS
-    crew.read_on(1)
-    crew.clock.now += LEASE_SECONDS
-
-    assert crew.read_on(0, 2000) == Progress(Turn.OURS, 2000)
-
-
-def test_who_gives_up_is_followed_at_once(crew: Crew) -> None:
-    crew.read_on(0, 1000)
-    crew.give_up(1, 0)
-    assert crew.read_on(1).turn is Turn.THEIRS
-    crew.give_up(0, 2000)
-
-    assert crew.read_on(1) == Progress(Turn.OURS, 2000)
+def test_who_says_nothing_for_the_lease_time_has_lost_its_turn(workers: Workers) -> None:
+    workers.request_turn(0, 1000)
+    workers.clock.now += LEASE_SECONDS - 1
+    assert workers.request_turn(1).turn is Turn.THEIRS
+    workers.clock.now += 1
+    assert workers.request_turn(1) == Progress(Turn.OURS, 1000)
+    assert workers.request_turn(0, 2000).turn is Turn.THEIRS
 
 
-def test_one_asks_for_more_seeds_at_a_time_and_all_know_when_that_was(crew: Crew) -> None:
-    one, other = crew.asking(0), crew.asking(1)
-    assert [crew.run(who.take()) for who in (one, other, one)] == [
-        refill.Turn.ASK,
+def test_who_comes_back_late_and_finds_nobody_goes_on_with_what_it_has_done(workers: Workers) -> None:
+    workers.request_turn(0, 1000)
+    workers.clock.now += LEASE_SECONDS
+    workers.request_turn(1)
+    workers.clock.now += LEASE_SECONDS
+
+    assert workers.request_turn(0, 2000) == Progress(Turn.OURS, 2000)
+
+
+def test_who_gives_up_is_followed_at_once(workers: Workers) -> None:
+    workers.request_turn(0, 1000)
+    workers.give_up(1, 0)
+    assert workers.request_turn(1).turn is Turn.THEIRS
+    workers.give_up(0, 2000)
+
+    assert workers.request_turn(1) == Progress(Turn.OURS, 2000)
+
+
+def test_one_asks_for_more_seeds_at_a_time_and_all_know_when_that_was(workers: Workers) -> None:
+    one, other = workers.asking(0), workers.asking(1)
+    assert [workers.run(who.take()) for who in (one, other, one)] == [
+        refill.Turn.REQUEST,
         refill.Turn.WAIT,
-        refill.Turn.ASK,
+        refill.Turn.REQUEST,
     ]
-    crew.run(one.answered())
-    assert [crew.run(who.take()) for who in (one, other)] == [refill.Turn.REST] * 2
-    assert other.answered_at == one.answered_at == int(crew.clock())
-    crew.clock.now += 61
-    assert [crew.run(who.take()) for who in (other, one)] == [refill.Turn.ASK, refill.Turn.WAIT]
+    workers.run(one.finish())
+    assert [workers.run(who.take()) for who in (one, other)] == [refill.Turn.REST] * 2
+    assert other.finished_at == one.finished_at == int(workers.clock())
+    workers.clock.now += 61
+    assert [workers.run(who.take()) for who in (other, one)] == [refill.Turn.REQUEST, refill.Turn.WAIT]
     # Whoever asks may be killed.
-    crew.clock.now += LEASE_SECONDS + 1
-    assert crew.run(one.take()) is refill.Turn.ASK
+    workers.clock.now += LEASE_SECONDS + 1
+    assert workers.run(one.take()) is refill.Turn.REQUEST

@@ -12,7 +12,8 @@ from tests.contract.samples import NOW, entry, found, urls
 from webcrawl.errors import StorageAway
 from webcrawl.frontier.order import LevelSampler
 from webcrawl.storage.contract import HEAD
-from webcrawl.storage.redis import RedisBackend, RedisOptions
+from webcrawl.storage.redis.frontier import RedisBackend
+from webcrawl.storage.redis.names import RedisOptions
 from webcrawl.urls.politeness_key import host_of
 
 if TYPE_CHECKING:

@@ -87,7 +87,7 @@ def clocks(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[C
         made = redis_clocks(runner, server.url, server.client())
     assert made.driven is not None
     yield made
-    made.driven.check_books()
+    made.driven.check_consistency()
     made.driven.dispose()
 
 
@@ -204,7 +204,7 @@ def test_whatever_happens_no_clock_is_had_by_two_or_too_early(steps: list[tuple[
 
 
 @pytest.fixture
-def crew(redis_server: RedisServer, runner: asyncio.Runner) -> Iterator[list[Clocks]]:
+def processes(redis_server: RedisServer, runner: asyncio.Runner) -> Iterator[list[Clocks]]:
     """Two members of one crawl, with one time."""
     spider = next(_names)
     members = []
@@ -218,8 +218,8 @@ def crew(redis_server: RedisServer, runner: asyncio.Runner) -> Iterator[list[Clo
         member.driven.dispose()
 
 
-def test_another_process_waits_for_the_same_clock(crew: list[Clocks]) -> None:
-    one, other = crew
+def test_another_process_waits_for_the_same_clock(processes: list[Clocks]) -> None:
+    one, other = processes
     one.one(1, A)
     assert isinstance(other.one(1, A), RateLimitDenial)
     one.give_back(1, A, one.time.now)
@@ -230,11 +230,11 @@ def test_another_process_waits_for_the_same_clock(crew: list[Clocks]) -> None:
     assert isinstance(one.one(2, A), RateLimitDenial)
 
 
-def test_a_clock_of_a_process_that_died_rests_from_the_end_of_its_lease(crew: list[Clocks]) -> None:
-    one, other = crew
+def test_a_clock_of_a_process_that_died_rests_from_the_end_of_its_lease(processes: list[Clocks]) -> None:
+    one, other = processes
     one.one(1, A)
     assert one.driven is not None
-    members = one.driven.names()[0].fixed[7]
+    members = one.driven.names()[0].members
     ended_at = other.time.now + 7
     one.driven.client.zadd(members, {one.driven.backend._member: ended_at})
     other.later(6)
@@ -245,16 +245,16 @@ def test_a_clock_of_a_process_that_died_rests_from_the_end_of_its_lease(crew: li
     assert isinstance(other.one(1, A), LeaseValidity)
 
 
-def test_a_clock_of_a_process_that_is_no_member_any_more_rests_from_now(crew: list[Clocks]) -> None:
-    one, other = crew
+def test_a_clock_of_a_process_that_is_no_member_any_more_rests_from_now(processes: list[Clocks]) -> None:
+    one, other = processes
     one.one(1, A)
     assert one.driven is not None
-    one.driven.client.zrem(one.driven.names()[0].fixed[7], one.driven.backend._member)
+    one.driven.client.zrem(one.driven.names()[0].members, one.driven.backend._member)
     assert wait_of(other.one(1, A)) == pytest.approx(2.0, abs=1e-4)
 
 
-def test_what_nobody_gives_back_ends_with_its_time(crew: list[Clocks]) -> None:
-    one, other = crew
+def test_what_nobody_gives_back_ends_with_its_time(processes: list[Clocks]) -> None:
+    one, other = processes
     one.one(1, A)
     other.later(180.0 + 1.0)
     assert wait_of(other.one(1, A)) == pytest.approx(1.0, abs=1e-4)
@@ -262,25 +262,25 @@ def test_what_nobody_gives_back_ends_with_its_time(crew: list[Clocks]) -> None:
     assert isinstance(other.one(1, A), LeaseValidity)
 
 
-def test_a_process_whose_lease_has_ended_is_granted_nothing(crew: list[Clocks]) -> None:
-    one, other = crew
+def test_a_process_whose_lease_has_ended_is_granted_nothing(processes: list[Clocks]) -> None:
+    one, other = processes
     assert one.driven is not None
-    one.driven.client.zadd(one.driven.names()[0].fixed[7], {one.driven.backend._member: one.time.now - 1})
+    one.driven.client.zadd(one.driven.names()[0].members, {one.driven.backend._member: one.time.now - 1})
     assert isinstance(one.one(1, A), RateLimitDenial)
     assert isinstance(other.one(1, A), LeaseValidity)
 
 
 def test_a_server_that_forgot_its_last_second_grants_nothing_that_may_be_held(
-    redis_server: RedisServer, crew: list[Clocks], runner: asyncio.Runner
+    redis_server: RedisServer, processes: list[Clocks], runner: asyncio.Runner
 ) -> None:
-    one, other = crew
+    one, other = processes
     one.one(1, {"group campus": 5.0})
     one.give_back(1, {"group campus": 5.0}, one.time.now)
     kept = redis_server.written_bytes
     held = one.one(2, A)
     one.give_back(3, {"domain example.org": 4.0}, None)
     redis_server.kill().forget_behind(kept).start()
-    for member in crew:
+    for member in processes:
         assert member.driven is not None
         for _ in range(3):
             try:
@@ -304,9 +304,9 @@ def test_a_server_that_forgot_its_last_second_grants_nothing_that_may_be_held(
 
 
 def test_whoever_looks_from_outside_sees_who_has_a_clock_and_when_it_is_free(
-    crew: list[Clocks], runner: asyncio.Runner
+    processes: list[Clocks], runner: asyncio.Runner
 ) -> None:
-    one, other = crew
+    one, other = processes
     assert one.driven is not None
     one.one(1, A)
     other.one(1, {"group campus": 5.0})

@@ -51,6 +51,16 @@ class WarcRecord:
 
 
 @dataclass(slots=True)
+class Remembered:
+    """A page of a continuous crawl."""
+
+    kind: str
+    history: str
+    gone: int
+    next_at: float
+
+
+@dataclass(slots=True)
 class Figures:
     """What ``frontier.db`` holds, counted row by row."""
 
@@ -75,6 +85,16 @@ class Jobdir:
         """The lines of ``fetch.jsonl``; every one must be whole."""
         path = self.path / "fetch.jsonl"
         return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+
+    def remembered(self) -> dict[str, Remembered]:
+        """The pages in ``visits.db``, by URL."""
+        with closing(sqlite3.connect(self.path / "visits.db")) as visits:
+            rows = visits.execute("SELECT value, at FROM visits WHERE id <> x''").fetchall()
+        found = {}
+        for value, at in rows:
+            url, history, _, _, _, gone, _, kind, *_ = json.loads(value)
+            found[url] = Remembered(kind, history, gone, at)
+        return found
 
     def lines(self, kind: str = "page") -> list[dict[str, Any]]:
         """The lines of one kind."""

@@ -118,6 +118,8 @@ def assert_right(truth, told, url):
         re.search(ALLOW, url) is not None or found["scope"]["stage"] == "seed"
     )
     assert_robots(truth, url, found["robots"])
+    answered = [line["status"] for line in truth.lines[url] if line.get("status")]
+    assert found["frontier"]["status"] == (answered[-1] if answered else None)
     if found["log"] is not None:
         assert found["log"] == {"count": len(truth.lines[url]), "last": truth.lines[url]}
         assert_discovered(truth, found, url)

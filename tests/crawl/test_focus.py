@@ -6,7 +6,7 @@ import pytest
 
 from tests.commands import own_process
 from tests.served import serving_folder
-from webcrawl.features.focus.judge import ALLOWED
+from webcrawl.config.features import FOCUS_FORMS
 
 STARS = "<title>Stars</title><p>The telescope shows a star. Another telescope shows another."
 PLAIN = "<title>Soup</title><p>Onions, salt and water."
@@ -79,8 +79,8 @@ def test_the_log_says_how_relevant_each_page_is(origin, crawled):
 
 def test_the_summary_and_the_report_have_the_harvest(crawled):
     found = sum("relevant" in line for line in crawled.lines())
-    judged = sum("relevance" in line for line in crawled.lines())
-    assert f"{100 * found / judged:.1f} % of {judged} judged" in crawled.stderr
+    scored = sum("relevance" in line for line in crawled.lines())
+    assert f"{100 * found / scored:.1f} % of {scored} scored" in crawled.stderr
     assert ">Harvest</h2>" in (crawled.path / "report.html").read_text()
 
 
@@ -122,7 +122,7 @@ def test_explain_says_what_a_link_is_guessed_to_be_worth_and_by_what(origin, cra
 
 def test_a_crawl_that_goes_on_knows_what_it_had_learned(crawled, start):
     resumed = start(of=crawled, arguments={"focus": "telescope"}, EXTENSIONS_REFUSED="zip").wait()
-    assert "Looking on with what was learned from" in resumed.assert_ended_well().stderr
+    assert "Continuing with weights learned from" in resumed.assert_ended_well().stderr
 
 
 @pytest.mark.soak
@@ -141,7 +141,7 @@ def test_a_crawl_that_is_killed_knows_what_it_had_learned(serve, start, redis_se
         client.close()
     crawl.kill()
     resumed = start(of=crawl, arguments={"focus": "the"}, **settings)
-    resumed.until(lambda: "Looking on with what was learned from" in resumed.stderr)
+    resumed.until(lambda: "Continuing with weights learned from" in resumed.stderr)
     resumed.kill()
 
 
@@ -164,4 +164,4 @@ def test_a_focus_that_is_none_is_told_in_one_line(origin, crawl):
     refused = crawl([f"{origin}/"], arguments={"focus": "mime:pdf"}, FOCUS="re:(")
     assert refused.status == 2
     assert len(refused.stderr.splitlines()) == 2
-    assert refused.stderr.count(f"must be {ALLOWED} (") == 2
+    assert refused.stderr.count(f"must be {FOCUS_FORMS} (") == 2

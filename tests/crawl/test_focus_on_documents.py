@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from tests.served import Files, serving
-from webcrawl.features.focus.judge import FetchedPage, judge_of
+from webcrawl.features.focus.relevance import FetchedPage, classifier_of
 
 TREES = Path(os.environ.get("DOCUMENT_TREES", "/usr/share/doc"))
 LEAST_PAGES, LEAST_TREES = 100, 4
@@ -102,11 +102,11 @@ def leads(folder, pages):
     return (folder / front_page(folder, pages)).read_bytes().lower().count(b".html")
 
 
-def is_relevant(judge, path):
+def is_relevant(classifier, path):
     body = path.read_bytes()
     title = TITLE.search(body[:HEAD])
     named = title[1].decode("utf-8", "replace") if title else ""
-    return judge.relevance(FetchedPage("", "text/html", named, body=body, encoding="utf-8")) >= 0.5
+    return classifier.relevance(FetchedPage("", "text/html", named, body=body, encoding="utf-8")) >= 0.5
 
 
 def file_of(url, trees):
@@ -124,8 +124,8 @@ def test_on_real_pages_a_focused_crawl_finds_five_times_as_much(trees, seed, cra
     print(f"{count} pages in {len(trees)} trees")
     all_times = []
     for subject in SUBJECTS:
-        judge = judge_of(subject)
-        hits = {host: sum(is_relevant(judge, path) for path in tree[1]) for host, tree in trees.items()}
+        classifier = classifier_of(subject)
+        hits = {host: sum(is_relevant(classifier, path) for path in tree[1]) for host, tree in trees.items()}
         share, home = sum(hits.values()) / count, max(hits, key=hits.__getitem__)
         together = hits[home] / max(sum(hits.values()), 1)
         if not 0.001 <= share <= 0.01 or together < 0.5 or leads(*trees[home]) < LEADS:
@@ -138,7 +138,7 @@ def test_on_real_pages_a_focused_crawl_finds_five_times_as_much(trees, seed, cra
             pages = [line for line in crawled.lines() if line.get("status") == 200][:PAGES]
             assert len(pages) == PAGES
             files = [file for line in pages if (file := file_of(line["url"], trees)) is not None]
-            found[name] = sum(is_relevant(judge, file) for file in {file.resolve() for file in files})
+            found[name] = sum(is_relevant(classifier, file) for file in {file.resolve() for file in files})
         times = found["focused"] / max(found["breadth first"], PAGES * share)
         print(f"{subject}: one page in {1 / share:.0f}; of {PAGES} pages {found}, {times:.1f} times")
         all_times.append(times)

@@ -110,9 +110,8 @@ def test_a_sitemap_that_is_pushed_is_read_again(played) -> None:
 
 def test_a_page_that_it_says_has_changed_is_due_earlier_and_no_other_is(played) -> None:
     crawl, site = played
-    with closing(sqlite3.connect(crawl.path / "visits.db")) as opened:
-        rows = opened.execute("SELECT url, history, next_at FROM pages WHERE kind = 'page'").fetchall()
-    waits = {url: next_at - History.of(history).last_at for url, history, next_at in rows}
+    pages = {url: page for url, page in crawl.remembered().items() if page.kind == "page"}
+    waits = {url: page.next_at - History.of(page.history).last_at for url, page in pages.items()}
     assert waits.pop(site.root) == pytest.approx(INTERVAL / 2, abs=1)
     assert waits.pop(f"{site.root}other") == pytest.approx(INTERVAL, abs=5)
     assert waits == {}
@@ -121,6 +120,6 @@ def test_a_page_that_it_says_has_changed_is_due_earlier_and_no_other_is(played) 
 def test_what_was_claimed_is_remembered_until_it_can_be_judged(played) -> None:
     crawl, _ = played
     with closing(sqlite3.connect(crawl.path / "hints.db")) as opened:
-        [(key, said)] = opened.execute("SELECT key, said FROM trust").fetchall()
-    assert key == "127.0.0.1"
+        [(key, said)] = opened.execute("SELECT partition, value FROM hints").fetchall()
+    assert key == b"127.0.0.1"
     assert len(Trust.of(said).marks) == 1

@@ -9,7 +9,6 @@ from urllib.parse import urldefrag, urljoin
 
 import pytest
 
-from tests.commands import in_process
 from webcrawl.links import segments
 from webcrawl.links.reading import LinkLogs
 
@@ -65,12 +64,6 @@ def recounted(crawled):
     return found
 
 
-@pytest.fixture
-def links(crawled, capsys):
-    """``scrapy links`` on that crawl."""
-    return in_process("links", capsys, JOBDIR=crawled.path)
-
-
 def test_every_page_has_its_links_and_their_texts(crawled, recounted, web):
     logged = {
         page.page: {link.to: link.text for link in page.links} for page in LinkLogs([crawled.path]).pages()
@@ -97,7 +90,7 @@ def test_out_and_in_tell_what_a_recount_does(links, recounted):
     assert {one["to"]: one["text"] for one in told} == recounted[page]
     said = links("in", target, "--limit", "1").said
     assert said.startswith(f"Links to {target}\n  a  ")
-    assert ("and more; --limit 0 tells all" in said) == (times > 1)
+    assert ("and more; --limit 0 shows all" in said) == (times > 1)
 
 
 def test_a_folder_without_a_link_log_is_told(links, tmp_path):
@@ -114,7 +107,7 @@ def test_a_folder_without_a_link_log_is_told(links, tmp_path):
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["inn", "http://a.test/"], "inn: is nothing that links can tell; did you mean in?"),
+        (["inn", "http://a.test/"], "inn: is no subcommand of links; did you mean in?"),
         (["in", "not a url"], "'not a url' is no URL"),
         (["out", "http://a.test/", "--top", "3"], "--top: is for graph, not for out"),
         (["graph", "--of", "sites"], "--of: must be hosts or pages, not sites"),

@@ -57,12 +57,6 @@ def logged(crawled):
     return told
 
 
-@pytest.fixture
-def links(crawled, capsys):
-    """``scrapy links`` on that crawl."""
-    return in_process("links", capsys, JOBDIR=crawled.path)
-
-
 def listed(logged, url):
     return [(link.to, link.type) for line in logged[url] for link in line.links]
 

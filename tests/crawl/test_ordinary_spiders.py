@@ -101,7 +101,7 @@ def test_redirects_reach_the_callback_with_their_history(kinds):
 def test_other_schemes_and_callbacks_that_cannot_be_written_down_work(kinds):
     assert [item["text"] for item in cases(kinds, "data")] == ["hello"]
     assert len(cases(kinds, "lambda")) == 1
-    assert "cannot be written down" in kinds[1].stderr
+    assert "cannot be serialized" in kinds[1].stderr
 
 
 def test_links_of_a_page_item_go_to_parse_and_the_item_to_the_feed(kinds):

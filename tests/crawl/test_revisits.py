@@ -18,6 +18,8 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.crawl.crawling import ROOT, start
 from webcrawl.archive.records import warc_date
+from webcrawl.urls.canonical import canonical
+from webcrawl.urls.fingerprint import fingerprint
 
 ITEMS = {"FEEDS": json.dumps({"items.jsonl": {"format": "jsonlines"}})}
 OFTEN = {"REVISIT_POLICY": "fixed", "REVISIT_INTERVAL_SECONDS": 1, "REVISIT_INTERVAL_MIN_SECONDS": 0}
@@ -125,10 +127,7 @@ def test_it_goes_on_where_it_was_killed_and_ends_well_when_it_is_asked_to(crawle
     site, crawl, before = crawled
     crawl.assert_ended_well()
     assert before >= 2
-    with closing(sqlite3.connect(crawl.path / "visits.db")) as visits:
-        (history,) = visits.execute(
-            "SELECT history FROM pages WHERE url = ?", (f"{site.url}/same",)
-        ).fetchone()
+    history = crawl.remembered()[f"{site.url}/same"].history
     # What the killed one had visited is remembered: at most what was on its way was asked for once more.
     assert len(site.of("/same")) - 1 <= json.loads(history)[2] <= len(site.of("/same"))
     assert "Going on with the crawl" in crawl.stderr
@@ -185,9 +184,18 @@ def test_what_is_gone_or_elsewhere_is_asked_for_later_and_what_a_redirect_leads_
     assert [line.get("via") for line in crawl.lines() if line["url"] == f"{site.url}/same"] == [
         f"{site.url}/"
     ] * len(site.of("/same"))
-    with closing(sqlite3.connect(crawl.path / "visits.db")) as visits:
-        gone = dict(visits.execute("SELECT url, gone FROM pages WHERE gone > 0").fetchall())
-    assert gone.keys() == {f"{site.url}/gone", f"{site.url}/moved"}
+    gone = {url for url, page in crawl.remembered().items() if page.gone}
+    assert gone == {f"{site.url}/gone", f"{site.url}/moved"}
+
+
+def test_the_stored_status_of_a_page_is_that_of_its_last_visit(crawled):
+    site, crawl, _ = crawled
+    with closing(sqlite3.connect(crawl.path / "frontier.db")) as connection:
+        stored = dict(connection.execute("SELECT fingerprint, status FROM seen WHERE state = 1"))
+    last = {line["url"]: line["status"] for line in crawl.lines() if line["kind"] == "page"}
+    assert {url: stored[fingerprint(canonical(url))] for url in last} == last
+    statuses = {last[f"{site.url}/{name}"] for name in ("same", "dated", "gone", "moved")}
+    assert statuses == {200, 304, 410, 301}
 
 
 def test_no_pipeline_and_no_feed_hears_of_a_304(crawled):

@@ -81,6 +81,6 @@ def test_a_crawl_that_runs_low_on_domains_asks_for_more(web, crawl, tmp_path):
     done = crawl(roots[0], arguments={"allow": "no link"}, **settings).assert_ended_well()
     assert set(roots) <= set(done.fetched())
     assert max(done.fetched().values()) == 1
-    assert "fewer than 500: asking for seeds" in done.stderr
+    assert "fewer than 500: requesting seeds" in done.stderr
     assert "6 seeds taken, 1 wrong" in done.stderr
-    assert "Asked for seeds: there are none" in done.stderr
+    assert "The source of seeds returned none" in done.stderr

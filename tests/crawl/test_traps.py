@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.commands import own_process
+from tests.crawl import expectation
 from tests.fakeweb.labyrinth import TRAPS, is_trap
 
 HOST = "h0000.localhost"
@@ -15,11 +16,6 @@ LIMIT, MOST = 60, 150
 """Requests into one kind of trap, on average and at most: of the thousands that a crawler makes there without looking
 for traps.
 """
-
-
-def asked_for(web):
-    """How often each URL was requested, robots.txt apart."""
-    return Counter(f"http://{hit.host}:{web.ports.http}{hit.path}" for hit in web.hits() if not hit.is_robots)
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +35,13 @@ def test_a_crawl_of_endless_traps_ends(ended):
 
 def test_no_real_page_is_missed(web, ended):
     real = web.site.truth()
-    missed = real - set(asked_for(web))
+    missed = real - set(expectation.asked(web))
     assert len(real) > 500
     assert missed == set()
 
 
 def test_next_to_nothing_of_the_traps_is_fetched(web, ended):
-    hits = Counter(url.split("/")[3] for url in asked_for(web).elements() if is_trap(url))
+    hits = Counter(url.split("/")[3] for url in expectation.asked(web) if is_trap(url))
     print(dict(hits))
     assert set(hits) == set(TRAPS)
     assert hits.total() <= LIMIT * len(TRAPS)
@@ -56,7 +52,7 @@ def test_next_to_nothing_of_the_traps_is_fetched(web, ended):
 def test_a_trap_that_is_all_of_a_site_is_left_however_it_disguises_itself(serve, crawl, section):
     alone = serve(kind="labyrinth", hosts=1, sections=(section,))
     crawl(alone.seeds, **SETTINGS).assert_ended_well().assert_sound()
-    hits = Counter(url for url in asked_for(alone).elements() if is_trap(url))
+    hits = Counter(url for url in expectation.asked(alone) if is_trap(url))
     assert 10 < hits.total() < MOST
 
 
@@ -127,13 +123,13 @@ def test_what_is_wrong_with_the_command_is_said(ended, words, said):
 def test_a_trap_that_is_released_is_queued_again_and_never_judged_again(web, ended, crawl):
     trap = the_one(traps(ended), "/more/?key")
     assert trap["withheld"] == 1
-    asked = asked_for(web)
+    asked = Counter(expectation.asked(web))
     assert traps(ended, "release", trap["id"], "--dry-run")[0]["released_at"] is None
     assert traps(ended)[-1]["released_at"] is None
     [released] = traps(ended, "release", trap["pattern"])
     assert released["released_at"] is not None
     crawl(web.seeds, of=ended, CLOSESPIDER_PAGECOUNT=100, **SETTINGS).assert_ended_well()
-    new = asked_for(web) - asked
+    new = Counter(expectation.asked(web)) - asked
     pages = sorted(int(url.rpartition("=k")[2]) for url in new if "/more/?key=" in url)
     # On from the page that was withheld, each once, far beyond what made it a trap.
     assert len(pages) >= 90
@@ -149,6 +145,6 @@ def test_many_sites_of_traps_end_and_nothing_real_is_missed(serve, crawl, order)
     many = serve(kind="labyrinth", hosts=20)
     settings = {**SETTINGS, "CONCURRENT_REQUESTS": 64, "POLITENESS_KEY": "host", "FRONTIER_ORDER": order}
     crawl(many.seeds, within=600, **settings).assert_ended_well().assert_sound()
-    hits = asked_for(many)
+    hits = Counter(expectation.asked(many))
     assert many.site.truth() <= set(hits)
     assert sum(count for url, count in hits.items() if is_trap(url)) <= 20 * LIMIT * len(TRAPS)

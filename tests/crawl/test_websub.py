@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import sqlite3
 import time
 from collections import Counter
 from contextlib import closing
@@ -17,7 +16,6 @@ from aiohttp import web
 
 from tests import commands
 from tests.hub import Hub
-from webcrawl.features.websub.store import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,12 +153,12 @@ def test_what_only_the_hub_may_know_is_in_no_file_that_is_handed_on(played) -> N
     assert secret.decode() not in crawl.stderr
 
 
-def test_when_it_has_ended_no_hub_has_a_subscription_and_neither_have_we(played) -> None:
+def test_when_it_has_ended_no_hub_has_a_subscription_and_neither_have_we(played, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "webcrawl.settings")
     crawl, _, hub, _ = played
     assert hub.held == {}
-    with closing(sqlite3.connect(crawl.path / "websub.db")) as opened:
-        rows = [unpack(said) for (said,) in opened.execute("SELECT said FROM subscriptions")]
-    assert rows == []
+    listed = commands.in_process("websub", capsys)("--json", JOBDIR=crawl.path)
+    assert listed.told["subscriptions"] == []
     assert "2 times, 1 subscriptions confirmed, 0 denied; 1 pushes, 1 ignored" in crawl.stderr
 
 

@@ -15,7 +15,7 @@ import pytest
 from tests.crawl import expectation
 from tests.crawl.crawling import ROOT, Jobdir
 from tests.process import containers
-from tests.process.crew import Crew
+from tests.process.workers import WorkerProcesses
 
 pytestmark = [
     pytest.mark.soak,
@@ -41,7 +41,7 @@ def walk(folder, seeds, redis):
     (folder / "image").mkdir()
     composed = containers.compose(REDIS_URL=redis.url)["services"]["worker"]["environment"]
     variables = {**composed, **{f"WEBCRAWL_{name}": value for name, value in SETTINGS.items()}}
-    walked = [sys.executable, "-m", "tests.process.walk", str(folder / "image"), ",".join(HOSTS)]
+    walked = [sys.executable, "-m", "tests.process.dockerfile", str(folder / "image"), ",".join(HOSTS)]
     return subprocess.Popen(
         ["unshare", "--mount", *walked, "-a", f"seeds={','.join(seeds)}"],
         cwd=ROOT,
@@ -68,7 +68,7 @@ def test_the_steps_give_workers_that_crawl_as_a_user_without_rights(tmp_path, se
     assert process.returncode == 0, stderr[-4000:]
     assert "Traceback" not in stderr
     assert fetched(tmp_path) == dict.fromkeys(expectation.depths(web), 1)
-    assert Crew(None, redis_server, []).total("queued") == 0
+    assert WorkerProcesses(None, redis_server, []).total("queued") == 0
 
 
 def test_a_signal_reaches_them_there(tmp_path, serve, redis_server, monkeypatch):
@@ -84,6 +84,6 @@ def test_a_signal_reaches_them_there(tmp_path, serve, redis_server, monkeypatch)
     assert process.returncode == 0, stderr[-4000:]
     assert stderr.count("Received SIGTERM") == len(HOSTS)
     assert 0 < len(fetched(tmp_path)) < len(expectation.depths(web))
-    crew = Crew(None, redis_server, [])
-    assert [set(crew.queued(host)) for host in HOSTS] == [set(), set()]
-    assert crew.total("queued") > crew.total("held_urls") == 0
+    processes = WorkerProcesses(None, redis_server, [])
+    assert [set(processes.queued(host)) for host in HOSTS] == [set(), set()]
+    assert processes.total("queued") > processes.total("held_urls") == 0

@@ -16,7 +16,7 @@ from tests.crawl import expectation
 from tests.crawl.crawling import AT_ONCE, ROOT, Crawl, Jobdir
 from tests.fakeweb import witness
 from tests.process import containers
-from tests.process.crew import Crew
+from tests.process.workers import WorkerProcesses
 from tests.redis_server import RedisServer
 from webcrawl import settings
 
@@ -146,8 +146,8 @@ def test_scaled_workers_are_one_crawl_and_one_that_is_stopped_hands_over_at_once
         crawl.until_logged(5)
     crawls[0].signal(signal.Signals[containers.last("STOPSIGNAL").text])
     crawls[0].wait(GRACE).assert_ended_well()
-    assert set(Crew(None, redis, []).queued("0a1b")) == set()
-    assert "; 1 other worker at work when this one ended" in crawls[0].stderr
+    assert set(WorkerProcesses(None, redis, []).queued("0a1b")) == set()
+    assert "; 1 other worker running when this one ended" in crawls[0].stderr
 
     # The leases last longer than this waits: nobody could take over what was not given back.
     crawls[1].wait(settings.LEASE_SECONDS - 5).assert_ended_well()
@@ -193,7 +193,7 @@ def test_a_worker_is_healthy_while_its_loop_turns(serve, containers_of, serve_re
     crawl.until(lambda: " seeds taken" in crawl.stderr)
     assert container.is_healthy()
     status = container.run("scrapy", "frontier", "status").wait()
-    assert status.output.startswith(f"broad on Redis at 127.0.0.1:{redis.port}/0: 1 at work\n")
+    assert status.output.startswith(f"broad on Redis at 127.0.0.1:{redis.port}/0: 1 worker running\n")
 
     crawl.signal(signal.SIGSTOP)
     container.age()

@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 
 from tests.commands import own_process
-from tests.process.crew import Crew
+from tests.process.workers import WorkerProcesses
 from webcrawl.scope.exclusion import ExclusionList
 
 HOST, PART = "h0001.localhost", "h0002.localhost"
@@ -33,19 +33,19 @@ def story(serve, start, serve_redis, folder):
     redis = serve_redis()
     file = folder / "exclusions.txt"
     file.write_text("nobody.test  # stands for a list that was there before\n")
-    crew = Crew(start, redis, web.seeds, EXCLUSION_FILE=file, **SETTINGS)
-    told = {"web": web, "crew": crew, "lists": [ExclusionList.load(file).version]}
+    processes = WorkerProcesses(start, redis, web.seeds, EXCLUSION_FILE=file, **SETTINGS)
+    told = {"web": web, "processes": processes, "lists": [ExclusionList.load(file).version]}
     for name in ("w1", "w2"):
-        crew.start(name)
+        processes.start(name)
     for name in ("w1", "w2"):
-        crew.workers[name].until_logged(8)
+        processes.workers[name].until_logged(8)
     place = ("--file", str(file))
-    folders = [word for worker in crew.workers.values() for word in ("--jobdir", str(worker.path))]
+    folders = [word for worker in processes.workers.values() for word in ("--jobdir", str(worker.path))]
     told["host"] = exclude(redis, HOST, "--reason", "asked by mail", *place, *folders)
     told["lists"].append(ExclusionList.load(file).version)
     told["part"] = exclude(redis, f"{web.web.origin(2)}/", *place)
     told["lists"].append(ExclusionList.load(file).version)
-    crew.wait(60)
+    processes.wait(60)
     return told
 
 
@@ -67,15 +67,17 @@ def test_the_command_tells_what_it_hits(story):
 
 
 def test_what_was_queued_is_refused_and_nothing_is_left(story):
-    crew = story["crew"]
-    assert crew.total("queued") == crew.total("held_urls") == 0
-    assert crew.total("refused") > 0
-    for worker in crew.workers.values():
+    processes = story["processes"]
+    assert processes.total("queued") == processes.total("held_urls") == 0
+    assert processes.total("refused") > 0
+    for worker in processes.workers.values():
         assert worker.stderr.count("Exclusion file: ") == 2
 
 
 def test_each_line_of_the_log_carries_the_list_it_was_fetched_under(story):
-    lines = sorted([*story["crew"].lines(), *story["crew"].lines("robots")], key=lambda line: line["start"])
+    lines = sorted(
+        [*story["processes"].lines(), *story["processes"].lines("robots")], key=lambda line: line["start"]
+    )
     assert {line["exclusions"] for line in lines} <= set(story["lists"])
     for what, at in (("host", 1), ("part", 2)):
         stated = since(story[what])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import closing
+from functools import partial
 
 import pytest
 
@@ -12,10 +13,12 @@ from tests.commands import own_process
 from tests.crawl import expectation
 from tests.crawl.explaining import asking
 from tests.fakeweb import witness
-from tests.process.crew import Crew
-from webcrawl.commands.frontier import state_of
+from tests.process.workers import WorkerProcesses
+from webcrawl.commands.frontier import worker_state
 from webcrawl.control.shared import SharedCrawl
+from webcrawl.storage import technology_named
 from webcrawl.storage.contract import OperatorCommand
+from webcrawl.storage.redis.inspection import RedisInspection
 
 DELAY = 1.0
 """A crawl of thirty seconds, however slow the machine on which it is interrupted."""
@@ -28,7 +31,9 @@ def frontier(redis, *words):
 
 
 def crawl(redis):
-    return SharedCrawl({"url": redis.url}, "broad", 60.0, DELAY)
+    storage = technology_named("redis")
+    made = partial(RedisInspection, {"url": redis.url}, "broad", 60.0, DELAY)
+    return SharedCrawl(storage, "broad", made, 60.0)
 
 
 def checked(redis):
@@ -47,42 +52,42 @@ def story(serve, start, serve_redis):
     """What happened, moment by moment."""
     web = serve(hosts=20, pages=600, zipf=0.2, seed=9)
     redis = serve_redis()
-    crew = Crew(start, redis, web.seeds, **SETTINGS)
-    told = {"web": web, "redis": redis, "crew": crew}
+    processes = WorkerProcesses(start, redis, web.seeds, **SETTINGS)
+    told = {"web": web, "redis": redis, "processes": processes}
     for name in ("w1", "w2"):
-        crew.start(name)
-    crew.workers["w1"].until_logged(40)
-    told["explained"] = explained(redis, list(crew.queued())[::12])
+        processes.start(name)
+    processes.workers["w1"].until_logged(40)
+    told["explained"] = explained(redis, list(processes.queued())[::12])
     told["busy"] = checked(redis)
 
     told["pause"] = frontier(redis, "pause", "--wait")
     paused_at = len(web.hits())
-    crew.start("w3")
-    crew.workers["w3"].until(lambda: "was paused by its operator" in crew.workers["w3"].stderr)
+    processes.start("w3")
+    processes.workers["w3"].until(lambda: "was paused by its operator" in processes.workers["w3"].stderr)
     time.sleep(1)
     told["hits while paused"] = len(web.hits()) - paused_at
-    told["status"] = [state_of(worker, now) for now in (crawl(redis).standing(),) for worker in now.workers]
+    told["status"] = [worker_state(worker, now) for now in (crawl(redis).status(),) for worker in now.workers]
     told["paused"] = checked(redis)
 
     told["resume"] = []
     crawl(redis).command(OperatorCommand.RUN, wait=True, tell=told["resume"].append)
-    crew.workers["w3"].until_logged(5)
+    processes.workers["w3"].until_logged(5)
     told["stop"] = frontier(redis, "stop", "--wait")
     for name in ("w1", "w2", "w3"):
-        crew.workers[name].wait(20)
+        processes.workers[name].wait(20)
     told["stopped"] = checked(redis)
-    told["first runs"] = {name: worker.stderr for name, worker in crew.workers.items()}
-    told["left"] = crew.total("queued")
+    told["first runs"] = {name: worker.stderr for name, worker in processes.workers.items()}
+    told["left"] = processes.total("queued")
     told["hits in the first runs"] = len(web.hits())
 
-    crew.start("w1", POLITENESS_MIN_DELAY=0)
-    crew.wait(60)
+    processes.start("w1", POLITENESS_MIN_DELAY=0)
+    processes.wait(60)
     told["ended"] = checked(redis)
     return told
 
 
 def test_a_paused_crawl_sends_nothing_until_it_is_resumed(story):
-    assert "is paused: 2 at work (w1, w2)" in story["pause"]
+    assert "is paused: 2 workers running (w1, w2)" in story["pause"]
     assert "all have paused, nothing is open" in story["pause"]
     assert story["hits while paused"] == 0
     assert story["status"] == ["paused"] * 3
@@ -96,21 +101,21 @@ def test_each_worker_says_once_what_its_operator_wants(story):
 
 
 def test_a_stop_ends_all_workers_well_and_says_why(story):
-    assert "is stopped: 3 at work (w1, w2, w3)" in story["stop"]
+    assert "is stopped: 3 workers running (w1, w2, w3)" in story["stop"]
     assert story["stop"].endswith("all have ended\n")
     for log in story["first runs"].values():
         assert "Closing spider (stopped)" in log
         assert " was stopped with the whole crawl after " in log
         assert "Traceback" not in log
-    assert {worker.status for worker in story["crew"].workers.values()} == {0}
+    assert {worker.status for worker in story["processes"].workers.values()} == {0}
     assert story["left"] > 0
 
 
 def test_who_starts_after_a_stop_goes_on_and_completes_the_crawl(story):
-    web, crew = story["web"], story["crew"]
-    assert crew.total("queued") == 0
+    web, processes = story["web"], story["processes"]
+    assert processes.total("queued") == 0
     assert set(expectation.asked(web)) == set(expectation.depths(web))
-    assert crew.total("done") == len(expectation.depths(web))
+    assert processes.total("done") == len(expectation.depths(web))
 
 
 def test_nothing_was_fetched_twice_and_nobody_was_wronged(story):
@@ -162,14 +167,14 @@ def test_who_starts_while_others_are_stopping_ends_with_them_before_it_asked_for
     web = serve(hosts=2, pages=20, seed=10)
     redis = serve_redis()
     with closing(redis.client()) as client:
-        crew = Crew(start, redis, web.seeds, **SETTINGS)
-        crew.start("w1", CLOSESPIDER_PAGECOUNT=1).wait()
+        processes = WorkerProcesses(start, redis, web.seeds, **SETTINGS)
+        processes.start("w1", CLOSESPIDER_PAGECOUNT=1).wait()
         asked = len(web.hits())
         seconds, _ = client.time()
         other = {"name": "w9", "protocol": "1", "started_at": seconds, "seen_at": seconds + 60, "figures": {}}
-        client.hset("broad:crew", "w9-00", json.dumps(other))
+        client.hset("broad:workers", "w9-00", json.dumps(other))
         client.hset("broad:meta", "command", "stop")
-        crew.start("w2").wait(30).assert_ended_well()
-        assert "Closing spider (stopped)" in crew.workers["w2"].stderr
+        processes.start("w2").wait(30).assert_ended_well()
+        assert "Closing spider (stopped)" in processes.workers["w2"].stderr
         assert len(web.hits()) == asked
         assert client.hget("broad:meta", "command") == b"stop"

@@ -90,5 +90,5 @@ def test_a_crawl_does_not_begin_on_a_full_disk(serve, crawl, disk):
     assert "Traceback" not in crawled.stderr
     (line,) = [line for line in crawled.stderr.splitlines() if line.startswith("scrapy crawl: ")]
     assert str(disk) in line
-    assert "full" in line or "No space left" in line
+    assert "full" in line
     assert web.hits() == []

@@ -160,7 +160,7 @@ def test_on_redis_a_second_worker_and_another_spider_are_refused_on_a_jobdir(
     assert content_of(first.path) == kept
     assert len(web.hits()) == asked
     # Nobody has joined its crawl on Redis, nor that of broad.
-    assert redis.call("EXISTS", "shared:crew") == redis.call("EXISTS", "broad:crew") == 0
+    assert redis.call("EXISTS", "shared:workers") == redis.call("EXISTS", "broad:workers") == 0
     crawl(web.seeds, of=first, REDIS_URL=redis.url).assert_ended_well()
 
 

@@ -8,7 +8,7 @@ import json
 from webcrawl.frontier.records import State
 from webcrawl.links import segments
 from webcrawl.links.reading import LinkLogs
-from webcrawl.storage.sqlite.inspection import sighting_of
+from webcrawl.storage.sqlite.inspection import read_snapshot
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of, origin_of
@@ -20,7 +20,7 @@ def linked(path):
 
 def is_done(path, url):
     """By the books: a line of the log may be of a group that was not yet kept."""
-    found = sighting_of(
+    found = read_snapshot(
         path / "frontier.db", lambda settings: host_of(url), fingerprint(canonical(url)), origin_of(url), 0.0
     )
     return found.state is State.DONE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 import time
 from collections import Counter
@@ -11,7 +10,7 @@ import pytest
 
 from tests.crawl import expectation
 from tests.fakeweb import witness
-from tests.process.crew import Crew
+from tests.process.workers import WorkerProcesses
 
 LEASE = 3.0
 DELAY = 0.3
@@ -24,14 +23,6 @@ SETTINGS = {
 }
 
 
-@pytest.fixture
-def draw():
-    """What happens when; the seed is printed with a failure."""
-    seed = random.randrange(1 << 32)
-    print("seed:", seed)
-    return random.Random(seed)
-
-
 def assert_polite(web):
     hits = web.hits()
     assert witness.violations(hits, lambda hit: DELAY, tolerance=0.005) == []
@@ -39,12 +30,12 @@ def assert_polite(web):
     assert witness.pages_before_robots(hits) == []
 
 
-def assert_complete(web, crew):
+def assert_complete(web, processes):
     expected = set(expectation.depths(web))
     assert set(expectation.asked(web)) == expected
-    assert set(crew.fetched()) == expected
-    assert crew.total("done") == len(expected)
-    assert crew.total("queued") == crew.total("held_urls") == 0
+    assert set(processes.fetched()) == expected
+    assert processes.total("done") == len(expected)
+    assert processes.total("queued") == processes.total("held_urls") == 0
     return expected
 
 
@@ -54,8 +45,8 @@ LOST = re.compile(r"hosts have ended; (\d+) URLs in flight")
 class Chaos:
     """Accidents, and which pages each of them may cost one more fetch."""
 
-    def __init__(self, draw, web, crew, redis):
-        self.draw, self.web, self.crew, self.redis = draw, web, crew, redis
+    def __init__(self, draw, web, processes, redis):
+        self.draw, self.web, self.processes, self.redis = draw, web, processes, redis
         self.excused = Counter()
         """How often a page had been asked for when it was lost in flight for the last time."""
         self.told = []
@@ -65,7 +56,7 @@ class Chaos:
         """Let the crawl go on; who was frozen long enough wakes up meanwhile."""
         deadline = time.monotonic() + 120
         while len(self.web.hits()) < pages:
-            assert self.crew.running(), "all workers ended too early"
+            assert self.processes.running(), "all workers ended too early"
             assert time.monotonic() < deadline, "the crawl stands still"
             self._thaw()
             time.sleep(0.02)
@@ -73,7 +64,7 @@ class Chaos:
     def _thaw(self):
         for at, name in list(self.thaws):
             if at < time.monotonic():
-                self.crew.thaw(name)
+                self.processes.thaw(name)
                 self._tell(f"thaw {name}")
                 self.thaws.remove((at, name))
 
@@ -81,25 +72,25 @@ class Chaos:
         self.told.append(f"{time.time():.2f} {what}")
 
     def strike(self, kind):
-        awake = sorted(set(self.crew.running()) - self.crew.frozen)
+        awake = sorted(set(self.processes.running()) - self.processes.frozen)
         name = self.draw.choice(awake)
         if len(awake) == 1:
             kind = "kill"
         self._tell(f"{kind} {name}")
         if kind == "kill":
-            self.crew.kill(name)
+            self.processes.kill(name)
             self._excuse(name)
-            self.crew.start(name)
+            self.processes.start(name)
         else:
-            self.crew.freeze(name)
+            self.processes.freeze(name)
             self._excuse(name)
             # Half of them notice nothing, the others have lost their hosts meanwhile.
             self.thaws.append((time.monotonic() + self.draw.uniform(0.2, 2 * LEASE), name))
 
     def strike_redis(self, size_bytes):
         self._tell(f"redis loses {size_bytes} bytes")
-        self.crew.until_joined()
-        queued = set(self.crew.queued())
+        self.processes.until_joined()
+        queued = set(self.processes.queued())
         self.redis.kill()
         asked = expectation.asked(self.web)
         # Leases may end before it is back, and with them what was in flight.
@@ -117,10 +108,10 @@ class Chaos:
 
     def _excuse(self, name):
         """Pages it has asked for and that are not settled yet."""
-        in_flight = self._among(expectation.asked(self.web), self.crew.queued(name))
+        in_flight = self._among(expectation.asked(self.web), self.processes.queued(name))
         lost = [url for url, times in in_flight.items() if times > self.excused[url]]
         # One that was killed a moment ago under the same name may still hold what it had.
-        assert len(lost) <= CONCURRENT * max(self.crew.holders(name), 1)
+        assert len(lost) <= CONCURRENT * max(self.processes.holders(name), 1)
         self.excused |= in_flight
 
     def _among(self, asked, urls):
@@ -131,10 +122,10 @@ class Chaos:
 
 def chaos(draw, serve, start, redis, *, pages, hosts, strikes):
     web = serve(hosts=hosts, pages=pages, zipf=0.4, seed=draw.randrange(1000))
-    crew = Crew(start, redis, web.seeds, **SETTINGS)
+    processes = WorkerProcesses(start, redis, web.seeds, **SETTINGS)
     for name in ("w1", "w2", "w3", "w4"):
-        crew.start(name)
-    happening = Chaos(draw, web, crew, redis)
+        processes.start(name)
+    happening = Chaos(draw, web, processes, redis)
     kinds = [draw.choice(("kill", "freeze")) for _ in range(strikes)]
     for at, kind in enumerate(kinds, start=1):
         happening.until_asked(pages * at // (strikes + 2))
@@ -144,17 +135,17 @@ def chaos(draw, serve, start, redis, *, pages, hosts, strikes):
         if at == 2 * strikes // 3:
             happening.watch()
             happening.strike_redis(draw.randrange(1, 20_000))
-    crew.wait(100)
+    processes.wait(100)
     print(*happening.told, sep="\n")
-    expected = assert_complete(web, crew)
+    expected = assert_complete(web, processes)
     assert_polite(web)
-    violations, totals = crew.audit()
+    violations, totals = processes.audit()
     print(totals)
     assert violations == []
-    assert totals.workers == set(crew.workers)
+    assert totals.workers == set(processes.workers)
     asked = Counter(expectation.asked(web))
     # A machine that is too busy lets leases end too: whoever lost them says so.
-    told = sum(int(number) for worker in crew.logs() for number in LOST.findall(worker))
+    told = sum(int(number) for worker in processes.logs() for number in LOST.findall(worker))
     unexcused = {url for url, times in asked.items() if times > happening.excused[url] + 1}
     for hit in web.hits():
         if expectation.address(web, hit) in unexcused:

@@ -10,92 +10,92 @@ import pytest
 from tests.cable import Cable
 from tests.crawl import expectation
 from tests.fakeweb import witness
-from tests.process.crew import Crew
+from tests.process.workers import WorkerProcesses
 
 DELAY = 0.3
 SETTINGS = {"POLITENESS_MIN_DELAY": DELAY, "CONCURRENT_REQUESTS": 32}
 
 
-def assert_polite_and_complete(web, crew):
+def assert_polite_and_complete(web, processes):
     hits = web.hits()
     assert witness.violations(hits, lambda hit: DELAY, tolerance=0.005) == []
     assert witness.most_open(hits) == 1
-    violations, totals = crew.audit()
+    violations, totals = processes.audit()
     assert violations == []
-    assert totals.workers == set(crew.workers)
+    assert totals.workers == set(processes.workers)
     expected = set(expectation.depths(web))
     assert set(expectation.asked(web)) == expected
-    assert crew.total("done") == len(expected)
-    assert crew.total("queued") == crew.total("held_urls") == 0
+    assert processes.total("done") == len(expected)
+    assert processes.total("queued") == processes.total("held_urls") == 0
 
 
-def shares(crew, seconds):
+def shares(processes, seconds):
     """How many pages each worker fetches in the time to come."""
-    before = {name: len(crew.workers[name].lines()) for name in crew.running()}
+    before = {name: len(processes.workers[name].lines()) for name in processes.running()}
     time.sleep(seconds)
-    return {name: len(crew.workers[name].lines()) - count for name, count in before.items()}
+    return {name: len(processes.workers[name].lines()) - count for name, count in before.items()}
 
 
 @pytest.mark.soak
 def test_two_become_six_and_six_become_one(serve, start, serve_redis):
     web = serve(hosts=150, pages=6000, zipf=0.2, seed=3)
-    crew = Crew(start, serve_redis(), web.seeds, LEASE_SECONDS=60, **SETTINGS)
+    processes = WorkerProcesses(start, serve_redis(), web.seeds, LEASE_SECONDS=60, **SETTINGS)
     for name in ("w1", "w2"):
-        crew.start(name)
-    crew.workers["w1"].until_logged(150)
+        processes.start(name)
+    processes.workers["w1"].until_logged(150)
     for name in ("w3", "w4", "w5", "w6"):
-        crew.start(name)
-    crew.until_joined()
+        processes.start(name)
+    processes.until_joined()
     time.sleep(3)
-    six = shares(crew, 3)
+    six = shares(processes, 3)
     assert min(six.values()) > sum(six.values()) / 6 / 2, six
     assert max(six.values()) < sum(six.values()) / 6 * 2, six
 
     for name in ("w1", "w3", "w4", "w5", "w6"):
-        crew.workers[name].signal(signal.SIGINT)
+        processes.workers[name].signal(signal.SIGINT)
     for name in ("w1", "w3", "w4", "w5", "w6"):
-        crew.workers[name].wait().assert_ended_well()
-        assert set(crew.queued(name)) == set()
+        processes.workers[name].wait().assert_ended_well()
+        assert set(processes.queued(name)) == set()
     # Who leaves hands over at once: the lease time is far longer than this test waits.
     time.sleep(1)
-    alone = shares(crew, 2)
-    crew.wait(120)
+    alone = shares(processes, 2)
+    processes.wait(120)
     print(six, alone)
     assert alone["w2"] > sum(six.values()) / 3 / 2, (six, alone)
-    assert_polite_and_complete(web, crew)
+    assert_polite_and_complete(web, processes)
     # Nothing was in flight when they left.
     assert witness.repeated(web.hits()) == {}
 
 
 def test_a_dead_worker_s_hosts_are_taken_over_after_the_lease_time(serve, start, serve_redis):
     web = serve(hosts=40, pages=400, zipf=0.0, seed=4)
-    crew = Crew(start, serve_redis(), web.seeds, LEASE_SECONDS=4, **SETTINGS)
-    crew.start("w1")
-    crew.start("w2")
-    crew.workers["w1"].until_logged(60)
-    crew.kill("w1")
-    held = set(crew.queued("w1"))
+    processes = WorkerProcesses(start, serve_redis(), web.seeds, LEASE_SECONDS=4, **SETTINGS)
+    processes.start("w1")
+    processes.start("w2")
+    processes.workers["w1"].until_logged(60)
+    processes.kill("w1")
+    held = set(processes.queued("w1"))
     assert held
-    crew.workers["w2"].until(lambda: not set(crew.queued("w1")), 10)
-    crew.wait(60)
-    assert held <= set(crew.workers["w2"].fetched())
-    assert_polite_and_complete(web, crew)
+    processes.workers["w2"].until(lambda: not set(processes.queued("w1")), 10)
+    processes.wait(60)
+    assert held <= set(processes.workers["w2"].fetched())
+    assert_polite_and_complete(web, processes)
 
 
 @pytest.mark.parametrize("hosts", [5, pytest.param(16, marks=pytest.mark.soak)])
 def test_few_hosts_are_shared_out_although_they_are_never_at_rest(serve, start, serve_redis, hosts):
     web = serve(hosts=hosts, pages=None, seed=6)
     settings = {**SETTINGS, "POLITENESS_MIN_DELAY": 0.3 * hosts / 100, "POLITENESS_FACTOR": 0}
-    crew = Crew(start, serve_redis(), web.seeds, LEASE_SECONDS=60, **settings)
+    processes = WorkerProcesses(start, serve_redis(), web.seeds, LEASE_SECONDS=60, **settings)
     for name in ("w1", "w2", "w3"):
-        crew.start(name)
-    crew.until_joined()
-    for worker in crew.workers.values():
+        processes.start(name)
+    processes.until_joined()
+    for worker in processes.workers.values():
         before = len(worker.lines())
         worker.until(lambda worker=worker, before=before: len(worker.lines()) >= before + 40, 60)
-    for name in crew.workers:
-        crew.workers[name].signal(signal.SIGINT)
-    for worker in crew.workers.values():
+    for name in processes.workers:
+        processes.workers[name].signal(signal.SIGINT)
+    for worker in processes.workers.values():
         worker.wait().assert_ended_well()
     assert witness.most_open(web.hits()) == 1
 
@@ -110,10 +110,12 @@ def test_a_redis_that_is_away_is_waited_for(serve, start, serve_redis, accident)
     redis = serve_redis()
     with Cable(redis.port) as cable:
         url = f"redis://127.0.0.1:{cable.port}/0"
-        crew = Crew(start, redis, web.seeds, **{**SETTINGS, "LEASE_SECONDS": 4, "REDIS_URL": url})
-        crew.start("w1")
-        crew.start("w2")
-        crew.workers["w1"].until_logged(60)
+        processes = WorkerProcesses(
+            start, redis, web.seeds, **{**SETTINGS, "LEASE_SECONDS": 4, "REDIS_URL": url}
+        )
+        processes.start("w1")
+        processes.start("w2")
+        processes.workers["w1"].until_logged(60)
         away, back = {
             "cut": (cable.cut, cable.mend),
             "frozen": (redis.freeze, redis.thaw),
@@ -125,11 +127,11 @@ def test_a_redis_that_is_away_is_waited_for(serve, start, serve_redis, accident)
         time.sleep(1)
         assert len(web.hits()) == before
         back()
-        crew.wait(60)
-    for worker in crew.workers.values():
+        processes.wait(60)
+    for worker in processes.workers.values():
         assert worker.stderr.count("The storage is away, the crawl pauses until it is back") == 1
         assert worker.stderr.count("The storage is back, the crawl goes on") == 1
-    assert_polite_and_complete(web, crew)
+    assert_polite_and_complete(web, processes)
     refetched = witness.repeated(web.hits())
     assert len(refetched) <= 2 * 32
     assert set(refetched.values()) <= {2}
@@ -138,10 +140,10 @@ def test_a_redis_that_is_away_is_waited_for(serve, start, serve_redis, accident)
 @pytest.mark.soak
 def test_a_giant_host_starves_nobody(serve, start, serve_redis):
     web = serve(hosts=30, pages=700, zipf=1.5, seed=6)
-    crew = Crew(start, serve_redis(), web.seeds, **{**SETTINGS, "POLITENESS_MIN_DELAY": 0.02})
-    crew.start("w1")
-    crew.start("w2")
-    crew.wait(60)
+    processes = WorkerProcesses(start, serve_redis(), web.seeds, **{**SETTINGS, "POLITENESS_MIN_DELAY": 0.02})
+    processes.start("w1")
+    processes.start("w2")
+    processes.wait(60)
     hits = web.hits()
     giant = max(witness.by_key(hits).values(), key=len)
     others = [hit for hit in hits if hit.host != giant[0].host]
@@ -153,8 +155,8 @@ def test_a_giant_host_starves_nobody(serve, start, serve_redis):
 def test_who_is_asked_to_end_twice_ends(serve, start, serve_redis):
     web = serve(hosts=5, pages=50, seed=7)
     redis = serve_redis()
-    crew = Crew(start, redis, web.seeds, **SETTINGS)
-    worker = crew.start("w1")
+    processes = WorkerProcesses(start, redis, web.seeds, **SETTINGS)
+    worker = processes.start("w1")
     worker.until_logged(5)
     redis.freeze()
     worker.signal(signal.SIGINT)
@@ -178,12 +180,12 @@ def test_machines_whose_clocks_differ_are_as_polite(
     serve, start, serve_redis, tmp_path, monkeypatch, seconds
 ):
     web = serve(hosts=20, pages=400, zipf=0.0, seed=8)
-    crew = Crew(start, serve_redis(), web.seeds, **SETTINGS)
-    crew.start("w1")
+    processes = WorkerProcesses(start, serve_redis(), web.seeds, **SETTINGS)
+    processes.start("w1")
     (tmp_path / "sitecustomize.py").write_text(SHIFTED.format(seconds=seconds))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    crew.start("w2")
-    crew.wait(60)
-    fetched = [len(worker.fetched()) for worker in crew.workers.values()]
+    processes.start("w2")
+    processes.wait(60)
+    fetched = [len(worker.fetched()) for worker in processes.workers.values()]
     assert min(fetched) > 10, fetched
-    assert_polite_and_complete(web, crew)
+    assert_polite_and_complete(web, processes)

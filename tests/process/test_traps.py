@@ -9,8 +9,9 @@ from contextlib import closing, suppress
 import pytest
 
 from tests.commands import own_process
+from tests.crawl import expectation
 from tests.fakeweb.labyrinth import is_trap
-from tests.process.crew import Crew
+from tests.process.workers import WorkerProcesses
 
 SETTINGS: dict[str, object] = {"CONCURRENT_REQUESTS": 16, "COMMIT_INTERVAL_SECONDS": 0}
 
@@ -18,17 +19,12 @@ SETTINGS: dict[str, object] = {"CONCURRENT_REQUESTS": 16, "COMMIT_INTERVAL_SECON
 SECTIONS = ("articles", "events", "days", "more", "folders")
 
 
-def asked_for(web):
-    """How often each URL was requested, robots.txt apart."""
-    return Counter(f"http://{hit.host}:{web.ports.http}{hit.path}" for hit in web.hits() if not hit.is_robots)
-
-
 def stored(path):
     """How many patterns there are in a file that a crawl may be making at this moment."""
     if not path.exists():
         return 0
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as opened, suppress(sqlite3.Error):
-        return opened.execute("SELECT count(*) FROM traps").fetchone()[0]
+        return opened.execute("SELECT count(*) FROM traps WHERE partition = ?", (b"patterns",)).fetchone()[0]
     return 0
 
 
@@ -48,7 +44,7 @@ def test_a_crawl_that_is_killed_knows_its_quarantine_when_it_goes_on(serve, star
     assert {trap["pattern"] for trap in known} <= again
     assert " in quarantine; see scrapy traps" in ended.stderr
     assert not any(f"release {trap['id']}`" in ended.stderr for trap in known)
-    hits = asked_for(web)
+    hits = Counter(expectation.asked(web))
     assert web.site.truth() <= set(hits)
     assert sum(count for url, count in hits.items() if is_trap(url)) < 60 * 3
 
@@ -58,35 +54,35 @@ def story(serve, start, serve_redis):
     """Two workers on sites that are all traps alike."""
     web = serve(kind="labyrinth", hosts=4, sections=SECTIONS)
     redis = serve_redis()
-    crew = Crew(start, redis, web.seeds, POLITENESS_KEY="host", **SETTINGS)
+    processes = WorkerProcesses(start, redis, web.seeds, POLITENESS_KEY="host", **SETTINGS)
     for name in ("w1", "w2"):
-        crew.start(name)
-    crew.wait(60)
-    return web, redis, crew
+        processes.start(name)
+    processes.wait(60)
+    return web, redis, processes
 
 
 def test_two_workers_miss_nothing_real_and_fetch_next_to_nothing_of_the_traps(story):
-    web, redis, crew = story
-    hits = asked_for(web)
+    web, redis, processes = story
+    hits = Counter(expectation.asked(web))
     assert web.site.truth() <= set(hits)
     assert sum(count for url, count in hits.items() if is_trap(url)) < 4 * 60 * 3
     found = listed(redis.folder, REDIS_URL=redis.url)
-    said = "".join(crew.logs())
+    said = "".join(processes.logs())
     assert len(found) == 4 * 3
     assert all(f"release {trap['id']}`" in said for trap in found)
 
 
 def test_a_release_is_obeyed_by_whichever_worker_has_the_site(story):
-    web, redis, crew = story
+    web, redis, processes = story
     found = listed(redis.folder, REDIS_URL=redis.url)
     chosen = [trap for trap in found if trap["pattern"].endswith("/more/?key")]
     assert len(chosen) == 4
-    asked = asked_for(web)
+    asked = Counter(expectation.asked(web))
     listed(redis.folder, "release", *(trap["id"] for trap in chosen), REDIS_URL=redis.url)
     for name in ("w1", "w2"):
-        crew.start(name, CLOSESPIDER_PAGECOUNT=60)
-    crew.wait(60)
-    new = asked_for(web) - asked
+        processes.start(name, CLOSESPIDER_PAGECOUNT=60)
+    processes.wait(60)
+    new = Counter(expectation.asked(web)) - asked
     assert {url.split("/")[2] for url in new} == {host.split("/")[2] for host in web.seeds}
     assert all("/more/?key=" in url for url in new)
     assert new.total() >= 60

@@ -4,12 +4,16 @@ not keep is fetched by the next run. Judged by the log of the server.
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from contextlib import closing
 
 import pytest
 
 from tests.crawl import expectation
+from webcrawl.features.content_seen.store import SPEC
+from webcrawl.storage.sqlite.tables import SqliteTables
+from webcrawl.storage.tables import Row
 
 WEB = {"hosts": 4, "pages": 40, "seed": 3}
 
@@ -17,7 +21,7 @@ WEB = {"hosts": 4, "pages": 40, "seed": 3}
 def assert_all_is_fetched_in_the_end(web, first, second):
     assert first.status == 1, first.stderr[-3000:]
     assert "can no longer be kept" in first.stderr
-    assert "errors met 0" not in " ".join(first.stderr.split())
+    assert "request errors 0" not in " ".join(first.stderr.split())
     assert second.status == 0, second.stderr[-3000:]
     assert set(expectation.asked(web)) == set(expectation.depths(web))
     done = [line["url"] for crawl in (first, second) for line in crawl.lines()]
@@ -27,8 +31,8 @@ def assert_all_is_fetched_in_the_end(web, first, second):
 @pytest.mark.parametrize(
     "planted",
     [
-        ("SET", "{broad:0}:contents", "a text"),
-        ("RPUSH", "{broad:0}:pages", "a list"),
+        ("SET", "{broad:0}:table:contents", "a text"),
+        ("RPUSH", "{broad:1}:table:contents", "a list"),
         ("SET", "{broad:0}:robots", "a text"),
     ],
     ids=lambda words: words[1],
@@ -43,12 +47,21 @@ def test_a_wrong_value_in_redis_loses_no_page(serve, start, redis_server, plante
     assert_all_is_fetched_in_the_end(web, first, second)
 
 
+async def a_row(job):
+    tables = SqliteTables(job)
+    table = tables.table(SPEC)
+    await tables.open()
+    await table.add([("o00", Row(b"0", b""))])
+    await tables.close()
+
+
 def test_a_wrong_file_beside_the_frontier_loses_no_page(serve, start, folder):
     web = serve(**WEB)
     job = folder / "sqlite" / "job"
     job.mkdir(parents=True)
+    asyncio.run(a_row(job))
     with closing(sqlite3.connect(job / "contents.db")) as connection:
-        connection.execute("CREATE TABLE originals (something TEXT)")
+        connection.execute("ALTER TABLE contents RENAME COLUMN value TO something")
     first = start(web.seeds, jobdir=job).wait()
     for file in job.glob("contents.db*"):
         file.unlink()

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from webcrawl.frontier.queue_head import Place, place_of
-from webcrawl.frontier.records import Kind, State, UrlEntry
+from webcrawl.frontier.queue_head import QueuePosition, queue_position
+from webcrawl.frontier.records import QUEUED, Kind, State, UrlEntry, UrlRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from webcrawl.politeness.host_record import RobotsRecord
     from webcrawl.storage.contract import Batch, Committed, Move, Settled
 
-Where = tuple[str, Place]
+Where = tuple[str, QueuePosition]
 """A politeness key and the place in its queue."""
 
 
 def where(entry: UrlEntry) -> Where:
-    return entry.key, place_of(entry)
+    return entry.key, queue_position(entry)
 
 
 class Ledger:
@@ -35,12 +35,13 @@ class Ledger:
         self._exact = exact
         self._refused = refused
         self.queue: dict[Where, UrlEntry] = {}
-        self.states: dict[int, State] = {}
+        self.records: dict[int, UrlRecord] = {}
         self.robots: dict[str, RobotsRecord] = {}
         self.news: set[str] = set()
         """Origins whose answers were stored a moment ago; not everybody may have heard of it."""
-        self.expected: dict[Where, tuple[State, int]] = {}
-        """How leased URLs were settled: the state, and the attempts so far if they are tried again."""
+        self.expected: dict[Where, tuple[State, int, int | None]] = {}
+        """How leased URLs were settled: the state, the attempts so far if they are tried again, and the status of the
+        answer."""
         self.pruned: set[Where] = set()
         """Where URLs stood that were pruned; some of them may have been leased."""
         self.may_return: set[int] = set()
@@ -72,17 +73,21 @@ class Ledger:
             self.queue[where(move.moved())] = move.moved()
 
     def known(self, entry: UrlEntry) -> bool:
-        return entry.fingerprint in self.states
+        return entry.fingerprint in self.records
+
+    def statuses(self) -> dict[int, tuple[State, int | None]]:
+        """The state of each URL, and the last status of an answer."""
+        return {mark: (record.state, record.status) for mark, record in self.records.items()}
 
     def counted(self) -> Counter[State]:
-        return Counter(self.states.values())
+        return Counter(record.state for record in self.records.values())
 
     def _discover(self, entry: UrlEntry) -> bool:
         if entry.kind == Kind.ROBOTS:
             return True
-        if entry.fingerprint not in self.states:
+        if entry.fingerprint not in self.records:
             assert not entry.repeat
-            self.states[entry.fingerprint] = State.QUEUED
+            self.records[entry.fingerprint] = QUEUED
             return True
         return entry.repeat
 
@@ -96,7 +101,7 @@ class Ledger:
         if entry.repeat or entry.fingerprint not in self.may_return or length >= self._queue_max:
             return False
         self.may_return.discard(entry.fingerprint)
-        self.states[entry.fingerprint] = State.QUEUED
+        self.records[entry.fingerprint] = QUEUED
         self._push(entry)
         return True
 
@@ -108,17 +113,23 @@ class Ledger:
         self.pruned.discard(place)
         expected = self.expected.pop(place, None)
         if expected is None:
-            assert settled.state is State.REFUSED, f"{entry.url} was settled and never leased"
-            self._refused(entry, settled.rule)
+            assert settled.record.state is State.REFUSED, f"{entry.url} was settled and never leased"
+            self._refused(entry, settled.record.rule)
+            status = None
         else:
             attempts = settled.again.attempts if settled.again else 0
-            assert (settled.state, attempts) == expected
+            assert (settled.record.state, attempts, settled.record.status) == expected
+            status = expected[2]
+        known = self.records.get(entry.fingerprint)
+        if entry.repeat and known is not None and entry.fingerprint not in self.may_return:
+            self.records[entry.fingerprint] = known._replace(status=status or known.status)
         if not entry.repeat and entry.kind != Kind.ROBOTS:
-            if not was_queued and self._exact and self.states[entry.fingerprint] is not State.REFUSED:
+            assert known is not None
+            if not was_queued and self._exact and known.state is not State.REFUSED:
                 # It was pruned and has been found again: it is fetched once more.
                 return None
             self.may_return.discard(entry.fingerprint)
-            self.states[entry.fingerprint] = settled.state
+            self.records[entry.fingerprint] = UrlRecord(settled.record.state, None, status or known.status)
         return settled.again
 
     def _prune(self, key: str) -> list[Where]:
@@ -128,7 +139,7 @@ class Ledger:
             entry = self.queue.pop(place)
             self.pruned.add(place)
             if not entry.repeat:
-                self.states[entry.fingerprint] = State.REFUSED
+                self.records[entry.fingerprint] = UrlRecord(State.REFUSED)
                 if self._exact:
                     self.may_return.add(entry.fingerprint)
         return excess

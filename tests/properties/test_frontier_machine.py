@@ -28,7 +28,7 @@ from hypothesis.stateful import (
 from tests.contract.driven import DrivenSqlite, make
 from tests.contract.samples import NOW
 from tests.properties.ledger import Ledger, where
-from tests.properties.stage import AtOnce, Clock, Disk, Loop, Slow
+from tests.properties.simulation import AtOnce, Clock, Disk, Loop, Slow
 from tests.properties.world import (
     HOSTS,
     PAGE_ANSWERS,
@@ -105,6 +105,7 @@ class Play(RuleBasedStateMachine):
         self.limits = Limits(
             *(open_max, active_max, dry_max, blocked_max, 40.0),
             commit_interval_seconds=0.0,
+            reordering_share=0.0,
             session_budget=session_budget,
         )
         self.ledger = Ledger(
@@ -125,7 +126,7 @@ class Play(RuleBasedStateMachine):
         return Policies(
             order=Order(self.order, None, self.clock.now, seed=self.lives, scorer=self.scorer),
             best_first=self.best_first,
-            draw=LevelSampler(2.0, seed=1),
+            sampler=LevelSampler(2.0, seed=1),
             politeness=Politeness(self.model, 5.0, 50.0, 2.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0, park_max_seconds=500.0, parks_to_give_up=1),
             robots=RobotsPolicy(1500.0, agent="webcrawl", rules=RulesCache(10, "webcrawl")),
@@ -322,10 +323,10 @@ class Play(RuleBasedStateMachine):
         self.loop.call(self.frontier.settle, flight.lease, outcome)
 
     def archived(self, flight: Flight) -> Entry:
-        entry, now = flight.lease.entry, self.clock.now
+        entry, now, status = flight.lease.entry, self.clock.now, flight.answer.status or None
         return Entry(
             FetchRecord(
-                now, now, entry.url, entry.key, None, entry.kind, 200, None, None, 0, None, None, 0, "w"
+                now, now, entry.url, entry.key, None, entry.kind, status, None, None, 0, None, None, 0, "w"
             )
         )
 
@@ -364,6 +365,8 @@ class Play(RuleBasedStateMachine):
         expected = self.ledger.counted()
         if self.driven.exact:
             assert self.driven.states() == expected
+            stored = self.driven.records().items()
+            assert {mark: (one.state, one.status) for mark, one in stored} == self.ledger.statuses()
         counts = self.driven.counts_now()
         ends = (counts.done, counts.failed, counts.refused)
         assert ends == (expected[State.DONE], expected[State.FAILED], expected[State.REFUSED])
@@ -411,7 +414,7 @@ class Play(RuleBasedStateMachine):
         assert not self.ledger.queue, "the crawl does not come to its end"
         assert self.is_finished()
         self.check_states()
-        self.driven.check_books()
+        self.driven.check_consistency()
         self.check_nothing_broke()
 
     def step_to_the_end(self) -> bool:

@@ -12,7 +12,7 @@ from webcrawl.frontier.policies import BUSY_STATUSES
 from webcrawl.frontier.records import Kind, State, UrlEntry
 from webcrawl.politeness.host_record import HostRecord
 from webcrawl.robots.answer import RobotsState
-from webcrawl.robots.requests import RobotsReply, origin_asked
+from webcrawl.robots.requests import RobotsReply, origin_and_hops
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of, origin_of
 
@@ -156,7 +156,7 @@ class World:
             assert now >= ended + (record.crawl_delay_seconds or 0.0), "Crawl-delay"
 
     def _judge_robots(self, entry: UrlEntry, now: float) -> None:
-        origin, hops = origin_asked(entry)
+        origin, hops = origin_and_hops(entry)
         record = self._ledger.robots.get(origin)
         if hops == 0 and origin not in self._ledger.news:
             assert record is None or now >= record.expires_at, "robots.txt is known and fresh"
@@ -192,7 +192,7 @@ class World:
         flight.answer = answer
         key = flight.lease.entry.key
         if flight.is_robots and answer.body == TOO_SLOW:
-            self.skipped.add(key_of(f"{origin_asked(flight.lease.entry)[0]}/"))
+            self.skipped.add(key_of(f"{origin_and_hops(flight.lease.entry)[0]}/"))
         if not answer.sent:
             return Ending(None, now)
         self.last_end[key] = now
@@ -220,7 +220,7 @@ class World:
             outcome = Outcome(result, discovered=links if answer.status == 200 else [])
         else:
             outcome = Outcome(Result.RETRY, rule=answer.error)
-        self._expect(entry, outcome)
+        self._expect(entry, answer, outcome)
         return outcome
 
     def _reply(self, answer: Answer) -> RobotsReply:
@@ -234,18 +234,19 @@ class World:
             answer.retry_after,
         )
 
-    def _expect(self, entry: UrlEntry, outcome: Outcome) -> None:
+    def _expect(self, entry: UrlEntry, answer: Answer, outcome: Outcome) -> None:
         if entry.kind == Kind.ROBOTS and not entry.position:
             return
         state, attempts = State.DONE, 0
+        status = None if entry.kind == Kind.ROBOTS else answer.status or None
         if outcome.result is Result.ABANDONED:
-            state, attempts = State.QUEUED, entry.attempts
+            state, attempts, status = State.QUEUED, entry.attempts, None
         elif outcome.result is Result.RETRY:
             retried = entry.attempts < self._policies.retry_times
             state, attempts = (State.QUEUED, entry.attempts + 1) if retried else (State.FAILED, 0)
         elif outcome.result in (Result.FAILED, Result.REFUSED):
             state = State[outcome.result.name]
-        self._ledger.expected[entry.key, (-entry.level, entry.position)] = (state, attempts)
+        self._ledger.expected[entry.key, (-entry.level, entry.position)] = (state, attempts, status)
 
     def cut_off(self, now: float) -> None:
         """The crawler went away: what was open ended there, what it gave is forgotten."""

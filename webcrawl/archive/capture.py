@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from webcrawl.archive.listed_links import SpooledLinks
+    from webcrawl.archive.listed_links import LinkRow, SpooledLinks
 
 Truncated = Literal["length", "time", "disconnect", "unspecified"]
 """The reason why a payload is shorter than the one the server had (WARC 1.1, section 5.13)."""
@@ -16,10 +16,6 @@ Truncated = Literal["length", "time", "disconnect", "unspecified"]
 
 Fact = str | int | float | bool | None | Mapping[str, float]
 """The type of a further fact in a line of the fetch log: a value, or numbers by name."""
-
-LinkRow = tuple[str, str, str, str]
-"""A link of a page, with the fields of ``parsing.links.Link``: url, type, text, rel."""
-
 
 BLOCK_BYTES = 1 << 18
 """Bytes of a spooled payload that are read at a time."""

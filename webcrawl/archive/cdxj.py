@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from webcrawl.archive.capture import Entry
     from webcrawl.archive.disk import Disk
-    from webcrawl.archive.reading import Place
+    from webcrawl.archive.reading import RecordLocation
     from webcrawl.archive.records import Answer
 
 
@@ -231,10 +231,10 @@ class Index(ArchiveSink):
                     self._disk.remove(path)
         return done
 
-    def add(self, answer: Answer, place: Place) -> None:
-        """Add an answer of the open group and the place of its record."""
-        name = place.filename
-        line = line_of(answer.fields, answer.message_head, name + _OPEN, place.offset, place.length)
+    def add(self, answer: Answer, location: RecordLocation) -> None:
+        """Add an answer of the open group and the location of its record."""
+        name = location.filename
+        line = line_of(answer.fields, answer.message_head, name + _OPEN, location.offset, location.length)
         if line is not None:
             self._pending.append((name, line))
 

@@ -16,7 +16,15 @@ from webcrawl.archive import fetchlog
 from webcrawl.archive.cdxj import INDEX_FOLDER, NOT_MODIFIED, Lines, index_path
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.archive.reading import Damaged, next_whole_member, records
-from webcrawl.archive.record_check import Fault, Leftovers, Pairs, Totals, faults_of, index_faults, told
+from webcrawl.archive.record_check import (
+    Leftovers,
+    Pairs,
+    Problem,
+    Totals,
+    file_problems,
+    index_problems,
+    record_problems,
+)
 from webcrawl.archive.records import PROFILES, uri, warc_date
 from webcrawl.archive.repair import WARC_FOLDER
 from webcrawl.archive.warc import OPEN
@@ -83,23 +91,23 @@ class CrossChecks:
         if record.type not in ANSWERS:
             return
         fields, where = record.fields, f"{path} byte {record.start}"
-        said = fields.get("warc-payload-digest", "")
+        digest = fields.get("warc-payload-digest", "")
         kind = _REVISIT if record.type == "revisit" else _ANSWER
-        self._add(fields.get("warc-date", ""), record.url, kind, where, said)
+        self._add(fields.get("warc-date", ""), record.url, kind, where, digest)
         if record.type == "revisit" and (target := fields.get("warc-refers-to-target-uri")):
-            same = said if fields.get("warc-profile") == SAME_PAYLOAD else ""
+            same = digest if fields.get("warc-profile") == SAME_PAYLOAD else ""
             self._add(fields.get("warc-refers-to-date", ""), target, _TARGET, where, same)
 
     def moved(self, index_line: bytes) -> None:
         """Add a line of the index of a WARC file that was moved away."""
         if found := _ABOUT.search(index_line):
-            url, mime, said = (each.decode() if each else "" for each in found.groups())
+            url, mime, digest = (each.decode() if each else "" for each in found.groups())
             at = index_line.split(b" ", 2)[1].decode()
             self._has_moved = True
-            self._add(at, url, _MOVED_REVISIT if mime == "warc/revisit" else _MOVED, digest=said)
+            self._add(at, url, _MOVED_REVISIT if mime == "warc/revisit" else _MOVED, digest=digest)
 
-    def faults(self, totals: Totals) -> Iterator[Fault]:
-        """Yield all faults, once everything was added."""
+    def problems(self, totals: Totals) -> Iterator[Problem]:
+        """Yield all problems, once everything was added."""
         for key, group in groupby(self._sorter.sorted(), key=lambda line: line.split(b"\t", 1)[0]):
             found: dict[str, list[_Seen]] = {}
             for line in group:
@@ -107,16 +115,16 @@ class CrossChecks:
                 found.setdefault(kind, []).append(_Seen(*about))
             url = key.decode().partition(" ")[2]
             yield from self._unrecorded(url, found)
-            yield from _unfounded(url, found)
+            yield from _dangling_revisits(url, found)
         yield from self._without_line(totals)
 
     def _add(self, at: str, url: str, kind: str, where: str = "", digest: str = "") -> None:
         digits = _NOT_DIGITS.sub("", at)
         url = url.replace("\t", " ")
-        about = f"{digits[:_SECOND]} {url}\t{kind}\t{digits}\t{where}\t{digest.removeprefix('sha1:')}\n"
-        self._sorter.add(about.encode(errors="replace"))
+        item = f"{digits[:_SECOND]} {url}\t{kind}\t{digits}\t{where}\t{digest.removeprefix('sha1:')}\n"
+        self._sorter.add(item.encode(errors="replace"))
 
-    def _unrecorded(self, url: str, found: dict[str, list[_Seen]]) -> Iterator[Fault]:
+    def _unrecorded(self, url: str, found: dict[str, list[_Seen]]) -> Iterator[Problem]:
         """Yield lines without an answer; answers without a line are only noted."""
         lines = found.get(_LINE, ())
         if self._has_moved:
@@ -137,30 +145,30 @@ class CrossChecks:
             if elsewhere:
                 elsewhere -= 1
             else:
-                yield Fault("fetch log", f"the request of {url} at {at} has no record in the WARC files")
+                yield Problem("fetch log", f"the request of {url} at {at} has no record in the WARC files")
 
-    def _without_line(self, totals: Totals) -> Iterator[Fault]:
+    def _without_line(self, totals: Totals) -> Iterator[Problem]:
         for path, offset, url in self._leftovers.lacking():
-            yield Fault(f"{path} byte {offset}", f"the record of {url} has no line in the fetch log")
+            yield Problem(f"{path} byte {offset}", f"the record of {url} has no line in the fetch log")
         if left := self._leftovers.at_ends:
             totals.remarks.append(
                 f"records at the ends of files without a line in the fetch log: {left}, as a crash leaves them"
             )
         if more := self._leftovers.more:
-            yield Fault("fetch log", f"has no lines for {more} further records")
+            yield Problem("fetch log", f"has no lines for {more} further records")
 
 
-def _unfounded(url: str, found: dict[str, list[_Seen]]) -> Iterator[Fault]:
+def _dangling_revisits(url: str, found: dict[str, list[_Seen]]) -> Iterator[Problem]:
     """Yield revisits that refer to no record, or to a record with another payload."""
     answers = (*found.get(_ANSWER, ()), *found.get(_MOVED, ()))
     revisits = (*found.get(_REVISIT, ()), *found.get(_MOVED_REVISIT, ()))
     for target in found.get(_TARGET, ()):
         if not answers and not revisits:
-            yield Fault(target.where, f"the record refers to one of {url} that is in none of these files")
+            yield Problem(target.where, f"the record refers to one of {url} that is in none of these files")
         elif target.digest and not answers:
-            yield Fault(target.where, f"the record refers to one of {url} that is a revisit itself")
+            yield Problem(target.where, f"the record refers to one of {url} that is a revisit itself")
         elif target.digest and not any(answer.digest in ("", target.digest) for answer in answers):
-            yield Fault(target.where, f"the record refers to one of {url} with another payload")
+            yield Problem(target.where, f"the record refers to one of {url} with another payload")
 
 
 _WARC = ".warc.gz"
@@ -187,33 +195,33 @@ class Check:
         self._merged_index = merged_index
         self.totals = Totals()
 
-    def faults(self) -> Iterator[Fault]:
-        """Yield every fault as it is found. Raises OSError, ArchiveError."""
-        for fault in self._faults():
-            self.totals.faults += 1
-            yield fault
+    def problems(self) -> Iterator[Problem]:
+        """Yield every problem as it is found. Raises OSError, ArchiveError."""
+        for problem in self._problems():
+            self.totals.problems += 1
+            yield problem
 
-    def _faults(self) -> Iterator[Fault]:
-        with CrossChecks(self._chunk_bytes) as met:
+    def _problems(self) -> Iterator[Problem]:
+        with CrossChecks(self._chunk_bytes) as cross_checks:
             # The logs are read first: a crawl that is running writes the records before the lines.
             for folder in self._folders:
-                yield from self._log(folder, met)
+                yield from self._log(folder, cross_checks)
             for folder in self._folders:
                 for path in sorted((folder / WARC_FOLDER).glob(f"*{_WARC}*")):
                     if path.name.endswith((_WARC, _WARC + OPEN)):
-                        yield from self._warc(folder, path, met)
-                self._absent(folder, met)
-            yield from met.faults(self.totals)
+                        yield from self._warc(folder, path, cross_checks)
+                self._add_moved(folder, cross_checks)
+            yield from cross_checks.problems(self.totals)
         for each in self._beside:
-            yield from each.faults(self.totals)
+            yield from each.problems(self.totals)
         if self._merged_index is not None:
             paths = indexes_of(self._folders)
             with merged(paths) as lines:
-                yield from index_faults(self._merged_index, lines, self.totals)
+                yield from index_problems(self._merged_index, lines, self.totals)
 
     # -- the fetch log ---------------------------------------------------------------------------------------
 
-    def _log(self, folder: Path, met: CrossChecks) -> Iterator[Fault]:
+    def _log(self, folder: Path, cross_checks: CrossChecks) -> Iterator[Problem]:
         damage: list[str] = []
         has_warcs = (folder / WARC_FOLDER).is_dir()
         try:
@@ -224,25 +232,25 @@ class Check:
                     if ("status" in line) == ("error" in line):
                         raise ValueError
                 except (KeyError, TypeError, ValueError):
-                    yield Fault(
+                    yield Problem(
                         str(folder / fetchlog.NAME), f"a line is not as it must be: {str(line)[:200]}"
                     )
                     continue
-                # Only the hub knows what it sent; and WARC_PAGES leaves pages out.
+                # Notifications of hubs have no records, and WARC_PAGES leaves pages out.
                 left_out = line.get("kind") == "websub" or line.get("archived") is False
                 if has_warcs and "status" in line and not left_out:
-                    met.line(warc_date(start), uri(url), line["status"])
+                    cross_checks.line(warc_date(start), uri(url), line["status"])
                 for each in self._beside:
                     each.logged(folder, line)
                 if damage:
-                    yield from told(damage)
+                    yield from file_problems(damage)
         except ArchiveError as error:
-            yield Fault(str(error.path), error.reason)
-        yield from told(damage)
+            yield Problem(str(error.path), error.reason)
+        yield from file_problems(damage)
 
     # -- the files -------------------------------------------------------------------------------------------
 
-    def _warc(self, folder: Path, path: Path, met: CrossChecks) -> Iterator[Fault]:
+    def _warc(self, folder: Path, path: Path, cross_checks: CrossChecks) -> Iterator[Problem]:
         self.totals.files += 1
         name, pairs, lines = path.name.removesuffix(OPEN), Pairs(), Lines(path.name.removesuffix(OPEN))
         with Sorter(self._chunk_bytes) as expected, path.open("rb") as stream:
@@ -252,43 +260,43 @@ class Check:
                     for record in records(stream, start, digests=True):
                         if line := lines.of(record):
                             expected.add(line)
-                        for at, what in self._record(path, name, record, pairs, met):
-                            yield Fault(f"{path} byte {at}", f"the record {what}")
+                        for at, what in self._record(path, name, record, pairs, cross_checks):
+                            yield Problem(f"{path} byte {at}", f"the record {what}")
                         self.totals.bytes += record.length
                     break
                 except Damaged as damage:
                     further = next_whole_member(stream, damage.at + 1)
                     if further is None and path.name.endswith(OPEN):
                         break  # it is being written, or waits for the repair
-                    yield Fault(f"{path} byte {damage.at}", damage.why)
+                    yield Problem(f"{path} byte {damage.at}", damage.why)
                     if further is None:
                         break
                     start = further.start
             if line := lines.last():
                 expected.add(line)
             for at, what in pairs.left():
-                yield Fault(f"{path} byte {at}", f"the record {what}")
+                yield Problem(f"{path} byte {at}", f"the record {what}")
             if pairs.ends_alone:
                 self.totals.remarks.append(
                     f"{path} ends behind an answer without its request, as a crash leaves it"
                 )
             if path.name.endswith(_WARC) and (folder / INDEX_FOLDER).is_dir():
                 index = index_path(folder / INDEX_FOLDER, path.name)
-                yield from index_faults(index, expected.sorted(), self.totals)
+                yield from index_problems(index, expected.sorted(), self.totals)
 
     def _record(
-        self, path: Path, name: str, record: Record, pairs: Pairs, met: CrossChecks
+        self, path: Path, name: str, record: Record, pairs: Pairs, cross_checks: CrossChecks
     ) -> Iterator[tuple[int, str]]:
         fields = record.fields
         if record.start == 0 and (record.type, fields.get("warc-filename", name)) != ("warcinfo", name):
             yield 0, f"is the first and no warcinfo of {name}"
         self.totals.records[record.type] += 1
-        for what in faults_of(record, self._now):
+        for what in record_problems(record, self._now):
             yield record.start, what
-        yield from pairs.faults(record)
-        met.record(str(path), record)
+        yield from pairs.problems(record)
+        cross_checks.record(str(path), record)
 
-    def _absent(self, folder: Path, met: CrossChecks) -> None:
+    def _add_moved(self, folder: Path, cross_checks: CrossChecks) -> None:
         """Add the indexes of WARC files that were moved away."""
         for path in sorted((folder / INDEX_FOLDER).glob("*.cdxj")):
             warc = folder / WARC_FOLDER / (path.stem + _WARC)
@@ -297,7 +305,7 @@ class Check:
             self.totals.remarks.append(f"{warc} is not there: only its index was looked at")
             with path.open("rb") as stream:
                 for line in stream:
-                    met.moved(line)
+                    cross_checks.moved(line)
 
 
 def indexes_of(folders: Sequence[Path]) -> list[Path]:

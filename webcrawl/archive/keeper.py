@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from webcrawl.archive.capture import Entry
 
 
-def keep(asked: BinaryIO, answers: BinaryIO) -> None:
-    """Serve one crawl, from its options to the end of ``asked``."""
+def keep(requests: BinaryIO, replies: BinaryIO) -> None:
+    """Serve one crawl, from its options to the end of ``requests``."""
     archive: Archive | None = None
 
     def start() -> Sequence[str]:
@@ -36,20 +36,20 @@ def keep(asked: BinaryIO, answers: BinaryIO) -> None:
         archive = _archive(options)
         return archive.open().sentences
 
-    options = receive(asked)
+    options = receive(requests)
     payloads = Payloads(options.pop("payloads"))
-    _answer(answers, start)
+    _reply(replies, start)
     if archive is None:
         return
     try:
-        while (entries := _group(asked, payloads)) is not None:
-            _answer(answers, partial(archive.append, entries))
+        while (entries := _group(requests, payloads)) is not None:
+            _reply(replies, partial(archive.append, entries))
     except EOFError:
-        # The crawl ended without closing the archive, so there is no process that could read an answer.
+        # The crawl ended without closing the archive, so there is no process that could read a reply.
         with suppress(ArchiveError):
             archive.close()
     else:
-        _answer(answers, archive.close)
+        _reply(replies, archive.close)
 
 
 def _archive(options: dict[str, Any]) -> Archive:
@@ -59,27 +59,27 @@ def _archive(options: dict[str, Any]) -> Archive:
     return Archive(directory, sinks=sinks, **options)
 
 
-def _group(asked: BinaryIO, payloads: Payloads) -> list[Entry] | None:
+def _group(requests: BinaryIO, payloads: Payloads) -> list[Entry] | None:
     """Read the next group of entries; None when the crawl ends."""
-    rows = receive(asked)
+    rows = receive(requests)
     if rows == CLOSE:
         return None
     return list(map(entry_of, rows, payloads.take(map(payload_bytes, rows))))
 
 
-def _answer(answers: BinaryIO, step: Callable[[], Any]) -> None:
+def _reply(replies: BinaryIO, step: Callable[[], Any]) -> None:
     """Run a step and send its outcome."""
-    said: tuple[Any, ...]
+    reply: tuple[Any, ...]
     try:
         done = step()
-        said = ("done",) if done is None else ("done", done)
+        reply = ("done",) if done is None else ("done", done)
     except StorageFull as error:
-        said = ("full", str(error.path), error.reason)
+        reply = ("full", str(error.path), error.reason)
     except ArchiveError as error:
-        said = ("failed", str(error.path), error.reason)
+        reply = ("failed", str(error.path), error.reason)
     except Exception:
-        said = ("wrong", traceback.format_exc())
-    send(answers, said)
+        reply = ("wrong", traceback.format_exc())
+    send(replies, reply)
 
 
 def main() -> None:

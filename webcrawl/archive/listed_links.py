@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webcrawl.archive.capture import LinkRow
+LinkRow = tuple[str, str, str, str]
+"""A link of a page, with the fields of ``parsing.links.Link``: url, type, text, rel."""
 
 LISTED = "sitemap"
 """The type of a link that is an item of a list."""

@@ -53,7 +53,7 @@ def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[An
     of its payload in place of the payload.
     """
     record, capture, revisit = entry.record, entry.capture, entry.revisit
-    said = (
+    fetch = (
         *(
             record.start,
             record.end,
@@ -74,7 +74,7 @@ def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[An
     listed = entry.listed.path if links and entry.listed is not None else None
     behind = earlier, rows, found, tuple(entry.found), others, listed
     if capture is None:
-        return said, None, *behind
+        return fetch, None, *behind
     kept = (
         *(
             capture.url,
@@ -93,7 +93,7 @@ def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[An
             capture.spooled and (capture.spooled.path, capture.spooled.length, capture.spooled.digest),
         ),
     )
-    return said, kept, *behind
+    return fetch, kept, *behind
 
 
 def payload_of(entry: Entry) -> bytes:
@@ -110,7 +110,7 @@ def payload_bytes(row: tuple[Any, ...]) -> int:
 
 def entry_of(row: tuple[Any, ...], payload: bytes) -> Entry:
     """Rebuild the entry from the results of ``row_of`` and ``payload_of``."""
-    said, kept, earlier, links, fields, found, others, listed = row
+    fetch, kept, earlier, links, fields, found, others, listed = row
     capture = None
     if kept is not None:
         *of_capture, spooled = kept
@@ -119,7 +119,7 @@ def entry_of(row: tuple[Any, ...], payload: bytes) -> Entry:
         capture.spooled = None if spooled is None else Spooled(*spooled)
     rows = () if links is None else LinkColumns(*links)
     return Entry(
-        FetchRecord(*said),
+        FetchRecord(*fetch),
         capture,
         None if earlier is None else Revisit(*earlier),
         rows,
@@ -182,16 +182,16 @@ class Payloads:
 
 
 PIPE_BYTES = 1 << 20
-"""Capacity of the pipe to the keeper in bytes; the most that Linux allows without privileges."""
+"""Capacity of the pipe to the process in bytes; the most that Linux allows without privileges."""
 
 PATIENCE_SECONDS = 60.0
-"""How long in seconds the keeper may take to end after its files were closed."""
+"""How long in seconds the process may take to end after its files were closed."""
 
 
 class RemoteArchive:
     """An ``Archive`` in a process that this one starts (``webcrawl.archive.keeper``) and ends.
 
-    One thread at a time may call; all calls block. After the keeper has ended every call raises ArchiveError:
+    One thread at a time may call; all calls block. After the process has ended every call raises ArchiveError:
     appended groups are durable, and the next start repairs the rest.
     """
 
@@ -203,10 +203,10 @@ class RemoteArchive:
         sinks: Sequence[Named] = (),
         **options: Mapping[str, str] | str | float | None,
     ) -> None:
-        """``options``: those options of ``Archive`` that are plain values. The keeper builds the ``sinks``.
+        """``options``: those options of ``Archive`` that are plain values. The process builds the ``sinks``.
 
         ``held``: returns file descriptors whose locks protect the directory. ``open`` calls it and passes them on to
-        the keeper, so that no other crawl can lock the directory while the keeper writes.
+        the process, so that no other crawl can lock the directory while the process writes.
         """
         self._directory = directory
         classes = [load(path) for path, _ in sinks]
@@ -216,14 +216,18 @@ class RemoteArchive:
         """True if a sink wants the fields that processing finds in pages."""
         self._options = {**options, "sinks": [list(sink) for sink in sinks]}
         self._held = held
-        self._keeper: _Keeper | None = None
+        self._archive_process: _ArchiveProcess | None = None
 
     def open(self) -> RepairReport:
         """Start the process; create the folders and repair what a crash left. Raises ArchiveError."""
         with translated(self._directory):
-            self._keeper = keeper = _Keeper(self._held())
-        options = {"directory": str(self._directory), "payloads": keeper.payloads.handle, **self._options}
-        [sentences] = self._ask(options)
+            self._archive_process = archive_process = _ArchiveProcess(self._held())
+        options = {
+            "directory": str(self._directory),
+            "payloads": archive_process.payloads.handle,
+            **self._options,
+        }
+        [sentences] = self._request(options)
         return RepairReport(sentences)
 
     def append(self, entries: Sequence[Entry]) -> None:
@@ -232,41 +236,42 @@ class RemoteArchive:
         """
         links, fields = self.wants_links, self.wants_fields
         rows = [row_of(entry, links=links, fields=fields) for entry in entries]
-        self._ask(rows, list(map(payload_of, entries)))
+        self._request(rows, list(map(payload_of, entries)))
 
     def close(self) -> None:
         """Close all files and end the process. Raises ArchiveError; appended groups are durable in any case."""
-        if self._keeper is None:
+        if self._archive_process is None:
             return
         try:
-            self._ask(CLOSE)
+            self._request(CLOSE)
         finally:
-            keeper, self._keeper = self._keeper, None
-            keeper.end()
+            archive_process, self._archive_process = self._archive_process, None
+            archive_process.end()
 
-    def _ask(self, value: Any, payloads: Sequence[bytes] = ()) -> list[Any]:
-        """Send a frame and wait for the answer; return its values after ``done``."""
-        keeper = self._keeper
-        if keeper is None:
+    def _request(self, value: Any, payloads: Sequence[bytes] = ()) -> list[Any]:
+        """Send a frame and wait for the reply; return its values after ``done``."""
+        archive_process = self._archive_process
+        if archive_process is None:
             raise ArchiveError(self._directory, "the archive is not open")
         with translated(self._directory):
-            keeper.payloads.put(payloads)
+            archive_process.payloads.put(payloads)
         try:
-            send(keeper.asked, value)
-            answer: tuple[Any, ...] = receive(keeper.answers)
+            send(archive_process.requests, value)
+            reply: tuple[Any, ...] = receive(archive_process.replies)
         except (BrokenPipeError, EOFError):
-            raise ArchiveError(self._directory, f"what keeps the archive {keeper.how_it_ended()}") from None
-        kind, *said = answer
+            ended = archive_process.how_it_ended()
+            raise ArchiveError(self._directory, f"the process that keeps the archive {ended}") from None
+        kind, *values = reply
         if kind == "wrong":
-            raise RuntimeError(f"the archive could not be kept:\n{said[0]}")
+            raise RuntimeError(f"the archive could not be kept:\n{values[0]}")
         if kind != "done":
-            path, reason = said
+            path, reason = values
             raise (StorageFull if kind == "full" else ArchiveError)(Path(path), reason)
-        return said
+        return values
 
 
-class _Keeper:
-    """The keeper process, the pipes to it and from it, and the file of payloads."""
+class _ArchiveProcess:
+    """The process that writes the archive, the pipes to it and from it, and the file of payloads."""
 
     def __init__(self, held: Sequence[int]) -> None:
         """:raises OSError: there is no room for the file, or the process cannot be started"""
@@ -276,10 +281,10 @@ class _Keeper:
         except OSError:
             self.payloads.close()
             raise
-        self.asked = cast("BinaryIO", self._process.stdin)
-        self.answers = cast("BinaryIO", self._process.stdout)
+        self.requests = cast("BinaryIO", self._process.stdin)
+        self.replies = cast("BinaryIO", self._process.stdout)
         with suppress(OSError, AttributeError):
-            fcntl.fcntl(self.asked, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+            fcntl.fcntl(self.requests, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
     def _started(self, held: Sequence[int]) -> subprocess.Popen[bytes]:
         return start_python("webcrawl.archive.keeper", pass_fds=(*held, self.payloads.handle))
@@ -294,11 +299,11 @@ class _Keeper:
     def end(self) -> None:
         """Wait for the process to end, and kill it if it does not."""
         with suppress(OSError):
-            self.asked.close()
+            self.requests.close()
         try:
             self._process.wait(PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self.answers.close()
+        self.replies.close()
         self.payloads.close()

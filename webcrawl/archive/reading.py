@@ -34,8 +34,8 @@ _LENGTH = re.compile(rb"\r\nContent-Length:[ \t]*(\d{1,18})[ \t]*\r\n", re.IGNOR
 _TYPE = re.compile(rb"\r\nWARC-Type:[ \t]*([a-z]+)[ \t]*\r\n", re.IGNORECASE)
 
 
-class Place(NamedTuple):
-    """The place of a record: the name its file has once closed, the offset and length of its gzip member."""
+class RecordLocation(NamedTuple):
+    """The name that the file of a record has once it is closed, and the offset and length of its gzip member."""
 
     filename: str
     offset: int

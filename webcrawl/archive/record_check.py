@@ -1,7 +1,7 @@
 """Checks of single records of a WARC file, of neighbouring records, and of the indexes.
 
-A check yields faults, counts the items it has checked, and distinguishes what a crash may have left from other
-faults.
+A check yields problems, counts the items it has checked, and distinguishes what a crash may have left from other
+problems.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _RECORD_ID = re.compile(r"<[a-z][a-z0-9+.-]*:[!-~]+>", re.IGNORECASE)
 _PROFILE = re.compile(r"http://netpreserve\.org/warc/1\.[01]/revisit/[a-z-]+")
 
 
-def faults_of(record: Record, now: float) -> Iterator[str]:
-    """Yield the faults of the record alone; each completes the sentence 'the record ...'."""
+def record_problems(record: Record, now: float) -> Iterator[str]:
+    """Yield the problems of the record alone; each completes the sentence 'the record ...'."""
     fields = record.fields
-    yield from _identity_faults(record)
-    yield from _date_faults(fields.get("warc-date", ""), now)
-    yield from _digest_faults(record)
+    yield from _identity_problems(record)
+    yield from _date_problems(fields.get("warc-date", ""), now)
+    yield from _digest_problems(record)
     if (cut := fields.get("warc-truncated")) is not None and cut not in TRUNCATED:
         yield f"has a WARC-Truncated that the standard does not have: {cut!r}"
     if (address := fields.get("warc-ip-address")) is not None:
@@ -52,12 +52,12 @@ def faults_of(record: Record, now: float) -> Iterator[str]:
         except ValueError:
             yield f"has a WARC-IP-Address that is none: {address!r}"
     if record.type == "revisit":
-        yield from _revisit_faults(fields)
+        yield from _revisit_problems(fields)
     if record.type in ("response", "request") and not record.message_head and _claims_http(record):
         yield "holds no whole head of an HTTP message"
 
 
-def _identity_faults(record: Record) -> Iterator[str]:
+def _identity_problems(record: Record) -> Iterator[str]:
     for name in _ALWAYS:
         if not record.fields.get(name):
             yield f"has no {name}"
@@ -72,7 +72,7 @@ def _identity_faults(record: Record) -> Iterator[str]:
         yield "has no WARC-Target-URI"
 
 
-def _date_faults(date: str, now: float) -> Iterator[str]:
+def _date_problems(date: str, now: float) -> Iterator[str]:
     if not date:
         return
     try:
@@ -86,30 +86,30 @@ def _date_faults(date: str, now: float) -> Iterator[str]:
         yield f"has a WARC-Date in the future: {date}"
 
 
-def _digest_faults(record: Record) -> Iterator[str]:
-    said = record.fields.get("warc-block-digest")
-    if said is not None and said.startswith("sha1:") and said != record.block_digest:
-        yield f"has another block than its digest says: {record.block_digest}, not {said}"
-    said = record.fields.get("warc-payload-digest")
-    if said is not None and record.type != "revisit" and said.startswith("sha1:"):
+def _digest_problems(record: Record) -> Iterator[str]:
+    digest = record.fields.get("warc-block-digest")
+    if digest is not None and digest.startswith("sha1:") and digest != record.block_digest:
+        yield f"has another block than its digest says: {record.block_digest}, not {digest}"
+    digest = record.fields.get("warc-payload-digest")
+    if digest is not None and record.type != "revisit" and digest.startswith("sha1:"):
         found = record.payload_digest
-        if found != said:
-            yield f"has another payload than its digest says: {found}, not {said}"
+        if found != digest:
+            yield f"has another payload than its digest says: {found}, not {digest}"
 
 
-def _revisit_faults(fields: dict[str, str]) -> Iterator[str]:
+def _revisit_problems(fields: dict[str, str]) -> Iterator[str]:
     profile = fields.get("warc-profile", "")
     if not _PROFILE.fullmatch(profile):
         yield f"has no WARC-Profile that is known: {profile!r}"
     if profile == f"{PROFILES}identical-payload-digest" and "warc-payload-digest" not in fields:
         yield "has no WARC-Payload-Digest, by which its payload would be found"
     if "warc-refers-to-target-uri" not in fields or "warc-refers-to-date" not in fields:
-        yield "does not say what it refers to"
+        yield "does not name the record that it refers to"
 
 
 def _claims_http(record: Record) -> bool:
     """Return True if the record has a payload digest; a head that readers parse differently has none, which is no
-    fault.
+    problem.
     """
     return "warc-payload-digest" in record.fields
 
@@ -126,8 +126,8 @@ class Pairs:
         )  # id -> the record that refers to it, number of records
         self._number = 0
 
-    def faults(self, record: Record) -> Iterator[tuple[int, str]]:
-        """Yield the faults that this record reveals: the offset of the faulty record, and a description."""
+    def problems(self, record: Record) -> Iterator[tuple[int, str]]:
+        """Yield the problems that this record reveals: the offset of the record, and a description."""
         self._number += 1
         name, about = (
             record.fields.get("warc-record-id", ""),
@@ -161,12 +161,12 @@ class Pairs:
         return any(number == self._number for _, number in self._wanted.values())
 
 
-KEPT_IN_MIND = 10_000
-"""The number of items without a counterpart whose places are kept until it is known whether a crash left them."""
+LACKING_MAX = 10_000
+"""The number of items without a counterpart whose offsets are kept until it is known whether a crash left them."""
 
 
-class Fault(NamedTuple):
-    """A fault and its place."""
+class Problem(NamedTuple):
+    """A problem of the archive, and where it is."""
 
     where: str
     what: str
@@ -185,9 +185,9 @@ class Totals:
     """Lines of the indexes."""
     links: int = 0
     """Lines of the link logs."""
-    faults: int = 0
+    problems: int = 0
     remarks: list[str] = field(default_factory=list)
-    """Observations that are no faults but worth reporting."""
+    """Observations that are no problems but worth reporting."""
 
 
 class Beside(Protocol):
@@ -197,8 +197,8 @@ class Beside(Protocol):
         """Take a line of the fetch log in ``folder``; lines come in their order."""
         ...
 
-    def faults(self, totals: Totals) -> Iterator[Fault]:
-        """Yield all faults, after the last line. Raises OSError."""
+    def problems(self, totals: Totals) -> Iterator[Problem]:
+        """Yield all problems, after the last line. Raises OSError."""
         ...
 
 
@@ -213,41 +213,41 @@ class Leftovers:
         self.at_ends = 0
         """The number of items that a crash may have left; known once ``lacking`` is exhausted."""
 
-    def has(self, path: str, place: int) -> None:
-        """Note that the item at this place of a file has its counterpart. Places grow as the file does."""
-        self._last[path] = max(self._last.get(path, 0), place)
+    def has(self, path: str, offset: int) -> None:
+        """Note that the item at this offset of a file has its counterpart. Offsets grow as the file does."""
+        self._last[path] = max(self._last.get(path, 0), offset)
 
-    def lacks(self, path: str, place: int, what: str) -> None:
-        """Note that the item at this place has no counterpart."""
-        if len(self._lacking) < KEPT_IN_MIND:
-            self._lacking.append((path, place, what))
+    def lacks(self, path: str, offset: int, what: str) -> None:
+        """Note that the item at this offset has no counterpart."""
+        if len(self._lacking) < LACKING_MAX:
+            self._lacking.append((path, offset, what))
         else:
             self.more += 1
 
     def lacking(self) -> Iterator[tuple[str, int, str]]:
-        """Yield the items without a counterpart that come before an item with one: file, place, description."""
-        for path, place, what in self._lacking:
-            if place > self._last.get(path, -1):
+        """Yield the items without a counterpart that come before an item with one: file, offset, description."""
+        for path, offset, what in self._lacking:
+            if offset > self._last.get(path, -1):
                 self.at_ends += 1
             else:
-                yield path, place, what
+                yield path, offset, what
 
 
-def told(sentences: list[str]) -> Iterator[Fault]:
-    """Yield sentences about files as faults, and clear the list."""
+def file_problems(sentences: list[str]) -> Iterator[Problem]:
+    """Yield sentences about files as problems, and clear the list."""
     for sentence in sentences:
         where, _, what = sentence.partition(": ")
-        yield Fault(where, what)
+        yield Problem(where, what)
     sentences.clear()
 
 
 _SHOWN_MAX = 300
 
 
-def index_faults(path: Path, expected: Iterator[bytes], totals: Totals) -> Iterator[Fault]:
-    """Yield the faults of the index at ``path``, which should have the ``expected`` lines, given in order."""
+def index_problems(path: Path, expected: Iterator[bytes], totals: Totals) -> Iterator[Problem]:
+    """Yield the problems of the index at ``path``, which should have the ``expected`` lines, given in order."""
     if not path.exists():
-        yield Fault(str(path), "is not there; scrapy archive index makes it again")
+        yield Problem(str(path), "is not there; scrapy archive index makes it again")
         return
     before = b""
     due = next(expected, None)
@@ -255,18 +255,18 @@ def index_faults(path: Path, expected: Iterator[bytes], totals: Totals) -> Itera
         for line in stream:
             totals.indexed += 1
             if line < before:
-                yield Fault(str(path), f"is not sorted: {_shown(line)}")
+                yield Problem(str(path), f"is not sorted: {_shown(line)}")
                 return
             before = line
             while due is not None and due < line:
-                yield Fault(str(path), f"lacks the line {_shown(due)}")
+                yield Problem(str(path), f"lacks the line {_shown(due)}")
                 due = next(expected, None)
             if line == due:
                 due = next(expected, None)
             else:
-                yield Fault(str(path), f"has a line that no record has: {_shown(line)}")
+                yield Problem(str(path), f"has a line that no record has: {_shown(line)}")
     while due is not None:
-        yield Fault(str(path), f"lacks the line {_shown(due)}")
+        yield Problem(str(path), f"lacks the line {_shown(due)}")
         due = next(expected, None)
 
 

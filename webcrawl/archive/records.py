@@ -201,8 +201,8 @@ def _message_head(message: bytes) -> bytes:
 def _resource(capture: Capture, identity: str) -> Answer:
     """Return the resource record of a payload that was fetched by another protocol than HTTP (section 6.5)."""
     of_payload = digest(capture.payload)
-    said = _LINE_BREAKS.sub(" ", capture.resource_type or "").encode(errors="replace").decode()
-    content_type = said.strip() or "application/octet-stream"
+    written = _LINE_BREAKS.sub(" ", capture.resource_type or "").encode(errors="replace").decode()
+    content_type = written.strip() or "application/octet-stream"
     fields = f"WARC-Type: resource\r\n{identity}"
     if capture.truncated is not None:
         fields += f"WARC-Truncated: {capture.truncated}\r\n"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from isal import isal_zlib
 
 from webcrawl.archive.disk import AppendFile, ArchiveError, Disk, OneFile, translated
-from webcrawl.archive.reading import GZIP_MEMBER, Place
+from webcrawl.archive.reading import GZIP_MEMBER, RecordLocation
 from webcrawl.archive.records import RECORD_END, exchange, facts_of, warcinfo_record
 from webcrawl.archive.sinks import ArchiveSink
 
@@ -87,27 +87,27 @@ class WarcWriter(OneFile, ArchiveSink):
 
     def add(
         self, capture: Capture, revisit: Revisit | None = None, facts: Mapping[str, object] | None = None
-    ) -> Place | None:
+    ) -> RecordLocation | None:
         """Add an exchange to the open group: its response (or ``revisit`` in its place), its request, and ``facts``.
 
-        Return the place of the first of them, or None for a capture without a response, which is not stored. Raises
+        Return the location of the first one, or None for a capture without a response, which is not stored. Raises
         ArchiveError; the owner then calls ``rollback``.
         """
         if not capture.response_head and capture.resource_type is None:
             return None
         file = self._ready_file()
-        place_at = file.size
+        start = file.size
         try:
             written = exchange(capture, revisit, facts)
             self._write_answer(file, written.answer)
         except FileNotFoundError as error:
             raise ArchiveError(file.path, f"a payload that lay in a file is gone: {error}") from error
-        place = Place(file.path.name.removesuffix(OPEN), place_at, file.size - place_at)
+        location = RecordLocation(file.path.name.removesuffix(OPEN), start, file.size - start)
         for record in written.others:
             file.write(isal_zlib.compress(record, self._level, GZIP_MEMBER))
         if self._index is not None and capture.method == "GET":
-            self._index.add(written.answer, place)
-        return place
+            self._index.add(written.answer, location)
+        return location
 
     def roll_if_full(self) -> None:
         """Close a file that has reached its size; between groups only.

@@ -94,7 +94,7 @@ class Audit:
         """Yield every violation as it is found."""
         for request in requests:
             if self._counts(request):
-                for violation in self._judged(request):
+                for violation in self._violations(request):
                     self.totals.violations[violation.kind] += 1
                     yield violation
 
@@ -125,7 +125,7 @@ class Audit:
             self._sweep_from = max(2 * self.held(), _SWEEP)
         return True
 
-    def _judged(self, request: Request) -> Iterator[Violation]:
+    def _violations(self, request: Request) -> Iterator[Violation]:
         whole_since = self._numbers.take(request, self.totals.started_at or 0.0)
         self.totals.missing = self._numbers.missing
         if request.kind == "robots":
@@ -133,8 +133,8 @@ class Audit:
             floor = self._least
         else:
             answer = self._robots.of(request)
-            asked = 0.0 if answer is None else min(answer.crawl_delay, self._crawl_delay_max)
-            floor = max(asked, self._least)
+            crawl_delay = 0.0 if answer is None else min(answer.crawl_delay, self._crawl_delay_max)
+            floor = max(crawl_delay, self._least)
             if (violation := self._without_robots(request, whole_since)) is not None:
                 yield violation
         if (violation := self._clocks.take(request, floor)) is not None:

@@ -77,7 +77,7 @@ class Clock:
         until = _end(request)
         return cls(request, until, request, until + delay, delay, name)
 
-    def judged(self, request: Request, floor: float, tolerance: float) -> Violation | None:
+    def check(self, request: Request, floor: float, tolerance: float) -> Violation | None:
         """Check a request. ``floor``: the least delay that was owed. ``tolerance``: seconds by which clocks of
         machines may differ.
         """
@@ -89,7 +89,7 @@ class Clock:
             owing, ready_at = self.open, self.open_until + floor
         return Violation(Kind.EARLY, request, owing, ready_at, self.name) if at < ready_at else None
 
-    def judged_late(self, request: Request, delay: float, tolerance: float) -> Violation | None:
+    def check_late(self, request: Request, delay: float, tolerance: float) -> Violation | None:
         """Check a request that is late in its log: it may have forbidden one that was taken before. Requests that
         would have forbidden itself are forgotten.
         """
@@ -137,9 +137,9 @@ class Clocks:
         clock = self._clocks.get(request.key)
         found = None
         if clock is not None and request.start < clock.open.start:
-            found = clock.judged_late(request, request.delay or 0.0, self.tolerance_seconds)
+            found = clock.check_late(request, request.delay or 0.0, self.tolerance_seconds)
         elif clock is not None:
-            found = clock.judged(request, floor, self.tolerance_seconds)
+            found = clock.check(request, floor, self.tolerance_seconds)
         self._set(clock, request)
         return found
 
@@ -236,9 +236,9 @@ class SharedClocksKept:
                 self._clocks[name] = Clock.after(request, pause, name)
                 continue
             if request.start < clock.open.start:
-                found = clock.judged_late(request, pause, self.tolerance_seconds)
+                found = clock.check_late(request, pause, self.tolerance_seconds)
             else:
-                found = clock.judged(request, 0.0, self.tolerance_seconds)
+                found = clock.check(request, 0.0, self.tolerance_seconds)
             clock.take(request, pause)
             if found is not None:
                 yield found

@@ -77,8 +77,8 @@ class Version:
     """Requests that were made under it."""
 
     def is_same(self, request: Request, answer: RobotsAnswer) -> bool:
-        said = (request.result, answer.state, answer.digest, answer.crawl_delay)
-        return said == (self.result, self.state, self.digest, self.crawl_delay)
+        current = (request.result, answer.state, answer.digest, answer.crawl_delay)
+        return current == (self.result, self.state, self.digest, self.crawl_delay)
 
 
 class Complaint:

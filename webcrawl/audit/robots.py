@@ -41,17 +41,17 @@ class KnownRobots:
 
     def take(self, request: Request) -> None:
         """Take a request for a robots.txt."""
-        told = request.robots
-        if told is None:
+        answer = request.robots
+        if answer is None:
             return
-        state, until = told.state, told.until
-        previous = self._answers.get(told.origin)
+        state, until = answer.state, answer.until
+        previous = self._answers.get(answer.origin)
         if state is None:
             good, until = self._guessed(request, previous)
         else:
             good = _allows_pages(state)
             until = request.end + self.lifetime_seconds if until is None else until
-        self._answers[told.origin] = Answer(request, good, until, told.crawl_delay or 0.0)
+        self._answers[answer.origin] = Answer(request, good, until, answer.crawl_delay or 0.0)
 
     def of(self, request: Request) -> Answer | None:
         """Return the last answer for the origin of a page."""

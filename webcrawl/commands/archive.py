@@ -79,18 +79,21 @@ class Command(ProjectCommand):
             return carry_out(Check(folders, time.time(), [links], target), as_json=opts.json)
 
 
-def carry_out(judge: Check, *, as_json: bool) -> int:
-    """Print every fault when it is found, and the totals. Return the exit status."""
-    for fault in judge.faults():
+def carry_out(check: Check, *, as_json: bool) -> int:
+    """Print every problem when it is found, and the totals. Return the exit status."""
+    for problem in check.problems():
         tell(
-            json.dumps(fault._asdict()) if as_json else f"{_printable(fault.where)}: {_printable(fault.what)}"
+            json.dumps(problem._asdict())
+            if as_json
+            else f"{_printable(problem.where)}: {_printable(problem.what)}"
         )
-    totals = judge.totals
+    totals = check.totals
     if as_json:
-        tell(json.dumps({name: getattr(totals, name) for name in totals.__slots__}))
+        figures = {name: getattr(totals, name) for name in totals.__slots__}
+        tell(json.dumps({"faults" if name == "problems" else name: value for name, value in figures.items()}))
     else:
         tell("\n".join(_summary(totals)))
-    return 1 if totals.faults else 0
+    return 1 if totals.problems else 0
 
 
 def make_indexes(folders: Sequence[Path], again: bool, target: Path | None) -> int:
@@ -127,7 +130,7 @@ def _summary(totals: Totals) -> Iterator[str]:
     )
     for remark in totals.remarks:
         yield f"  {_printable(remark)}"
-    yield f"{units.things(totals.faults, 'fault')}" if totals.faults else "Nothing is wrong."
+    yield f"{units.things(totals.problems, 'fault')}" if totals.problems else "Nothing is wrong."
 
 
 def _printable(text: str) -> str:

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from webcrawl import storage
 from webcrawl.command import BROAD
 from webcrawl.config.features import focus
 from webcrawl.config.vocabulary import nearest
 from webcrawl.crawl.contact import contact_problem
-from webcrawl.crawl.jobdir import FRONTIER
 from webcrawl.crawl.rules import wrong_files
 from webcrawl.errors import Problem
-from webcrawl.features.segments.files import COPY
+from webcrawl.features.registry import SEGMENT_FILE
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
 from webcrawl.scope.url_rules import SITES, AllowRule, PatternError
 from webcrawl.scope.whitelist import WhitelistError, whitelist_of
@@ -116,8 +116,9 @@ def _segment(given: Mapping[str, str], configuration: Configuration) -> Iterator
         yield Problem("-a mode", "a crawl of a segment visits its URLs once; leave continuous out")
     if configuration.frontier_seen == "bloom":
         yield Problem("-a segment", "needs FRONTIER_SEEN=exact: a Bloom filter cannot say what was fetched")
-    if configuration.frontier_backend != "sqlite":
-        yield Problem("-a segment", f"needs FRONTIER_BACKEND=sqlite, not {configuration.frontier_backend}")
+    if configuration.storage.frontier_file is None:
+        able = storage.names_of(lambda one: one.frontier_file is not None)
+        yield Problem("-a segment", f"needs FRONTIER_BACKEND={able}, not {configuration.storage.name}")
     if path := given.get("segment"):
         try:
             with Path(path).open("rb"):
@@ -125,12 +126,12 @@ def _segment(given: Mapping[str, str], configuration: Configuration) -> Iterator
         except OSError as error:
             yield Problem("-a segment", f"{path} cannot be read: {error.strerror or error}")
     jobdir = configuration.jobdir
-    if jobdir is not None and (jobdir / FRONTIER).exists() and not _holds_segment(configuration):
+    if jobdir is not None and storage.technology_in(jobdir) is not None and not _holds_segment(configuration):
         yield Problem("-a segment", f"{jobdir} is the crawl of no segment; give another JOBDIR")
 
 
 def _holds_segment(configuration: Configuration) -> bool:
-    return configuration.jobdir is not None and (configuration.jobdir / COPY).exists()
+    return configuration.jobdir is not None and (configuration.jobdir / SEGMENT_FILE).exists()
 
 
 def _contact(hosts: Iterator[str], configuration: Configuration) -> Iterator[Problem]:

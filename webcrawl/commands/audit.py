@@ -42,7 +42,7 @@ class Command(ProjectCommand):
         return (
             "Recompute from the fetch logs of all workers, compressed parts too, whether each request kept the clock "
             "of its politeness key and those that keys share, and had a robots.txt. Without JOBDIR the setting's is "
-            "taken. Where an older log does not tell what was owed, the POLITENESS settings do; shared clocks that "
+            "taken. Where an older log lacks the delay owed, the POLITENESS settings do; shared clocks that "
             "they name are held against every request. Exit status 1 when a request was wrong."
         )
 
@@ -183,11 +183,11 @@ def _summary(totals: Totals, merged: Merged, logs: FetchLogs, rules: Rules) -> I
             "whose robots.txt may have been fetched before the logs begin, or by a worker left out",
         ),
         (totals.missing, "made, by the numbers of the others, of which the logs have no line"),
-        (totals.without_delay, "of which the log does not tell the delay owed: judged by the settings"),
+        (totals.without_delay, "whose owed delay is not in the log: checked by the settings"),
         (totals.cut_off, "open when their worker lost the key: counted as ended then"),
         (totals.not_sent, "given up before anything was sent: not counted"),
         (totals.copies, "there twice: counted once"),
-        (merged.late, "far out of order in their log: judged, perhaps not against all others"),
+        (merged.late, "far out of order in their log: checked, perhaps not against all others"),
     )
     for number, remark in remarks:
         if number:

@@ -75,7 +75,7 @@ class Command(ProjectCommand):
         configuration = self.configuration
         if not configuration.botpage_contact and "://" in configuration.crawler_contact:
             sys.stderr.write(
-                f"scrapy botpage: the page tells people to write to {configuration.crawler_contact}; if that is "
+                f"scrapy botpage: the page asks people to write to {configuration.crawler_contact}; if that is "
                 "where the page itself will be, give -s BOTPAGE_CONTACT=you@your.site\n"
             )
         made = page(bot_of(configuration))
@@ -111,10 +111,12 @@ def bot_of(configuration: Configuration) -> Bot:
 
 
 def _without_contact(configuration: Configuration) -> Iterator[Problem]:
-    told = configuration.botpage_contact
-    if told and not is_contact(told):
-        yield Problem("BOTPAGE_CONTACT", f"must be a web or e-mail address that you answer at, not {told!r}")
-    elif not told and not configuration.crawler_contact:
+    contact = configuration.botpage_contact
+    if contact and not is_contact(contact):
+        yield Problem(
+            "BOTPAGE_CONTACT", f"must be a web or e-mail address that you answer at, not {contact!r}"
+        )
+    elif not contact and not configuration.crawler_contact:
         yield Problem(
             "BOTPAGE_CONTACT",
             "whom are site owners to write to? give -s BOTPAGE_CONTACT=you@your.site or -s CRAWLER_CONTACT=...",

@@ -36,11 +36,11 @@ from webcrawl.commands.arguments import STANDARD_INPUT, check_arguments
 from webcrawl.config import Configuration, check
 from webcrawl.config.vocabulary import nearest
 from webcrawl.crawl import essentials
-from webcrawl.crawl.jobdir import FRONTIER
 from webcrawl.crawl.refused_start import REFUSALS, answered, closing, let_go, reasons, refusal_of
 from webcrawl.engine.engine import DirectEngine
 from webcrawl.errors import Problem
 from webcrawl.feeds import going_on, lost_feeds, wrong_feeds
+from webcrawl.storage import technology_in
 
 if TYPE_CHECKING:
     import argparse
@@ -152,11 +152,11 @@ def complete(settings: Settings, spider: type[Spider]) -> None:
     spider.update_settings(merged)
     configuration = Configuration.from_settings(merged)
     settings.set("USER_AGENT", configuration.user_agent, priority="cmdline")
-    if configuration.frontier_backend == "memory":
+    if not configuration.storage.is_lasting:
         return
     command = ["scrapy", "crawl", *going_on(_without_standard_input(sys.argv[1:]))]
     if configuration.jobdir is None:
-        shared = configuration.frontier_backend == "redis"
+        shared = configuration.storage.is_shared
         directory = _fresh(f"{spider.name}-{configuration.worker_name}" if shared else spider.name)
         settings.set("JOBDIR", str(directory), priority="cmdline")
         command += ["-s", f"JOBDIR={directory}"]
@@ -190,16 +190,16 @@ def _without_standard_input(arguments: list[str]) -> list[str]:
 
 
 def _holds_crawl(settings: Settings) -> bool:
-    if Configuration.from_settings(settings).frontier_backend == "redis":
+    if Configuration.from_settings(settings).storage.is_shared:
         # Another process may have begun it, or its URLs may be pushed.
         return True
-    return bool(settings.get("JOBDIR")) and (Path(settings["JOBDIR"]) / FRONTIER).exists()
+    return bool(settings.get("JOBDIR")) and technology_in(Path(settings["JOBDIR"])) is not None
 
 
 def _has_begun(settings: Settings) -> bool:
     """Return True if the JOBDIR is that of a crawl, or of one of its workers, that has begun."""
     folder = Path(settings["JOBDIR"]) if settings.get("JOBDIR") else None
-    return folder is not None and any((folder / name).exists() for name in (FRONTIER, FETCH_LOG))
+    return folder is not None and (technology_in(folder) is not None or (folder / FETCH_LOG).exists())
 
 
 def _parts(settings: Settings) -> list[Problem]:
@@ -207,7 +207,7 @@ def _parts(settings: Settings) -> list[Problem]:
     try:
         return essentials.missing(settings)
     except (ImportError, NameError, TypeError, ValueError) as error:
-        return [Problem("", f"a part of the crawl that the settings name cannot be made: {error}")]
+        return [Problem("", f"a part of the crawl that the settings name cannot be created: {error}")]
 
 
 def _log_file(settings: Settings) -> list[Problem]:

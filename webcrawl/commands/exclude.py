@@ -19,20 +19,19 @@ from webcrawl.archive import fetchlog
 from webcrawl.command import ProjectCommand
 from webcrawl.commands import output
 from webcrawl.config import Configuration
-from webcrawl.control.asked import NOT_FROM_OUTSIDE, crawl_asked
+from webcrawl.control.selection import no_inspection_message, select_crawl
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text as units
 from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.exclusion_file import Entry, ExclusionFile
-from webcrawl.storage.inspection import Asked, ExclusionImpact
+from webcrawl.storage.inspection import ExclusionImpact, UrlSelection
 from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from webcrawl.control.local import LocalCrawl
-    from webcrawl.control.shared import SharedCrawl
+    from webcrawl.control.selection import StoredCrawl
     from webcrawl.scope.exclusion import ExclusionList
     from webcrawl.storage.inspection import Worker
 
@@ -49,7 +48,7 @@ class Crawl(Protocol):
     @property
     def name(self) -> str: ...
 
-    def reach(self, asked: Asked) -> ExclusionImpact: ...
+    def impact(self, selection: UrlSelection) -> ExclusionImpact: ...
 
     def look(self) -> list[Worker]: ...
 
@@ -61,12 +60,12 @@ def of(entry: Entry, crawl: Crawl | None, folders: Iterable[Path]) -> Iterator[s
     if crawl is None:
         yield "Which crawl it hits is not known: give -s REDIS_URL=... or -s JOBDIR=DIR"
         return
-    reach = crawl.reach(Asked(entry.may_be_on, entry.covers))
+    impact = crawl.impact(UrlSelection(entry.may_be_on, entry.covers))
     yield f"{crawl.name}: {entry.text} hits"
-    yield f"  queued  {units.things(reach.queued, 'URL')} on {units.things(reach.hosts, 'host')}"
+    yield f"  queued  {units.things(impact.queued, 'URL')} on {units.things(impact.hosts, 'host')}"
     yield (
-        f"  leased  {units.count(reach.leased)} of them, on {units.things(reach.leased_hosts, 'host')} that a worker "
-        f"holds; at most {units.things(reach.leased_hosts, 'request')} in flight"
+        f"  leased  {units.count(impact.leased)} of them, on {units.things(impact.leased_hosts, 'host')} that a "
+        f"worker holds; at most {units.things(impact.leased_hosts, 'request')} in flight"
     )
     folders = list(folders)
     if not folders:
@@ -84,15 +83,15 @@ def _stored(entry: Entry, folder: Path) -> str:
         if line.get("status") is not None and isinstance(url, str) and entry.covers(url):
             lines += 1
             urls.add(hash(url))
-    said = f"{units.things(len(urls), 'URL')} with {units.things(lines, 'response')} in the log of {folder}"
-    return said + (f"; {units.things(len(damaged), 'line')} of it cannot be read" if damaged else "")
+    counts = f"{units.things(len(urls), 'URL')} with {units.things(lines, 'response')} in the log of {folder}"
+    return counts + (f"; {units.things(len(damaged), 'line')} of it cannot be read" if damaged else "")
 
 
 def bring_into_force(crawl: Crawl, exclusions: ExclusionList, pause: Callable[[float], object]) -> int:
     """Make all workers of a crawl read the list now, and wait until they apply it. Return the exit status."""
     workers = crawl.look()
     if not workers:
-        tell(f"{crawl.name}: nobody is at work, so nobody has to be told")
+        tell(f"{crawl.name}: no worker is running, so none has to read the list")
         return 0
     for _ in range(LOOKS):
         if all(worker.exclusions == exclusions.version for worker in workers):
@@ -112,11 +111,11 @@ def bring_into_force(crawl: Crawl, exclusions: ExclusionList, pause: Callable[[f
 def _why_late(worker: Worker) -> str:
     if not worker.exclusions:
         return (
-            f"Not in force: {worker.name} has told of no exclusion list. If it was started without EXCLUSION_FILE, "
+            f"Not in force: {worker.name} has reported no exclusion list. If it was started without EXCLUSION_FILE, "
             "stop it and start it again with one"
         )
     return (
-        f"Not in force: {worker.name} goes by another list, version {worker.exclusions}. If its file is another one "
+        f"Not in force: {worker.name} applies another list, version {worker.exclusions}. If its file is another one "
         "than this, change that too; if it is this one, its log says what is wrong"
     )
 
@@ -199,7 +198,7 @@ class Command(ProjectCommand):
         if opts.dry_run:
             return 0
         if crawl is None:
-            tell("No crawl was named, so none was told: those that run look by themselves")
+            tell("No crawl was named, so none was notified: running crawls check the file by themselves")
             return 0
         return bring_into_force(crawl, exclusions, time.sleep)
 
@@ -216,11 +215,11 @@ class Command(ProjectCommand):
         tell(f"{self._file.path} has it now: {line}")
         return exclusions
 
-    def _crawl(self, configuration: Configuration, spider: str) -> SharedCrawl | LocalCrawl | None:
+    def _crawl(self, configuration: Configuration, spider: str) -> StoredCrawl | None:
         assert self.settings is not None
-        if configuration.frontier_backend == "memory" and configuration.jobdir is not None:
-            raise CrawlError(NOT_FROM_OUTSIDE)
-        return crawl_asked(self.settings, configuration, spider)
+        if not configuration.storage.is_lasting and configuration.jobdir is not None:
+            raise CrawlError(no_inspection_message(configuration))
+        return select_crawl(self.settings, configuration, spider)
 
 
 def _folders(configuration: Configuration, opts: argparse.Namespace) -> list[Path]:

@@ -28,7 +28,7 @@ from webcrawl.command import BROAD, ProjectCommand
 from webcrawl.commands.arguments import unknown_arguments
 from webcrawl.commands.output import tell
 from webcrawl.config import Configuration
-from webcrawl.control.asked import crawl_asked, take_settings_of
+from webcrawl.control.selection import apply_spider_settings, no_inspection_message, select_crawl
 from webcrawl.crawl.rules import CrawlRules, politeness_of
 from webcrawl.errors import CrawlError, JobdirUnusable, Problem
 from webcrawl.explain.account import (
@@ -46,7 +46,6 @@ from webcrawl.explain.as_text import as_text
 from webcrawl.explain.clocks import shared_clocks_of, uses_in_log
 from webcrawl.explain.discovery import Discovery, Links, LinkTo, cut_pages_of, links_of, way_of
 from webcrawl.explain.features import Remembered, worth_of
-from webcrawl.features.traps.quarantine import Quarantine, TrapRule
 from webcrawl.links import segments
 from webcrawl.links.reading import LinkLogs
 from webcrawl.politeness.groups import GroupsError
@@ -56,6 +55,7 @@ from webcrawl.scope.port import BadPortRule
 from webcrawl.scope.private import names_that_allow
 from webcrawl.scope.url_rules import SITES, PatternError
 from webcrawl.scope.whitelist import WhitelistError, whitelist_of
+from webcrawl.storage.technology import SCOPE
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.host_rules import HostRulesError
 from webcrawl.urls.politeness_key import host_of, port_of
@@ -68,8 +68,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from webcrawl.control.local import LocalCrawl
-    from webcrawl.control.shared import SharedCrawl
+    from webcrawl.control.selection import StoredCrawl
     from webcrawl.explain.account import Address, Visits
     from webcrawl.explain.clocks import Clock
     from webcrawl.features.traps.quarantine import Trap
@@ -83,10 +82,6 @@ LINKS_SECONDS = 10.0
 """How long link logs are searched, in seconds."""
 _CUT = b'"cut":'
 """The text in lines of pages that were not read to their ends."""
-_SCOPE = "scope:"
-"""The prefix of the settings of a shared crawl's scope; see ``crawl.redis.identity``."""
-
-
 WRONG = (
     PatternError,
     PatternsError,
@@ -148,9 +143,9 @@ class Inquiry:
             keys.append(self._choices.politeness_key(mode).of_host(address.host))
             return keys[-1]
 
-        sighting = None
+        snapshot = None
         if crawl is not None:
-            sighting = crawl.sighting(key_of, address.fingerprint, address.origin)
+            snapshot = crawl.snapshot(key_of, address.fingerprint, address.origin)
         key = keys[-1] if keys else key_of({})
         visits = self._visits(address)
         # Scrapy imports all commands at each start.
@@ -164,32 +159,32 @@ class Inquiry:
         explanation = explain(
             address,
             key,
-            self._rules(private, ports, [] if crawl is None else crawl.traps()),
-            time.time() if sighting is None else sighting.now,
-            sighting=sighting,
+            self._rules(private, ports, self._traps(crawl)),
+            time.time() if snapshot is None else snapshot.now,
+            snapshot=snapshot,
             visits=visits,
             named=named,
             depth=self._question.depth,
             via=None if self._question.via is None else self._absolute(self._question.via).url,
             shared=self._shared_clocks(
-                address, crawl, visits, time.time() if sighting is None else sighting.now
+                address, crawl, visits, time.time() if snapshot is None else snapshot.now
             ),
             remembered=self._remembered(address, key, crawl),
         )
-        discovery = self._discovery(address, sighting, visits, explanation.conclusion.fate)
+        discovery = self._discovery(address, snapshot, visits, explanation.conclusion.fate)
         explanation = replace(explanation, discovery=discovery)
         learner = None if crawl is None else crawl.learner()
         if learner is not None:
-            entry = None if sighting is None else sighting.entry
+            entry = None if snapshot is None else snapshot.entry
             explanation = replace(explanation, worth=worth_of(learner, address.url, entry))
-        return explanation, self._described(crawl, sighting)
+        return explanation, self._described(crawl, snapshot)
 
     # -- the URL ---------------------------------------------------------------------------------------------
 
     def _address(self) -> Address:
         written, via = self._question.url, self._question.via
         if via is None:
-            return self._absolute(written, "; --via PAGE says on which page it is a link")
+            return self._absolute(written, "; --via PAGE names the page that links to it")
         page = self._absolute(via).url
         url = resolve(written, page)
         if url is None:
@@ -213,6 +208,7 @@ class Inquiry:
         configuration = self._configuration
         # Scrapy imports all commands at each start.
         from webcrawl.crawl.context import exclusions_of, scopes_of
+        from webcrawl.features.traps.quarantine import Quarantine, TrapRule
 
         fixed, followed = scopes_of(
             configuration, self._choices, self._spider, private, ports, exclusions_of(configuration)
@@ -227,7 +223,7 @@ class Inquiry:
             configuration.product_token,
             configuration.requests_per_key_max,
             configuration.page_budget,
-            standing=fixed.with_rule(trap) if configuration.traps_quarantine else fixed,
+            recheck=fixed.with_rule(trap) if configuration.traps_quarantine else fixed,
         )
 
     def _learn_named(self, address: Address, private: PrivateAddressRule, ports: BadPortRule) -> bool:
@@ -242,7 +238,7 @@ class Inquiry:
 
     @staticmethod
     def _learn_stored(
-        address: Address, crawl: SharedCrawl | LocalCrawl, private: PrivateAddressRule, ports: BadPortRule
+        address: Address, crawl: StoredCrawl, private: PrivateAddressRule, ports: BadPortRule
     ) -> None:
         """Allow the URL's host and port if the crawl has stored them as seeds."""
         if crawl.named(address.host):
@@ -259,11 +255,11 @@ class Inquiry:
 
     # -- the crawl -------------------------------------------------------------------------------------------
 
-    def _crawl(self) -> SharedCrawl | LocalCrawl | None:
+    def _crawl(self) -> StoredCrawl | None:
         configuration = self._configuration
         if configuration.jobdir is not None and not configuration.jobdir.is_dir():
             raise JobdirUnusable(f"JOBDIR {configuration.jobdir} is no folder")
-        return crawl_asked(self._settings, configuration, self._question.spider)
+        return select_crawl(self._settings, configuration, self._question.spider)
 
     def _refuse_other_comparison(self, begun_with: Mapping[str, str]) -> None:
         """Refuse other comparison rules: by them the URL would have another fingerprint and would not be found."""
@@ -275,33 +271,45 @@ class Inquiry:
                 )
                 raise CrawlError(f"the crawl compares URLs by other rules than were given here; give {which}")
 
-    def _described(self, crawl: SharedCrawl | LocalCrawl | None, sighting: UrlSnapshot | None) -> Crawl:
-        if crawl is not None and sighting is not None:
-            return Crawl(crawl.storage, crawl.place, crawl.name, None, self._differences(sighting))
-        if self._configuration.frontier_backend == "memory":
-            return Crawl(note="a crawl with FRONTIER_BACKEND=memory cannot be looked at from outside")
-        return Crawl(note="-s JOBDIR=DIR or -s REDIS_URL=... names one; only the rules were asked")
+    def _described(self, crawl: StoredCrawl | None, snapshot: UrlSnapshot | None) -> Crawl:
+        if crawl is not None and snapshot is not None:
+            return Crawl(crawl.storage, crawl.place, crawl.name, None, self._differences(snapshot))
+        if not self._configuration.storage.is_lasting:
+            return Crawl(note=no_inspection_message(self._configuration))
+        return Crawl(note="-s JOBDIR=DIR or -s REDIS_URL=... names one; only the rules were evaluated")
 
-    def _differences(self, sighting: UrlSnapshot) -> tuple[Difference, ...]:
+    def _differences(self, snapshot: UrlSnapshot) -> tuple[Difference, ...]:
         """Return the differences between the rules of a shared crawl and those given here."""
-        if not any(name.startswith(_SCOPE) for name in sighting.settings):
+        if not any(name.startswith(SCOPE) for name in snapshot.settings):
             return ()
-        from webcrawl.crawl.redis import identity
+        from webcrawl.crawl.storage import agreed
 
-        here = identity(self._configuration, self._choices, self._spider)
+        here = agreed(self._configuration, self._choices, self._spider)
         return tuple(
-            Difference(name.removeprefix(_SCOPE), there, here[name])
-            for name, there in sighting.settings.items()
-            if name.startswith(_SCOPE) and here.get(name, there) != there
+            Difference(name.removeprefix(SCOPE), there, here[name])
+            for name, there in snapshot.settings.items()
+            if name.startswith(SCOPE) and here.get(name, there) != there
         )
 
-    def _remembered(
-        self, address: Address, key: str, crawl: SharedCrawl | LocalCrawl | None
-    ) -> Remembered | None:
-        found = None if crawl is None else crawl.visits(key, address.fingerprint)
-        if found is None or found.page is None:
+    @staticmethod
+    def _traps(crawl: StoredCrawl | None) -> list[Trap]:
+        # Scrapy imports all commands at each start.
+        from webcrawl.features.traps.store import TrapStore
+
+        return [] if crawl is None else crawl.read_store(TrapStore, TrapStore.traps)
+
+    def _remembered(self, address: Address, key: str, crawl: StoredCrawl | None) -> Remembered | None:
+        if crawl is None:
             return None
         # Scrapy imports all commands at each start.
+        from webcrawl.features.revisits.store import VisitStore
+
+        try:
+            found = crawl.read_store(VisitStore, lambda visits: visits.lookup((key, address.fingerprint)))
+        except ValueError as error:
+            raise JobdirUnusable(f"the visits of {crawl.name} cannot be read: {error}") from error
+        if found.page is None:
+            return None
         from webcrawl.features.revisits.feature import chosen_policy
         from webcrawl.features.revisits.policies import LearningPolicy
 
@@ -322,7 +330,7 @@ class Inquiry:
         return list(dict.fromkeys(folders))
 
     def _shared_clocks(
-        self, address: Address, crawl: SharedCrawl | LocalCrawl | None, visits: Visits | None, now: float
+        self, address: Address, crawl: StoredCrawl | None, visits: Visits | None, now: float
     ) -> list[Clock]:
         policy = self._choices.shared_clocks
         if not policy or crawl is None:
@@ -347,13 +355,13 @@ class Inquiry:
         return visits_of(chain.from_iterable(lines), address.canonical, self._choices.compared)
 
     def _discovery(
-        self, address: Address, sighting: UrlSnapshot | None, visits: Visits | None, fate: Fate
+        self, address: Address, snapshot: UrlSnapshot | None, visits: Visits | None, fate: Fate
     ) -> Discovery | None:
         """Return how the URL was found; if that is unknown, return the links to it in the logs."""
         folders = self._folders()
         way = way_of(
             address.canonical,
-            sighting,
+            snapshot,
             visits,
             lambda url: self._lines_of(url, folders),
             lambda url: canonical(url, self._choices.compared),
@@ -422,8 +430,8 @@ class Command(ProjectCommand):
     def long_desc(self) -> str:
         return (
             "How the URL is resolved and compared, what each rule of scope and the robots.txt say to it, what the "
-            "frontier has of it, which clock it waits for, and what the fetch log tells. Which crawl is meant say "
-            "-s REDIS_URL=... or -s JOBDIR=DIR, running or not; without them the rules alone are asked. Give the -a "
+            "frontier has of it, which clock it waits for, and its lines in the fetch log. -s REDIS_URL=... or "
+            "-s JOBDIR=DIR names the crawl, running or not; without them only the rules are evaluated. Give the -a "
             "and -s of the crawl: they are its rules."
         )
 
@@ -440,7 +448,7 @@ class Command(ProjectCommand):
         if not args:
             raise UsageError
         yield from _wrong_words(args, opts)
-        spider = take_settings_of(opts.spider, self.settings)
+        spider = apply_spider_settings(opts.spider, self.settings)
         self._domains: object = getattr(spider, "allowed_domains", None)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:

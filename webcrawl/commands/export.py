@@ -20,8 +20,7 @@ from webcrawl.commands.fetch_logs import FetchLogs, folders_of
 from webcrawl.commands.output import complain
 from webcrawl.config import Configuration
 from webcrawl.config.vocabulary import nearest
-from webcrawl.control.asked import crawl_asked, take_settings_of
-from webcrawl.crawl.jobdir import FRONTIER
+from webcrawl.control.selection import apply_spider_settings, select_crawl, select_crawl_in
 from webcrawl.crawl.rules import CrawlRules
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.export import parquet, urls
@@ -41,8 +40,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from webcrawl.control.local import LocalCrawl
-    from webcrawl.control.shared import SharedCrawl
+    from webcrawl.control.selection import StoredCrawl
     from webcrawl.storage.inspection import UrlStateReader
 
 
@@ -103,47 +101,47 @@ class Export:
 
     def _list(self, state: str) -> None:
         listed = _LISTS[self._opts.format or "text"]
-        with self._books() as books:
+        with self._url_states() as reader:
             if state == "queued":
-                if books is None:
+                if reader is None:
                     raise CrawlError("which crawl? give its JOBDIR, or -s REDIS_URL=... for one on Redis")
-                output.write(listed(urls.queued(books.queued())), self._opts.output)
+                output.write(listed(urls.queued(reader)), self._opts.output)
                 return
-            if state == "refused" and (books is None or not books.states_kept):
-                raise CrawlError("which URLs were refused is not kept: there are no books with states")
-            counted = _Counted(self._fetched(books, state), state)
+            if state == "refused" and (reader is None or not reader.states_kept):
+                raise CrawlError("which URLs were refused is not kept: the states of URLs are not stored")
+            counted = _Counted(self._fetched(reader, state), state)
             output.write(listed(counted), self._opts.output)
         self._tell_missing(state, counted.number)
 
-    def _fetched(self, books: UrlStateReader | None, state: str) -> Iterator[urls.UrlState]:
+    def _fetched(self, reader: UrlStateReader | None, state: str) -> Iterator[urls.UrlState]:
         choices = CrawlRules(self._configuration)
         fetched = urls.FetchedUrls(choices.compared, choices.politeness_key().of_url)
         for line in self._logs.lines():
             fetched.add(line)
-        if books is not None and state == "refused":
-            self._add_refused(fetched, books)
-        return fetched.states(books)
+        if reader is not None and state == "refused":
+            self._add_refused(fetched, reader)
+        return fetched.states(reader)
 
-    def _add_refused(self, fetched: urls.FetchedUrls, books: UrlStateReader) -> None:
+    def _add_refused(self, fetched: urls.FetchedUrls, reader: UrlStateReader) -> None:
         """Add the texts of refused URLs from the link logs: most of them were never requested, so no fetch log has
         them.
         """
         sought = urls.Marks()
-        for some in books.refused():
+        for some in reader.refused():
             sought.add(some)
         links = LinkLogs([folder for folder in self._logs.folders if segments.times(folder)])
         for page in links.lines():
             found = [(link.to, link.canonical) for link in page.links if link.to.startswith(_HTTP)]
             fetched.add_links(page.page, found, sought)
 
-    def _books(self) -> AbstractContextManager[UrlStateReader | None]:
-        return nullcontext() if self._crawl is None else self._crawl.books()
+    def _url_states(self) -> AbstractContextManager[UrlStateReader | None]:
+        return nullcontext() if self._crawl is None else self._crawl.url_states()
 
     def _tell_missing(self, state: str, listed: int) -> None:
         """Report the URLs of which the crawl's state has only a fingerprint."""
         if self._crawl is None:
             return
-        missing = getattr(self._crawl.standing().counts, state) - listed
+        missing = getattr(self._crawl.status().counts, state) - listed
         if missing > 0:
             _remark(
                 f"{text.things(missing, 'URL')} more {'is' if missing == 1 else 'are'} {state}, of which the "
@@ -161,24 +159,21 @@ class _Counted:
 
     def __iter__(self) -> Iterator[urls.UrlState]:
         for found in self._states:
-            if found.state == self._state:
+            if found.record.state.name.lower() == self._state:
                 self.number += 1
                 yield found
 
 
 def _crawl(
     settings: BaseSettings, configuration: Configuration, folders: Sequence[str], spider: str
-) -> SharedCrawl | LocalCrawl | None:
+) -> StoredCrawl | None:
     """Return the crawl whose URL states are read: on Redis, or of the only JOBDIR that was given."""
-    if configuration.frontier_backend != "sqlite" or not folders:
-        return crawl_asked(settings, configuration, spider)
+    if configuration.storage.frontier_file is None or not folders:
+        return select_crawl(settings, configuration, spider)
     [folder, *others] = [Path(folder) for folder in folders]
-    if others or not (folder / FRONTIER).exists():
+    if others or not configuration.storage.is_begun_in(folder):
         return None
-    # Scrapy imports all commands at each start.
-    from webcrawl.control.local import LocalCrawl
-
-    return LocalCrawl(folder)
+    return select_crawl_in(folder, configuration.storage)
 
 
 def _remark(sentence: str) -> None:
@@ -214,7 +209,12 @@ class Command(ProjectCommand):
         add("-o", "--output", metavar="FILE", type=Path, help="write there instead of to standard output")
         add("--format", metavar="FORM", help="text, json, or html for a tree (default: text)")
         add("--state", metavar="STATE", help="urls: done, failed, refused or queued")
-        add("--depth", type=_whole, metavar="N", help="tree: segments of paths that are told apart (2)")
+        add(
+            "--depth",
+            type=_whole,
+            metavar="N",
+            help="tree: number of path segments that are distinguished (2)",
+        )
         add("--most", type=_whole, metavar="N", help="tree: largest children of each site; 0: all (50)")
         add("--by", metavar="SITE", help="seeds: one for each host, or each domain (host)")
 
@@ -223,7 +223,7 @@ class Command(ProjectCommand):
         if not args:
             raise UsageError
         yield from _wrong_words(args[0], opts)
-        take_settings_of(opts.spider, self.settings)
+        apply_spider_settings(opts.spider, self.settings)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
         assert self.settings is not None

@@ -1,33 +1,32 @@
 """``scrapy frontier status|pause|resume|stop|check``: inspect and control a crawl, running or not.
 
-The status and the results of ``check`` are printed as text or as JSON. Exit status 0: done, or no faults. 1:
-``check`` found faults. 2: the command or a setting is wrong, or the crawl cannot be reached; a line on standard error
-says why.
+The status and the results of ``check`` are printed as text or as JSON. Exit status 0: done, or no problems.
+1: ``check`` found problems. 2: the command or a setting is wrong, or the crawl cannot be reached; a line on standard
+error says why.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import tell
+from webcrawl.commands.output import crawl_as_json, tell
 from webcrawl.config.vocabulary import nearest
-from webcrawl.control.asked import crawl_named, take_settings_of
+from webcrawl.control.selection import apply_spider_settings, require_crawl
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text
 from webcrawl.storage.contract import OperatorCommand
-from webcrawl.storage.contract import OperatorCommand as Wanted
 from webcrawl.storage.inspection import MEANINGS, Kind
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
+    from webcrawl.commands.output import NamedCrawl
     from webcrawl.storage.inspection import Checked, CrawlStatus, Findings, Worker
 
 
@@ -36,77 +35,65 @@ SILENT_SECONDS = 10.0
 dead.
 """
 
-_HEAD = ("worker", "state", "since", "heard of", "pages", "pages/s", "received", "errors", "hosts", "open")
+_HEAD = ("worker", "state", "since", "heartbeat", "pages", "pages/s", "received", "errors", "hosts", "open")
 _LEFT = 4
 """The number of left-aligned columns; the others are right-aligned figures."""
 
 
-class Named(Protocol):
-    """A crawl that has a name."""
-
-    storage: str
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def place(self) -> str: ...
-
-
-def status_as_text(crawl: Named, standing: CrawlStatus) -> str:
-    counts = standing.counts
+def status_as_text(crawl: NamedCrawl, status: CrawlStatus) -> str:
+    counts = status.counts
     given_up = f"{text.count(counts.given_up_hosts)} given up"
     if counts.given_up_urls:
         given_up += f" with {text.count(counts.given_up_urls)} URLs"
     lines = [
-        f"{crawl.name}: {_state(standing)}",
+        f"{crawl.name}: {_state(status)}",
         "",
         f"URLs   {text.count(counts.queued)} queued, {text.count(counts.done)} done, "
         f"{text.count(counts.failed)} failed, {text.count(counts.refused)} refused",
-        f"hosts  {text.count(counts.hosts)} known, {text.count(standing.active_hosts)} active, "
+        f"hosts  {text.count(counts.hosts)} known, {text.count(status.active_hosts)} active, "
         f"{text.count(counts.parked_hosts)} parked, {given_up}",
     ]
-    lines += _memory(standing)
-    if standing.command is not None and standing.workers:
-        lines += ["", *_table([_HEAD, *(_row(worker, standing) for worker in standing.workers)])]
+    lines += _memory(status)
+    if status.command is not None and status.workers:
+        lines += ["", *_table([_HEAD, *(_row(worker, status) for worker in status.workers)])]
     return "\n".join(lines)
 
 
-def _memory(standing: CrawlStatus) -> list[str]:
+def _memory(status: CrawlStatus) -> list[str]:
     """Return a line on the memory budget of the storage, from the most recent report of a worker."""
-    told = [worker for worker in standing.workers if worker.figures.get("budget_bytes")]
-    if not told:
+    reporting = [worker for worker in status.workers if worker.figures.get("budget_bytes")]
+    if not reporting:
         return []
-    figures = max(told, key=lambda worker: worker.heard_at).figures
-    refused = sum(int(worker.figures.get("backlog_full", 0)) for worker in told)
+    figures = max(reporting, key=lambda worker: worker.heartbeat_at).figures
+    refused = sum(int(worker.figures.get("backlog_full", 0)) for worker in reporting)
     return [
         f"memory {text.size(figures['used_bytes'])} used of {text.size(figures['budget_bytes'])}, "
         f"{text.count(refused)} times no place for a URL"
     ]
 
 
-def _state(standing: CrawlStatus) -> str:
-    workers = [worker for worker in standing.workers if not _is_silent(worker, standing)]
-    if standing.command is None:
-        if not standing.workers:
+def _state(status: CrawlStatus) -> str:
+    workers = [worker for worker in status.workers if not _is_silent(worker, status)]
+    if status.command is None:
+        if not status.workers:
             return "not running"
-        [worker] = standing.workers
-        return f"{worker.name} works on it, last sign of life {_ago(worker, standing)}"
-    at_work = f"{text.count(len(workers))} at work" if workers else "nobody is at work"
-    told = {
+        [worker] = status.workers
+        return f"{worker.name} works on it, last heartbeat {_ago(worker, status)}"
+    running = f"{text.things(len(workers), 'worker')} running" if workers else "no worker is running"
+    by_operator = {
         OperatorCommand.PAUSE: "paused by its operator, ",
         OperatorCommand.STOP: "stopped by its operator, ",
     }
-    return told.get(standing.command, "") + at_work
+    return by_operator.get(status.command, "") + running
 
 
-def _row(worker: Worker, standing: CrawlStatus) -> tuple[str, ...]:
+def _row(worker: Worker, status: CrawlStatus) -> tuple[str, ...]:
     figures = worker.figures
     return (
         worker.name,
-        state_of(worker, standing),
+        worker_state(worker, status),
         "" if worker.started_at is None else f"{datetime.fromtimestamp(worker.started_at):%Y-%m-%d %H:%M:%S}",
-        _ago(worker, standing),
+        _ago(worker, status),
         text.count(int(figures.get("pages", 0))),
         f"{_pages_per_second(worker):.1f}",
         text.size(figures.get("bytes", 0)),
@@ -128,60 +115,58 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     return lines
 
 
-def state_of(worker: Worker, standing: CrawlStatus) -> str:
+def worker_state(worker: Worker, status: CrawlStatus) -> str:
     """Return the state of a worker of a shared crawl, in one word."""
     figures = worker.figures
-    if _is_silent(worker, standing):
+    if _is_silent(worker, status):
         return "silent"
-    if standing.command is OperatorCommand.STOP:
+    if status.command is OperatorCommand.STOP:
         return "stopping"
     if figures.get("paused"):
         return "pausing" if figures.get("open") else "paused"
     return "waits" if figures.get("waiting") and not figures.get("open") else "works"
 
 
-def _is_silent(worker: Worker, standing: CrawlStatus) -> bool:
-    return standing.now - worker.heard_at > SILENT_SECONDS
+def _is_silent(worker: Worker, status: CrawlStatus) -> bool:
+    return status.now - worker.heartbeat_at > SILENT_SECONDS
 
 
-def _ago(worker: Worker, standing: CrawlStatus) -> str:
-    return f"{text.duration(max(standing.now - worker.heard_at, 0.0))} ago"
+def _ago(worker: Worker, status: CrawlStatus) -> str:
+    return f"{text.duration(max(status.now - worker.heartbeat_at, 0.0))} ago"
 
 
 def _pages_per_second(worker: Worker) -> float:
     """Return the mean since its start; 0 if that is not known."""
-    seconds = worker.heard_at - (worker.started_at or worker.heard_at)
+    seconds = worker.heartbeat_at - (worker.started_at or worker.heartbeat_at)
     return worker.figures.get("pages", 0) / seconds if seconds > 0 else 0.0
 
 
-def status_as_json(crawl: Named, standing: CrawlStatus) -> str:
-    counts = standing.counts
+def status_as_json(crawl: NamedCrawl, status: CrawlStatus) -> str:
+    counts = status.counts
     urls = {name: getattr(counts, name) for name in ("queued", "done", "failed", "refused")}
     hosts = {
         "known": counts.hosts,
-        "active": standing.active_hosts,
+        "active": status.active_hosts,
         "parked": counts.parked_hosts,
         "given_up": counts.given_up_hosts,
         "given_up_urls": counts.given_up_urls,
     }
-    found: dict[str, Any] = {
-        "storage": crawl.storage,
-        "place": crawl.place,
-        "now": round(standing.now, 3),
-        "command": None if standing.command is None else str(standing.command),
-        "urls": urls,
-        "hosts": hosts,
-        "workers": [_status_object(worker, standing) for worker in standing.workers],
-    }
-    return json.dumps(found)
+    return crawl_as_json(
+        crawl,
+        now=round(status.now, 3),
+        command=None if status.command is None else str(status.command),
+        urls=urls,
+        hosts=hosts,
+        workers=[_status_object(worker, status) for worker in status.workers],
+    )
 
 
-def _status_object(worker: Worker, standing: CrawlStatus) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": worker.name, "heard_at": worker.heard_at}
+def _status_object(worker: Worker, status: CrawlStatus) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": worker.name, "heard_at": worker.heartbeat_at}
     if worker.exclusions:
         found["exclusions"] = worker.exclusions
-    if standing.command is not None:
-        found["state"] = state_of(worker, standing)
+    if status.command is not None:
+        found["state"] = worker_state(worker, status)
         found["started_at"] = worker.started_at
         found["pages_per_second"] = round(_pages_per_second(worker), 3)
     return {**found, **worker.figures}
@@ -191,19 +176,19 @@ SHOWN = 5
 """The number of examples of each kind."""
 
 
-def check_as_text(crawl: Named, checked: Checked) -> str:
+def check_as_text(crawl: NamedCrawl, checked: Checked) -> str:
     return "\n".join(_lines(crawl, checked))
 
 
-def _lines(crawl: Named, checked: Checked) -> Iterator[str]:
+def _lines(crawl: NamedCrawl, checked: Checked) -> Iterator[str]:
     yield (
         f"{crawl.name}: {text.count(checked.urls)} URLs known, {text.count(checked.queued)} queued, "
         f"{text.count(checked.hosts)} hosts"
     )
     if checked.at_work:
         yield (
-            f"{', '.join(sorted(checked.at_work))} at work meanwhile: the check reports only what it found twice. "
-            "It is exact when nobody is at work."
+            f"{', '.join(sorted(checked.at_work))} running meanwhile: the check reports only what it found twice. "
+            "It is exact when no worker is running."
         )
     if checked.uncompared:
         parts = ", ".join(checked.uncompared)
@@ -226,7 +211,7 @@ def _advice(checked: Checked) -> str:
         return "What is damaged is not mended: go on from a checkpoint, or see docs/operating.md."
     if checked.mended:
         return "What is left cannot be mended."
-    return "scrapy frontier check --mend repairs what can be repaired, while nobody is at work."
+    return "scrapy frontier check --mend repairs what can be repaired, while no worker is running."
 
 
 def _listed(findings: Findings) -> Iterator[str]:
@@ -252,21 +237,19 @@ def _were(findings: Findings) -> str:
     return "was" if _total(findings) == 1 else "were"
 
 
-def check_as_json(crawl: Named, checked: Checked) -> str:
-    found: dict[str, Any] = {
-        "storage": crawl.storage,
-        "place": crawl.place,
-        "agrees": checked.agrees,
-        "urls": checked.urls,
-        "queued": checked.queued,
-        "hosts": checked.hosts,
-        "left": _check_object(checked.left),
-        "mended": _check_object(checked.mended),
-        "at_work": sorted(checked.at_work),
-        "uncompared": checked.uncompared,
-        "unchecked": checked.unchecked,
-    }
-    return json.dumps(found)
+def check_as_json(crawl: NamedCrawl, checked: Checked) -> str:
+    return crawl_as_json(
+        crawl,
+        agrees=checked.agrees,
+        urls=checked.urls,
+        queued=checked.queued,
+        hosts=checked.hosts,
+        left=_check_object(checked.left),
+        mended=_check_object(checked.mended),
+        at_work=sorted(checked.at_work),
+        uncompared=checked.uncompared,
+        unchecked=checked.unchecked,
+    )
 
 
 def _check_object(findings: Findings) -> dict[str, Any]:
@@ -282,7 +265,7 @@ def _check_object(findings: Findings) -> dict[str, Any]:
     }
 
 
-COMMANDS = {"pause": Wanted.PAUSE, "resume": Wanted.RUN, "stop": Wanted.STOP}
+COMMANDS = {"pause": OperatorCommand.PAUSE, "resume": OperatorCommand.RUN, "stop": OperatorCommand.STOP}
 VERBS = ("status", *COMMANDS, "check")
 _OPTIONS = {"json": ("status", "check"), "wait": tuple(COMMANDS), "mend": ("check",)}
 
@@ -295,7 +278,7 @@ class Command(ProjectCommand):
         return "[options] <status|pause|resume|stop|check>"
 
     def short_desc(self) -> str:
-        return "Look at a crawl, pause or stop all its workers, check its books"
+        return "Look at a crawl, pause or stop all its workers, check its stored state"
 
     def long_desc(self) -> str:
         return (
@@ -314,14 +297,14 @@ class Command(ProjectCommand):
         if not args:
             raise UsageError
         yield from _wrong_words(args, opts)
-        take_settings_of(opts.spider, self.settings)
+        apply_spider_settings(opts.spider, self.settings)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int:
         assert self.settings is not None
         verb = args[0]
-        crawl = crawl_named(self.settings, opts.spider)
+        crawl = require_crawl(self.settings, opts.spider)
         if verb == "status":
-            found = crawl.standing()
+            found = crawl.status()
             tell(status_as_json(crawl, found) if opts.json else status_as_text(crawl, found))
             return 0
         if verb == "check":
@@ -330,9 +313,9 @@ class Command(ProjectCommand):
             tell(check_as_json(crawl, checked) if opts.json else check_as_text(crawl, checked))
             return 0 if checked.agrees else 1
         # Scrapy imports all commands at each start.
-        from webcrawl.control.local import LocalCrawl
+        from webcrawl.control.shared import SharedCrawl
 
-        if isinstance(crawl, LocalCrawl):
+        if not isinstance(crawl, SharedCrawl):
             raise CrawlError(
                 f"{verb} is for a crawl on Redis; a crawl of one process is stopped by a signal, SIGINT or SIGTERM"
             )

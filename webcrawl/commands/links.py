@@ -61,7 +61,7 @@ def write_graph(graph: Graph, ranks: Sequence[float] | None, path: Path) -> None
             output.write(forms.as_tsv(graph), path)
 
 
-def standings(
+def ranking(
     graph: Graph, ranks: Sequence[float] | None, top: int, what: str, *, as_json: bool
 ) -> Iterator[str]:
     """Yield the first ``top`` vertices by rank, or by in-degree if there are no ranks; all of them with 0."""
@@ -79,14 +79,14 @@ def standings(
     for vertex in first:
         rank = None if ranks is None else ranks[vertex]
         if as_json:
-            said = {
+            fields = {
                 "name": graph.name(vertex),
                 "in_degree": degrees[vertex],
                 "in_links": links[vertex],
                 "fetched": bool(graph.fetched[vertex]),
                 "pagerank": rank,
             }
-            yield json.dumps(said) + "\n"
+            yield json.dumps(fields) + "\n"
         else:
             shown = "" if rank is None else f"{rank:.6f}"
             name = printable(graph.name(vertex), None)
@@ -145,9 +145,9 @@ class Question:
     def _links(self, links: Iterable[tuple[Linking, Link]], *, of_pages: bool = False) -> Iterator[str]:
         most = LIMIT if self._opts.limit is None else self._opts.limit
         links = iter(links)
-        told = 0
+        count = 0
         for page, link in islice(links, most or None):
-            told += 1
+            count += 1
             if self._opts.json:
                 yield json.dumps(_as_object(page, link)) + "\n"
             else:
@@ -155,9 +155,9 @@ class Question:
         if self._opts.json:
             return
         if of_pages:
-            yield f"{units.things(told, 'link')}\n"
+            yield f"{units.things(count, 'link')}\n"
         if most and next(links, None) is not None:
-            yield f"and more; --limit 0 tells all, --limit {10 * most} as many\n"
+            yield f"and more; --limit 0 shows all, --limit {10 * most} as many\n"
 
     def _graph(self, logs: LinkLogs) -> None:
         opts, weighted = self._opts, self._opts.of != "pages"
@@ -171,7 +171,7 @@ class Question:
         if opts.output is not None:
             write_graph(graph, ranks, opts.output)
         top = TOP if opts.top is None else opts.top
-        output.write(standings(graph, ranks, top, "hosts" if weighted else "pages", as_json=opts.json), None)
+        output.write(ranking(graph, ranks, top, "hosts" if weighted else "pages", as_json=opts.json), None)
 
     def _export(self, logs: LinkLogs, path: Path) -> None:
         if path.suffix == ".parquet":
@@ -228,14 +228,14 @@ def _as_line(end: str, link: Link) -> str:
 
 
 def _as_object(page: Linking, link: Link) -> dict[str, Any]:
-    told: dict[str, Any] = {"page": page.page, "at": page.at, "status": page.status, **link._asdict()}
+    fields: dict[str, Any] = {"page": page.page, "at": page.at, "status": page.status, **link._asdict()}
     if page.noindex or page.nofollow:
-        told |= {"noindex": page.noindex, "nofollow": page.nofollow}
+        fields |= {"noindex": page.noindex, "nofollow": page.nofollow}
     if page.kind != PAGE:
-        told["kind"] = page.kind
+        fields["kind"] = page.kind
     if page.duplicate_of is not None:
-        told["duplicate_of"] = page.duplicate_of
-    return told
+        fields["duplicate_of"] = page.duplicate_of
+    return fields
 
 
 def _said(page: Linking) -> str:
@@ -287,7 +287,7 @@ class Command(ProjectCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         add = parser.add_argument
-        add("--limit", type=_whole, metavar="N", help="out, in: most links told; 0: all (1000)")
+        add("--limit", type=_whole, metavar="N", help="out, in: maximum number of links; 0: all (1000)")
         add("--of", metavar="WHAT", help="graph: hosts or pages (hosts)")
         add("--types", metavar="TYPE,...", help="graph: links of these types alone, such as a,area,redirect")
         add("--nofollow", action="store_true", default=None, help="graph: with links marked nofollow")
@@ -300,7 +300,7 @@ class Command(ProjectCommand):
         add(
             "--no-rank", action="store_true", default=None, help="graph: without PageRank, which needs igraph"
         )
-        add("--top", type=_whole, metavar="N", help="graph: how many of the first are told; 0: all (20)")
+        add("--top", type=_whole, metavar="N", help="graph: number of entries, from the first; 0: all (20)")
         add(
             "-o",
             "--output",
@@ -326,7 +326,7 @@ def _wrong_words(what: str, opts: argparse.Namespace) -> Iterator[Problem]:
     if what not in WORDS:
         meant = nearest(what, WORDS)
         hint = f"did you mean {meant}?" if meant else f"there are {', '.join(WORDS)}"
-        yield Problem(what, f"is nothing that links can tell; {hint}")
+        yield Problem(what, f"is no subcommand of links; {hint}")
         return
     for option, owners in _ONLY.items():
         if getattr(opts, option) is not None and what not in owners:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from webcrawl.atomic_file import replacing
 from webcrawl.errors import Problem
@@ -39,6 +40,23 @@ def _print(parts: Iterable[str]) -> None:
 
 WRONG = 2
 """The exit status of a command with wrong input."""
+
+
+class NamedCrawl(Protocol):
+    """A crawl that has a name and a place."""
+
+    storage: str
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def place(self) -> str: ...
+
+
+def crawl_as_json(crawl: NamedCrawl, **fields: object) -> str:
+    """Return one JSON object: where the crawl is stored, and ``fields``."""
+    return json.dumps({"storage": crawl.storage, "place": crawl.place, **fields})
 
 
 def tell(text: str) -> None:

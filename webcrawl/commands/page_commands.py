@@ -18,6 +18,7 @@ from scrapy.http import Request, Response
 from webcrawl.config import Configuration, check
 from webcrawl.crawl.essentials import Detached
 from webcrawl.robots import answer as robots
+from webcrawl.storage import TRANSIENT
 from webcrawl.urls.politeness_key import origin_of
 from webcrawl.urls.resolve import resolve
 
@@ -37,7 +38,7 @@ FORCE = "VERDICT_FORCED"
 _WITHOUT_A_CRAWL: dict[str, Any] = {
     "SCHEDULER": "webcrawl.commands.page_commands.PlainScheduler",
     "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
-    "FRONTIER_BACKEND": "memory",
+    "FRONTIER_BACKEND": TRANSIENT,
     "JOBDIR": None,
     "WARC_ENABLED": False,
     "PROGRESS_DISPLAY": "off",

@@ -105,7 +105,7 @@ def as_text(size: Size, sections: Sequence[Section]) -> str:
 
 def as_json(size: Size, sections: Sequence[Section]) -> str:
     """Format the plan as JSON: bytes, seconds, or pages per second."""
-    told = {
+    by_section = {
         section.name: {
             figure.name: {
                 figure.unit: round(figure.value, 3 if figure.unit == PER_SECOND else None),
@@ -115,7 +115,7 @@ def as_json(size: Size, sections: Sequence[Section]) -> str:
         }
         for section in sections
     }
-    return json.dumps({"size": asdict(size), **told}, indent=2) + "\n"
+    return json.dumps({"size": asdict(size), **by_section}, indent=2) + "\n"
 
 
 def whole(text: str) -> int:

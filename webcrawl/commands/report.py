@@ -15,8 +15,6 @@ from webcrawl.commands import output
 from webcrawl.commands.fetch_logs import logs_of
 from webcrawl.commands.output import complain, unusable
 from webcrawl.errors import Problem
-from webcrawl.reports import page
-from webcrawl.reports.sections.crawl import Prices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,6 +56,10 @@ class Command(ProjectCommand):
             yield Problem("-o", "where is the report of several folders to be written?")
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
+        # Scrapy imports all commands at each start.
+        from webcrawl.reports import page
+        from webcrawl.reports.sections.crawl import Prices
+
         folders = self._logs.folders
         title = opts.title or ", ".join(folder.resolve().name for folder in folders)
         prices = Prices(opts.price_per_core_hour, opts.price_per_gb)
@@ -66,8 +68,8 @@ class Command(ProjectCommand):
         try:
             output.write([text], None if opts.output == "-" else target)
         except OSError as error:
-            said = unusable(error, target)
-            return complain(self.name, [f"{said}; -o FILE writes it elsewhere, -o - to standard output"])
+            message = unusable(error, target)
+            return complain(self.name, [f"{message}; -o FILE writes it elsewhere, -o - to standard output"])
         return 0
 
 

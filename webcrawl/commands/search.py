@@ -70,9 +70,9 @@ class Command(ProjectCommand):
         return [f"the query {error}"] if isinstance(error, query.QueryError) else super().lines(error)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
-        asked = query.read(args[0], site=opts.site, language=opts.language)
+        parsed = query.read(args[0], site=opts.site, language=opts.language)
         engines = list(_engines(args[1:], self.configuration))
-        found = merged([_answer(one, asked, opts.limit) for one in engines], opts.limit)
+        found = merged([_answer(one, parsed, opts.limit) for one in engines], opts.limit)
         tell(as_json(found) if opts.json else as_text(found, marked=sys.stdout.isatty()))
 
 
@@ -83,9 +83,9 @@ def _wrong(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Problem]:
         yield Problem("--limit", f"must be a whole number from 1 to {LIMIT_MOST}, not {opts.limit}")
 
 
-def _answer(one: Engine, asked: query.Query, limit: int) -> Found:
+def _answer(one: Engine, parsed: query.Query, limit: int) -> Found:
     try:
-        return one.search(asked, limit)
+        return one.search(parsed, limit)
     finally:
         one.finish()
 
@@ -159,6 +159,6 @@ def _snippet(pieces: Iterable[Piece], *, marked: bool) -> str:
     """Return the snippet in one line, without characters of the page that could control a terminal."""
     shown = []
     for text, wanted in pieces:
-        said = printable(_SPACES.sub(" ", text), None)
-        shown.append(BOLD + said + PLAIN if marked and wanted else said)
+        words = printable(_SPACES.sub(" ", text), None)
+        shown.append(BOLD + words + PLAIN if marked and wanted else words)
     return "".join(shown).strip()

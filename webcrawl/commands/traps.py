@@ -6,15 +6,13 @@ cannot be reached; a line on standard error says why.
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import tell
-from webcrawl.control.asked import crawl_named
+from webcrawl.commands.output import crawl_as_json, tell
+from webcrawl.control.selection import require_crawl
 from webcrawl.errors import CrawlError, Problem
-from webcrawl.features.traps.quarantine import in_words
 from webcrawl.reports import text
 from webcrawl.urls.lists import printable
 
@@ -22,8 +20,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from webcrawl.control.local import LocalCrawl
-    from webcrawl.control.shared import SharedCrawl
+    from webcrawl.control.selection import StoredCrawl
     from webcrawl.features.traps.quarantine import Trap
 
 RELEASE, ALL = "release", "all"
@@ -43,7 +40,7 @@ class Command(ProjectCommand):
         return (
             "Patterns of URLs whose pages brought nothing new are in quarantine: what matches is withheld. Without "
             "an argument they are listed, each with the reason and samples. release lets patterns go: what was "
-            "withheld of them is queued again, and they are never judged again. Which crawl is meant say "
+            "withheld of them is queued again, and they are never evaluated again. The crawl is named by "
             "-s REDIS_URL=... or -s JOBDIR=DIR, running or not."
         )
 
@@ -57,15 +54,20 @@ class Command(ProjectCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
-        crawl = crawl_named(self.settings, opts.spider)
-        traps = crawl.traps()
+        # Scrapy imports all commands at each start.
+        from webcrawl.features.traps.store import TrapStore
+
+        crawl = require_crawl(self.settings, opts.spider)
+        traps = crawl.read_store(TrapStore, TrapStore.traps)
         if not args:
             tell(_as_json(crawl, traps) if opts.json else _as_text(crawl, traps))
             return
         chosen = _chosen(args[1:], traps)
         if not opts.dry_run and chosen:
-            after = {trap.pattern: trap for trap in crawl.release_traps([trap.pattern for trap in chosen])}
-            chosen = [after[trap.pattern] for trap in chosen]
+            patterns = [trap.pattern for trap in chosen]
+            crawl.change_store(TrapStore, lambda store, now: store.release(patterns, now))
+            after = {trap.pattern: trap for trap in crawl.read_store(TrapStore, TrapStore.traps)}
+            chosen = [after[pattern] for pattern in patterns]
         if opts.json:
             tell(_as_json(crawl, chosen))
         else:
@@ -95,7 +97,7 @@ def _chosen(names: Sequence[str], traps: Sequence[Trap]) -> list[Trap]:
     return list(chosen.values())
 
 
-def _as_text(crawl: SharedCrawl | LocalCrawl, traps: Sequence[Trap]) -> str:
+def _as_text(crawl: StoredCrawl, traps: Sequence[Trap]) -> str:
     held = [trap for trap in traps if trap.released_at is None]
     lines = [f"{crawl.name}: {text.things(len(held), 'pattern')} in quarantine"]
     for trap in traps:
@@ -103,10 +105,10 @@ def _as_text(crawl: SharedCrawl | LocalCrawl, traps: Sequence[Trap]) -> str:
         lines += [
             "",
             f"{trap.id}  {printable(trap.pattern)}{state}",
-            f"  covers    {printable(in_words(trap.pattern))}",
+            f"  covers    {printable(trap.covers)}",
             f"  why       {trap.why}",
             f"  since     {_moment(trap.since)}",
-            f"  looked at {text.things(trap.looked, 'page')}",
+            f"  examined  {text.things(trap.looked, 'page')}",
             f"  withheld  {text.things(trap.withheld, 'URL')}",
             *(f"  such as   {printable(url)}" for url in trap.samples),
         ]
@@ -115,7 +117,7 @@ def _as_text(crawl: SharedCrawl | LocalCrawl, traps: Sequence[Trap]) -> str:
     return "\n".join(lines)
 
 
-def _released(crawl: SharedCrawl | LocalCrawl, traps: Sequence[Trap], *, dry_run: bool) -> str:
+def _released(crawl: StoredCrawl, traps: Sequence[Trap], *, dry_run: bool) -> str:
     if not traps:
         return f"{crawl.name}: nothing of it is in quarantine any more"
     verb = "would be released" if dry_run else "is released"
@@ -133,20 +135,15 @@ def _moment(at: float) -> str:
     return f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M:%S}"
 
 
-def _as_json(crawl: SharedCrawl | LocalCrawl, traps: Sequence[Trap]) -> str:
-    found: dict[str, Any] = {
-        "storage": crawl.storage,
-        "place": crawl.place,
-        "traps": [_as_object(trap) for trap in traps],
-    }
-    return json.dumps(found)
+def _as_json(crawl: StoredCrawl, traps: Sequence[Trap]) -> str:
+    return crawl_as_json(crawl, traps=[_as_object(trap) for trap in traps])
 
 
 def _as_object(trap: Trap) -> dict[str, Any]:
     return {
         "id": trap.id,
         "pattern": trap.pattern,
-        "covers": in_words(trap.pattern),
+        "covers": trap.covers,
         "why": trap.why,
         "since": trap.since,
         "looked": trap.looked,

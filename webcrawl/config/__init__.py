@@ -15,8 +15,9 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from webcrawl import storage
 from webcrawl.config.archive import ArchiveSettings
-from webcrawl.config.checks import contradictions, likely_backend, sink_contradictions
+from webcrawl.config.checks import contradictions, sink_contradictions
 from webcrawl.config.display import DisplaySettings, own_name
 from webcrawl.config.features import (
     FocusSettings,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from scrapy.settings import BaseSettings
+
+    from webcrawl.storage.technology import Technology
 
 __all__ = ["SETTINGS", "Configuration", "Setting", "check", "contact_problem", "defaults"]
 
@@ -75,6 +78,11 @@ class Configuration(
         """The name of this crawler in robots.txt."""
         return product_token(self.user_agent)
 
+    @property
+    def storage(self) -> Technology:
+        """The storage technology of the crawl."""
+        return storage.technology_named(self.frontier_backend)
+
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Configuration:
         """Return the settings as typed values.
@@ -86,7 +94,9 @@ class Configuration(
         values = {item.field_name: item.read(settings) for item in SETTINGS}
         values["user_agent"] = contact.user_agent(str(values["user_agent"]), str(values["crawler_contact"]))
         values["worker_name"] = values["worker_name"] or own_name()
-        values["frontier_backend"] = values["frontier_backend"] or likely_backend(values["redis_url"])
+        values["frontier_backend"] = values["frontier_backend"] or storage.implied(
+            lambda name: values[name.lower()]
+        )
         return cls(**values)
 
     def build(self, kind: Callable[..., _T], prefix: str) -> _T:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from webcrawl import storage
 from webcrawl.archive import sinks
 from webcrawl.archive.upload import remote_of
 from webcrawl.config.readers import EMPTY, Reader, Refusal, as_list
@@ -27,11 +28,6 @@ Read = Mapping[str, Callable[[], Any]]
 """A function that returns the value, for each setting that is right alone, by its name."""
 
 
-def likely_backend(redis_url: object) -> str:
-    """Return the backend for a crawl that names none: redis if there is a ``redis_url``, else sqlite."""
-    return "redis" if redis_url else "sqlite"
-
-
 def contradictions(read: Read) -> Iterator[Problem]:
     """Yield problems of settings that contradict each other. Settings that are wrong alone are left out."""
     for less, more in _ORDERED:
@@ -39,19 +35,29 @@ def contradictions(read: Read) -> Iterator[Problem]:
             least, most = read[less](), read[more]()
             if least > most and not (more == "DOWNLOAD_ANNOUNCED_MAXSIZE" and most == 0):
                 yield Problem(less, f"must be at most {more}, which is {most:g}, not {least:g}")
-    if read.keys() >= {"FRONTIER_BACKEND", "FRONTIER_SEEN", "REDIS_URL"}:
-        backend = read["FRONTIER_BACKEND"]() or likely_backend(read["REDIS_URL"]())
-        hours = read.get("CHECKPOINT_INTERVAL", float)()
-        if hours and backend != "sqlite":
-            how = "; Redis is copied as any Redis is" if backend == "redis" else ""
-            yield Problem("CHECKPOINT_INTERVAL", f"needs FRONTIER_BACKEND=sqlite, not {backend}{how}")
-        if backend == "redis" and read["FRONTIER_SEEN"]() != "exact":
-            yield Problem("FRONTIER_SEEN", "must be exact with FRONTIER_BACKEND=redis, not 'bloom'")
+    yield from _storage_contradictions(read)
     if "REDIS_BUDGET_BYTES" in read and 0 < (budget := read["REDIS_BUDGET_BYTES"]()) < LEAST_BUDGET:
         yield Problem("REDIS_BUDGET_BYTES", f"must be 0 or at least {LEAST_BUDGET}, not {budget}")
-    if "CRAWLER_CONTACT" in read and (told := read["CRAWLER_CONTACT"]()) and not contact.is_contact(told):
+    if "CRAWLER_CONTACT" in read and (given := read["CRAWLER_CONTACT"]()) and not contact.is_contact(given):
         allowed = "a web or e-mail address, such as https://your.site/crawl"
-        yield Problem("CRAWLER_CONTACT", f"must be {allowed}, not {told!r}")
+        yield Problem("CRAWLER_CONTACT", f"must be {allowed}, not {given!r}")
+
+
+def _storage_contradictions(read: Read) -> Iterator[Problem]:
+    """Yield problems of settings that the chosen storage does not support."""
+    choosing = {one.implied_by for one in storage.technologies() if one.implied_by}
+    if not read.keys() >= {"FRONTIER_BACKEND", "FRONTIER_SEEN", *choosing}:
+        return
+    chosen = storage.technology_named(
+        read["FRONTIER_BACKEND"]() or storage.implied(lambda name: read[name]())
+    )
+    if read.get("CHECKPOINT_INTERVAL", float)() and not chosen.takes_checkpoints:
+        able = storage.names_of(lambda one: one.takes_checkpoints)
+        how = f"; {chosen.copied_otherwise}" if chosen.copied_otherwise else ""
+        yield Problem("CHECKPOINT_INTERVAL", f"needs FRONTIER_BACKEND={able}, not {chosen.name}{how}")
+    if (seen := read["FRONTIER_SEEN"]()) not in chosen.seen_tests:
+        allowed = " or ".join(chosen.seen_tests)
+        yield Problem("FRONTIER_SEEN", f"must be {allowed} with FRONTIER_BACKEND={chosen.name}, not {seen!r}")
 
 
 _FOUND_BY = {

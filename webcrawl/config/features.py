@@ -22,24 +22,32 @@ from webcrawl.config.readers import (
 )
 from webcrawl.config.setting import DAY, MIB, YEAR, setting
 from webcrawl.errors import Problem
-from webcrawl.features.focus.judge import ALLOWED, FocusError, judge_of
+
+FOCUS_FORMS = (
+    "keywords such as 'telescope, radio astronomy', re:EXPRESSION, mime:TYPE[,TYPE...], pages:FILE, model:FILE "
+    "or the import path module:function"
+)
+"""Allowed forms of a focus, for messages."""
 
 
 def focus() -> Reader:
-    """An argument of ``judge_of``, as it was typed; None when empty."""
+    """An argument of ``classifier_of``, as it was typed; None when empty."""
 
     def read(value: object) -> str | None:
         if value in EMPTY:
             return None
         if not isinstance(value, str):
             raise TypeError
+        # A crawl without a focus does not import this.
+        from webcrawl.features.focus.relevance import FocusError, classifier_of
+
         try:
-            judge_of(value)
+            classifier_of(value)
         except FocusError as error:
-            raise Refusal(f"must be {ALLOWED} ({error})") from error
+            raise Refusal(f"must be {FOCUS_FORMS} ({error})") from error
         return value.strip()
 
-    return Reader(ALLOWED, read)
+    return Reader(FOCUS_FORMS, read)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +214,7 @@ class RevisitSettings:
     )
 
 
-Place = tuple[str, int]
+HostPort = tuple[str, int]
 """Host and port."""
 
 
@@ -227,10 +235,10 @@ def callback_url() -> Reader:
     return Reader("a URL such as https://crawler.example.org/websub, without query and fragment", read)
 
 
-def place() -> Reader:
+def host_port() -> Reader:
     """HOST:PORT."""
 
-    def read(value: object) -> Place:
+    def read(value: object) -> HostPort:
         if not isinstance(value, str):
             raise TypeError
         parts = urlsplit(f"//{value.strip()}")
@@ -251,8 +259,11 @@ class WebsubSettings:
         "",
         "Public URL at which hubs reach the crawl. If unset, the crawl makes no subscriptions.",
     )
-    websub_listen: Place = setting(
-        place(), "127.0.0.1:8090", "", "Address and port at which the crawl listens for requests to that URL."
+    websub_listen: HostPort = setting(
+        host_port(),
+        "127.0.0.1:8090",
+        "",
+        "Address and port at which the crawl listens for requests to that URL.",
     )
     websub_lease_seconds: int = setting(
         whole(600, 366 * DAY),

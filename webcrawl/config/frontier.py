@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from webcrawl.config.readers import choice, encoding, import_path, optional, real, redis_url, text, whole
 from webcrawl.config.setting import ANY, DAY, MIB, YEAR, setting
+from webcrawl.storage import BACKENDS, DEFAULT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,9 +14,9 @@ class FrontierSettings:
     """A part of ``Configuration``. Each field is the setting of the same name in capitals."""
 
     frontier_backend: str = field(
-        default="sqlite",
+        default=DEFAULT,
         metadata={
-            "reader": optional(choice("sqlite", "memory", "redis")),
+            "reader": optional(choice(*BACKENDS)),
             "default": None,
             "unit": "",
             "meaning": "Storage of queues, seen URLs and hosts. If unset, redis with a REDIS_URL, else sqlite.",

@@ -1,4 +1,5 @@
-"""Old names of settings and old import paths of classes, which are refused with the present ones."""
+"""Old names of settings and old import paths of classes, which are refused with the present ones, and extensions that
+are none any more."""
 
 from __future__ import annotations
 
@@ -22,23 +23,19 @@ SETTINGS = {
 
 MODULES = {
     "core.downloader": "engine.downloader",
-    "downloadermiddlewares.contents": "features.content_seen.middleware",
+    "downloadermiddlewares.contents": "features.middlewares",
     "downloadermiddlewares.decoding": "fetching.decoding_middleware",
-    "downloadermiddlewares.hints": "features.hints.middleware",
+    "downloadermiddlewares.hints": "features.middlewares",
     "downloadermiddlewares.robots": "robots.middleware",
-    "downloadermiddlewares.visits": "features.revisits.middleware",
-    "downloadermiddlewares.websub": "features.websub.middleware",
+    "downloadermiddlewares.visits": "features.middlewares",
+    "downloadermiddlewares.websub": "features.middlewares",
     "downloadhandlers.http": "fetching.http",
     "exporters.flat_csv": "feed_exporters",
     "exporters.parquet": "feed_exporters",
-    "extensions.checkpoints": "features.checkpoints.extension",
-    "extensions.feeding": "features.pushed_urls.extension",
-    "extensions.focus": "features.focus.extension",
-    "extensions.importance": "features.link_scores.extension",
-    "extensions.replenishing": "features.seed_refill.extension",
-    "extensions.revisits": "features.revisits.extension",
-    "extensions.traps": "features.traps.extension",
-    "extensions.websub": "features.websub.extension",
+    "features.content_seen.middleware": "features.middlewares",
+    "features.hints.middleware": "features.middlewares",
+    "features.revisits.middleware": "features.middlewares",
+    "features.websub.middleware": "features.middlewares",
     "linklog.log": "links.log",
     "processing.head": "processing.modules",
     "processing.image": "processing.modules",
@@ -54,8 +51,23 @@ MODULES = {
 }
 """The present path of each moved module with classes that a setting may name, both below ``webcrawl``."""
 
-CLASSES = {"Importance": "LinkScores", "Replenish": "SeedRefillExtension"}
-"""The present name of each class of these modules that has another one."""
+CLASSES = {
+    "features.middlewares.ContentsMiddleware": "features.middlewares.ContentSeenMiddleware",
+    "features.middlewares.VisitsMiddleware": "features.middlewares.RevisitsMiddleware",
+}
+"""The present path of each renamed class in a module of the present."""
+
+SWITCHES = {
+    "extensions.checkpoints.Checkpoints": "CHECKPOINT_INTERVAL",
+    "extensions.feeding.Feeding": "FRONTIER_BACKEND",
+    "extensions.focus.Focus": "FOCUS",
+    "extensions.importance.Importance": "FRONTIER_ORDER",
+    "extensions.replenishing.Replenish": "SEEDS_COMMAND",
+    "extensions.revisits.Revisits": "CRAWL_MODE",
+    "extensions.traps.Traps": "TRAPS_QUARANTINE",
+    "extensions.websub.Websub": "WEBSUB_CALLBACK_URL",
+}
+"""The setting that switches each feature on or off that was an extension."""
 
 _PATH = re.compile(r"\bwebcrawl\.([\w.]+)\.(\w+)")
 
@@ -72,14 +84,29 @@ def renamed(settings: BaseSettings) -> Iterator[Problem]:
 
 
 def _moved(value: object) -> str:
-    """Return a sentence with the present paths of the classes in ``value`` that have moved; empty for none."""
+    """Return a sentence on the classes in ``value`` that have moved or are no components any more; empty for none."""
     found = [_PATH.fullmatch(path) for text in _texts(value) for path in re.split(r"[^\w.]+", text)]
     pairs = {
-        match[0]: f"webcrawl.{MODULES[match[1]]}.{CLASSES.get(match[2], match[2])}"
+        match[0]: f"webcrawl.{path}"
         for match in found
-        if match and match[1] in MODULES
+        if match and (path := _present_path(match[1], match[2])) != f"{match[1]}.{match[2]}"
     }
-    return "; ".join(f"{old} is called {new}" for old, new in pairs.items())
+    ended = {
+        match[0]: SWITCHES[name]
+        for match in found
+        if match and (name := f"{match[1]}.{match[2]}") in SWITCHES
+    }
+    return "; ".join(
+        [
+            *(f"{old} is called {new}" for old, new in pairs.items()),
+            *(f"{old} is no extension any more, {name} decides" for old, name in ended.items()),
+        ]
+    )
+
+
+def _present_path(module: str, name: str) -> str:
+    path = f"{MODULES.get(module, module)}.{name}"
+    return CLASSES.get(path, path)
 
 
 def _texts(value: object) -> Iterator[str]:

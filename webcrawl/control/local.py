@@ -3,49 +3,45 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from webcrawl.control import blocking
+from webcrawl.control import Result, Store, blocking
 from webcrawl.crawl import exclusion_state
-from webcrawl.crawl.jobdir import FRONTIER, Jobdir
+from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
 from webcrawl.crawl.seeded_hosts import read_kept
 from webcrawl.errors import JobdirUnusable
 from webcrawl.features.focus import store as learned
 from webcrawl.features.focus.learner import Learner
-from webcrawl.features.revisits.store import Lookup
-from webcrawl.features.traps.quarantine import Trap
-from webcrawl.features.websub.subscription import Subscription
 from webcrawl.politeness.host_record import Pauses
 from webcrawl.scope.private import names_that_allow
 from webcrawl.storage.inspection import (
     Activity,
-    Asked,
     Checked,
     CrawlStatus,
     ExclusionImpact,
+    UrlSelection,
     UrlSnapshot,
+    UrlStateReader,
     Use,
     Worker,
 )
-from webcrawl.storage.sqlite import check as audit
-from webcrawl.storage.sqlite.inspection import SqliteBooks, books_of, reach_of, sighting_of, standing_of
-from webcrawl.storage.sqlite.subscriptions import listed
-from webcrawl.storage.sqlite.traps import SqliteTraps
-from webcrawl.storage.sqlite.visits import looked_up
+from webcrawl.storage.tables import Tables
+from webcrawl.storage.technology import Technology
 
 
 class LocalCrawl:
-    """Reads ``frontier.db``, also while the crawl runs. Only ``mend`` changes it; the crawl must not be running."""
+    """Reads the state of the crawl, also while it runs. Only ``mend`` changes it; the crawl must not be running."""
 
-    storage = "sqlite"
-
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, storage: Technology) -> None:
         self._jobdir = Jobdir(folder)
-        self._path = folder / FRONTIER
+        self._technology = storage
+        self._frontier = storage.inspect_folder(folder)
+        self.storage = storage.name
+        """The name of the storage technology."""
 
     @property
     def name(self) -> str:
@@ -57,21 +53,19 @@ class LocalCrawl:
         """The place in JSON."""
         return str(self._jobdir.path)
 
-    def standing(self) -> CrawlStatus:
-        found = standing_of(self._path, time.time())
+    def status(self) -> CrawlStatus:
+        found = self._frontier.status(time.time())
         holder = self._jobdir.holder()
         if holder is None:
             return found
-        heard_at = self._jobdir.heard_at() or found.now
-        return replace(found, workers=[Worker(holder, None, heard_at, {"active": found.active_hosts})])
+        heartbeat_at = self._jobdir.heartbeat_at() or found.now
+        return replace(found, workers=[Worker(holder, None, heartbeat_at, {"active": found.active_hosts})])
 
-    def sighting(
+    def snapshot(
         self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
     ) -> UrlSnapshot:
-        """See ``storage.sqlite.inspection.sighting_of``; the process that works on the crawl holds the active
-        keys.
-        """
-        found = sighting_of(self._path, key_of, fingerprint, origin, time.time())
+        """See ``FolderInspection.snapshot``; the process that works on the crawl holds the active keys."""
+        found = self._frontier.snapshot(key_of, fingerprint, origin, time.time())
         holder = self._jobdir.holder()
         if holder is None:
             return found
@@ -79,10 +73,6 @@ class LocalCrawl:
         if key is not None and key.activity is Activity.ACTIVE:
             key = replace(key, holder=holder)
         return replace(found, key=key, at_work=(holder,))
-
-    def visits(self, key: str, fingerprint: int) -> Lookup:
-        """Return the stored visits of a page."""
-        return looked_up(self._jobdir.path, (key, fingerprint))
 
     def named(self, host: str) -> bool:
         """Return True if ``host`` is a host that the operator named, or a subdomain of one."""
@@ -93,15 +83,15 @@ class LocalCrawl:
         return {}
 
     def check(self, progress: Callable[[int, int], None] | None) -> Checked:
-        return audit.check(self._path)
+        return self._frontier.check()
 
-    def books(self) -> AbstractContextManager[SqliteBooks]:
+    def url_states(self) -> AbstractContextManager[UrlStateReader]:
         """Return the states of its URLs."""
-        return books_of(self._path)
+        return self._frontier.url_states()
 
-    def reach(self, asked: Asked) -> ExclusionImpact:
+    def impact(self, selection: UrlSelection) -> ExclusionImpact:
         """Return the effect of an exclusion on its queues."""
-        return reach_of(self._path, asked)
+        return self._frontier.impact(selection)
 
     def look(self) -> list[Worker]:
         """Make the process that works on it, if there is one, read its exclusion file now; return that process.
@@ -111,43 +101,53 @@ class LocalCrawl:
         if not self.at_work():
             return []
         try:
-            exclusion_state.ask(self._jobdir.path)
+            exclusion_state.request_read(self._jobdir.path)
         except OSError as error:
             raise JobdirUnusable(
-                f"the crawl in {self._jobdir.path} cannot be told to look: {error.strerror or error}"
+                f"the crawl in {self._jobdir.path} cannot be notified: {error.strerror or error}"
             ) from error
         return self.at_work()
 
-    def traps(self) -> list[Trap]:
-        """Return all patterns that are or were in quarantine. :raises webcrawl.errors.JobdirUnusable: it is no
-        crawl
+    @blocking
+    async def read_store(
+        self, store: Callable[[Tables], Store], read: Callable[[Store], Awaitable[Result]]
+    ) -> Result:
+        """Return what ``read`` gives for the store of a feature, which ``store`` makes of the crawl's tables.
+
+        :raises webcrawl.errors.JobdirUnusable: it is no crawl, or its tables cannot be read
         """
-        return self._traps(())
-
-    def release_traps(self, patterns: Sequence[str]) -> list[Trap]:
-        """Release patterns and return all as they are then. The crawl queues the withheld URLs, at once or when it is
-        resumed.
-        """
-        return self._traps(patterns)
-
-    def subscriptions(self) -> list[Subscription]:
-        """Return all subscriptions at hubs. :raises webcrawl.errors.JobdirUnusable: it is no crawl"""
-        self._is_crawl()
-        return listed(self._jobdir.path)
-
-    def _is_crawl(self) -> None:
-        if not self._path.is_file():
-            raise JobdirUnusable(
-                f"{self._jobdir.path} is no crawl with a frontier on disk: it has no {FRONTIER}"
-            )
+        async with self._store(store) as opened:
+            return await read(opened)
 
     @blocking
-    async def _traps(self, release: Sequence[str]) -> list[Trap]:
+    async def change_store(
+        self, store: Callable[[Tables], Store], change: Callable[[Store, float], Awaitable[Result]]
+    ) -> Result:
+        """Return what ``change`` gives for the store of a feature and the time by the crawl's clock (epoch seconds).
+        The crawl may be running.
+
+        :raises webcrawl.errors.JobdirUnusable: it is no crawl, or its tables cannot be used
+        """
+        async with self._store(store, changing=True) as opened:
+            return await change(opened, time.time())
+
+    @asynccontextmanager
+    async def _store(
+        self, store: Callable[[Tables], Store], *, changing: bool = False
+    ) -> AsyncIterator[Store]:
         self._is_crawl()
-        store = SqliteTraps(self._jobdir.path)
-        if release:
-            await store.release(release, time.time())
-        return await store.traps()
+        tables = self._frontier.tables(changing=changing)
+        opened = store(tables)
+        await tables.open()
+        try:
+            yield opened
+        finally:
+            await tables.close()
+
+    def _is_crawl(self) -> None:
+        if not self._technology.is_begun_in(self._jobdir.path):
+            name = self._technology.frontier_file
+            raise JobdirUnusable(f"{self._jobdir.path} is no crawl with a frontier on disk: it has no {name}")
 
     def learner(self) -> Learner | None:
         """Return the trained model of link scores; None if the crawl is not focused."""
@@ -162,9 +162,9 @@ class LocalCrawl:
         holder = self._jobdir.holder()
         if holder is None:
             return []
-        told = exclusion_state.told(self._jobdir.path)
-        version = told.version if told is not None and holder == f"process {told.process}" else ""
-        return [Worker(holder, None, self._jobdir.heard_at() or time.time(), exclusions=version)]
+        state = exclusion_state.read(self._jobdir.path)
+        version = state.version if state is not None and holder == f"process {state.process}" else ""
+        return [Worker(holder, None, self._jobdir.heartbeat_at() or time.time(), exclusions=version)]
 
     def mend(self, progress: Callable[[int, int], None] | None) -> Checked:
         """:raises webcrawl.errors.JobdirLocked: the crawl runs"""
@@ -172,6 +172,6 @@ class LocalCrawl:
         self._is_crawl()
         self._jobdir.hold()
         try:
-            return audit.mend(self._path)
+            return self._frontier.mend()
         finally:
             self._jobdir.leave()

@@ -1,77 +1,69 @@
-"""A crawl on Redis, with any number of workers, for commands."""
+"""A crawl that any number of workers share, for commands."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from webcrawl.control import blocking
-from webcrawl.features.revisits.store import Lookup
+from webcrawl.control import Result, Store, blocking
 from webcrawl.reports import text
 from webcrawl.scope.private import names_that_allow
 from webcrawl.storage.contract import OperatorCommand
-from webcrawl.storage.redis.check import Audit
-from webcrawl.storage.redis.clocks import uses_of
-from webcrawl.storage.redis.control import Control
-from webcrawl.storage.redis.inspection import RedisBooks, reach_of, sighting_of
-from webcrawl.storage.redis.learned import learner_of
-from webcrawl.storage.redis.subscriptions import RedisSubscriptions
-from webcrawl.storage.redis.traps import RedisTraps
-from webcrawl.storage.redis.visits import RedisVisits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from webcrawl.features.focus.learner import Learner
-    from webcrawl.features.traps.quarantine import Trap
-    from webcrawl.features.websub.subscription import Subscription
-    from webcrawl.frontier.records import UrlEntry
+    from webcrawl.frontier.records import UrlEntry, UrlRecord
     from webcrawl.politeness.host_record import Pauses
     from webcrawl.storage.inspection import (
-        Asked,
+        AsyncUrlStateReader,
         Checked,
         CrawlStatus,
         ExclusionImpact,
-        Known,
+        SharedInspection,
+        UrlSelection,
         UrlSnapshot,
         Use,
         Worker,
     )
+    from webcrawl.storage.tables import Tables
+    from webcrawl.storage.technology import Technology
 
 
 @contextmanager
-def shared_books(control: Control) -> Iterator[SharedBooks]:
-    """Open ``control`` and read with it. Any access to Redis may raise a CrawlError."""
+def shared_url_states(control: SharedInspection) -> Iterator[SharedUrlStateReader]:
+    """Open ``control`` and read with it. Any access may raise a CrawlError."""
     with asyncio.Runner() as runner:
         runner.run(control.open())
         try:
-            yield SharedBooks(runner, RedisBooks(control))
+            yield SharedUrlStateReader(runner, control.url_states())
         finally:
             runner.run(control.close())
 
 
-class SharedBooks:
+class SharedUrlStateReader:
     """``UrlStateReader`` with blocking methods."""
 
     states_kept = True
 
-    def __init__(self, runner: asyncio.Runner, books: RedisBooks) -> None:
+    def __init__(self, runner: asyncio.Runner, reader: AsyncUrlStateReader) -> None:
         self._runner = runner
-        self._books = books
+        self._reader = reader
 
     def queued(self) -> Iterator[UrlEntry]:
-        entries = self._books.queued()
+        entries = self._reader.queued()
         while (entry := self._runner.run(anext(entries, None))) is not None:
             yield entry
 
-    def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, Known]:
-        return self._runner.run(self._books.known(key, fingerprints))
+    def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, UrlRecord]:
+        return self._runner.run(self._reader.known(key, fingerprints))
 
     def refused(self) -> Iterator[Sequence[int]]:
-        some = self._books.refused()
+        some = self._reader.refused()
         while (marks := self._runner.run(anext(some, None))) is not None:
             yield marks
 
@@ -83,28 +75,37 @@ LOOK_SECONDS = 0.5
 class SharedCrawl:
     """Opens a connection for each query. Every method raises a CrawlError if there is no such crawl."""
 
-    storage = "redis"
-
     def __init__(
-        self, params: Mapping[str, Any], spider: str, lease_seconds: float, delay_seconds: float
+        self,
+        storage: Technology,
+        spider: str,
+        inspection: Callable[[], SharedInspection],
+        lease_seconds: float,
     ) -> None:
-        """See ``Control`` and ``Audit``."""
-        self._params = params
+        """``inspection`` returns a new one, not opened yet. ``lease_seconds``: a worker that was silent for this long
+        is not at work any more."""
+        self.storage = storage.name
+        """The name of the storage technology."""
         self._spider = spider
+        self._inspection = inspection
         self._lease_seconds = lease_seconds
-        self._delay_seconds = delay_seconds
         self.place = ""
         """The place in JSON; known after the first connection."""
+        self._where = ""
 
     @property
     def name(self) -> str:
         """The name in text."""
-        return f"{self._spider} on Redis at {self.place}"
+        return f"{self._spider} on {self._where}"
+
+    def _new(self) -> SharedInspection:
+        made = self._inspection()
+        self.place, self._where = made.address, made.place
+        return made
 
     @asynccontextmanager
-    async def _control(self) -> AsyncIterator[Control]:
-        control = Control(self._params, self._spider, self._lease_seconds)
-        self.place = control.server.address
+    async def _control(self) -> AsyncIterator[SharedInspection]:
+        control = self._new()
         await control.open()
         try:
             yield control
@@ -114,28 +115,17 @@ class SharedCrawl:
     # -- looking ---------------------------------------------------------------------------------------------
 
     @blocking
-    async def standing(self) -> CrawlStatus:
+    async def status(self) -> CrawlStatus:
         async with self._control() as control:
-            return await control.standing()
+            return await control.status()
 
     @blocking
-    async def sighting(
+    async def snapshot(
         self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
     ) -> UrlSnapshot:
-        """See ``storage.redis.inspection.sighting_of``."""
+        """See ``FolderInspection.snapshot``."""
         async with self._control() as control:
-            return await sighting_of(control, key_of, fingerprint, origin)
-
-    @blocking
-    async def visits(self, key: str, fingerprint: int) -> Lookup:
-        """Return the stored visits of a page."""
-        async with self._control() as control:
-            store = RedisVisits(control.server, lambda: control.shards)
-            [page] = await store.find([(key, fingerprint)])
-            if page is None:
-                return Lookup()
-            standing = await store.standing(await control.now())
-            return Lookup(page, tuple((await store.lessons()).values()), standing.pages)
+            return await control.snapshot(key_of, fingerprint, origin)
 
     @blocking
     async def named(self, host: str) -> bool:
@@ -147,64 +137,51 @@ class SharedCrawl:
     async def uses(self, pauses: Pauses) -> dict[str, Use]:
         """Return the state of the shared clocks that are in use, or were lately."""
         async with self._control() as control:
-            return await uses_of(control.server, control.shards[0], pauses, await control.now())
-
-    def check(self, progress: Callable[[int, int], None] | None) -> Checked:
-        return self._audited(progress, Audit.check)
-
-    def books(self) -> AbstractContextManager[SharedBooks]:
-        """Return the states of its URLs."""
-        control = Control(self._params, self._spider, self._lease_seconds)
-        self.place = control.server.address
-        return shared_books(control)
+            return await control.uses(pauses)
 
     @blocking
-    async def reach(self, asked: Asked) -> ExclusionImpact:
+    async def check(self, progress: Callable[[int, int], None] | None) -> Checked:
+        async with self._control() as control:
+            return await control.check(progress or _unwatched)
+
+    def url_states(self) -> AbstractContextManager[SharedUrlStateReader]:
+        """Return the states of its URLs."""
+        return shared_url_states(self._new())
+
+    @blocking
+    async def impact(self, selection: UrlSelection) -> ExclusionImpact:
         """Return the effect of an exclusion on its queues."""
         async with self._control() as control:
-            return await reach_of(control, asked)
+            return await control.impact(selection)
 
-    def mend(self, progress: Callable[[int, int], None] | None) -> Checked:
+    @blocking
+    async def mend(self, progress: Callable[[int, int], None] | None) -> Checked:
         """:raises webcrawl.errors.StartRefused: workers are running"""
-        return self._audited(progress, Audit.mend)
-
-    @blocking
-    async def _audited(
-        self, progress: Callable[[int, int], None] | None, work: Callable[[Audit], Awaitable[Checked]]
-    ) -> Checked:
         async with self._control() as control:
-            return await work(
-                Audit(control, self._delay_seconds, progress=progress or (lambda done, total: None))
-            )
-
-    def traps(self) -> list[Trap]:
-        """Return all patterns that are or were in quarantine."""
-        return self._traps(())
-
-    def release_traps(self, patterns: Sequence[str]) -> list[Trap]:
-        """Release patterns and return all as they are then. Running workers queue the withheld URLs."""
-        return self._traps(patterns)
-
-    @blocking
-    async def _traps(self, release: Sequence[str]) -> list[Trap]:
-        async with self._control() as control:
-            store = RedisTraps(control.server, control.spider)
-            if release:
-                await store.release(release, await control.now())
-            return await store.traps()
+            return await control.mend(progress or _unwatched)
 
     @blocking
     async def learner(self) -> Learner | None:
         """Return the shared model of link scores; None if the crawl is not focused."""
         async with self._control() as control:
-            return await learner_of(control.server, control.spider)
+            return await control.learner()
 
     @blocking
-    async def subscriptions(self) -> list[Subscription]:
-        """Return all subscriptions at hubs."""
+    async def read_store(
+        self, store: Callable[[Tables], Store], read: Callable[[Store], Awaitable[Result]]
+    ) -> Result:
+        """Return what ``read`` gives for the store of a feature, which ``store`` makes of the crawl's tables."""
         async with self._control() as control:
-            store = RedisSubscriptions(control.server, control.spider)
-            return await store.some("", await store.count())
+            return await read(store(control.tables))
+
+    @blocking
+    async def change_store(
+        self, store: Callable[[Tables], Store], change: Callable[[Store, float], Awaitable[Result]]
+    ) -> Result:
+        """Return what ``change`` gives for the store of a feature and the time by the crawl's clock (epoch seconds).
+        Workers may be running."""
+        async with self._control() as control:
+            return await change(store(control.tables), await control.now())
 
     # -- commanding ------------------------------------------------------------------------------------------
 
@@ -216,7 +193,7 @@ class SharedCrawl:
         async with self._control() as control:
             workers, silent = await self._workers(control)
             if command is OperatorCommand.STOP and not workers and not silent:
-                tell(f"{self.name}: nobody is at work, there is nothing to stop")
+                tell(f"{self.name}: no worker is running, there is nothing to stop")
                 return
             before = await control.command(command)
             tell(f"{self.name} {_said(command, before, workers)}")
@@ -224,13 +201,13 @@ class SharedCrawl:
                 silent = await self._until_obeyed(control, command)
                 tell(_OBEYED[command])
             if silent:
-                tell(f"not heard of for a while, and not waited for: {_names(silent)}")
+                tell(f"without a recent heartbeat, and not waited for: {_names(silent)}")
 
     @blocking
     async def look(self) -> list[Worker]:
         """Make all workers with recent heartbeats read their exclusion files now; return these workers."""
         async with self._control() as control:
-            await control.look(uuid4().hex)
+            await control.request_reload(uuid4().hex)
             heard, _ = await self._workers(control)
             return heard
 
@@ -240,7 +217,7 @@ class SharedCrawl:
         async with self._control() as control:
             return (await self._workers(control))[0]
 
-    async def _until_obeyed(self, control: Control, command: OperatorCommand) -> list[Worker]:
+    async def _until_obeyed(self, control: SharedInspection, command: OperatorCommand) -> list[Worker]:
         """Wait for all workers with recent heartbeats; return the silent ones."""
         while True:
             workers, silent = await self._workers(control)
@@ -248,13 +225,13 @@ class SharedCrawl:
                 return silent
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _workers(self, control: Control) -> tuple[list[Worker], list[Worker]]:
+    async def _workers(self, control: SharedInspection) -> tuple[list[Worker], list[Worker]]:
         """Return the workers with heartbeats within the lease time, and those with heartbeats within twice the lease
         time.
         """
         now = await control.now()
         workers = await control.workers()
-        ages = [now - worker.heard_at for worker in workers]
+        ages = [now - worker.heartbeat_at for worker in workers]
         heard = [worker for worker, age in zip(workers, ages, strict=True) if age < self._lease_seconds]
         silent = [
             worker
@@ -262,6 +239,10 @@ class SharedCrawl:
             if self._lease_seconds <= age < 2 * self._lease_seconds
         ]
         return heard, silent
+
+
+def _unwatched(done: int, total: int) -> None:
+    """Take no notice of the progress of a check."""
 
 
 def _obeys(command: OperatorCommand, worker: Worker) -> bool:
@@ -274,7 +255,11 @@ def _obeys(command: OperatorCommand, worker: Worker) -> bool:
 
 def _said(command: OperatorCommand, before: OperatorCommand, workers: list[Worker]) -> str:
     """Describe the effect of the command on running workers and on those to be started."""
-    there = f"{text.count(len(workers))} at work ({_names(workers)})" if workers else "nobody is at work"
+    there = (
+        f"{text.things(len(workers), 'worker')} running ({_names(workers)})"
+        if workers
+        else "no worker is running"
+    )
     match command:
         case OperatorCommand.PAUSE if workers:
             what = "They finish what is open and begin nothing new until scrapy frontier resume."
@@ -287,7 +272,7 @@ def _said(command: OperatorCommand, before: OperatorCommand, workers: list[Worke
         case OperatorCommand.RUN if before is OperatorCommand.RUN:
             return f"was neither paused nor stopped: {there}"
         case OperatorCommand.RUN if before is OperatorCommand.STOP and workers:
-            return f"is no longer stopped: {there}. Those who heard of the stop end all the same."
+            return f"is no longer stopped: {there}. Workers that have received the stop end all the same."
         case OperatorCommand.RUN if workers:
             return f"goes on: {there}"
         case _:

@@ -92,9 +92,7 @@ def missing(settings: BaseSettings) -> list[Problem]:
             problems.append(Problem(name, f"the crawl needs {' and '.join(paths)}; {_back(name)}"))
         problems += _disordered(name, chains[name])
     if settings.get("EXCLUSION_FILE") and not _has(_chain(settings, "EXTENSIONS"), _EXCLUSIONS):
-        why = (
-            f"{_EXCLUSIONS} is not in force, and EXCLUSION_FILE would not be looked at; {_back('EXTENSIONS')}"
-        )
+        why = f"{_EXCLUSIONS} is not in force, and EXCLUSION_FILE would not be read; {_back('EXTENSIONS')}"
         problems.append(Problem("EXTENSIONS", why))
     if settings.getfloat("POLITENESS_ADDRESS_DELAY") > 0:
         problems += [
@@ -177,6 +175,6 @@ def _welcome(context: CrawlContext, counts: Counts) -> str | None:
     others = backend.workers - 1
     verb = "Joining the" if others else "Going on with the" if begun else "Beginning a"
     beside = f" beside {text.things(others, 'other')}" if others else ""
-    said = f"{verb} crawl on {backend.place} as worker {context.configuration.worker_name}{beside}"
+    message = f"{verb} crawl on {backend.place} as worker {context.configuration.worker_name}{beside}"
     kept = "" if context.jobdir is None else f". What this worker fetches is kept in {folder}"
-    return f"{said}{figures if others or begun else ''}{kept}"
+    return f"{message}{figures if others or begun else ''}{kept}"

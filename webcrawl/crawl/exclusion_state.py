@@ -35,21 +35,23 @@ class InForce:
     """Its number; a file that another process left does not apply to this one."""
 
 
-def tell(folder: Path, in_force: InForce) -> None:
+def write(folder: Path, in_force: InForce) -> None:
     """Write the state; the file is replaced in one step. :raises OSError: it cannot be written"""
     replace(folder / STATE, json.dumps(asdict(in_force)).encode() + b"\n")
 
 
-def told(folder: Path) -> InForce | None:
+def read(folder: Path) -> InForce | None:
     """Return the state that was written last; None if nothing can be read."""
     try:
-        said = json.loads((folder / STATE).read_bytes())
-        return InForce(str(said["version"]), int(said["entries"]), float(said["since"]), int(said["process"]))
+        fields = json.loads((folder / STATE).read_bytes())
+        return InForce(
+            str(fields["version"]), int(fields["entries"]), float(fields["since"]), int(fields["process"])
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def ask(folder: Path) -> None:
+def request_read(folder: Path) -> None:
     """Have the crawl read its exclusion file at once. :raises OSError: the folder cannot be written"""
     now = time.time_ns()
     # In one step: a crawl that saw the file before its time was set would read its list twice.
@@ -58,7 +60,7 @@ def ask(folder: Path) -> None:
         os.utime(unfinished, ns=(now, now))
 
 
-def asked(folder: Path) -> int:
+def request_number(folder: Path) -> int:
     """Return a number that changes with each request; 0 for none."""
     try:
         return (folder / LOOK).stat().st_mtime_ns

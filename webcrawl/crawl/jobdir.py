@@ -13,7 +13,6 @@ from typing import IO
 
 from webcrawl.errors import JobdirDamaged, JobdirLocked, JobdirUnusable
 
-FRONTIER = "frontier.db"
 SPIDER = "spider"
 """The file that names the spider of the crawl, or of the worker, in the folder."""
 _FETCHED = ("fetch.jsonl", "warc")
@@ -78,12 +77,12 @@ class Jobdir:
             if not path.exists() or not path.stat().st_size:
                 path.write_text(f"{spider}\n", encoding="utf-8")
 
-    def refuse_remains(self) -> None:
-        """Check the folder of a crawl whose frontier is kept here.
+    def refuse_remains(self, frontier_file: str) -> None:
+        """Check the folder of a crawl whose frontier is kept here, in ``frontier_file``.
 
         :raises JobdirDamaged: fetched pages are here, and the state of URLs is gone
         """
-        frontier = self.path / FRONTIER
+        frontier = self.path / frontier_file
         try:
             gone = (
                 "is missing" if not frontier.exists() else "is empty" if not frontier.stat().st_size else None
@@ -94,8 +93,8 @@ class Jobdir:
         if remains:
             raise JobdirDamaged(
                 f"{frontier} {gone}, and beside it lies what a crawl has fetched ({', '.join(remains)}): all of it "
-                f"would be fetched again. Put {FRONTIER} of a checkpoint there, or begin anew with another JOBDIR, "
-                "or move these away"
+                f"would be fetched again. Put {frontier_file} of a checkpoint there, or begin anew with another "
+                "JOBDIR, or move these away"
             )
 
     def holder(self) -> str | None:
@@ -111,7 +110,7 @@ class Jobdir:
             return None
         return None
 
-    def heard_at(self) -> float | None:
+    def heartbeat_at(self) -> float | None:
         """Return the time of its holder's last heartbeat, in epoch seconds; None if it never had one."""
         try:
             return (self.path / "lock").stat().st_mtime

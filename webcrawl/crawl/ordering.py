@@ -3,46 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrapy.utils.misc import load_object
 
-from webcrawl.features.link_scores.scorer import Importance, LinkScoreStore
-from webcrawl.features.link_scores.table import Table
 from webcrawl.frontier.order import BEST_FIRST, Order
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from webcrawl.config import Configuration
     from webcrawl.frontier.order import Scorer
-    from webcrawl.storage.contract import Backend
-
-RANKED = ("in_links", "opic")
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """The counts of the links to URLs."""
-
-    importance: Importance
-    keeping: LinkScoreStore
-
-
-def ranking_of(configuration: Configuration, backend: Backend, folder: Path | None) -> Ranking | None:
-    """Return None if the order does not depend on links. ``folder``: the JOBDIR."""
-    order = configuration.frontier_order
-    if order not in RANKED:
-        return None
-    importance = Importance(Table(), cash=order == "opic")
-    if configuration.frontier_backend == "redis":
-        # A crawl of one process does not wait for an import that it does not need.
-        from webcrawl.storage.redis import RedisBackend
-
-        assert isinstance(backend, RedisBackend)
-        return Ranking(importance, LinkScoreStore(importance, order, folder, backend.server, backend.spider))
-    return Ranking(importance, LinkScoreStore(importance, order, folder))
 
 
 def order_of(configuration: Configuration, scorer: Scorer | None = None) -> Order:

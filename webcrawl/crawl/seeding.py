@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from webcrawl.crawl.contact import contact_problem, is_contact
 from webcrawl.errors import ContactMissing, CrawlError
 from webcrawl.scope.whitelist import whitelist_of
+from webcrawl.storage.contract import SharedBackend
 from webcrawl.urls.politeness_key import host_of
 from webcrawl.urls.seeds import BadSeed, Seed, read_seeds
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.scheduler import Scheduler
-    from webcrawl.storage.redis.seeds import SeedLists
+    from webcrawl.storage.shared_parts import SeedLists
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ class Seeding:
 
     async def _take_turns(self, lists: SeedLists, digest: str) -> None:
         frontier = self._scheduler.frontier
-        said = False
+        logged = False
 
         async def give_up() -> None:
             if not self._is_over:
@@ -92,17 +93,17 @@ class Seeding:
 
         self._scheduler.before_close(give_up)
         while not self._is_over and not frontier.is_closing():
-            turn, queued = await frontier.with_retry(lambda: lists.read_on(digest, self._read))
+            turn, queued = await frontier.with_retry(lambda: lists.request_turn(digest, self._read))
             self._read = max(self._read, queued)
-            if turn is turn.NOBODYS:
+            if turn is turn.FINISHED:
                 self._is_over = True
                 logger.info("%d seeds taken before, by another process or an earlier run", queued)
             elif turn is turn.OURS:
                 if await self._read_on(lists, digest):
                     await frontier.with_retry(lambda: lists.finish(digest, self._read))
             else:
-                if not said:
-                    said = True
+                if not logged:
+                    logged = True
                     logger.info("Another process takes the seeds")
                 await asyncio.sleep(LOOK_SECONDS)
 
@@ -120,7 +121,7 @@ class Seeding:
                 return False
             self._read += len(batch)
             if lists is not None:
-                turn, _ = await frontier.with_retry(lambda: lists.read_on(digest, self._read))
+                turn, _ = await frontier.with_retry(lambda: lists.request_turn(digest, self._read))
                 if turn is not turn.OURS:
                     return False
         self._is_over = True
@@ -184,8 +185,4 @@ class Seeding:
 
 def _shared_lists(context: CrawlContext) -> SeedLists | None:
     """Return the shared progress of lists, if several processes share the crawl."""
-    if context.configuration.frontier_backend != "redis":
-        return None
-    from webcrawl.storage.redis import RedisBackend
-
-    return context.backend.seed_lists() if isinstance(context.backend, RedisBackend) else None
+    return context.backend.seed_lists() if isinstance(context.backend, SharedBackend) else None

@@ -14,7 +14,6 @@ from scrapy.exceptions import IgnoreRequest
 from webcrawl.archive.capture import Capture, Entry, FetchRecord, LostSending
 from webcrawl.archive.records import digest
 from webcrawl.crawl.context import context_of
-from webcrawl.engine import header_fields
 from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.fetching.failures import LocalShortageError, failure_word
 from webcrawl.fetching.response_head import MAX_TYPE_BYTES
@@ -61,9 +60,9 @@ class OutcomeMiddleware:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        asked = header_fields.values(response.headers, b"X-Robots-Tag") if self._obeys_header else None
-        if asked:
-            lines = [line.decode("latin-1") for line in asked]
+        directives = response.headers.getlist(b"X-Robots-Tag") if self._obeys_header else None
+        if directives:
+            lines = [line.decode("latin-1") for line in directives]
             tags = page_directives.of_header(lines, self._agent, self._clock())
             fetch_meta(request).robots_tags = tags
         flight = in_flight_request_of(self._crawler, request)
@@ -72,10 +71,8 @@ class OutcomeMiddleware:
         started, ended, capture = self._times(request, flight)
         if capture is None and not request.url.startswith(_NO_RESOURCE):
             capture = _resource(request, response, started, ended)
-        header = (
-            header_fields.last(response.headers, b"Retry-After") if response.status in BUSY_STATUSES else None
-        )
-        mime = header_fields.last(response.headers, b"Content-Type")
+        header = response.headers.get(b"Retry-After") if response.status in BUSY_STATUSES else None
+        mime = response.headers.get(b"Content-Type")
         ending = Ending(
             started,
             ended,
@@ -86,16 +83,16 @@ class OutcomeMiddleware:
             resent=_is_resent(capture),
         )
         record = self._record(request, flight, ending, capture)
-        location = header_fields.last(response.headers, b"Location")
+        location = response.headers.get(b"Location")
         record.location = location.decode("utf-8", "replace") if location else None
-        if elsewhere := header_fields.last(response.headers, b"Content-Location"):
+        if elsewhere := response.headers.get(b"Content-Location"):
             record.extra["content_location"] = elsewhere[:CONTENT_LOCATION_MAX].decode("utf-8", "replace")
-        if asked:
+        if directives:
             record.extra |= tags.facts()
         flight.outcome.entry = Entry(record, capture)
         flight.outcome.result = Result.FETCHED
         flight.scheduler.ended(flight, ending)
-        _tell(record, flight, ending)
+        _add_pauses(record, flight, ending)
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
@@ -122,7 +119,7 @@ class OutcomeMiddleware:
         )
         flight.outcome.result, flight.outcome.rule = Result.FAILED, word
         flight.scheduler.ended(flight, ending)
-        _tell(record, flight, ending)
+        _add_pauses(record, flight, ending)
 
     def unreported(self, flight: InFlightRequest) -> None:
         """End a request of which neither a response nor an exception passed this middleware, because of a middleware
@@ -139,7 +136,7 @@ class OutcomeMiddleware:
             outcome.entry = Entry(self._record(flight.request, flight, ending, capture), None)
         flight.scheduler.ended(flight, ending)
         if outcome.entry is not None:
-            _tell(outcome.entry.record, flight, ending)
+            _add_pauses(outcome.entry.record, flight, ending)
 
     def _times(self, request: Request, flight: InFlightRequest) -> tuple[float, float, Capture | None]:
         facts = fetch_meta(request)
@@ -214,7 +211,7 @@ def _mime_type(content_type: bytes) -> str | None:
 
 def _resource(request: Request, response: Response, started: float, ended: float) -> Capture:
     """Return the capture of one of Scrapy's own handlers, which do not keep the request that was sent."""
-    mime = header_fields.last(response.headers, b"Content-Type")
+    mime = response.headers.get(b"Content-Type")
     return Capture(
         request.url,
         "GET",
@@ -229,7 +226,7 @@ def _resource(request: Request, response: Response, started: float, ended: float
     )
 
 
-def _tell(record: FetchRecord, flight: InFlightRequest, ending: Ending) -> None:
+def _add_pauses(record: FetchRecord, flight: InFlightRequest, ending: Ending) -> None:
     """Record what an audit needs to know about the key's clock: the pause that is owed now, or when the key was
     lost.
     """

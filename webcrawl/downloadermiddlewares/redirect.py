@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webcrawl.crawl.context import context_of
-from webcrawl.features.revisits.feature import known_of
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind
 from webcrawl.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.refusal import Refused
-from webcrawl.request_codec import CONDITIONS
+from webcrawl.request_codec import CONDITIONS, revisit_of
 from webcrawl.scheduler import in_flight_request_of
 from webcrawl.urls.politeness_key import origin_of
 from webcrawl.urls.resolve import resolve
@@ -79,16 +78,16 @@ class RedirectMiddleware:
         lease_id = flight.lease.id if flight is not None else None
         fresh = FetchMeta(lease_id, depth=facts.depth, via=request.url)
         meta = {"redirect_times": times, "depth": facts.depth, "verbatim_url": True, KEY: fresh}
-        known = None if flight is None else known_of(flight.lease.entry)
+        is_revisit = flight is not None and revisit_of(flight.lease.entry.payload) is not None
         # The target of a revisited page's redirect is a URL like any other.
-        repeat = request.dont_filter and known is None
+        repeat = request.dont_filter and not is_revisit
         if flight is not None and flight.lease.entry.payload is None:
             return type(request)(target, meta=meta, dont_filter=repeat)
         urls = [*request.meta.get("redirect_urls", []), request.url]
         followed = request.replace(
             url=target, meta={**request.meta, **meta, "redirect_urls": urls}, dont_filter=repeat
         )
-        if known is not None:
+        if is_revisit:
             for condition in CONDITIONS:
                 followed.headers.pop(condition, None)
         becomes_get = response.status == 303 or (response.status in (301, 302) and request.method == "POST")

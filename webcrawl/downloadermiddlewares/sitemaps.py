@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from webcrawl.archive.disk import translated
 from webcrawl.archive.listed_links import ListedLinks, rows_of
 from webcrawl.crawl.context import context_of
-from webcrawl.engine import header_fields
 from webcrawl.fetching.decoding import decoded_chunks
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind, UrlEntry
@@ -55,12 +54,12 @@ def named_in_robots(
     entry = flight.lease.entry
     found: list[UrlEntry] = []
     for url in resolve_all(list(sitemaps), entry.url):
-        given = None if url is None else context.intake.sitemap(url, key, entry.url)
-        if isinstance(given, str):
-            flight.scheduler.frontier.tally.refused(given)
-        elif given is not None:
-            given.level = LATER if found else 0
-            found.append(given)
+        queued = None if url is None else context.intake.sitemap(url, key, entry.url)
+        if isinstance(queued, str):
+            flight.scheduler.frontier.tally.refused(queued)
+        elif queued is not None:
+            queued.level = LATER if found else 0
+            found.append(queued)
     return found
 
 
@@ -69,7 +68,7 @@ def resolved_all(urls: Sequence[str], base: str) -> list[str]:
     return _together(resolve_all(urls, base), urls, base)
 
 
-def tell_links(record: FetchRecord, number: int, others: int) -> None:
+def add_link_counts(record: FetchRecord, number: int, others: int) -> None:
     """Record in the fetch log how many links of a list the link log has."""
     record.extra["links"] = number
     if others:
@@ -102,7 +101,7 @@ class SitemapMiddleware:
         self._nested_max = context.configuration.sitemap_nested_max
         self._max_bytes = context.configuration.sitemap_max_bytes
         self._redirects_max = context.configuration.redirect_max_times
-        self._hinting = context.hinting
+        self._hinting = context.features.get("hints")
         self._turn = asyncio.Lock()
         keeps_links = context.archive is not None and context.archive.wants_links
         self._spool = context.spool if keeps_links else None
@@ -151,7 +150,7 @@ class SitemapMiddleware:
             if listed is not None:
                 # Removed together with the payload.
                 facts.listed = listed.spooled()
-        self._tell(flight, visit)
+        self._write_facts(flight, visit)
 
     async def _read_all(self, visit: _Visit, response: Response, facts: FetchMeta) -> None:
         reading = visit.reading
@@ -159,7 +158,7 @@ class SitemapMiddleware:
         if spooled is None:
             await self._work(visit, reading.feed(response.body))
         else:
-            coding = header_fields.last(response.headers, b"Content-Encoding") or b""
+            coding = response.headers.get(b"Content-Encoding") or b""
             chunks = decoded_chunks(spooled.path, coding.decode("latin-1"), self._max_bytes)
             try:
                 while not reading.is_over and (chunk := await asyncio.to_thread(next, chunks, b"")):
@@ -184,7 +183,7 @@ class SitemapMiddleware:
                 await asyncio.sleep(0)
             await self._enter(visit)
 
-    def _tell(self, flight: InFlightRequest, visit: _Visit) -> None:
+    def _write_facts(self, flight: InFlightRequest, visit: _Visit) -> None:
         reading = visit.reading
         broken = reading.error
         if broken is not None and not reading.found:
@@ -195,7 +194,7 @@ class SitemapMiddleware:
         facts["urls"] = reading.found
         if (listed := visit.listed) is not None:
             kept = flight.outcome.entry
-            tell_links(kept.record, listed.number, listed.others)
+            add_link_counts(kept.record, listed.number, listed.others)
             kept.listed = listed.spooled()
             kept.links, kept.other_links = rows_of(listed.held())
         if self._hinting is not None:
@@ -210,15 +209,15 @@ class SitemapMiddleware:
         resolved: list[str | None] = []
         if pages:
             resolved = resolve_all([page.url for page in pages], visit.base)
-            told = {url: page.told for url, page in zip(resolved, pages, strict=True) if url is not None}
-            taken = self._intake.links(list(told), DEPTH, entry.url)
+            hints = {url: page.hints for url, page in zip(resolved, pages, strict=True) if url is not None}
+            taken = self._intake.links(list(hints), DEPTH, entry.url)
             for one in taken.entries:
-                one.listed = told[one.url]
+                one.listed = hints[one.url]
             found += taken.entries
             for _, rule in taken.refused:
                 flight.scheduler.frontier.tally.refused(rule)
             if self._hinting is not None:
-                visit.hints += await self._hinting.listed(entry, told)
+                visit.hints += await self._hinting.listed(entry, hints)
         further = resolve_all([one.url for one in sitemaps], visit.base)
         if visit.listed is not None:
             named = [one.url for one in (*pages, *sitemaps)]
@@ -245,12 +244,12 @@ class SitemapMiddleware:
         self, flight: InFlightRequest, url: str, level: int, depth: int, redirects: int = 0
     ) -> bool:
         entry = flight.lease.entry
-        given = self._intake.sitemap(url, entry.key, entry.url, depth, redirects)
-        if isinstance(given, str):
-            flight.scheduler.frontier.tally.refused(given)
+        queued = self._intake.sitemap(url, entry.key, entry.url, depth, redirects)
+        if isinstance(queued, str):
+            flight.scheduler.frontier.tally.refused(queued)
             return False
-        given.level = level
-        flight.outcome.discovered.append(given)
+        queued.level = level
+        flight.outcome.discovered.append(queued)
         return True
 
 

@@ -63,6 +63,9 @@ class DirectEngine(HookedEngine):
         )
 
     def begin_requests(self) -> None:
+        if self.scraper.slot is None:
+            # The scheduler wakes the engine while it is being opened itself. An open spider is woken once more.
+            return
         self._starts.new_turn()
         super().begin_requests()
 

@@ -43,7 +43,7 @@ PLACES_MAX = 100
 _PACKAGE = Path(__file__).parents[1]
 _FRAMES_MAX = 60
 _URL_MAX = 300
-_TELLING = ("request", "response", "url", "lease", "entry", "flight", "errand", "question", "page")
+_TELLING = ("request", "response", "url", "lease", "entry", "flight", "fetch_task", "question", "page")
 """Names of variables that hold the URL in progress, the most reliable first."""
 
 

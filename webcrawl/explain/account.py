@@ -181,7 +181,7 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The whole explanation. ``sighting`` and ``waiting`` are None without a crawl, ``visits`` without a fetch
+    """The whole explanation. ``snapshot`` and ``waiting`` are None without a crawl, ``visits`` without a fetch
     log.
     """
 
@@ -190,7 +190,7 @@ class Explanation:
     key: str
     scoping: Scoping
     robots: RobotsWord
-    sighting: UrlSnapshot | None
+    snapshot: UrlSnapshot | None
     waiting: Waiting | None
     visits: Visits | None
     conclusion: Conclusion
@@ -215,7 +215,7 @@ class Rules:
     """The number of fetches of a key after which the rest of its queue is refused; 0 for no limit."""
     page_budget: int = 0
     """The number of pages of a key after which the rest of its queue is refused; 0 for no limit."""
-    standing: Scope | None = None
+    recheck: Scope | None = None
     """The rules that are checked again at its turn for a URL that was followed; ``fixed`` if there are none."""
 
 
@@ -225,7 +225,7 @@ def explain(
     rules: Rules,
     now: float,
     *,
-    sighting: UrlSnapshot | None = None,
+    snapshot: UrlSnapshot | None = None,
     visits: Visits | None = None,
     named: bool = False,
     depth: int | None = None,
@@ -239,38 +239,40 @@ def explain(
     how many links it is from a seed, ``via``: the page that leads to it, if these are known otherwise than by the
     crawl. ``shared``: the clocks that its fetch shares with those of other keys.
     """
-    found = _depth_of(sighting, visits) if depth is None else depth
-    stage = Stage.SEED if named else _stage_of(sighting, visits)
+    found = _depth_of(snapshot, visits) if depth is None else depth
+    stage = Stage.SEED if named else _stage_of(snapshot, visits)
     scoping = scoping_of(
-        Candidate(address.url, address.host, key, found or 0, linked_from=via or _page_of(sighting, visits)),
+        Candidate(address.url, address.host, key, found or 0, linked_from=via or _page_of(snapshot, visits)),
         rules.followed,
         rules.fixed,
-        rules.standing or rules.fixed,
+        rules.recheck or rules.fixed,
         stage,
         depth_known=found is not None or stage is Stage.SEED,
     )
-    known = None if sighting is None else sighting.robots
+    known = None if snapshot is None else snapshot.robots
     robots = robots_word(known, address.origin, address.url, rules.agent, now)
     waiting = None
-    if sighting is not None:
-        waiting = waiting_of(Facts(now, _record(sighting, key), known, rules.politeness, shared))
-    conclusion = _conclude(address, scoping, robots, sighting, waiting, rules)
-    return Explanation(now, address, key, scoping, robots, sighting, waiting, visits, conclusion, remembered)
+    if snapshot is not None:
+        waiting = waiting_of(Facts(now, _record(snapshot, key), known, rules.politeness, shared))
+    conclusion = _conclude(address, scoping, robots, snapshot, waiting, rules)
+    return Explanation(now, address, key, scoping, robots, snapshot, waiting, visits, conclusion, remembered)
 
 
 def _conclude(
     address: Address,
     scoping: Scoping,
     robots: RobotsWord,
-    sighting: UrlSnapshot | None,
+    snapshot: UrlSnapshot | None,
     waiting: Waiting | None,
     rules: Rules,
 ) -> Conclusion:
-    if sighting is not None and sighting.entry is not None and waiting is not None:
-        return _queued(scoping, robots, sighting, waiting, rules)
-    if sighting is not None and sighting.known:
-        fate = Fate.SETTLED if sighting.state is None else _FATES.get(sighting.state, Fate.SETTLED)
-        return Conclusion(fate, sighting.rule)
+    if snapshot is not None and snapshot.entry is not None and waiting is not None:
+        return _queued(scoping, robots, snapshot, waiting, rules)
+    if snapshot is not None and snapshot.known:
+        record = snapshot.record
+        if record is None:
+            return Conclusion(Fate.SETTLED)
+        return Conclusion(_FATES.get(record.state, Fate.SETTLED), record.rule)
     if address.url == f"{address.origin}/robots.txt":
         return Conclusion(Fate.ROBOTS)
     decided = scoping.decided_by
@@ -283,18 +285,18 @@ _FATES = {State.DONE: Fate.DONE, State.FAILED: Fate.FAILED, State.REFUSED: Fate.
 
 
 def _queued(
-    scoping: Scoping, robots: RobotsWord, sighting: UrlSnapshot, waiting: Waiting, rules: Rules
+    scoping: Scoping, robots: RobotsWord, snapshot: UrlSnapshot, waiting: Waiting, rules: Rules
 ) -> Conclusion:
-    key = sighting.key
-    leased = None if key is not None and _is_held(key, sighting.now) else False
+    key = snapshot.key
+    leased = None if key is not None and _is_held(key, snapshot.now) else False
     record = None if key is None else key.record
-    again = sighting.entry is not None and sighting.entry.repeat
+    again = snapshot.entry is not None and snapshot.entry.repeat
     rule = _refusal(scoping, robots, record, rules, again=again)
     if rule is not None:
         return Conclusion(Fate.WILL_BE_REFUSED, rule, leased=leased)
     if waiting.earliest_at is None or record is None:
         return Conclusion(Fate.KEPT, leased=leased)
-    turn_at = waiting.earliest_at + sighting.before * rules.politeness.delay(record)
+    turn_at = waiting.earliest_at + snapshot.before * rules.politeness.delay(record)
     return Conclusion(Fate.WAITS, turn_at=turn_at, leased=leased)
 
 
@@ -311,8 +313,8 @@ def _refusal(
 
     A robots.txt that is requested first may change its own answer and the Crawl-delay.
     """
-    if scoping.standing_objection is not None:
-        return scoping.standing_objection
+    if scoping.recheck_objection is not None:
+        return scoping.recheck_objection
     most = rules.requests_per_key_max, rules.page_budget
     if record is not None and (rule := spent(record, *most, again=again)):
         return rule
@@ -321,14 +323,14 @@ def _refusal(
     return "robots" if robots.forbids else None
 
 
-def _record(sighting: UrlSnapshot, key: str) -> HostRecord:
-    return HostRecord(key) if sighting.key is None else sighting.key.record
+def _record(snapshot: UrlSnapshot, key: str) -> HostRecord:
+    return HostRecord(key) if snapshot.key is None else snapshot.key.record
 
 
-def _depth_of(sighting: UrlSnapshot | None, visits: Visits | None) -> int | None:
+def _depth_of(snapshot: UrlSnapshot | None, visits: Visits | None) -> int | None:
     """Return the depth at which it is queued, or was fetched."""
-    if sighting is not None and sighting.entry is not None:
-        return sighting.entry.depth
+    if snapshot is not None and snapshot.entry is not None:
+        return snapshot.entry.depth
     if visits is not None:
         for line in reversed(visits.last):
             if isinstance(line.get("depth"), int):
@@ -336,12 +338,12 @@ def _depth_of(sighting: UrlSnapshot | None, visits: Visits | None) -> int | None
     return None
 
 
-def _page_of(sighting: UrlSnapshot | None, visits: Visits | None) -> str | None:
+def _page_of(snapshot: UrlSnapshot | None, visits: Visits | None) -> str | None:
     """Return the page or the list that leads to it, as it is queued or was fetched; None for the redirect of a
     seed.
     """
-    if sighting is not None and sighting.entry is not None:
-        entry = sighting.entry
+    if snapshot is not None and snapshot.entry is not None:
+        entry = snapshot.entry
         return entry.via if entry.depth or entry.kind == Kind.SITEMAP else None
     if visits is not None and visits.last:
         line = visits.last[-1]
@@ -350,10 +352,10 @@ def _page_of(sighting: UrlSnapshot | None, visits: Visits | None) -> str | None:
     return None
 
 
-def _stage_of(sighting: UrlSnapshot | None, visits: Visits | None) -> Stage:
+def _stage_of(snapshot: UrlSnapshot | None, visits: Visits | None) -> Stage:
     """Return how it was found, as it is queued or was fetched; a link if it is neither."""
-    if sighting is not None and sighting.entry is not None:
-        kind, via = sighting.entry.kind, sighting.entry.via
+    if snapshot is not None and snapshot.entry is not None:
+        kind, via = snapshot.entry.kind, snapshot.entry.via
     elif visits is not None and visits.last:
         kind, via = str(visits.last[-1].get("kind")), visits.last[-1].get("via")
     else:

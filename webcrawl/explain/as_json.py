@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.explain import discovery, features
+from webcrawl.frontier.records import UrlRecord
 from webcrawl.parsing.sitemap import facts
 
 if TYPE_CHECKING:
@@ -28,12 +29,12 @@ def as_object(explanation: Explanation, crawl: Crawl) -> dict[str, Any]:
     return {
         "version": VERSION,
         "now": explanation.now,
-        "crawl": _crawl(crawl, explanation.sighting),
+        "crawl": _crawl(crawl, explanation.snapshot),
         "url": _url(explanation),
         "scope": _scope(explanation.scoping),
         "robots": _robots(explanation.robots),
         "frontier": _frontier(explanation),
-        "key": _key(None if explanation.sighting is None else explanation.sighting.key),
+        "key": _key(None if explanation.snapshot is None else explanation.snapshot.key),
         "clocks": _clocks(explanation),
         "found": discovery.as_object(explanation.discovery),
         "visits": features.revisit_object(explanation.remembered),
@@ -50,12 +51,12 @@ def as_object(explanation: Explanation, crawl: Crawl) -> dict[str, Any]:
     }
 
 
-def _crawl(crawl: Crawl, sighting: UrlSnapshot | None) -> dict[str, Any]:
+def _crawl(crawl: Crawl, snapshot: UrlSnapshot | None) -> dict[str, Any]:
     return {
         "storage": crawl.storage,
         "place": crawl.place,
-        "at_work": [] if sighting is None else list(sighting.at_work),
-        "command": None if sighting is None or sighting.command is None else str(sighting.command),
+        "at_work": [] if snapshot is None else list(snapshot.at_work),
+        "command": None if snapshot is None or snapshot.command is None else str(snapshot.command),
         "note": crawl.note,
         "differs": [asdict(one) for one in crawl.differs],
     }
@@ -107,22 +108,21 @@ def _robots(word: RobotsWord) -> dict[str, Any]:
 
 
 def _frontier(explanation: Explanation) -> dict[str, Any] | None:
-    sighting = explanation.sighting
-    if sighting is None:
+    snapshot = explanation.snapshot
+    if snapshot is None:
         return None
-    entry = sighting.entry
+    entry = snapshot.entry
     return {
-        "known": sighting.known,
-        "state": None if sighting.state is None else sighting.state.name.lower(),
-        "rule": sighting.rule,
-        "rules_kept": sighting.rules_kept,
+        "known": snapshot.known,
+        **(dict.fromkeys(UrlRecord._fields) if snapshot.record is None else snapshot.record.facts()),
+        "rules_kept": snapshot.rules_kept,
         "queued": None
         if entry is None
         else {
             "url": entry.url,
             "level": entry.level,
             "position": entry.position,
-            "before": sighting.before,
+            "before": snapshot.before,
             "via": entry.via,
             "depth": entry.depth,
             "kind": str(entry.kind),
@@ -131,7 +131,7 @@ def _frontier(explanation: Explanation) -> dict[str, Any] | None:
             "repeat": entry.repeat,
             "ordinary": entry.payload is not None,
             "listed": None if entry.listed is None else facts(entry.listed),
-            "traits": entry.traits,
+            "traits": entry.link_features,
         },
     }
 

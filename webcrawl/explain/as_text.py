@@ -35,13 +35,13 @@ def as_text(explanation: Explanation, crawl: Crawl) -> str:
         ("frontier", list(_frontier(explanation, crawl))),
     ]
     if explanation.discovery is not None:
-        told = list(discovery.rows(explanation.discovery, lambda at: moment(at, explanation.now)))
-        sections.append(("found", [(name, _on_one_line(text)) for name, text in told]))
+        found = list(discovery.rows(explanation.discovery, lambda at: moment(at, explanation.now)))
+        sections.append(("found", [(name, _on_one_line(text)) for name, text in found]))
     if explanation.waiting is not None:
         sections.append(("clocks", list(_clocks(explanation))))
     if explanation.remembered is not None:
-        told = list(features.revisit_rows(explanation.remembered, lambda at: moment(at, explanation.now)))
-        sections.append(("visits", [(name, _on_one_line(text)) for name, text in told]))
+        history = list(features.revisit_rows(explanation.remembered, lambda at: moment(at, explanation.now)))
+        sections.append(("visits", [(name, _on_one_line(text)) for name, text in history]))
     if explanation.worth is not None:
         sections.append(
             ("focus", [(name, _on_one_line(text)) for name, text in features.worth_rows(explanation.worth)])
@@ -84,22 +84,22 @@ def conclusion_in_words(explanation: Explanation) -> str:
 
 
 def _when(explanation: Explanation) -> str:
-    waiting, sighting = explanation.waiting, explanation.sighting
+    waiting, snapshot = explanation.waiting, explanation.snapshot
     assert waiting is not None, "what waits in a queue was looked up in a crawl"
-    assert sighting is not None, "what waits in a queue was looked up in a crawl"
+    assert snapshot is not None, "what waits in a queue was looked up in a crawl"
     words = []
-    working = bool(sighting.at_work) and sighting.command in (None, OperatorCommand.RUN)
-    if not sighting.at_work:
-        words.append("nobody is at work")
+    working = bool(snapshot.at_work) and snapshot.command in (None, OperatorCommand.RUN)
+    if not snapshot.at_work:
+        words.append("no worker is running")
     elif not working:
-        words.append(f"the crawl is to {sighting.command}")
+        words.append(f"the crawl is to {snapshot.command}")
     if waiting.binding is not None and waiting.earliest_at is not None:
         at = moment(waiting.earliest_at, explanation.now)
         words.append(f"may be fetched {at}, by {waiting.binding.name}")
     else:
         words.append("its time has come")
-    if sighting.before:
-        words.append(_behind(sighting.before, explanation.conclusion if working else None, explanation.now))
+    if snapshot.before:
+        words.append(_behind(snapshot.before, explanation.conclusion if working else None, explanation.now))
     return "".join(f"; {word}" for word in words)
 
 
@@ -121,7 +121,7 @@ _FATES = {
     Fate.WILL_BE_REFUSED: "queued, and refused when its turn comes",
     Fate.WOULD_BE_REFUSED: "not known; refused when it is found",
     Fate.WOULD_BE_QUEUED: "not known; queued when it is found",
-    Fate.ROBOTS: "a robots.txt: asked for when a page of its origin needs it",
+    Fate.ROBOTS: "a robots.txt: fetched when a page of its origin needs it",
 }
 
 
@@ -155,11 +155,11 @@ def _scope(explanation: Explanation) -> Iterator[Row]:
     decided = scoping.decided_by
     yield "verdict", "in scope" if decided is None else f"out of scope, by {decided.rule}"
     depth = f"depth {scoping.depth}" if scoping.depth_known else "depth not known, taken as 0"
-    yield "asked as", f"{scoping.stage}, {depth}"
+    yield "evaluated as", f"{scoping.stage}, {depth}"
     for word in scoping.words:
         objection = word.objection or "no objection"
-        if not word.asked:
-            objection = f"not asked about a {scoping.stage} (would say: {objection})"
+        if not word.applies:
+            objection = f"does not apply to a {scoping.stage} (otherwise: {objection})"
         yield word.rule, objection + (" <- decides" if word is decided else "")
 
 
@@ -167,12 +167,12 @@ def _robots(word: RobotsWord, now: float) -> Iterator[Row]:
     record, decided = word.record, word.deciding
     yield "origin", word.origin
     if record is None:
-        yield "state", "not known; asked for before the first page"
+        yield "state", "not known; fetched before the first page"
         return
     yield "state", str(record.state).replace("_", " ") + ("" if word.fresh else ", expired")
     had = record.state in (RobotsState.RULES, RobotsState.ALLOWED_ALL)
     yield "fetched" if had else "since", moment(record.fetched_at, now)
-    yield "holds until" if had else "asked again", moment(record.expires_at, now)
+    yield "holds until" if had else "retried", moment(record.expires_at, now)
     if record.attempts:
         yield "failed", f"{_times(record.attempts)} in a row"
     if record.crawl_delay_seconds is not None:
@@ -200,12 +200,12 @@ def _frontier(explanation: Explanation, crawl: Crawl) -> Iterator[Row]:
         yield "note", crawl.note
     for one in crawl.differs:
         yield "differs", f"{one.name} is {one.there} there and {one.here} here"
-    sighting = explanation.sighting
-    if sighting is None:
+    snapshot = explanation.snapshot
+    if snapshot is None:
         return
-    yield "at work", ", ".join(sighting.at_work) or "nobody"
-    yield "state", _state(sighting)
-    entry = sighting.entry
+    yield "workers", ", ".join(snapshot.at_work) or "none running"
+    yield "state", _state(snapshot)
+    entry = snapshot.entry
     if entry is not None:
         if entry.url != explanation.address.url:
             yield "queued as", entry.url
@@ -213,17 +213,15 @@ def _frontier(explanation: Explanation, crawl: Crawl) -> Iterator[Row]:
         yield "depth", str(entry.depth)
         yield "level", str(entry.level)
         yield "attempts", str(entry.attempts)
-        yield "place", f"behind {units.things(sighting.before, 'URL')} of its queue"
-    yield from _key(sighting.key, explanation.now)
+        yield "place", f"behind {units.things(snapshot.before, 'URL')} of its queue"
+    yield from _key(snapshot.key, explanation.now)
 
 
-def _state(sighting: UrlSnapshot) -> str:
-    if sighting.state is None:
-        return "known, its state is not kept" if sighting.known else _UNKNOWN
-    state = sighting.state.name.lower()
-    if sighting.entry is not None and sighting.entry.repeat:
-        state += ", and queued once more"
-    return f"{state} ({sighting.rule})" if sighting.rule else state
+def _state(snapshot: UrlSnapshot) -> str:
+    if snapshot.record is None:
+        return "known, its state is not kept" if snapshot.known else _UNKNOWN
+    more = ", and queued once more" if snapshot.entry is not None and snapshot.entry.repeat else ""
+    return f"{snapshot.record}{more}"
 
 
 def _key(key: KeySnapshot | None, now: float) -> Iterator[Row]:

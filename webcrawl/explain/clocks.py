@@ -84,7 +84,7 @@ def robots(facts: Facts) -> Clock | None:
         match RobotsState(record.state):
             case RobotsState.UNREACHABLE:
                 return Clock(
-                    "robots", record.expires_at + delay, "robots.txt is unreachable; asked for again then"
+                    "robots", record.expires_at + delay, "robots.txt is unreachable; requested again then"
                 )
             case RobotsState.PENDING:
                 return Clock(
@@ -93,7 +93,7 @@ def robots(facts: Facts) -> Clock | None:
             case RobotsState.RULES | RobotsState.ALLOWED_ALL:
                 return None
     turn = max(facts.now, facts.record.next_fetch_at)
-    return Clock("robots", turn + delay, "robots.txt is asked for first, and a delay follows it")
+    return Clock("robots", turn + delay, "robots.txt is fetched first, and a delay follows it")
 
 
 CLOCKS: Sequence[Callable[[Facts], Clock | None]] = (politeness, park, given_up, robots)

@@ -109,7 +109,7 @@ class Discovery:
 
 def way_of(
     form: str,
-    sighting: UrlSnapshot | None,
+    snapshot: UrlSnapshot | None,
     visits: Visits | None,
     lines_of: Callable[[str], Iterable[Line]],
     canonical: Callable[[str], str],
@@ -118,8 +118,8 @@ def way_of(
 
     ``lines_of`` returns the lines of a URL in the fetch logs.
     """
-    if sighting is not None and sighting.entry is not None:
-        entry = sighting.entry
+    if snapshot is not None and snapshot.entry is not None:
+        entry = snapshot.entry
         kind, via, redirected = str(entry.kind), entry.via, entry.redirects > 0
         depth: int | None = entry.depth
     elif visits is not None and visits.first is not None:

@@ -90,7 +90,7 @@ class Worth:
 
 def worth_of(learner: Learner, url: str, entry: UrlEntry | None) -> Worth:
     """``entry``: the queued entry, if there is one."""
-    guess = learner.guess(url, None if entry is None else entry.traits)
+    guess = learner.guess(url, None if entry is None else entry.link_features)
     skill = learner.skill
     return Worth(guess, entry is not None, learner.weights.learned, skill.is_believed, skill.area)
 

@@ -25,13 +25,13 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RuleWord:
-    """The answer of a rule. ``objection`` is None if it does not object. ``asked``: whether the rule applies to this
-    stage.
+    """The answer of a rule. ``objection`` is None if it does not object. ``applies``: whether the rule applies to
+    this stage.
     """
 
     rule: str
     objection: str | None
-    asked: bool
+    applies: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +42,19 @@ class Scoping:
     depth: int
     depth_known: bool
     words: tuple[RuleWord, ...]
-    standing_objection: str | None
+    recheck_objection: str | None
     """The rule that refuses it even when it is queued already: those for seeds are evaluated again at its turn."""
 
     @property
     def decided_by(self) -> RuleWord | None:
         """The first rule that applies and objects; None if the URL is in scope."""
-        return next((word for word in self.words if word.asked and word.objection is not None), None)
+        return next((word for word in self.words if word.applies and word.objection is not None), None)
 
 
 def scoping_of(
-    candidate: Candidate, followed: Scope, fixed: Scope, standing: Scope, stage: Stage, *, depth_known: bool
+    candidate: Candidate, followed: Scope, fixed: Scope, recheck: Scope, stage: Stage, *, depth_known: bool
 ) -> Scoping:
-    """``fixed``: the rules that apply to seeds too; ``followed``: those for links, these among them; ``standing``:
+    """``fixed``: the rules that apply to seeds too; ``followed``: those for links, these among them; ``recheck``:
     those that are evaluated again for links when their turn comes.
     """
     for_all = {rule.name for rule in fixed.rules}
@@ -62,7 +62,7 @@ def scoping_of(
         RuleWord(word.rule, word.objection, stage is Stage.LINK or word.rule in for_all)
         for word in followed.words(candidate)
     ]
-    again = fixed if stage is Stage.SEED else standing
+    again = fixed if stage is Stage.SEED else recheck
     return Scoping(stage, candidate.depth, depth_known, tuple(words), again.verdict(candidate).rule)
 
 

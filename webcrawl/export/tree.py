@@ -125,8 +125,8 @@ class _Growing:
     def take(self, child: Node) -> None:
         self.counts = summed(self.counts, child.counts)
         # After the sizes comes the order of names, so that nodes themselves are never compared.
-        met = len(self._children) + self._others
-        item = (child.counts[1], child.counts[0], -met, child)
+        position = len(self._children) + self._others
+        item = (child.counts[1], child.counts[0], -position, child)
         if not self._most or len(self._children) < self._most:
             heappush(self._children, item)
             return
@@ -253,7 +253,7 @@ def as_html(tree: Tree, title: str) -> Iterator[str]:
     sites = tree.sites()
     first = list(islice(sites, SHOWN_SITES))
     left_out = sum(1 for _ in sites)
-    yield f"<p>{_told(tree, left_out)}</p>\n{_HEAD}"
+    yield f"<p>{_caption(tree, left_out)}</p>\n{_HEAD}"
     yield f"<details open><summary><b>all sites</b>{_cells(tree.totals)}</summary>\n"
     for site in first:
         yield _element(site, tree.totals[1]) + "\n"
@@ -286,16 +286,16 @@ def _named(counts: Sums) -> dict[str, int]:
     return dict(zip(COUNTED, counts, strict=True))
 
 
-def _told(tree: Tree, left_out: int) -> str:
-    told = (
+def _caption(tree: Tree, left_out: int) -> str:
+    caption = (
         f"{text.things(tree.domains, 'registrable domain')}, the ones with the most pages first. A bar is the "
         "share of the pages of what is above."
     )
     if left_out:
-        told += (
+        caption += (
             f" The {text.count(left_out)} smallest are not on this page; as text or JSON they are all there."
         )
-    return told
+    return caption
 
 
 def _element(node: Node, pages_above: int) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.export.safe import one_line
 from webcrawl.export.tree import NO_HOST, domain_of, host_in
 from webcrawl.external_sort import Gathered
-from webcrawl.frontier.records import State
+from webcrawl.frontier.records import QUEUED, State, UrlRecord
 from webcrawl.urls.canonical import canonical_all
 from webcrawl.urls.fingerprint import fingerprint_all
 from webcrawl.urls.resolve import resolve
@@ -22,8 +22,7 @@ from webcrawl.urls.resolve import resolve
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from webcrawl.frontier.records import UrlEntry
-    from webcrawl.storage.inspection import Known, UrlStateReader
+    from webcrawl.storage.inspection import UrlStateReader
     from webcrawl.urls.canonical import CanonicalRules
 
 
@@ -32,7 +31,7 @@ AT_ONCE = 500
 _BETWEEN = "\0"
 """A separator that no key and no URL contains."""
 
-Told = tuple[float, int, str, int, str, str]
+LoggedFacts = tuple[float, int, str, int, str, str]
 """The facts about a URL in the logs: end of its last request (``_TARGET``: it was only redirected to, ``_LINK``:
 linked to), status (0 for none), error, depth (negative: unknown), via, and its spelling if it is another one.
 """
@@ -46,12 +45,8 @@ class UrlState:
     """A URL with its known facts; None is unknown."""
 
     url: str
-    state: str
+    record: UrlRecord
     key: str
-    rule: str | None = None
-    """The rule that refused it, or the reason why it failed."""
-    status: int | None = None
-    """Status of the last response."""
     ended_at: float | None = None
     """End of its last request in epoch seconds."""
     depth: int | None = None
@@ -60,6 +55,13 @@ class UrlState:
     """The level of a queued URL."""
     attempts: int | None = None
     """Failed fetches of a queued URL."""
+
+    def columns(self) -> dict[str, Any]:
+        """Return its known facts by their names in the list."""
+        facts = asdict(self)
+        del facts["record"]
+        facts = {"url": facts.pop("url"), **self.record.facts(), **facts}
+        return {name: value for name, value in facts.items() if value is not None}
 
 
 class Marks:
@@ -89,7 +91,7 @@ class FetchedUrls:
         """``rules``: those under which the crawl compares URLs. ``key_of`` returns the politeness key of a URL."""
         self._rules = rules
         self._key_of = key_of
-        self._told: Gathered[Told] = Gathered(max)
+        self._facts: Gathered[LoggedFacts] = Gathered(max)
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Take a line of the log; robots.txt files have no state, and are skipped."""
@@ -97,7 +99,7 @@ class FetchedUrls:
         if not isinstance(url, str) or not isinstance(key, str) or line.get("kind") == "robots":
             return
         status, end, depth = line.get("status"), line.get("end"), line.get("depth")
-        told = (
+        facts = (
             float(end) if isinstance(end, int | float) else 0.0,
             status if isinstance(status, int) else 0,
             str(line.get("error") or ""),
@@ -105,11 +107,11 @@ class FetchedUrls:
             str(line.get("via") or ""),
             "",
         )
-        self._take(key, url, told)
+        self._take(key, url, facts)
         location = line.get("location")
         target = resolve(location, url) if isinstance(location, str) else None
         if target is not None:
-            self._take(self._key_of(target), target, (_TARGET, 0, "", told[3], url, ""))
+            self._take(self._key_of(target), target, (_TARGET, 0, "", facts[3], url, ""))
 
     def add_links(self, page: str, links: Sequence[tuple[str, str]], sought: Marks) -> None:
         """Take those of a page's links that are probably in ``sought``. ``links``: as linked, and in canonical
@@ -120,45 +122,50 @@ class FetchedUrls:
             url, form = links[place]
             self._take(self._key_of(url), form, (_LINK, 0, "", -1, page, url))
 
-    def states(self, books: UrlStateReader | None) -> Iterator[UrlState]:
+    def states(self, reader: UrlStateReader | None) -> Iterator[UrlState]:
         """Yield each URL in its state, key by key; those whose state is unknown are left out."""
         for key, urls in self._by_key():
-            known = self._known(books, key, [url for url, _ in urls])
-            for (url, told), record in zip(urls, known, strict=True):
-                if (found := _state(url, key, told, record)) is not None:
+            known = self._known(reader, key, [url for url, _ in urls])
+            for (url, facts), record in zip(urls, known, strict=True):
+                if (found := _state(url, key, facts, record)) is not None:
                     yield found
 
-    def _take(self, key: str, url: str, told: Told) -> None:
-        self._told.add(f"{key}{_BETWEEN}{url}", told, len(told[4]) + len(told[5]))
+    def _take(self, key: str, url: str, facts: LoggedFacts) -> None:
+        self._facts.add(f"{key}{_BETWEEN}{url}", facts, len(facts[4]) + len(facts[5]))
 
-    def _by_key(self) -> Iterator[tuple[str, list[tuple[str, Told]]]]:
+    def _by_key(self) -> Iterator[tuple[str, list[tuple[str, LoggedFacts]]]]:
         """Yield a few hundred URLs of one key at a time."""
-        some: list[tuple[str, Told]] = []
+        some: list[tuple[str, LoggedFacts]] = []
         last = ""
-        for place, told in self._told:
+        for place, facts in self._facts:
             key, _, url = place.partition(_BETWEEN)
             if some and (key != last or len(some) == AT_ONCE):
                 yield last, some
                 some = []
             last = key
-            some.append((url, told))
+            some.append((url, facts))
         if some:
             yield last, some
 
-    def _known(self, books: UrlStateReader | None, key: str, urls: list[str]) -> list[Known | None]:
-        if books is None or not books.states_kept:
+    def _known(self, reader: UrlStateReader | None, key: str, urls: list[str]) -> list[UrlRecord | None]:
+        if reader is None or not reader.states_kept:
             return [None] * len(urls)
         marks = fingerprint_all(canonical_all(urls, self._rules))
-        known = books.known(key, marks)
+        known = reader.known(key, marks)
         return [known.get(mark) for mark in marks]
 
 
-def queued(entries: Iterable[UrlEntry]) -> Iterator[UrlState]:
+def queued(reader: UrlStateReader) -> Iterator[UrlState]:
     """Yield the queued URLs of the frontier."""
-    for entry in entries:
+    for entry in reader.queued():
+        record = QUEUED
+        if entry.attempts and reader.states_kept:
+            # Others were never answered. The crawl may have settled this one by now.
+            known = reader.known(entry.key, [entry.fingerprint]).get(entry.fingerprint, QUEUED)
+            record = QUEUED._replace(status=known.status)
         yield UrlState(
             entry.url,
-            State.QUEUED.name.lower(),
+            record,
             entry.key,
             depth=entry.depth,
             via=entry.via,
@@ -176,23 +183,22 @@ def as_text(states: Iterable[UrlState]) -> Iterator[str]:
 def as_json(states: Iterable[UrlState]) -> Iterator[str]:
     """Yield an object per line, without unknown fields."""
     for found in states:
-        yield json.dumps({name: value for name, value in asdict(found).items() if value is not None}) + "\n"
+        yield json.dumps(found.columns()) + "\n"
 
 
-def _state(url: str, key: str, told: Told, known: Known | None) -> UrlState | None:
-    end, status, error, depth, via, spelling = told
+def _state(url: str, key: str, facts: LoggedFacts, known: UrlRecord | None) -> UrlState | None:
+    end, status, error, depth, via, spelling = facts
     if known is None and end < 0:
         return None
-    if known is not None:
-        state, rule = known
-    else:
-        state, rule = (State.DONE, None) if status else (State.FAILED, error)
+    record = known or UrlRecord(State.DONE if status else State.FAILED)
+    if record.state is State.FAILED and not record.rule:
+        record = record._replace(rule=error or None)
+    if record.status is None:
+        record = record._replace(status=status or None)
     return UrlState(
         spelling or url,
-        state.name.lower(),
+        record,
         key,
-        rule=rule or (error if state is State.FAILED else None) or None,
-        status=status or None,
         ended_at=end if end >= 0 else None,
         depth=depth if depth >= 0 else None,
         via=via or None,

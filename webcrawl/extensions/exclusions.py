@@ -45,9 +45,9 @@ class Exclusions:
         self._clock = context.clock
         self._folder: Path | None = None if context.jobdir is None else context.jobdir.path
         self._shared = context.backend if isinstance(context.backend, SharedBackend) else None
-        self._told = ""
-        self.ticking = PeriodicTask(min(ASKED_SECONDS, self._every), self._watch, at_once=True)
-        self._heard: tuple[int, str] | None = None
+        self._published_version = ""
+        self.task = PeriodicTask(min(ASKED_SECONDS, self._every), self._watch, at_once=True)
+        self._last_request: tuple[int, str] | None = None
         self._look_at = 0.0
 
     @classmethod
@@ -57,22 +57,22 @@ class Exclusions:
         context = context_of(crawler)
         assert context.exclusions is not None
         extension = cls(context.exclusions, context)
-        crawler.signals.connect(extension.ticking.begin, signal=signals.spider_opened)
-        crawler.signals.connect(extension.ticking.end, signal=signals.spider_closed)
+        crawler.signals.connect(extension.task.begin, signal=signals.spider_opened)
+        crawler.signals.connect(extension.task.end, signal=signals.spider_closed)
         return extension
 
     async def _watch(self) -> None:
-        asked = await asyncio.to_thread(self._asked)
+        request = await asyncio.to_thread(self._read_request)
         began_at = self._clock()
-        if asked != self._heard or began_at >= self._look_at:
+        if request != self._last_request or began_at >= self._look_at:
             await asyncio.to_thread(self._look)
             # The value before the read: a request during the read may be about a change that came just after it.
-            self._heard, self._look_at = asked, began_at + self._every
+            self._last_request, self._look_at = request, began_at + self._every
 
-    def _asked(self) -> tuple[int, str]:
+    def _read_request(self) -> tuple[int, str]:
         """Return a value that changes with each request of the operator."""
-        here = 0 if self._folder is None else exclusion_state.asked(self._folder)
-        return here, "" if self._shared is None else self._shared.look_asked
+        here = 0 if self._folder is None else exclusion_state.request_number(self._folder)
+        return here, "" if self._shared is None else self._shared.reload_request
 
     def _look(self) -> None:
         exclusions, now = self._exclusions, self._clock()
@@ -91,21 +91,21 @@ class Exclusions:
                 len(exclusions),
                 exclusions.version,
             )
-        if exclusions.version != self._told:
-            self._tell(now)
+        if exclusions.version != self._published_version:
+            self._publish(now)
 
-    def _tell(self, now: float) -> None:
+    def _publish(self, now: float) -> None:
         exclusions = self._exclusions
         if self._shared is not None:
             self._shared.exclusions = exclusions.version
         if self._folder is not None:
             try:
-                exclusion_state.tell(
+                exclusion_state.write(
                     self._folder,
                     exclusion_state.InForce(exclusions.version, len(exclusions), now, os.getpid()),
                 )
             except OSError as error:
                 # The list is applied all the same; its version is published when there is room again.
-                logger.debug("Which exclusion list is in force cannot be told: %s", error)
+                logger.debug("The version of the exclusion list cannot be written: %s", error)
                 return
-        self._told = exclusions.version
+        self._published_version = exclusions.version

@@ -35,7 +35,7 @@ class Heartbeat:
 
     def __init__(self, jobdir: Jobdir, every_seconds: float = SECONDS) -> None:
         self._jobdir = jobdir
-        self._ticking = PeriodicTask(every_seconds, self._beat, at_once=True)
+        self._task = PeriodicTask(every_seconds, self._beat, at_once=True)
         self._lasting = True
 
     @classmethod
@@ -48,10 +48,10 @@ class Heartbeat:
         return extension
 
     def begin(self) -> None:
-        self._ticking.begin()
+        self._task.begin()
 
     def end(self) -> None:
-        self._ticking.end()
+        self._task.end()
 
     async def _beat(self) -> None:
         try:
@@ -60,5 +60,5 @@ class Heartbeat:
             self._lasting = True
         except OSError as error:
             if self._lasting:
-                logger.warning("No sign of life can be left in the JOBDIR: %s", error)
+                logger.warning("The heartbeat in the JOBDIR cannot be written: %s", error)
             self._lasting = False

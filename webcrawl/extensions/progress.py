@@ -76,7 +76,7 @@ class Progress:
         from rich.live import Live
 
         spider = self._crawler.spider.name if self._crawler.spider else ""
-        shared = self._configuration.frontier_backend == "redis"
+        shared = self._configuration.storage.is_shared
         worker = f"worker {self._configuration.worker_name}  " if shared else ""
         self._title = f"{spider}  {worker}{directory_of(self._crawler) or ''}".rstrip()
         self._gauge = MetricsReader(frontier, self._configuration)

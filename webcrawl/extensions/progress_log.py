@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
@@ -13,16 +16,18 @@ from scrapy.exceptions import NotConfigured
 from webcrawl.config import Configuration
 from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier_of
 from webcrawl.extensions.periodic_task import PeriodicTask
-from webcrawl.extensions.processor_time import cpu_seconds
 from webcrawl.reports import progress_log
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import Self
 
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
+
+_PROC = Path("/proc")
+_GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
+"""Errors on reading a process that has ended or may not be read."""
 
 
 class ProgressLog:
@@ -38,7 +43,7 @@ class ProgressLog:
         self._cpu_before = cpu_seconds()
         self._path: Path | None = None
         self._frontier: Countable | None = None
-        self._ticking = PeriodicTask(configuration.progress_log_seconds, self._step)
+        self._task = PeriodicTask(configuration.progress_log_seconds, self._step)
         self._complained = False
 
     @classmethod
@@ -56,11 +61,11 @@ class ProgressLog:
         directory = directory_of(self._crawler) if self._frontier is not None else None
         if directory is not None:
             self._path = directory / progress_log.NAME
-            self._ticking.begin()
+            self._task.begin()
 
     async def spider_closed(self) -> None:
-        if self._ticking.is_on:
-            self._ticking.end()
+        if self._task.is_on:
+            self._task.end()
             await self._step()
 
     async def _step(self) -> None:
@@ -98,3 +103,34 @@ class ProgressLog:
         assert self._path is not None
         if self._path.parent.is_dir():
             progress_log.append(self._path, line)
+
+
+def cpu_seconds() -> float:
+    """Return user and system seconds of this process, of its children that have ended, and of those that run.
+
+    The time of running children is only known if there is a ``/proc``, as on Linux.
+
+    :raises OSError: no file can be opened now; a partial sum would be less than an earlier result
+    """
+    return sum(os.times()[:4]) + sum(map(_of_child, _children()))
+
+
+def _children() -> set[str]:
+    """Return the children of all threads of this process. Empty if the system does not list them."""
+    found: set[str] = set()
+    threads = _PROC / "self" / "task"
+    # Not by a pattern: globbing silently skips a folder that cannot be opened.
+    for thread in threads.iterdir() if threads.is_dir() else ():
+        with suppress(*_GONE):
+            found.update((threads / thread / "children").read_text().split())
+    return found
+
+
+def _of_child(process: str) -> float:
+    """Return the time of a child, with that of its own ended children."""
+    try:
+        fields = (_PROC / process / "stat").read_text().rpartition(")")[2].split()
+        ticks = sum(map(int, fields[11:15]))
+    except (*_GONE, ValueError):
+        return 0.0
+    return ticks / os.sysconf("SC_CLK_TCK")

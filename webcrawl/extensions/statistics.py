@@ -30,7 +30,7 @@ class Statistics:
         self._crawler = crawler
         self._configuration = configuration
         # Scrapy's looping call repeats a step when the loop's timer fires a millisecond early.
-        self._ticking = PeriodicTask(configuration.statistics_interval_seconds, self._step)
+        self._task = PeriodicTask(configuration.statistics_interval_seconds, self._step)
         self._gauge: MetricsReader | None = None
 
     @classmethod
@@ -48,10 +48,10 @@ class Statistics:
         if frontier is None:
             return
         self._gauge = MetricsReader(frontier, self._configuration)
-        self._ticking.begin()
+        self._task.begin()
 
     def spider_closed(self) -> None:
-        self._ticking.end()
+        self._task.end()
 
     async def _step(self) -> None:
         self.tell()

@@ -17,7 +17,6 @@ from webcrawl.crawl.context import context_of, trouble_of
 from webcrawl.crawl.refused_start import START_REFUSED
 from webcrawl.extensions.errors import Errors
 from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier_of
-from webcrawl.reports import page
 from webcrawl.reports.summary import FORCED, Ending, Shared, summary
 from webcrawl.storage.contract import SharedBackend
 
@@ -102,7 +101,7 @@ class Summary:
         sys.stderr.flush()
 
     def _resume(self) -> str | None:
-        if self._configuration.frontier_backend == "memory":
+        if not self._configuration.storage.is_lasting:
             return None
         command: str | None = self._crawler.settings.get(RESUME_COMMAND)
         return command
@@ -118,6 +117,9 @@ class Summary:
         directory = self._directory
         if directory is None or not directory.is_dir():
             return None
+        # Nothing else in a crawl needs these modules.
+        from webcrawl.reports import page
+
         loop = asyncio.get_running_loop()
         written: asyncio.Future[Path] = loop.create_future()
 

@@ -167,7 +167,7 @@ class PinnedAddresses:
                 number = scarce(error)
                 if number is None:
                     raise
-                self._shortage.met(number)
+                self._shortage.note(number)
 
     def unreachable(self, host: str, address: str) -> None:
         """Note that the address could not be reached: the next request goes to another address of the host, if it has

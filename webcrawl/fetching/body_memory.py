@@ -7,7 +7,7 @@
 Every open request has a share of its own, which it uses without asking. When a body outgrows its share, the most
 memory that it may come to need is requested at once from the pool. Grants are given in the order of the requests;
 until then the body is not read from its connection. So small pages never wait for large ones, and there is no
-deadlock: a request asks once, and holds nothing of the pool while it waits.
+deadlock: a request takes part once, and holds nothing of the pool while it waits.
 
 A body that may become larger than the pool is granted all of the pool: it is read alone, and is the one case in which
 the budget may be exceeded.
@@ -60,7 +60,7 @@ class BodyMemory:
         """Return an account for a new request."""
         return BodyAccount(self)
 
-    def ask(self, wait: _Wait) -> bool:
+    def request(self, wait: _Wait) -> bool:
         """Grant at once (return True) or later, in order."""
         if not self._waiting and self._grants(wait):
             return True
@@ -79,7 +79,7 @@ class BodyMemory:
 
     def _give(self) -> None:
         while self._waiting and self._grants(self._waiting[0]):
-            self._waiting.popleft().tell()
+            self._waiting.popleft().resume()
 
     def _grants(self, wait: _Wait) -> bool:
         if wait.wanted > self.free:
@@ -92,13 +92,13 @@ class BodyMemory:
 class BodyAccount:
     """The memory that one request uses: the bytes of its body and of the decoded body."""
 
-    __slots__ = ("_memory", "_wait", "asked", "granted", "size")
+    __slots__ = ("_memory", "_wait", "granted", "has_requested", "size")
 
     def __init__(self, memory: BodyMemory) -> None:
         self._memory = memory
         self._wait: _Wait | None = None
-        self.asked = False
-        """True once it has asked for a part of the pool, which is allowed once."""
+        self.has_requested = False
+        """True once it has requested a part of the pool, which is allowed once."""
         self.size = 0
         self.granted = 0
         """Bytes of the pool that are granted to it."""
@@ -120,26 +120,26 @@ class BodyAccount:
         self.size = size
         memory.peak = max(memory.peak, memory.used)
 
-    def ask(self, most: int | None, then: Callable[[], None]) -> bool:
-        """Ask for the most bytes that the request may need; None if that is unknown.
+    def request(self, most: int | None, then: Callable[[], None]) -> bool:
+        """Request the most bytes that the request may need; None if that is unknown.
 
         Return False if it has to wait; ``then`` is called when it may go on. A second call grants nothing.
         """
-        if self.asked:
+        if self.has_requested:
             return True
-        self.asked = True
+        self.has_requested = True
         memory = self._memory
         wanted = memory.pool if most is None else min(max(most - memory.share, 0), memory.pool)
         wait = _Wait(self, wanted, then)
-        if memory.ask(wait):
+        if memory.request(wait):
             return True
         self._wait = wait
         return False
 
     async def until_granted(self, most: int) -> None:
-        """Call ``ask`` and wait for the grant."""
+        """Call ``request`` and wait for the grant."""
         granted = asyncio.Event()
-        if not self.ask(most, granted.set):
+        if not self.request(most, granted.set):
             try:
                 await granted.wait()
             finally:
@@ -181,7 +181,7 @@ class _Wait:
         self.wanted = wanted
         self._then = then
 
-    def tell(self) -> None:
+    def resume(self) -> None:
         """Continue the request, whose memory has been granted."""
         self.account._granted()
         self._then()

@@ -46,10 +46,10 @@ def idle_seconds(head: ResponseHead, round_trip_seconds: float) -> float:
     announced = ASSUMED_SECONDS
     fields = head.values(b"keep-alive")
     if fields:
-        said = dict(_parameters(b",".join(fields)[:_LOOKED_AT_BYTES]))
-        if said.get(b"max") == 0:
+        parameters = dict(_parameters(b",".join(fields)[:_LOOKED_AT_BYTES]))
+        if parameters.get(b"max") == 0:
             return 0.0
-        announced = min(float(said.get(b"timeout", ASSUMED_SECONDS)), LONGEST_SECONDS)
+        announced = min(float(parameters.get(b"timeout", ASSUMED_SECONDS)), LONGEST_SECONDS)
     return max(0.0, announced - MARGIN_SECONDS - 2 * round_trip_seconds)
 
 
@@ -211,12 +211,12 @@ class PageProtocol(ResponseHandler):
 class PageConnection:
     """An open connection, for one exchange. ``release`` or ``abandon`` must be called in every case."""
 
-    __slots__ = ("_connection", "_keeper", "_protocol", "sent")
+    __slots__ = ("_connection", "_pool", "_protocol", "sent")
 
-    def __init__(self, keeper: ConnectionPool, connection: Connection) -> None:
+    def __init__(self, pool: ConnectionPool, connection: Connection) -> None:
         protocol = connection.protocol
         assert isinstance(protocol, PageProtocol)
-        self._keeper = keeper
+        self._pool = pool
         self._connection = connection
         self._protocol = protocol
         self.sent = False
@@ -273,6 +273,6 @@ class PageConnection:
         if keep and exchange.reusable and transport is not None and not transport.get_write_buffer_size():
             assert exchange.head is not None
             seconds = idle_seconds(exchange.head, self._protocol.opening_seconds)
-            self._keeper.keep(self._connection, self._protocol, seconds)
+            self._pool.keep(self._connection, self._protocol, seconds)
         else:
             self._connection.close()

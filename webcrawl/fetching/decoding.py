@@ -180,16 +180,16 @@ def _inflate(payload: memoryview, fed: int, enough: int) -> Iterator[bytes]:
 
 def _unbrotli(payload: memoryview, fed: int, enough: int) -> Iterator[bytes]:
     stream = brotli.Decompressor()
-    asked = min(_BROTLI_BYTES, enough)
+    piece_max = min(_BROTLI_BYTES, enough)
     for start in range(0, len(payload), fed):
-        yield stream.process(payload[start : start + fed], output_buffer_limit=asked)
+        yield stream.process(payload[start : start + fed], output_buffer_limit=piece_max)
         while not stream.can_accept_more_data():
-            yield stream.process(b"", output_buffer_limit=asked)
+            yield stream.process(b"", output_buffer_limit=piece_max)
         if stream.is_finished():
             return
     # The decoder accepts more input before it has returned all output.
     while payload and not stream.is_finished():
-        piece = stream.process(b"", output_buffer_limit=asked)
+        piece = stream.process(b"", output_buffer_limit=piece_max)
         if not piece:
             raise EOFError("ends early")
         yield piece

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from scrapy.responsetypes import responsetypes
 
 from webcrawl.crawl.context import context_of
-from webcrawl.engine import header_fields
 from webcrawl.fetching.decoding import decode
 from webcrawl.meta import fetch_meta
 from webcrawl.parsing.mime import HTML_TYPES, mime_type
@@ -48,7 +47,7 @@ class DecodingMiddleware:
     def process_response(
         self, request: Request, response: Response
     ) -> Response | Coroutine[Any, Any, Response]:
-        named = header_fields.last(response.headers, b"Content-Encoding")
+        named = response.headers.get(b"Content-Encoding")
         if not named or not response.body:
             return response
         facts, coding = fetch_meta(request), named.decode("latin-1")
@@ -75,7 +74,7 @@ class DecodingMiddleware:
         return _decoded(response, decoded, facts)
 
     def _limit_of(self, response: Response) -> int:
-        declared = header_fields.last(response.headers, b"Content-Type")
+        declared = response.headers.get(b"Content-Type")
         mime = mime_type(declared.decode("latin-1")) if declared else None
         return self._text_limit if mime is None or mime in HTML_TYPES else self._limit
 

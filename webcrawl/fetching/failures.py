@@ -125,10 +125,10 @@ def translate(error: Exception, url: str) -> Exception:
     """
     if isinstance(error, _OURS) or not isinstance(error, (aiohttp.ClientError, OSError)):
         return error
-    told = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
-    text = str(told) or type(told).__name__
-    if isinstance(told, OSError) and told.errno is None and told.strerror:
-        text = told.strerror
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    text = str(cause) or type(cause).__name__
+    if isinstance(cause, OSError) and cause.errno is None and cause.strerror:
+        text = cause.strerror
     match failure_word(error):
         case "dns":
             return CannotResolveHostError(f"{url}: {text}")

@@ -19,7 +19,6 @@ from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, ResponseDataLossError, UnsupportedURLSchemeError
 
 from webcrawl.archive.capture import Capture, LostSending
-from webcrawl.engine import header_fields
 from webcrawl.engine.signals import has_listeners
 from webcrawl.fetching.body_memory import body_memory_of
 from webcrawl.fetching.connection import LONGEST_SECONDS
@@ -124,32 +123,32 @@ class HttpDownloadHandler:
         capture = Capture(request.url, request.method, now, now, None, b"", request.body, b"", b"")
         fetch.capture = capture
         account = fetch.account = self._bodies.account()
-        errand: _FetchTask | None = None
+        fetch_task: _FetchTask | None = None
         try:
-            errand = self._errand(request, fetch, capture)
-            exchange = await self._fetch(errand)
+            fetch_task = self._fetch_task(request, fetch, capture)
+            exchange = await self._fetch(fetch_task)
         except Exception as error:
             account.release()
             # The wall clock may be set while a request is open.
-            sent_at = since if errand is None else errand.sent_at or since
+            sent_at = since if fetch_task is None else fetch_task.sent_at or since
             capture.ended_at = capture.started_at + monotonic() - sent_at
             failure = translate(error, request.url)
             if failure is error:
                 raise
             raise failure from error
-        response = self._response(errand, exchange)
+        response = self._response(fetch_task, exchange)
         if fetch.lease_id is None:
             # There is no event that marks the end of such a request.
             weakref.finalize(response, account.release)
         return response
 
-    def _errand(self, request: Request, fetch: FetchMeta, capture: Capture) -> _FetchTask:
+    def _fetch_task(self, request: Request, fetch: FetchMeta, capture: Capture) -> _FetchTask:
         meta = request.meta
-        given = meta.get("download_maxsize")
-        if given is None:
-            given = fetch.maxsize
-        limit = self._maxsize if given is None else int(given)
-        text_limit = self._text_maxsize if given is None and limit else limit
+        maxsize = meta.get("download_maxsize")
+        if maxsize is None:
+            maxsize = fetch.maxsize
+        limit = self._maxsize if maxsize is None else int(maxsize)
+        text_limit = self._text_maxsize if maxsize is None and limit else limit
         # A robots.txt is read up to its limit, however long it is announced.
         announced_limit = self._announced_limit if fetch.kind == Kind.PAGE else 0
         try:
@@ -171,39 +170,43 @@ class HttpDownloadHandler:
             monotonic() + (meta.get("download_timeout") or self._timeout),
         )
 
-    async def _fetch(self, errand: _FetchTask) -> Exchange:
+    async def _fetch(self, fetch_task: _FetchTask) -> Exchange:
         """Send and receive; on another connection if an idle one turned out to be closed before the request was sent.
 
         A request is sent again only if it was sent on a kept connection that then ended without a byte of an answer:
         a server that closes an idle connection never saw the request (RFC 9112, section 9.3.1). That is done once,
         after the key's pause, on a new connection, and for GET and HEAD alone.
         """
-        attempt = Attempt(errand.target.host, place=errand.fetch.place)
+        attempt = Attempt(fetch_task.target.host, place=fetch_task.fetch.place)
         network = network_of(self._crawler)
         while True:
             try:
-                connection = await self._connect(errand, network, attempt)
+                connection = await self._connect(fetch_task, network, attempt)
             except Exception:
-                errand.capture.ip = attempt.ip
+                fetch_task.capture.ip = attempt.ip
                 raise
-            exchange = await self._exchange(errand, network, connection)
+            exchange = await self._exchange(fetch_task, network, connection)
             if exchange.error is None:
                 return exchange
             if connection.sent or isinstance(exchange.error, TimeoutError):
-                if attempt.fresh or network.is_closed or not _met_a_closing(errand, connection, exchange):
-                    _fill(errand, exchange)
+                if (
+                    attempt.fresh
+                    or network.is_closed
+                    or not _raced_with_closing(fetch_task, connection, exchange)
+                ):
+                    _fill(fetch_task, exchange)
                     raise exchange.error
                 attempt.fresh = True
-                capture = errand.capture
-                lost_at = capture.started_at + monotonic() - errand.sent_at
+                capture = fetch_task.capture
+                lost_at = capture.started_at + monotonic() - fetch_task.sent_at
                 word = failure_word(exchange.error)
                 capture.lost = LostSending(capture.started_at, lost_at, connection.ip, word)
-                network.mistrust(errand.target)
+                network.mistrust(fetch_task.target)
                 # The server may have seen the request after all.
-                await asyncio.sleep(errand.fetch.pause_seconds)
-                errand.deadline += errand.fetch.pause_seconds
+                await asyncio.sleep(fetch_task.fetch.pause_seconds)
+                fetch_task.deadline += fetch_task.fetch.pause_seconds
 
-    async def _connect(self, errand: _FetchTask, network: Network, attempt: Attempt) -> PageConnection:
+    async def _connect(self, fetch_task: _FetchTask, network: Network, attempt: Attempt) -> PageConnection:
         """Connect. While this machine has no resources for a connection, wait without counting it towards the time of
         the request; raise LocalShortageError when that takes too long.
         """
@@ -213,88 +216,90 @@ class HttpDownloadHandler:
                 await network.shortage.wait()
             waited = monotonic() - began
             try:
-                seconds = max(0.001, errand.deadline + waited - monotonic())
-                connection = await network.connect(errand.target, errand.proxy, attempt, seconds)
+                seconds = max(0.001, fetch_task.deadline + waited - monotonic())
+                connection = await network.connect(fetch_task.target, fetch_task.proxy, attempt, seconds)
             except LocalShortageError:
                 if monotonic() - began > SHORTAGE_PATIENCE_SECONDS:
                     raise
             else:
-                errand.deadline += waited
+                fetch_task.deadline += waited
                 return connection
 
-    async def _exchange(self, errand: _FetchTask, network: Network, connection: PageConnection) -> Exchange:
+    async def _exchange(
+        self, fetch_task: _FetchTask, network: Network, connection: PageConnection
+    ) -> Exchange:
         """Send on this connection and wait until the exchange has ended."""
-        request, capture, gate = errand.request, errand.capture, errand.gate
+        request, capture, gate = fetch_task.request, fetch_task.capture, fetch_task.gate
         loop = asyncio.get_running_loop()
         listens = has_listeners(self._crawler.signals, signals.bytes_received)
-        reading = Reading(errand.fetch, errand.limit_of, errand.deadline, connection)
+        reading = Reading(fetch_task.fetch, fetch_task.limit_of, fetch_task.deadline, connection)
         exchange = Exchange(
             loop.create_future(),
             request.method,
-            errand.limit_of,
+            fetch_task.limit_of,
             gate.on_head,
             gate.on_payload if listens else None,
             reading.grown,
             None if reading.spool is None else reading.spool.feed,
         )
         reading.begin(exchange)
-        watch = _Watch(errand.fetch.hold, exchange)
-        capture.request_head = errand.head
+        watch = _Watch(fetch_task.fetch.hold, exchange)
+        capture.request_head = fetch_task.head
         capture.ip = connection.ip
         sent_at = monotonic()
         if capture.lost is None:
             capture.started_at = time()
         else:
             # The wall clock may have been set meanwhile.
-            capture.started_at += sent_at - errand.sent_at
-        errand.sent_at = sent_at
+            capture.started_at += sent_at - fetch_task.sent_at
+        fetch_task.sent_at = sent_at
         try:
-            if errand.fetch.hold.is_over():
+            if fetch_task.fetch.hold.is_over():
                 raise DownloadCancelledError(f"{request.url}: the lease of its key has ended")
-            _look_at_exclusions(errand)
+            _look_at_exclusions(fetch_task)
             connection.send(exchange, capture.request_head, request.body)
             watch.begin()
             await exchange.done
         finally:
             reading.end()
             watch.end()
-            keep = not _asks_to_close(request) and network.trusts(errand.target)
+            keep = not _asks_to_close(request) and network.trusts(fetch_task.target)
             connection.release(exchange, keep=keep)
         if exchange.head is not None:
             await reading.keep(exchange, capture)
             request.meta["download_latency"] = exchange.head_at - sent_at
         return exchange
 
-    def _response(self, errand: _FetchTask, exchange: Exchange) -> Response:
+    def _response(self, fetch_task: _FetchTask, exchange: Exchange) -> Response:
         """Complete the capture and build Scrapy's Response."""
-        head, capture = exchange.head, errand.capture
+        head, capture = exchange.head, fetch_task.capture
         assert head is not None
-        payload = _fill(errand, exchange)
+        payload = _fill(fetch_task, exchange)
         if exchange.refusal is not None:
             capture.truncated = "length" if exchange.refusal == ANNOUNCED_OVERSIZE else "unspecified"
         response = scrapy_response(
-            head, errand.request.url, scrapy_headers(head), payload, _flags(exchange), capture.ip
+            head, fetch_task.request.url, scrapy_headers(head), payload, _flags(exchange), capture.ip
         )
-        self._raise_for(errand, exchange, response)
+        self._raise_for(fetch_task, exchange, response)
         return response
 
-    def _raise_for(self, errand: _FetchTask, exchange: Exchange, response: Response) -> None:
+    def _raise_for(self, fetch_task: _FetchTask, exchange: Exchange, response: Response) -> None:
         """Raise for the two kinds of responses for which Scrapy expects an exception."""
-        stop = errand.gate.stop
+        stop = fetch_task.gate.stop
         if stop is not None and stop.fail:
             stop.response = response
             raise stop
-        if exchange.truncated == "disconnect" and errand.request.meta.get(
+        if exchange.truncated == "disconnect" and fetch_task.request.meta.get(
             "download_fail_on_dataloss", self._fail_on_dataloss
         ):
-            raise ResponseDataLossError(f"{errand.request.url}: the connection was lost within the body")
+            raise ResponseDataLossError(f"{fetch_task.request.url}: the connection was lost within the body")
 
 
-def _look_at_exclusions(errand: _FetchTask) -> None:
+def _look_at_exclusions(fetch_task: _FetchTask) -> None:
     """Check the exclusions just before the request is sent: name, connection and TLS may have taken half a minute."""
-    exclusions, url = errand.fetch.exclusions, errand.request.url
+    exclusions, url = fetch_task.fetch.exclusions, fetch_task.request.url
     if exclusions is not None:
-        detail, errand.fetch.sent_under = exclusions.look(url, host_of(url))
+        detail, fetch_task.fetch.sent_under = exclusions.look(url, host_of(url))
         if detail is not None:
             raise Refused(ExclusionRule.name, f"{url} is covered by {detail} since a moment ago")
 
@@ -324,29 +329,32 @@ class _Watch:
             self._timer.cancel()
 
 
-def _met_a_closing(errand: _FetchTask, connection: PageConnection, exchange: Exchange) -> bool:
+def _raced_with_closing(fetch_task: _FetchTask, connection: PageConnection, exchange: Exchange) -> bool:
     """Return True if the server had closed a kept connection when the request arrived, so the request had no
     effect.
     """
-    request = errand.request
+    request = fetch_task.request
     is_harmless = request.method in ("GET", "HEAD") and not request.body
     is_silent = exchange.silent and not isinstance(exchange.error, TimeoutError)
     return (
-        connection.is_reused and is_harmless and is_silent and errand.fetch.pause_seconds <= LONGEST_SECONDS
+        connection.is_reused
+        and is_harmless
+        and is_silent
+        and fetch_task.fetch.pause_seconds <= LONGEST_SECONDS
     )
 
 
-def _fill(errand: _FetchTask, exchange: Exchange) -> bytes:
+def _fill(fetch_task: _FetchTask, exchange: Exchange) -> bytes:
     """Record the response in the capture, if its head is complete; return all bytes of the body that were read."""
-    capture, payload = errand.capture, errand.capture.payload
+    capture, payload = fetch_task.capture, fetch_task.capture.payload
     if exchange.head is not None:
-        capture.ended_at = capture.started_at + exchange.ended_at - errand.sent_at
+        capture.ended_at = capture.started_at + exchange.ended_at - fetch_task.sent_at
         capture.response_head = exchange.head.raw
         capture.truncated = exchange.truncated
-        if 0 < errand.limit < len(payload):
-            capture.payload, capture.truncated = payload[: errand.limit], "length"
-            if (account := errand.fetch.account) is not None:
-                account.resize(account.size + errand.limit)
+        if 0 < fetch_task.limit < len(payload):
+            capture.payload, capture.truncated = payload[: fetch_task.limit], "length"
+            if (account := fetch_task.fetch.account) is not None:
+                account.resize(account.size + fetch_task.limit)
     return payload
 
 
@@ -387,4 +395,4 @@ def _proxy(request: Request) -> Proxy | None:
 
 
 def _asks_to_close(request: Request) -> bool:
-    return b"close" in (header_fields.last(request.headers, b"Connection") or b"").lower()
+    return b"close" in (request.headers.get(b"Connection") or b"").lower()

@@ -212,7 +212,7 @@ class Network:
         number = scarce(error.os_error, attempt.tried)
         if number is None:
             return
-        self.shortage.met(number)
+        self.shortage.note(number)
         for protocol in list(self._idle):
             protocol.close()
         raise LocalShortageError(f"{attempt.host}: {error.os_error}") from error

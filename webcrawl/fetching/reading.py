@@ -206,10 +206,10 @@ class Reading:
             account.resize(self.spool.size)
             return
         account.resize(size)
-        if account.room or account.asked:
+        if account.room or account.has_requested:
             return
         self._held_at = monotonic()
-        if account.ask(self._most(head), self._go_on):
+        if account.request(self._most(head), self._go_on):
             self._held_at = None
         else:
             self._connection.pause()
@@ -320,7 +320,9 @@ class Gate:
 
     def on_head(self, head: ResponseHead) -> str | None:
         """Return None, or the reason why the body is not read."""
-        if has_listeners(self._crawler.signals, signals.headers_received) and self._tell_headers(head):
+        if has_listeners(self._crawler.signals, signals.headers_received) and self._send_headers_received(
+            head
+        ):
             return STOPPED
         if self._wanted is not None and 200 <= head.status < 300:
             content_type = head.value(b"content-type")
@@ -332,16 +334,16 @@ class Gate:
 
     def on_payload(self, data: bytes) -> bool:
         """Pass a piece on to the receivers of ``bytes_received``; return False to stop."""
-        return not self._tell(signals.bytes_received, data=data)
+        return not self._send_signal(signals.bytes_received, data=data)
 
-    def _tell_headers(self, head: ResponseHead) -> bool:
+    def _send_headers_received(self, head: ResponseHead) -> bool:
         lengths = announced_lengths(head)
-        return self._tell(
+        return self._send_signal(
             signals.headers_received,
             headers=scrapy_headers(head),
             body_length=max(lengths) if lengths else None,
         )
 
-    def _tell(self, signal: object, **facts: Any) -> bool:
+    def _send_signal(self, signal: object, **facts: Any) -> bool:
         self.stop = check_stop_download(signal, self._crawler, self._request, **facts)
         return self.stop is not None

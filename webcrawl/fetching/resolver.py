@@ -105,7 +105,7 @@ class Resolver(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         """Return the addresses of ``host``, in the order in which they should be tried."""
-        answer = await self._answer(host.lower().rstrip("."))
+        answer = await self._cached_or_new(host.lower().rstrip("."))
         results = [
             ResolveResult(
                 hostname=host, host=ip, port=port, family=kind, proto=0, flags=socket.AI_NUMERICHOST
@@ -121,7 +121,7 @@ class Resolver(AbstractResolver):
         """Cancel the look-ups that are under way."""
         await self._dns.close()
 
-    async def _answer(self, name: str) -> _Answer:
+    async def _cached_or_new(self, name: str) -> _Answer:
         if name == "localhost" or name.endswith(".localhost"):
             # RFC 6761, section 6.3: always loopback, never looked up.
             return _Answer(0.0, _LOOPBACK)
@@ -129,14 +129,14 @@ class Resolver(AbstractResolver):
         if known is not None and known.expires_at > self._clock():
             self._cache.move_to_end(name)
             return known
-        answer = await self._ask(name)
+        answer = await self._look_up(name)
         self._cache[name] = answer
         self._cache.move_to_end(name)
         while len(self._cache) > self._cache_size:
             self._cache.popitem(last=False)
         return answer
 
-    async def _ask(self, name: str) -> _Answer:
+    async def _look_up(self, name: str) -> _Answer:
         _need_files()
         try:
             async with asyncio.timeout(self._timeout_seconds):

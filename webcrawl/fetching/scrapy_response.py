@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
-from webcrawl.engine import header_fields
 from webcrawl.fetching.response_head import MAX_TYPE_BYTES
 
 if TYPE_CHECKING:
@@ -52,10 +51,10 @@ def response_class(headers: Headers, url: str, body: bytes) -> type[Response]:
 
     The middleware that decodes the body chooses the class from the decoded bytes.
     """
-    codings = header_fields.last(headers, b"Content-Encoding")
+    codings = headers.get(b"Content-Encoding")
     if codings and not CODINGS.isdisjoint(part.strip().lower() for part in codings.split(b",")):
         return Response
-    content_type = header_fields.last(headers, b"Content-Type")
+    content_type = headers.get(b"Content-Type")
     if content_type:
         found = _class_of_type(content_type[:MAX_TYPE_BYTES])
         if found is not Response:

@@ -77,7 +77,7 @@ class Shortage:
         self._clock = clock
         self._pause = 0.0
         self._until = 0.0
-        self._met_at: float | None = None
+        self._noted_at: float | None = None
 
     async def wait(self) -> None:
         """Wait while no connection may be opened."""
@@ -89,24 +89,24 @@ class Shortage:
         """Return the seconds until a connection may be opened."""
         return max(0.0, self._until - self._clock())
 
-    def met(self, number: int) -> None:
+    def note(self, number: int) -> None:
         """Note that a connection could not be opened: pause, longer each time the pause did not help."""
         now = self._clock()
-        if self._met_at is None:
+        if self._noted_at is None:
             logger.warning(
                 "There are no more %s: new connections wait until there are, and no host is charged with it",
                 _SCARCE[number],
             )
-        self._met_at = now
+        self._noted_at = now
         if now >= self._until:
             self._pause = min(max(2 * self._pause, FIRST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
             self._until = now + self._pause
 
     def opened(self) -> None:
         """Note that a connection could be opened."""
-        if self._met_at is None:
+        if self._noted_at is None:
             return
         self._pause = 0.0
-        if self._clock() - self._met_at >= OVER_SECONDS:
-            self._met_at = None
+        if self._clock() - self._noted_at >= OVER_SECONDS:
+            self._noted_at = None
             logger.warning("Connections can be opened again")

@@ -39,7 +39,7 @@ class Want(Enum):
 
 @dataclass(slots=True)
 class Pick:
-    """The answer of a key that is asked for its next URL."""
+    """The result of ``ActiveKey.pick``."""
 
     entry: UrlEntry | None
     want: Want = Want.NOTHING
@@ -56,7 +56,7 @@ class ActiveKey:
 
     __slots__ = (
         "_blocked",
-        "asking",
+        "awaits_robots",
         "claim",
         "claiming",
         "head",
@@ -81,7 +81,7 @@ class ActiveKey:
         self.hops: deque[UrlEntry] = deque()
         """robots.txt redirects that stay on this key."""
         self.open = False
-        self.asking = False
+        self.awaits_robots = False
         """A robots.txt was requested, and its answer is not durable yet: nothing else is sent meanwhile."""
         self.claim: RateLimitLease | None = None
         """Granted for its next fetch: the lease of the clocks that it shares with other keys
@@ -101,7 +101,7 @@ class ActiveKey:
         self.leaving = False
         """Another process gets it: it goes back to the backend once its URLs are settled."""
         self._blocked: dict[str, list[UrlEntry]] = {}
-        self._know(activated.queue.robots)
+        self._add_robots(activated.queue.robots)
 
     @property
     def key(self) -> str:
@@ -113,7 +113,7 @@ class ActiveKey:
         return requests.LEVEL if self.hops else self.head.level
 
     def loaded(self, loaded: Loaded) -> None:
-        self._know(loaded.robots)
+        self._add_robots(loaded.robots)
         self.head.loaded(loaded.entries, loaded.more)
 
     def answered(self, answer: RobotsRecord) -> None:
@@ -122,7 +122,7 @@ class ActiveKey:
         delays = [known.crawl_delay_seconds or 0.0 for known in self.robots.values()]
         self.record.crawl_delay_seconds = max(delays) or None
 
-    def owe(self, politeness: Politeness) -> None:
+    def apply_crawl_delay(self, politeness: Politeness) -> None:
         """Apply a Crawl-delay that became known after the key's clock had restarted: it holds from that moment on. A
         key without any request owes nothing."""
         record = self.record
@@ -133,9 +133,9 @@ class ActiveKey:
             record.next_fetch_at += owed - record.delay_seconds
             record.delay_seconds = owed
 
-    def _know(self, answers: Iterable[RobotsRecord]) -> None:
-        """Take answers that came while the key was not active, or whose origins were not in the head yet."""
-        for answer in answers:
+    def _add_robots(self, records: Iterable[RobotsRecord]) -> None:
+        """Take records that came while the key was not active, or whose origins were not in the head yet."""
+        for answer in records:
             known = self.robots.get(answer.origin)
             if known is None or (known.fetched_at, known.attempts) < (answer.fetched_at, answer.attempts):
                 self.robots[answer.origin] = answer
@@ -200,7 +200,7 @@ class ActiveKey:
         """Return a pick that is not fetched yet. A first request for a robots.txt follows from the entries in the
         queue."""
         if entry.kind == Kind.ROBOTS and entry.position == 0:
-            if requests.origin_asked(entry)[1]:
+            if requests.origin_and_hops(entry)[1]:
                 self.hops.appendleft(entry)
         else:
             self.head.put_back([entry])
@@ -218,15 +218,15 @@ class ActiveKey:
         pick = Pick(None)
         for origin in list(self._blocked):
             self.head.put_back(self._blocked.pop(origin))
-        asked = []
+        robots_entries: list[UrlEntry] = []
         while self.head:
             entry = self.head.take()
             if entry.kind == Kind.ROBOTS:
-                asked.append(entry)
+                robots_entries.append(entry)
             else:
                 pick.refused.append((entry, "crawl-delay"))
-        self.head.put_back(asked)
-        if not (self.hops or asked):
+        self.head.put_back(robots_entries)
+        if not (self.hops or robots_entries):
             pick.want = Want.LOAD if self.head.more else Want.NOTHING
         elif now < self.record.next_fetch_at:
             pick.want = Want.CLOCK
@@ -260,7 +260,7 @@ class ActiveKey:
         return "robots"
 
     def _unblock(self, now: float) -> None:
-        """Put back URLs whose origin has a new answer, or is to be asked again."""
+        """Put back URLs whose origin has a new answer, or is due for another request."""
         for origin in list(self._blocked):
             record = self.robots[origin]
             known = record.state not in (RobotsState.UNREACHABLE, RobotsState.PENDING)

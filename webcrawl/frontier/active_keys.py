@@ -14,7 +14,7 @@ from webcrawl.frontier.active_key import ActiveKey, Want
 from webcrawl.frontier.heap import BestFirst, KeyHeap
 from webcrawl.frontier.order import LevelSampler
 from webcrawl.frontier.policies import Limits, Policies
-from webcrawl.frontier.queue_head import Place, place_of
+from webcrawl.frontier.queue_head import QueuePosition, queue_position
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.shared_clocks import SharedRateLimiter
 from webcrawl.frontier.storage_retry import StorageRetry, Tasks
@@ -37,7 +37,7 @@ EXCHANGED = 100
 active."""
 
 LOOK_SECONDS = 0.25
-"""The greatest age of the answer to the question if idle keys could be contacted."""
+"""The greatest age of the information if idle keys could be contacted."""
 
 _KEY = attrgetter("key")
 
@@ -50,7 +50,7 @@ class ActiveKeys:
     backend), waiting for its results to become durable, or dry (nothing is queued; it is kept a while, since the next
     page often brings more). A key that is none of these is idle, in the backend, where it costs no memory.
 
-    Keys take turns: one that has given the URLs of its session goes back to the backend if idle keys could be
+    Keys take rate_limiter: one that has given the URLs of its session goes back to the backend if idle keys could be
     contacted. The backend returns those first that could have been contacted for the longest time, so the key comes
     again when each of them had its session. As long as no idle key could be contacted, a session goes on.
     """
@@ -64,10 +64,10 @@ class ActiveKeys:
         drain: Callable[[], Coroutine[Any, Any, object]],
         changed: Callable[[], None],
         broken: Callable[[BaseException], None],
-        patience: StorageRetry,
-        turns: SharedRateLimiter,
+        retry: StorageRetry,
+        rate_limiter: SharedRateLimiter,
     ) -> None:
-        """``drain`` waits until every change so far is durable; ``turns`` is the limiter of shared clocks; the rest
+        """``drain`` waits until every change so far is durable; ``rate_limiter`` is that of shared clocks; the rest
         is as for the frontier."""
         self._backend = backend
         self._policies = policies
@@ -77,9 +77,8 @@ class ActiveKeys:
         self._clock = clock
         self._drain = drain
         self._changed = changed
-        self._retry = patience
-        self._turns = turns
-        turns.turned_away = lambda active: self._release([active])
+        self._retry = retry
+        self._rate_limiter = rate_limiter
         self._keys: dict[str, ActiveKey] = {}
         share = policies.best_first
         self._best = (
@@ -96,8 +95,8 @@ class ActiveKeys:
         self._tasks = Tasks(broken, changed)
         self._reading = asyncio.Lock()
         self._activating = False
-        self._early: dict[str, Place] = {}
-        """URLs queued during an activation, perhaps of its keys: the first place of each key."""
+        self._early: dict[str, QueuePosition] = {}
+        """URLs queued during an activation, perhaps of its keys: the first position of each key."""
         self._idle: Idle | None = None
         """The known state of idle keys; None if it may have changed."""
         self._waiting_at: float | None = None
@@ -125,15 +124,15 @@ class ActiveKeys:
     def pop_ready(self, now: float, room: int) -> ActiveKey | None:
         """Take the key whose turn it is out of the heap; None if no key's time has come. ``room``: number of URLs
         that may be fetched now: no more keys than this ask for the clocks that they share."""
-        turns = self._turns
+        rate_limiter = self._rate_limiter
         if self._best is not None and now >= self._better_at:
             self._look_for_better(now)
-        turns.advance(now)
-        while (active := turns.pop_granted()) is not None:
+        rate_limiter.advance(now)
+        while (active := rate_limiter.pop_granted()) is not None:
             if not active.hold.is_over():
                 return active
             self.lose(active.key)
-        if turns.pending >= room:
+        if rate_limiter.pending >= room:
             return None
         while (key := self._heap.pop_ready(now)) is not None:
             if not self._keys[key].hold.is_over():
@@ -143,7 +142,7 @@ class ActiveKeys:
 
     def next_at(self) -> float | None:
         """Return when the next key may be contacted, as far as time alone decides."""
-        times = [self._heap.next_at(), self._turns.next_at()]
+        times = [self._heap.next_at(), self._rate_limiter.next_at()]
         if self._idle is not None and self._room() > 0:
             times += [self._idle.at, self._idle.parked_at]
         return min((time for time in times if time is not None), default=None)
@@ -151,7 +150,7 @@ class ActiveKeys:
     def is_exhausted(self) -> bool:
         """Return True if no key has a URL that will be available within the crawl's patience. Looks for more keys if
         that is unknown."""
-        if self._tasks or len(self._heap) or self._turns or self._moves:
+        if self._tasks or len(self._heap) or self._rate_limiter or self._moves:
             return False
         if self._idle is None:
             self.activate(1)
@@ -164,11 +163,15 @@ class ActiveKeys:
     def figures(self) -> tuple[int, int, int]:
         """Active keys that are not dry, ready ones, and those in the heap."""
         ready = self._heap.count_ready(self._clock())
-        return len(self._keys) - len(self._dry), ready, len(self._heap) + self._turns.in_line
+        return len(self._keys) - len(self._dry), ready, len(self._heap) + self._rate_limiter.in_line
 
     def is_waiting(self) -> bool:
         """Return True if more keys would be of use."""
         return self._heap.next_at() is None or not self._heap.count_ready(self._clock(), at_most=1)
+
+    def turned_away(self, active: ActiveKey) -> None:
+        """Release a key that found too long a line before a clock that it shares."""
+        self._release([active])
 
     # -- changes by other processes ----------------------------------------------------------------------------
 
@@ -182,16 +185,16 @@ class ActiveKeys:
         """Remove it from all places."""
         self._dry.pop(active.key, None)
         self._heap.remove(active.key)
-        self._turns.drop(active)
+        self._rate_limiter.drop(active)
 
-    def changed_queues(self, key: str, place: Place) -> None:
-        """Note that another process changed its queue, at ``place`` or behind it."""
+    def changed_queues(self, key: str, position: QueuePosition) -> None:
+        """Note that another process changed its queue, at ``position`` or behind it."""
         active = self._keys.get(key)
         if active is not None:
-            active.head.reopen(place)
+            active.head.reopen(position)
             self.arm(active)
         elif self._activating:
-            self._note(key, place)
+            self._note_early(key, position)
 
     def look_again(self) -> None:
         """Note that the known state of idle keys may be out of date."""
@@ -231,7 +234,7 @@ class ActiveKeys:
     def arm(self, active: ActiveKey) -> None:
         """Put a key that is not open where it belongs now; do nothing if it is there already."""
         key, record = active.key, active.record
-        if active.open or active.asking or active.claiming or active.head.loading or active.unread:
+        if active.open or active.awaits_robots or active.claiming or active.head.loading or active.unread:
             return
         if active.unprocessed >= self._unprocessed_max:
             # Its pages take long to parse: other keys get the slots until that is done.
@@ -261,7 +264,7 @@ class ActiveKeys:
 
     def rest(self, active: ActiveKey, want: Want) -> None:
         """Put a key that has no URL to give where it belongs by what it waits for."""
-        self._turns.drop(active)
+        self._rate_limiter.drop(active)
         match want:
             case Want.LOAD:
                 self.load(active)
@@ -284,7 +287,7 @@ class ActiveKeys:
     async def _load_more(self, active: ActiveKey) -> None:
         loaded = await self._retry.with_retry(lambda: self._backend.load(active.key, active.head.tail, HEAD))
         active.loaded(loaded)
-        active.owe(self._policies.politeness)
+        active.apply_crawl_delay(self._policies.politeness)
         self.arm(active)
 
     async def _read_rules(self, active: ActiveKey) -> None:
@@ -331,16 +334,16 @@ class ActiveKeys:
         if now >= self._look_at and not self._looking:
             self._look_at = now + LOOK_SECONDS
             self._looking = True
-            self._tasks.start(self._look())
+            self._tasks.start(self._read_idle())
         return self._waiting_at is not None and self._waiting_at <= now
 
-    async def _look(self) -> None:
+    async def _read_idle(self) -> None:
         try:
-            self._heard_of(await self._retry.with_retry(self._backend.idle))
+            self._note_idle(await self._retry.with_retry(self._backend.idle))
         finally:
             self._looking = False
 
-    def _heard_of(self, idle: Idle) -> None:
+    def _note_idle(self, idle: Idle) -> None:
         times = [at for at in (idle.at, idle.parked_at) if at is not None]
         self._waiting_at = min(times, default=None)
 
@@ -385,7 +388,7 @@ class ActiveKeys:
             self._tasks.start(self._wake(key))
             return
         active.answered(answer)
-        active.owe(self._policies.politeness)
+        active.apply_crawl_delay(self._policies.politeness)
         # The time of its turn may have changed.
         self._heap.remove(key)
         self.arm(active)
@@ -406,15 +409,15 @@ class ActiveKeys:
             if active is None:
                 self._idle = None
                 if self._activating:
-                    self._note(key, min(map(place_of, group)))
+                    self._note_early(key, min(map(queue_position, group)))
             elif new := active.head.within(group):
                 for entry in new:
                     active.offer(entry)
                 self.arm(active)
 
-    def _note(self, key: str, place: Place) -> None:
+    def _note_early(self, key: str, position: QueuePosition) -> None:
         """Note that an entry was queued for a key that may just be becoming active, after its queue was read."""
-        self._early[key] = min(place, self._early.get(key, place))
+        self._early[key] = min(position, self._early.get(key, position))
 
     def activate(self, wanted: int) -> None:
         """Make about ``wanted`` idle keys active, since nothing is ready, unless it is known that none can be yet."""
@@ -423,7 +426,7 @@ class ActiveKeys:
             return
         self._activating = True
         self._sessions_ended = 0
-        self._tasks.start(self._activate(min(room, max(ACTIVATED_LEAST, wanted)), self._policies.draw))
+        self._tasks.start(self._activate(min(room, max(ACTIVATED_LEAST, wanted)), self._policies.sampler))
 
     def _room(self) -> int:
         """Return how many more keys this process may have."""
@@ -457,26 +460,26 @@ class ActiveKeys:
             if worst:
                 self._activating = True
                 above = had_turn[0].level - 1 if had_turn else worst[-1].level
-                self._tasks.start(self._exchange(had_turn or worst, self._policies.draw.above(above)))
+                self._tasks.start(self._exchange(had_turn or worst, self._policies.sampler.above(above)))
 
-    async def _exchange(self, worst: list[ActiveKey], draw: LevelSampler) -> None:
+    async def _exchange(self, worst: list[ActiveKey], sampler: LevelSampler) -> None:
         before = len(self._keys)
-        await self._activate(len(worst), draw)
+        await self._activate(len(worst), sampler)
         gained = max(len(self._keys) - before, 0)
         self._release([active for active in worst[:gained] if active.key in self._heap])
 
-    async def _activate(self, count: int, draw: LevelSampler) -> None:
+    async def _activate(self, count: int, sampler: LevelSampler) -> None:
         try:
             self._idle = Idle(None, None)
             activated = await self._retry.with_retry(
-                lambda: self._backend.activate(count, self._clock(), draw)
+                lambda: self._backend.activate(count, self._clock(), sampler)
             )
             for one in activated:
                 active = ActiveKey(one, self._limits.session_budget)
-                active.owe(self._policies.politeness)
+                active.apply_crawl_delay(self._policies.politeness)
                 self._keys[active.key] = active
-                if (place := self._early.get(active.key)) is not None:
-                    active.head.reopen(place)
+                if (position := self._early.get(active.key)) is not None:
+                    active.head.reopen(position)
                 self.arm(active)
             idle = await self._retry.with_retry(self._backend.idle) if len(activated) < count else None
             counts = await self._retry.with_retry(self._backend.counts)
@@ -484,7 +487,7 @@ class ActiveKeys:
                 # All that were requested came: there may be more.
                 self._waiting_at = self._clock()
             else:
-                self._heard_of(idle)
+                self._note_idle(idle)
             # Keys may have been queued or released meanwhile: this answer may be out of date.
             self._idle = None if self._idle is None else idle
             self.counts = counts

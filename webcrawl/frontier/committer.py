@@ -61,7 +61,7 @@ class Committer:
         committed: Callable[[Committed | None], None],
         failed: Callable[[BaseException], None],
         limits: Limits,
-        patience: StorageRetry,
+        retry: StorageRetry,
         clock: Callable[[], float],
         drained: Callable[[], None] = lambda: None,
     ) -> None:
@@ -79,7 +79,7 @@ class Committer:
         self._waiting: list[asyncio.Event] = []
         self.busy = False
         """True if anything is not yet durable."""
-        self._retry = patience
+        self._retry = retry
         self._clock = clock
         self._drained = drained
 

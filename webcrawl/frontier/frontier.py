@@ -1,7 +1,7 @@
 """The URL frontier: decides which URL is fetched next, and takes the results (Mercator, section 4; docs/frontier.md).
 
-All methods run on the event loop and answer from memory; reads and writes go through tasks to the backend and come
-back as a callback. The frontier knows the rules only through ``Policies``.
+All methods run on the event loop and return from memory; reads and writes go through tasks to the backend and come
+back as a callback. The rules come only from ``Policies``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from webcrawl.frontier.committer import Change, Committer, Store
 from webcrawl.frontier.heartbeat import WorkerHeartbeat
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result, verdict
 from webcrawl.frontier.policies import BUSY_STATUSES, Limits, Policies
-from webcrawl.frontier.records import Kind, State, UrlEntry
+from webcrawl.frontier.records import Kind, State, UrlEntry, UrlRecord
 from webcrawl.frontier.reordering import Reordering
 from webcrawl.frontier.shared_clocks import SharedRateLimiter
 from webcrawl.frontier.storage_retry import StorageRetry
@@ -85,7 +85,9 @@ class Frontier:
             backend, store, self._on_committed, broken, limits, self._retry, clock, changed
         )
         kept = clocks or OwnClocks(clock)
-        self._turns = SharedRateLimiter(policies, kept, clock, self._retry, changed, broken)
+        self._rate_limiter = SharedRateLimiter(
+            policies, kept, clock, self._retry, changed, broken, self._turned_away
+        )
         self._keys = ActiveKeys(
             backend,
             policies,
@@ -95,7 +97,7 @@ class Frontier:
             changed,
             broken,
             self._retry,
-            self._turns,
+            self._rate_limiter,
         )
         self.has_work = self._keys.has_work
         self.reordering: Reordering | None = None
@@ -109,18 +111,18 @@ class Frontier:
         self._paused = False
         self.tally = Tally()
         self._backlog = Backlog(self.tally, policies.forget, policies.may_return)
-        self._membership: WorkerHeartbeat | None = None
+        self._heartbeat: WorkerHeartbeat | None = None
         if isinstance(backend, SharedBackend):
-            self._membership = WorkerHeartbeat(backend, self._retry, self._figures, self._heard, broken)
+            self._heartbeat = WorkerHeartbeat(backend, self._retry, self._figures, self._on_heartbeat, broken)
 
     # -- life ------------------------------------------------------------------------------------------------
 
     async def open(self) -> Counts:
         """Open the stored state. :raises webcrawl.errors.StartRefused: it cannot be used."""
         self._keys.counts = await self._backend.open(self._clock())
-        self._turns.begin(self._keys.counts)
-        if self._membership is not None:
-            self._membership.begin()
+        self._rate_limiter.begin(self._keys.counts)
+        if self._heartbeat is not None:
+            self._heartbeat.begin()
         if self.reordering is not None and self._limits.reordering_share > 0:
             self.reordering.begin()
         return self._keys.counts
@@ -131,10 +133,10 @@ class Frontier:
         if self.reordering is not None:
             await self.reordering.end()
         await self._committer.drain()
-        await self._turns.close()
+        await self._rate_limiter.close()
         await self._keys.close()
-        if self._membership is not None:
-            await self._membership.end()
+        if self._heartbeat is not None:
+            await self._heartbeat.end()
         await self._backend.close()
 
     async def checkpoint(self, write: Callable[[Backend], Coroutine[Any, Any, None]]) -> None:
@@ -146,7 +148,7 @@ class Frontier:
 
     def add(self, entries: Sequence[UrlEntry]) -> None:
         """Queue those of ``entries`` that were never seen. They are durable some moments later."""
-        self._policies.order.tell(self._clock())
+        self._policies.order.set_time(self._clock())
         self._committer.add(Change(discovered=self._policies.order.place_all(list(entries))))
 
     async def drain(self) -> bool:
@@ -166,7 +168,7 @@ class Frontier:
 
     def next(self) -> Lease | None:
         """Return the next URL to fetch, or None if there is none now. Never waits."""
-        if len(self._unsettled) >= self._limits.open_max or self._closing or self._rests():
+        if len(self._unsettled) >= self._limits.open_max or self._closing or self._is_paused():
             return None
         now = self._clock()
         room = self._limits.open_max - len(self._unsettled)
@@ -179,13 +181,13 @@ class Frontier:
 
     def next_at(self) -> float | None:
         """Return when ``next`` may have an answer again, as far as time alone decides."""
-        if len(self._unsettled) >= self._limits.open_max or self._rests():
+        if len(self._unsettled) >= self._limits.open_max or self._is_paused():
             return None
         return self._keys.next_at()
 
     def is_hungry(self) -> bool:
         """Return True if more requests could be started than there are: slots are free, and no key is ready."""
-        free = len(self._unsettled) < self._limits.open_max and not self._rests() and not self._closing
+        free = len(self._unsettled) < self._limits.open_max and not self._is_paused() and not self._closing
         return free and self._keys.is_waiting()
 
     def is_closing(self) -> bool:
@@ -197,7 +199,7 @@ class Frontier:
         way."""
         if self._unsettled or self._committer.busy:
             return False
-        return self._closing or (not self._rests() and self._keys.is_exhausted())
+        return self._closing or (not self._is_paused() and self._keys.is_exhausted())
 
     def snapshot(self) -> Snapshot:
         """Return the state of the frontier in figures, for display."""
@@ -218,13 +220,13 @@ class Frontier:
             next_ready_at=self._keys.next_at(),
             stalled=self._retry.stalled or ("paused" if self._paused else None),
             crowded=self._backlog.crowded,
-            workers=None if self._membership is None else self._membership.workers,
+            workers=None if self._heartbeat is None else self._heartbeat.workers,
         )
 
-    def _rests(self) -> bool:
+    def _is_paused(self) -> bool:
         """Return True if no new request may start: the operator paused the crawl, or it is unknown which leases are
         valid."""
-        member = self._membership
+        member = self._heartbeat
         return self._paused or (member is not None and (self._retry.away or member.is_late))
 
     def _lease(self, active: ActiveKey, now: float) -> Lease | None:
@@ -234,24 +236,27 @@ class Frontier:
         if pick.entry is None:
             self._keys.rest(active, pick.want)
             return None
-        if (claim := self._turns.claim(active, pick.entry)) is None:
+        if (claim := self._rate_limiter.claim(active, pick.entry)) is None:
             return None
         if active.head.more and len(active.head) < HEAD // 4:
             self._keys.load(active)
         active.open = True
         active.unsettled += 1
-        active.asking = pick.entry.kind == Kind.ROBOTS
-        active.session -= not active.asking
+        active.awaits_robots = pick.entry.kind == Kind.ROBOTS
+        active.session -= not active.awaits_robots
         fence, hold = active.record.fence, active.hold
         pause = max(self._policies.politeness.delay(active.record), claim.longest_pause)
         lease = Lease(next(self._lease_ids), pick.entry, now, None, fence, hold, claim, pause)
         self._unsettled[lease.id] = lease
         return lease
 
+    def _turned_away(self, active: ActiveKey) -> None:
+        self._keys.turned_away(active)
+
     def _settle_refused(self, active: ActiveKey, entry: UrlEntry, rule: str) -> None:
         self.tally.refused(rule)
         self._policies.refused(entry)
-        settled = Settled(entry, State.REFUSED, rule, fence=active.record.fence)
+        settled = Settled(entry, UrlRecord(State.REFUSED, rule), fence=active.record.fence)
         self._committer.add(Change(settled=[settled], then=lambda: active.head.gone(entry)))
 
     # -- results -----------------------------------------------------------------------------------------------
@@ -259,25 +264,25 @@ class Frontier:
     def ended(self, lease: Lease, ending: Ending) -> None:
         """Restart the key's clock: the response has ended (or failed). Called once per lease."""
         lease.ended_at = ending.ended_at
-        self._turns.give_back(lease.claim, None if ending.started_at is None else ending.ended_at)
+        self._rate_limiter.give_back(lease.claim, None if ending.started_at is None else ending.ended_at)
         active = self._holding(lease)
         if active is None:
             return
         active.open = False
         active.unprocessed += 1
-        self._judge(active, lease, ending)
+        self._update_host(active, lease, ending)
         if lease.entry.kind == Kind.ROBOTS:
             # The key's next request waits until the answer is durable: a crash must not lose a Crawl-delay.
             return
         self._keys.arm(active)
 
-    def _judge(self, active: ActiveKey, lease: Lease, ending: Ending) -> None:
+    def _update_host(self, active: ActiveKey, lease: Lease, ending: Ending) -> None:
         record, policies = active.record, self._policies
         if ending.started_at is None:
             return
         self.tally.ended(lease.entry.kind, ending)
         if lease.hold.is_over():
-            # This process may have ended the request itself; the present holder of the key knows better.
+            # This process may have ended the request itself; the outcome belongs to the present holder of the key.
             return
         is_robots = lease.entry.kind == Kind.ROBOTS
         record.fetches += ending.resent
@@ -291,24 +296,30 @@ class Frontier:
             policies.health.succeeded(record)
         if lease.entry.kind == Kind.PAGE and counts(ending.status, again=lease.entry.repeat):
             record.pages += 1
-        ending.owes(record)
+        ending.set_pause(record)
 
     def settle(self, lease: Lease, outcome: Outcome) -> None:
         """Make the results of a fetch durable: all of them were processed. Called once per lease, after ``ended``."""
         entry = lease.entry
-        if lease.both.is_over():
-            outcome = outcome.after_hold()
+        if lease.validity.is_over():
+            outcome = outcome.after_lease_end()
         elif entry.kind == Kind.ROBOTS and outcome.robots is None:
-            # Whatever the answer was, its origin is asked again later, and each time after a longer wait.
+            # After any response its robots.txt is requested again later, each time after a longer wait.
             outcome = replace(outcome, result=Result.FAILED, rule=UNANSWERED, robots=NO_REPLY)
         active = self._holding(lease)
         order = self._policies.order
-        order.tell(self._clock())
+        order.set_time(self._clock())
         if outcome.earlier is not None:
             self._committer.add(Change(entry=outcome.earlier))
-        change = Change(discovered=order.place_all(outcome.discovered), entry=outcome.entry)
-        change.archived = outcome.archived
-        change.then = lambda: self._settled(lease)
+        robots: list[RobotsRecord] = []
+        change = Change(
+            discovered=order.place_all(outcome.discovered),
+            robots=robots,
+            entry=outcome.entry,
+            archived=outcome.archived,
+            # Without the change itself: a cycle would keep the body until the next collection of garbage.
+            then=lambda: self._settled(lease, robots),
+        )
         if active is not None:
             change.host = active.record
             active.unprocessed = max(active.unprocessed - 1, 0)
@@ -330,32 +341,30 @@ class Frontier:
 
     def _take_robots(self, lease: Lease, reply: requests.RobotsReply, change: Change) -> None:
         """Take the answer of a robots.txt: its origin's record, or the next hop of a redirect."""
-        origin, _ = requests.origin_asked(lease.entry)
+        origin, _ = requests.origin_and_hops(lease.entry)
         owner = self._policies.key_of(f"{origin}/")
         active = self._keys.get(owner)
         previous = (active.robots.get(origin) if active else None) or reply.previous
         record, hop = requests.answer(lease.entry, reply, previous, self._clock(), self._policies.robots)
-        requests.tell(change.entry, record, self._policies.politeness)
+        requests.add_facts(change.entry, record, self._policies.politeness)
         if hop is not None and hop.key == lease.entry.key and (here := self._keys.get(hop.key)) is not None:
             here.hops.append(hop)
             return
         if hop is not None:
             change.discovered.append(self._policies.order.place_again(hop))
         change.robots.append(record)
-        change.then = lambda: self._robots_durable(lease, record, owner)
 
-    def _robots_durable(self, lease: Lease, record: RobotsRecord, owner: str) -> None:
-        self._keys.answered(owner, record)
-        self._settled(lease)
-
-    def _settled(self, lease: Lease) -> None:
+    def _settled(self, lease: Lease, robots: Sequence[RobotsRecord]) -> None:
+        """Free the slot of a URL whose change is durable. ``robots``: answers of robots.txt that came with it."""
+        for record in robots:
+            self._keys.answered(self._policies.key_of(f"{record.origin}/"), record)
         self._unsettled.pop(lease.id, None)
         active = self._holding(lease)
         if active is not None:
             active.head.gone(lease.entry)
             active.unsettled -= 1
             if lease.entry.kind == Kind.ROBOTS:
-                active.asking = False
+                active.awaits_robots = False
             self._keys.arm(active)
 
     def _on_committed(self, committed: Committed | None) -> None:
@@ -385,16 +394,16 @@ class Frontier:
             "waiting": float(self.is_hungry()),
         }
 
-    def _heard(self, heartbeat: HeartbeatAnswer) -> None:
+    def _on_heartbeat(self, heartbeat: HeartbeatAnswer) -> None:
         self._paused = heartbeat.command is OperatorCommand.PAUSE
         if heartbeat.command is OperatorCommand.STOP and not self._closing:
             self._closing = True
             self._stopped()
         if heartbeat.lost:
             self._lose(set(heartbeat.lost))
-        for key, place in heartbeat.changed_queues.items():
-            self._keys.changed_queues(key, place)
-        self._backlog.heard(heartbeat.filling)
+        for key, position in heartbeat.changed_queues.items():
+            self._keys.changed_queues(key, position)
+        self._backlog.update(heartbeat.filling)
         self._keys.refresh(None if self._closing else heartbeat.share)
         self._changed()
 

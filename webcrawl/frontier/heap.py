@@ -42,12 +42,12 @@ class KeyHeap:
 
     def next_at(self) -> float | None:
         """The time of the top, or None if the heap is empty."""
-        self._drop_husks()
+        self._drop_stale_entries()
         return self._entries[0][0] if self._entries else None
 
     def pop_ready(self, now: float) -> str | None:
         """Take out and return the key with the earliest time, if that time has come."""
-        self._drop_husks()
+        self._drop_stale_entries()
         if not self._entries or self._entries[0][0] > now:
             return None
         key = heapq.heappop(self._entries)[2]
@@ -67,7 +67,7 @@ class KeyHeap:
             pending += (2 * index + 1, 2 * index + 2)
         return ready
 
-    def _drop_husks(self) -> None:
+    def _drop_stale_entries(self) -> None:
         while self._entries and self._tickets.get(self._entries[0][2]) != self._entries[0][1]:
             heapq.heappop(self._entries)
 

@@ -14,11 +14,11 @@ logger = logging.getLogger(__name__)
 
 CANCELLED_AGAIN_SECONDS = 0.1
 
-_TOLD = {
+_COMMAND_MESSAGES = {
     OperatorCommand.PAUSE: "The crawl was paused by its operator: nothing new is fetched until "
     "`scrapy frontier resume`",
     OperatorCommand.RUN: "The crawl was resumed by its operator",
-    OperatorCommand.STOP: "The crawl was stopped by its operator: what is open is finished",
+    OperatorCommand.STOP: "The crawl was stopped by its operator: open requests are finished",
 }
 
 
@@ -28,29 +28,29 @@ class WorkerHeartbeat:
     def __init__(
         self,
         backend: SharedBackend,
-        patience: StorageRetry,
+        retry: StorageRetry,
         figures: Callable[[], Mapping[str, float]],
-        heard: Callable[[HeartbeatAnswer], None],
+        on_answer: Callable[[HeartbeatAnswer], None],
         broken: Callable[[BaseException], None],
     ) -> None:
         self._backend = backend
-        self._retry = patience
+        self._retry = retry
         self._figures = figures
-        self._heard = heard
+        self._on_answer = on_answer
         self._broken = broken
         self._task: asyncio.Task[None] | None = None
         self._command = OperatorCommand.RUN
-        self._sign_at = -math.inf
+        self._answered_at = -math.inf
         """Time of the last heartbeat that was answered, by ``uptime``."""
 
     @property
     def is_late(self) -> bool:
         """True if the last answered heartbeat is so old that no new request may start."""
-        return uptime() - self._sign_at > self._backend.silence_seconds
+        return uptime() - self._answered_at > self._backend.silence_seconds
 
     @property
     def workers(self) -> int:
-        """The number of processes at work, this one included."""
+        """The number of running processes, this one included."""
         return self._backend.workers
 
     def begin(self) -> None:
@@ -67,21 +67,21 @@ class WorkerHeartbeat:
     async def _run(self) -> None:
         try:
             while True:
-                heartbeat = await self._retry.with_retry(self._sign)
-                self._tell(heartbeat.command)
-                self._heard(heartbeat)
-                await asyncio.sleep(self._backend.pulse_seconds)
+                heartbeat = await self._retry.with_retry(self._send)
+                self._log_command(heartbeat.command)
+                self._on_answer(heartbeat)
+                await asyncio.sleep(self._backend.heartbeat_seconds)
         except Exception as error:
             self._broken(error)
 
-    async def _sign(self) -> HeartbeatAnswer:
+    async def _send(self) -> HeartbeatAnswer:
         at = uptime()
         heartbeat = await self._backend.heartbeat(self._figures())
-        self._sign_at = at
+        self._answered_at = at
         return heartbeat
 
-    def _tell(self, command: OperatorCommand) -> None:
-        """Log a new operator command once, at a level that is shown where no output would be puzzling."""
+    def _log_command(self, command: OperatorCommand) -> None:
+        """Log a new operator command once, at a level that is shown even in a quiet log."""
         if command is not self._command:
             self._command = command
-            logger.warning(_TOLD[command])
+            logger.warning(_COMMAND_MESSAGES[command])

@@ -40,18 +40,18 @@ class Taken(NamedTuple):
 class Recent:
     """The fingerprints found lately: a filter before the seen test, which it does not replace.
 
-    A table with a place for each; a fingerprint that comes to a place that is taken replaces the one there. Most
+    A table with a slot for each; a fingerprint whose slot is taken replaces the one in it. Most
     links of a page are on the other pages of its site too, and between two of these lies the site's delay: the table
     needs room for the links of all pages of other sites fetched meanwhile.
     """
 
-    def __init__(self, places: int = RECENT) -> None:
-        """``places``: a power of two, at least two."""
-        self._last = places - 1
+    def __init__(self, slots: int = RECENT) -> None:
+        """``slots``: a power of two, at least two."""
+        self._last = slots - 1
         self._table = array("q")
         self.clear()
 
-    def unmet(self, values: Iterable[int]) -> list[int]:
+    def unseen(self, values: Iterable[int]) -> list[int]:
         """Return the fingerprints that were not found lately, in their order."""
         table, last = self._table, self._last
         return [value for value in values if table[value & last] != value]
@@ -65,14 +65,14 @@ class Recent:
         """Forget these fingerprints."""
         table, last = self._table, self._last
         for value in values:
-            place = value & last
-            if table[place] == value:
-                # An empty place has a value that belongs elsewhere.
-                table[place] = 0 if place else 1
+            slot = value & last
+            if table[slot] == value:
+                # An empty slot has a value that belongs elsewhere.
+                table[slot] = 0 if slot else 1
 
     def clear(self) -> None:
         self._table = array("q", bytes(8 * (self._last + 1)))
-        # An empty place has a value that belongs elsewhere.
+        # An empty slot has a value that belongs elsewhere.
         self._table[0] = 1
 
 
@@ -82,11 +82,11 @@ def _parts(urls: Sequence[str]) -> Iterator[Sequence[str]]:
         yield urls
         return
     start = characters = 0
-    for place, url in enumerate(urls):
+    for index, url in enumerate(urls):
         characters += len(url)
-        if place - start == PART_LINKS or characters > PART_CHARACTERS:
-            yield urls[start:place]
-            start, characters = place, len(url)
+        if index - start == PART_LINKS or characters > PART_CHARACTERS:
+            yield urls[start:index]
+            start, characters = index, len(url)
     yield urls[start:]
 
 
@@ -128,7 +128,7 @@ class Intake:
     def links(self, urls: Sequence[str], depth: int, via: str) -> Taken:
         """Take the links of one page, found at ``depth`` - 1 under the URL ``via``."""
         marks = fingerprint_all(canonical_all(urls, self._rules))
-        self._tell_linked(via, marks)
+        self._report_links(via, marks)
         return self._taken(urls, marks, depth, via)
 
     def in_parts(self, urls: Sequence[str], depth: int, via: str) -> Iterator[Taken]:
@@ -139,9 +139,9 @@ class Intake:
             marks = fingerprint_all(canonical_all(part, self._rules))
             every += marks
             yield self._taken(part, marks, depth, via)
-        self._tell_linked(via, every)
+        self._report_links(via, every)
 
-    def _tell_linked(self, via: str, marks: Sequence[int]) -> None:
+    def _report_links(self, via: str, marks: Sequence[int]) -> None:
         if self._linked is not None:
             self._linked(fingerprint(canonical(via, self._rules)), marks)
 
@@ -150,24 +150,24 @@ class Intake:
         if len(url_of) < len(urls):
             # Of equal spellings the first is fetched; its place in the order is already right.
             url_of.update(zip(reversed(marks), reversed(urls), strict=True))
-        unmet = self._recent.unmet(url_of)
-        links = Links(list(map(url_of.__getitem__, unmet)), depth, self._key, via)
+        unseen = self._recent.unseen(url_of)
+        links = Links(list(map(url_of.__getitem__, unseen)), depth, self._key, via)
         refused = self._refused(links)
         entries = [
             UrlEntry(url, key, mark, 0, 0, depth, via)
-            for url, key, mark in zip(links.urls, links.keys, unmet, strict=True)
+            for url, key, mark in zip(links.urls, links.keys, unseen, strict=True)
         ]
         if not refused:
-            self._recent.update(unmet)
+            self._recent.update(unseen)
             return Taken(entries, [])
         # A URL that is too deep here may be found again nearer to a seed, and one that is elsewhere by a page there.
-        perhaps = {place for place, verdict in refused.items() if verdict.rule in _BY_PAGE}
-        self._recent.update([mark for place, mark in enumerate(unmet) if place not in perhaps])
-        taken = Taken([entry for place, entry in enumerate(entries) if place not in refused], [])
+        perhaps = {index for index, verdict in refused.items() if verdict.rule in _BY_PAGE}
+        self._recent.update([mark for index, mark in enumerate(unseen) if index not in perhaps])
+        taken = Taken([entry for index, entry in enumerate(entries) if index not in refused], [])
         hosts = links.hosts
-        for place, verdict in refused.items():
-            taken.refused.append((links.urls[place], verdict.rule or "other"))
-            self._withhold(verdict.rule, links.urls[place], hosts[place], depth, via)
+        for index, verdict in refused.items():
+            taken.refused.append((links.urls[index], verdict.rule or "other"))
+            self._withhold(verdict.rule, links.urls[index], hosts[index], depth, via)
         return taken
 
     def forget(self) -> None:

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from webcrawl.archive.capture import Entry
 from webcrawl.frontier.policies import Policies
-from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.frontier.records import QUEUED, Kind, State, UrlEntry, UrlRecord
 from webcrawl.frontier.tally import Tally
 from webcrawl.politeness.host_record import HostRecord
 from webcrawl.robots.requests import RobotsReply
@@ -37,7 +37,7 @@ class Lease:
     """The pause between two requests to the key, and to those with which it shares clocks."""
 
     @property
-    def both(self) -> LeaseValidity:
+    def validity(self) -> LeaseValidity:
         """The validity of the lease of its key and of its shared clocks."""
         return self.hold.and_of(self.claim.hold)
 
@@ -75,7 +75,7 @@ class Ending:
     resent: bool = False
     """The request was sent twice, since the first one was lost with a kept connection; both are counted."""
 
-    def owes(self, record: HostRecord) -> None:
+    def set_pause(self, record: HostRecord) -> None:
         """Store the pause that is owed now, from the key's record after its clock has restarted."""
         self.delay_seconds = max(record.next_fetch_at - self.ended_at, 0.0)
         self.number = record.fetches
@@ -98,7 +98,7 @@ class Outcome:
     archived: Callable[[], None] | None = None
     """Called when ``entry`` is in the archive, if there is one, and its body is not needed any more."""
 
-    def after_hold(self) -> Outcome:
+    def after_lease_end(self) -> Outcome:
         """Return the part that counts if the lease of the key was over before the URL was settled: a response counts,
         but a failure may come from cutting off the request here, and says nothing about the host."""
         failed = self.result in (Result.FAILED, Result.RETRY)
@@ -123,12 +123,12 @@ _STATES = {
 
 def verdict(entry: UrlEntry, outcome: Outcome, policies: Policies, tally: Tally) -> Settled:
     """Return the state in which a URL ends, or its next attempt; it is counted in ``tally``."""
-    result = outcome.result
+    result, status = outcome.result, _status(entry, outcome)
     if result is Result.ABANDONED:
-        return Settled(entry, State.QUEUED, again=_again(entry, entry.attempts, policies))
+        return Settled(entry, QUEUED, _again(entry, entry.attempts, policies))
     if result is Result.RETRY and entry.attempts < policies.retry_times:
         tally.retries += 1
-        return Settled(entry, State.QUEUED, again=_again(entry, entry.attempts + 1, policies))
+        return Settled(entry, QUEUED._replace(status=status), _again(entry, entry.attempts + 1, policies))
     if result is Result.RETRY:
         result = Result.FAILED
     if result is Result.FAILED:
@@ -137,7 +137,15 @@ def verdict(entry: UrlEntry, outcome: Outcome, policies: Policies, tally: Tally)
         tally.redirects += 1
     elif result is Result.REFUSED:
         tally.refused(outcome.rule or "other")
-    return Settled(entry, _STATES[result], outcome.rule)
+    state = _STATES[result]
+    return Settled(entry, UrlRecord(state, None if state is State.DONE else outcome.rule, status))
+
+
+def _status(entry: UrlEntry, outcome: Outcome) -> int | None:
+    """Return the status of the response to a request for the URL itself."""
+    if outcome.entry is None or entry.kind in (Kind.ROBOTS, Kind.WEBSUB):
+        return None
+    return outcome.entry.record.status
 
 
 def _again(entry: UrlEntry, attempts: int, policies: Policies) -> UrlEntry:

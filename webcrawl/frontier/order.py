@@ -86,7 +86,7 @@ class Order:
         # A microsecond clock is faster than positions are given, so a restart starts above them all.
         self._position = int(now * 1_000_000)
 
-    def tell(self, now: float) -> None:
+    def set_time(self, now: float) -> None:
         """Set the time (epoch seconds): entries placed from here on come after those that any process placed before,
         as far as their clocks agree."""
         self._position = max(self._position, int(now * 1_000_000))
@@ -143,11 +143,11 @@ def _within(level: int) -> int:
 
 
 LEVELS_CONSIDERED = 16
-"""The draw looks at this many of the highest levels that have idle keys; the rest wait for their turn."""
+"""The sampler looks at this many of the highest levels that have idle keys; the rest wait for their turn."""
 
 
 class LevelSampler:
-    """A random draw of levels, biased to the high ones.
+    """Draws levels at random, biased to the high ones.
 
     The highest level present has weight 1, the next ``1 / bias``, the one after ``1 / bias**2`` and so on: with
     ``bias`` 1 all levels are alike, with a large one low levels are nearly starved, never quite.
@@ -155,12 +155,12 @@ class LevelSampler:
 
     def __init__(self, bias: float, seed: int | None = None) -> None:
         if bias < 1:
-            raise ValueError(f"the draw's bias is {bias}; it must be at least 1")
+            raise ValueError(f"the bias of the level sampler is {bias}; it must be at least 1")
         self._bias = bias
         self._random = random.Random(seed)
 
     def above(self, level: int) -> LevelSampler:
-        """Return the same draw, restricted to higher levels."""
+        """Return the same sampler, restricted to higher levels."""
         return _Above(self, level)
 
     def spread(self, levels: Sequence[int], count: int) -> dict[int, int]:
@@ -178,9 +178,9 @@ class LevelSampler:
 
 
 class _Above(LevelSampler):
-    def __init__(self, draw: LevelSampler, level: int) -> None:
-        self._draw = draw
+    def __init__(self, sampler: LevelSampler, level: int) -> None:
+        self._sampler = sampler
         self._level = level
 
     def spread(self, levels: Sequence[int], count: int) -> dict[int, int]:
-        return self._draw.spread([level for level in levels if level > self._level], count)
+        return self._sampler.spread([level for level in levels if level > self._level], count)

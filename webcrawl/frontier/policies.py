@@ -47,10 +47,10 @@ class RobotsPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """Everything that can be decided otherwise without changing the frontier."""
+    """The rules of a crawl that can be changed without a change of the frontier."""
 
     order: Order
-    draw: LevelSampler
+    sampler: LevelSampler
     politeness: Politeness
     health: Health
     robots: RobotsPolicy
@@ -89,9 +89,9 @@ UNPROCESSED_LEAST = 4
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds of the frontier's memory and waiting times."""
+    """The bounds of the frontier's memory and waiting times. The defaults are those of the settings."""
 
-    open_max: int = 128
+    open_max: int = 256
     """URLs being fetched, or fetched and not yet durable. A crash costs at most so many refetches."""
     active_max: int = 20_000
     """Keys held in memory."""
@@ -101,11 +101,11 @@ class Limits:
     """URLs of one key held back because their origin's robots.txt is not available, before the key waits."""
     patience_seconds: float = 120.0
     """The longest time that the crawl waits for the first parked key when nothing else is left."""
-    commit_interval_seconds: float = 0.02
+    commit_interval_seconds: float = 0.1
     """Time that a finished fetch waits for more to become durable with it."""
     session_budget: int = 8
     """URLs that a key gives in one session, while other keys wait."""
-    reordering_share: float = 0.0
+    reordering_share: float = 0.1
     """The share of time that re-ordering may take in the background, at most 1; 0: only when requested."""
 
     @property

@@ -10,15 +10,16 @@ from webcrawl.frontier.records import UrlEntry
 _TAKEN_MAX = 8
 """Entries that were taken and are still in the list: removing each at once would move all others each time."""
 
-Place = tuple[int, int]
-"""The place of an entry in its queue: (-level, position), so that sorting puts the first to be fetched first."""
+QueuePosition = tuple[int, int]
+"""The position of an entry in its queue: (-level, position), so that sorting puts the first to be fetched first."""
 
 
-EVERYTHING: Place = (-(1 << 47), 0)
-"""A place before all others: no level is so high."""
+EVERYTHING: QueuePosition = (-(1 << 47), 0)
+"""A position before all others: no level is so high."""
 
 
-def place_of(entry: UrlEntry) -> Place:
+def queue_position(entry: UrlEntry) -> QueuePosition:
+    """Return the position of an entry in its queue."""
     return (-entry.level, entry.position)
 
 
@@ -34,15 +35,15 @@ class QueueHead:
         self._entries: list[UrlEntry] = []
         self._next = 0
         self._limit = limit
-        self._out: set[Place] = set()
+        self._out: set[QueuePosition] = set()
         self.more = more
-        self.tail: Place | None = None
-        """The place behind which the next load starts: no entry before it is in the backend alone."""
+        self.tail: QueuePosition | None = None
+        """The position behind which the next load starts: no entry before it is in the backend alone."""
         self.loading = False
         """A load of the entries behind ``tail`` is under way; its result may already be out of date."""
-        self._missed: set[Place] = set()
-        self._reopened: Place | None = None
-        self._gone: set[Place] = set()
+        self._missed: set[QueuePosition] = set()
+        self._reopened: QueuePosition | None = None
+        self._gone: set[QueuePosition] = set()
         """Entries that left the queue during a load, which may have read the queue before."""
         self._extend(entries)
 
@@ -67,31 +68,31 @@ class QueueHead:
         if self._next >= _TAKEN_MAX or self._next == len(self._entries):
             del self._entries[: self._next]
             self._next = 0
-        self._out.add(place_of(entry))
+        self._out.add(queue_position(entry))
         return entry
 
     def put_back(self, entries: Iterable[UrlEntry]) -> None:
         """Give back entries that were taken and not fetched."""
         for entry in entries:
-            place = place_of(entry)
-            self._out.discard(place)
-            if self.tail is not None and place <= self.tail:
-                insort(self._entries, entry, lo=self._next, key=place_of)
+            position = queue_position(entry)
+            self._out.discard(position)
+            if self.tail is not None and position <= self.tail:
+                insort(self._entries, entry, lo=self._next, key=queue_position)
             else:
                 self.more = True
 
-    def withhold(self, place: Place) -> bool:
-        """Let no entry at ``place`` be taken until ``gone`` is called for it; returns False if one is out already."""
-        if place in self._out:
+    def withhold(self, position: QueuePosition) -> bool:
+        """Let no entry at ``position`` be taken until ``gone`` is called for it; return False if it is out."""
+        if position in self._out:
             return False
-        if self._has(place):
-            del self._entries[self._index(place)]
-        self._out.add(place)
+        if self._has(position):
+            del self._entries[self._index(position)]
+        self._out.add(position)
         return True
 
     def gone(self, entry: UrlEntry) -> None:
         """Note that an entry that was taken or withheld is no longer in its queue."""
-        (self._gone.add if self.loading else self._out.discard)(place_of(entry))
+        (self._gone.add if self.loading else self._out.discard)(queue_position(entry))
 
     def within(self, entries: Iterable[UrlEntry]) -> list[UrlEntry]:
         """Return those of new entries that change something: the others lie behind the end, where more is known to
@@ -106,15 +107,15 @@ class QueueHead:
 
         A load may have brought it before this call.
         """
-        place = place_of(entry)
-        if (place in self._out and place not in self._gone) or self._has(place):
+        position = queue_position(entry)
+        if (position in self._out and position not in self._gone) or self._has(position):
             return
-        if self.tail is not None and place < self.tail:
-            insort(self._entries, entry, lo=self._next, key=place_of)
+        if self.tail is not None and position < self.tail:
+            insort(self._entries, entry, lo=self._next, key=queue_position)
             self._cut()
         elif not self.more and not self.loading and len(self) < self._limit:
             self._entries.append(entry)
-            self.tail = place
+            self.tail = position
         else:
             self.pass_over(entry)
 
@@ -122,25 +123,25 @@ class QueueHead:
         """Note a new entry that was queued in the backend and is not to be held until a load brings it."""
         self.more = True
         if self.loading:
-            self._missed.add(place_of(entry))
+            self._missed.add(queue_position(entry))
         else:
-            self._end_before(place_of(entry))
+            self._end_before(queue_position(entry))
 
-    def reopen(self, place: Place) -> None:
-        """Note that there may be unknown entries in the backend, at ``place`` or behind it."""
+    def reopen(self, position: QueuePosition) -> None:
+        """Note that there may be unknown entries in the backend, at ``position`` or behind it."""
         self.more = True
         if self.loading:
-            self._reopened = place if self._reopened is None else min(place, self._reopened)
+            self._reopened = position if self._reopened is None else min(position, self._reopened)
         else:
-            self._end_at(place)
+            self._end_at(position)
 
     def loaded(self, entries: Iterable[UrlEntry], more: bool) -> None:
         """Take in the entries that the backend has behind ``tail``."""
         self.loading = False
         self.more = more or bool(self._missed) or self._reopened is not None
         self._extend(entries)
-        for place in self._missed:
-            self._end_before(place)
+        for position in self._missed:
+            self._end_before(position)
         self._missed.clear()
         if self._reopened is not None:
             self._end_at(self._reopened)
@@ -150,43 +151,43 @@ class QueueHead:
 
     def _extend(self, entries: Iterable[UrlEntry]) -> None:
         for entry in entries:
-            place = place_of(entry)
-            if self.tail is None or place > self.tail:
-                self.tail = place
-                if place not in self._out:
+            position = queue_position(entry)
+            if self.tail is None or position > self.tail:
+                self.tail = position
+                if position not in self._out:
                     self._entries.append(entry)
 
-    def _index(self, place: Place) -> int:
-        return bisect_left(self._entries, place, lo=self._next, key=place_of)
+    def _index(self, position: QueuePosition) -> int:
+        return bisect_left(self._entries, position, lo=self._next, key=queue_position)
 
-    def _has(self, place: Place) -> bool:
-        index = self._index(place)
-        return index < len(self._entries) and place_of(self._entries[index]) == place
+    def _has(self, position: QueuePosition) -> bool:
+        index = self._index(position)
+        return index < len(self._entries) and queue_position(self._entries[index]) == position
 
-    def _end_before(self, place: Place) -> None:
-        """Let the prefix end before ``place``, unless an entry is there already or the place lies behind the end
+    def _end_before(self, position: QueuePosition) -> None:
+        """Let the prefix end before ``position``, unless an entry is there already or the prefix ends before it
         anyway."""
-        if self.tail is None or place > self.tail:
+        if self.tail is None or position > self.tail:
             return
-        if self._has(place):
+        if self._has(position):
             return
-        del self._entries[self._index(place) :]
-        self.tail = (place[0], place[1] - 1)
+        del self._entries[self._index(position) :]
+        self.tail = (position[0], position[1] - 1)
         self.more = True
 
-    def _end_at(self, place: Place) -> None:
-        """Let the prefix end before ``place``, or with it if an entry is there already."""
-        if self.tail is not None and place < self.tail and self._has(place):
-            del self._entries[self._index(place) + 1 :]
-            self.tail = place
+    def _end_at(self, position: QueuePosition) -> None:
+        """Let the prefix end before ``position``, or with it if an entry is there already."""
+        if self.tail is not None and position < self.tail and self._has(position):
+            del self._entries[self._index(position) + 1 :]
+            self.tail = position
             self.more = True
         else:
-            self._end_before(place)
+            self._end_before(position)
 
     def _cut(self) -> None:
         # Entries of a higher level keep being inserted before the tail: those cut off are loaded again later. Not
         # while a load is under way: its result starts behind the tail as it was.
         if len(self) > 2 * self._limit and not self.loading:
             del self._entries[self._next + self._limit :]
-            self.tail = place_of(self._entries[-1])
+            self.tail = queue_position(self._entries[-1])
             self.more = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from typing import Any, NamedTuple
 
 from webcrawl.urls.politeness_key import origin_of
 
@@ -15,6 +16,30 @@ class State(IntEnum):
     DONE = 1
     FAILED = 2
     REFUSED = 3
+
+
+class UrlRecord(NamedTuple):
+    """The stored record of a known URL."""
+
+    state: State
+    rule: str | None = None
+    """The rule that refused it or the error with which it failed; None if there is none, or it is not stored."""
+    status: int | None = None
+    """The HTTP status of the last response to a request for it, redirects, repeats and revisits included; None if it
+    was never answered, or if it is not stored. A URL that was pruned from a full queue counts as never requested."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return its fields as plain values, for JSON."""
+        return self._asdict() | {"state": self.state.name.lower()}
+
+    def __str__(self) -> str:
+        state = self.state.name.lower()
+        more = "" if self.status is None else f", status {self.status}"
+        return f"{state} ({self.rule}){more}" if self.rule else f"{state}{more}"
+
+
+QUEUED = UrlRecord(State.QUEUED)
+"""The record of a URL that was never settled."""
 
 
 class Kind(StrEnum):
@@ -58,7 +83,7 @@ class UrlEntry:
     payload: str | None = None
     """JSON of an ordinary Request's callback, headers, body, ...; None on the batch path."""
     listed: str | None = None
-    """The statements of the sitemap that listed it, see ``parsing.sitemap.told``; None for all others."""
-    traits: str | None = None
+    """The hints of the sitemap that listed it, see ``parsing.sitemap.encoded_hints``; None for all others."""
+    link_features: str | None = None
     """The features of the link where it was found, in the scorer's format, by which its level is computed again as
     long as it is queued. None in crawls without a scorer."""

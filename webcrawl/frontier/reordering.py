@@ -2,7 +2,7 @@
 
 A walk through all queues in the background, a part at a time, and never more of the time than its share: it competes
 with fetching. It moves no entry that is being fetched, and each move is carried out only if the entry is still at its
-place.
+position.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from webcrawl.errors import StorageFull
 from webcrawl.frontier.active_key import ActiveKey
 from webcrawl.frontier.active_keys import ActiveKeys
 from webcrawl.frontier.order import Order
-from webcrawl.frontier.queue_head import EVERYTHING, place_of
+from webcrawl.frontier.queue_head import EVERYTHING, queue_position
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.frontier.storage_retry import Tasks
 from webcrawl.storage.contract import Backend, Move, uptime
@@ -45,7 +45,7 @@ class Reordering:
         broken: Callable[[BaseException], None],
         share: float,
     ) -> None:
-        """``order`` has a scorer. ``drain`` waits until every change so far is durable and the keys know it.
+        """``order`` has a scorer. ``drain`` waits until every change so far is durable and the keys have it.
         ``share``: the share of time that this may take, 0 to 1."""
         assert order.scorer is not None
         self._scorer = order.scorer
@@ -82,7 +82,7 @@ class Reordering:
             changed = await self._changed(walked.entries)
             worked = uptime() - began
             if changed:
-                # An entry that its key does not know yet could be offered to it at a place that it has left.
+                # An entry that its key does not know yet could be offered to it at a position that it has left.
                 await self._drain()
                 began = uptime()
                 for first in range(0, len(changed), MOVED_AT_ONCE):
@@ -115,7 +115,7 @@ class Reordering:
             active = self._keys.get(move.entry.key)
             if active is None:
                 moves.append(move)
-            elif active.head.withhold(place_of(move.entry)):
+            elif active.head.withhold(queue_position(move.entry)):
                 held[active.key] = active
                 moves.append(Move(move.entry, move.level, active.record.fence))
         with self._keys.moving():
@@ -123,12 +123,14 @@ class Reordering:
             try:
                 moved = await self._backend.move(moves)
             except StorageFull:
-                self._tell(held, ours, None)
+                self._update_heads(held, ours, None)
                 raise
-            self._tell(held, ours, {id(move) for move in moved})
+            self._update_heads(held, ours, {id(move) for move in moved})
 
-    def _tell(self, held: dict[str, ActiveKey], moves: Sequence[Move], moved: set[int] | None) -> None:
-        """Let keys know the new places of their URLs. ``moved``: the identities of moves; None: unknown."""
+    def _update_heads(
+        self, held: dict[str, ActiveKey], moves: Sequence[Move], moved: set[int] | None
+    ) -> None:
+        """Update the queue heads of the keys. ``moved``: identities of the moves that were made; None: unknown."""
         for move in moves:
             active = held[move.entry.key]
             active.head.gone(move.entry)
@@ -137,7 +139,7 @@ class Reordering:
             elif id(move) in moved:
                 active.offer(move.moved())
             else:
-                active.head.reopen(place_of(move.entry))
+                active.head.reopen(queue_position(move.entry))
         for active in held.values():
             self._keys.arm(active)
 

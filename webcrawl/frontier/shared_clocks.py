@@ -2,7 +2,7 @@
 
 A key is in one of four places: its host's address is being looked up, its request to the clocks is under way, it
 waits in the line of the clock that was not free, or its lease was granted and it is fetched from next. Only the first
-of a line asks, when the clock may be free, so that thousands of hosts at one address cost one request a fetch.
+of a line requests it, when the clock may be free: thousands of hosts at one address cost one request a fetch.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class _Waiter:
     address: str | None = None
     pauses: Pauses = field(default_factory=dict)
     in_line: bool = False
-    asked_from: str | None = None
-    """The clock in whose line it waited when it asked."""
+    tried_line: str | None = None
+    """The clock in whose line it waited before its request."""
 
 
 @dataclass(slots=True)
 class _Line:
     waiting: deque[_Waiter] = field(default_factory=deque)
     at: float | None = None
-    """Time at which its first key asks; None while that is not known."""
+    """Time of the request for its first key; None while that is not known."""
 
 
 class SharedRateLimiter:
@@ -63,17 +63,19 @@ class SharedRateLimiter:
         policies: Policies,
         store: ClockStore,
         clock: Callable[[], float],
-        patience: StorageRetry,
+        retry: StorageRetry,
         changed: Callable[[], None],
         broken: Callable[[BaseException], None],
+        turned_away: Callable[[ActiveKey], None],
     ) -> None:
-        """``changed``: called when a lease was granted. The rest is as for the frontier."""
+        """``changed``: called when a lease was granted. ``turned_away``: called with a key that finds too long a line
+        before it; its record has the time to come again. The rest is as for the frontier."""
         self._policy = policies.shared_clocks
         self._shares = bool(self._policy)
         self._locate = policies.locate
         self._store = store
         self._clock = clock
-        self._retry = patience
+        self._retry = retry
         self._changed = changed
         self._tickets = itertools.count(1)
         self._waiters: dict[str, _Waiter] = {}
@@ -82,13 +84,12 @@ class SharedRateLimiter:
         self._lines: dict[str, _Line] = {}
         self._in_lines = 0
         self._due: list[tuple[float, str]] = []
-        """The times at which the first of each line asks; also stale entries, of lines that changed since."""
+        """The times of the requests for the first of each line; also stale entries, of lines that changed since."""
         self._wanted: list[_Waiter] = []
         self._returned: list[RateLimitReturn] = []
         self._tasks = Tasks(broken)
         self._exchanging = False
-        self.turned_away: Callable[[ActiveKey], None] = lambda active: None
-        """Called with a key that finds too long a line before it; its record has the time to come again."""
+        self._turned_away = turned_away
 
     def __len__(self) -> int:
         """Number of keys that are here."""
@@ -141,7 +142,7 @@ class SharedRateLimiter:
         if self._policy.needs_address:
             self._tasks.start(self._find_address(waiter))
         else:
-            self._line_up(waiter)
+            self._enter_line(waiter)
         return None
 
     def give_back(self, claim: RateLimitLease, ended_at: float | None) -> None:
@@ -153,7 +154,7 @@ class SharedRateLimiter:
         now = self._clock()
         for name, pause in claim.pauses.items():
             if (line := self._lines.get(name)) is not None:
-                self._ring(name, line, now if ended_at is None else max(ended_at + pause, now))
+                self._schedule(name, line, now if ended_at is None else max(ended_at + pause, now))
 
     def drop(self, active: ActiveKey) -> None:
         """Drop a key that this process does not hold any more, or that is not active."""
@@ -165,15 +166,15 @@ class SharedRateLimiter:
             self.give_back(claim, None)
 
     def advance(self, now: float) -> None:
-        """Let the first of each line ask whose clock may be free by now."""
+        """Request the clocks that may be free by now for the first of their lines."""
         while self._due and self._due[0][0] <= now:
             at, name = heapq.heappop(self._due)
             line = self._lines.get(name)
             if line is not None and line.at == at:
-                self._let_ask(name, line)
+                self._request_for_first(name, line)
 
     def next_at(self) -> float | None:
-        """Return when the first of a line asks next."""
+        """Return the time of the next request for the first of a line."""
         while self._due:
             at, name = self._due[0]
             if (line := self._lines.get(name)) is not None and line.at == at:
@@ -204,12 +205,12 @@ class SharedRateLimiter:
         if not self._is_here(waiter):
             return
         if waiter.pauses:
-            self._line_up(waiter)
+            self._enter_line(waiter)
         else:
             self._grant(waiter, FOREVER)
 
-    def _line_up(self, waiter: _Waiter) -> None:
-        """Put it in the line of one of its clocks; if none has a line, it asks."""
+    def _enter_line(self, waiter: _Waiter) -> None:
+        """Put it in the line of one of its clocks; if none has a line, request them."""
         for name, pause in waiter.pauses.items():
             line = self._lines.get(name)
             if line is None:
@@ -218,33 +219,33 @@ class SharedRateLimiter:
                 self._turn_away(waiter.active, len(line.waiting) * pause)
             else:
                 line.waiting.append(waiter)
-                self._stands_in_line(waiter)
+                self._count_in_line(waiter)
             return
-        self._ask(waiter)
+        self._request(waiter)
 
-    def _stands_in_line(self, waiter: _Waiter) -> None:
+    def _count_in_line(self, waiter: _Waiter) -> None:
         waiter.in_line = True
         self._in_lines += 1
 
     def _turn_away(self, active: ActiveKey, seconds: float) -> None:
         self.drop(active)
         active.record.next_fetch_at = max(active.record.next_fetch_at, self._clock() + seconds)
-        self.turned_away(active)
+        self._turned_away(active)
 
-    def _ring(self, name: str, line: _Line, at: float) -> None:
+    def _schedule(self, name: str, line: _Line, at: float) -> None:
         line.at = at
         heapq.heappush(self._due, (at, name))
         self._changed()
 
-    def _let_ask(self, name: str, line: _Line) -> None:
-        """Let the first key of a line ask that still waits; a line without any is removed."""
+    def _request_for_first(self, name: str, line: _Line) -> None:
+        """Send a request for the first key of a line that still waits; a line without any is removed."""
         line.at = None
         while line.waiting:
             waiter = line.waiting.popleft()
             if self._is_here(waiter):
                 self._in_lines -= 1
-                waiter.in_line, waiter.asked_from = False, name
-                self._ask(waiter)
+                waiter.in_line, waiter.tried_line = False, name
+                self._request(waiter)
                 return
         del self._lines[name]
 
@@ -253,7 +254,7 @@ class SharedRateLimiter:
 
     # -- requests ----------------------------------------------------------------------------------------------
 
-    def _ask(self, waiter: _Waiter) -> None:
+    def _request(self, waiter: _Waiter) -> None:
         self._wanted.append(waiter)
         self._exchange()
 
@@ -268,26 +269,26 @@ class SharedRateLimiter:
             while self._returned or self._wanted:
                 returned, self._returned = self._returned, []
                 wanted, self._wanted = self._wanted, []
-                asked = [RateLimitRequest(waiter.ticket, waiter.pauses) for waiter in wanted]
-                answers = await self._retry.with_retry(partial(self._store.exchange, returned, asked))
-                for waiter, answer in zip(wanted, answers, strict=True):
-                    self._answered(waiter, answer)
+                requests = [RateLimitRequest(waiter.ticket, waiter.pauses) for waiter in wanted]
+                replies = await self._retry.with_retry(partial(self._store.exchange, returned, requests))
+                for waiter, reply in zip(wanted, replies, strict=True):
+                    self._on_reply(waiter, reply)
         finally:
             self._exchanging = False
 
-    def _answered(self, waiter: _Waiter, answer: LeaseValidity | RateLimitDenial) -> None:
-        line, waiter.asked_from = waiter.asked_from, None
-        if isinstance(answer, LeaseValidity):
-            self._grant(waiter, answer)
+    def _on_reply(self, waiter: _Waiter, reply: LeaseValidity | RateLimitDenial) -> None:
+        line, waiter.tried_line = waiter.tried_line, None
+        if isinstance(reply, LeaseValidity):
+            self._grant(waiter, reply)
             return
         if self._is_here(waiter):
-            denying = self._lines.setdefault(answer.clock, _Line())
+            denying = self._lines.setdefault(reply.clock, _Line())
             denying.waiting.appendleft(waiter)
-            self._stands_in_line(waiter)
-            self._ring(answer.clock, denying, self._clock() + answer.wait_seconds)
-        if line is not None and line in self._lines and not (waiter.in_line and line == answer.clock):
+            self._count_in_line(waiter)
+            self._schedule(reply.clock, denying, self._clock() + reply.wait_seconds)
+        if line is not None and line in self._lines and not (waiter.in_line and line == reply.clock):
             # That clock was not the reason of the denial: the next key of its line may try.
-            self._ring(line, self._lines[line], self._clock())
+            self._schedule(line, self._lines[line], self._clock())
 
     def _grant(self, waiter: _Waiter, hold: LeaseValidity) -> None:
         claim = _granted(waiter, hold)

@@ -44,7 +44,7 @@ class Tally:
     """Of these, those that had not changed, by their content or by the server's statement."""
     due: int | None = None
     """Pages that were due for a revisit when that was last looked at; None if no page is revisited. It may fall."""
-    judged: int | None = None
+    scored: int | None = None
     """Pages whose relevance was scored; None if the crawl has no focus."""
     relevant: int = 0
     """Of these, the relevant ones."""
@@ -94,9 +94,9 @@ class Tally:
         self.holds += 1
         self.longest_hold_seconds = max(self.longest_hold_seconds, cpu_seconds)
 
-    def judge(self, relevant: bool) -> None:
+    def count_scored(self, relevant: bool) -> None:
         """Count a page that was scored."""
-        self.judged = (self.judged or 0) + 1
+        self.scored = (self.scored or 0) + 1
         self.relevant += relevant
 
     def skip(self, key: str, crawl_delay_seconds: float) -> None:
@@ -140,7 +140,7 @@ class Snapshot:
     given_up_urls: int = 0
     """URLs in the queues of hosts that are no longer contacted: kept for the next run."""
     workers: int | None = None
-    """Processes at work on a shared crawl, this one included; None if the crawl is of this process alone.
+    """Running processes of a shared crawl, this one included; None if the crawl is of this process alone.
 
     Counts of queued, known, parked and given-up are of the whole crawl; counts of active, ready and in flight are of
     this process.
@@ -152,7 +152,7 @@ BACKLOG_FULL = "backlog-full"
 
 logger = logging.getLogger(__name__)
 
-_SAID = {
+_ROOM_MESSAGES = {
     Room.SCARCE: "The storage is nearly full (%s): new URLs of the lowest levels are turned away until there is room",
     Room.FULL: "The storage is full (%s): new URLs are turned away, and the ends of long queues are pruned",
     Room.PLENTY: "There is room in the storage again (%s): all new URLs are taken",
@@ -179,11 +179,11 @@ class Backlog:
         self._forget = forget
         self._filling: Filling | None = None
         self._room = Room.PLENTY
-        self._said: set[Room] = set()
+        self._logged: set[Room] = set()
         self.crowded: str | None = None
         """The fill level of the storage, in words; None while there is room for all."""
 
-    def heard(self, filling: Filling | None) -> None:
+    def update(self, filling: Filling | None) -> None:
         """Take the result of a look; None if there is no budget."""
         self._filling = filling
         room = Room.PLENTY if filling is None else filling.room
@@ -193,9 +193,9 @@ class Backlog:
         if room is Room.PLENTY:
             self._forget()
         self._room = room
-        if room not in self._said:
-            self._said.add(room)
-            logger.warning(_SAID[room], "no budget" if filling is None else _in_words(filling))
+        if room not in self._logged:
+            self._logged.add(room)
+            logger.warning(_ROOM_MESSAGES[room], "no budget" if filling is None else _in_words(filling))
 
     def figures(self) -> dict[str, float]:
         """Return the figures for the other workers and for display; none if there is no budget."""

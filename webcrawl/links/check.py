@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.archive import fetchlog
 from webcrawl.archive.disk import translated
-from webcrawl.archive.record_check import Fault, Leftovers
+from webcrawl.archive.record_check import Leftovers, Problem
 from webcrawl.external_sort import CHUNK_BYTES, Sorter
 from webcrawl.links import segments
-from webcrawl.links import segments as index
 from webcrawl.links.line import PAGE, lines_of, parse
 from webcrawl.links.log import NOT_MODIFIED, ROBOTS, SITEMAP
 from webcrawl.urls.fingerprint import digest_all
@@ -56,22 +55,22 @@ class LinkLogCheck:
     def __init__(self, folders: Sequence[Path], chunk_bytes: int = CHUNK_BYTES) -> None:
         self._times = {folder: found for folder in folders if (found := segments.times(folder))}
         self._numbers = dict.fromkeys(self._times, 0)
-        self._met = Sorter(chunk_bytes)
+        self._sorter = Sorter(chunk_bytes)
         self._unlinked = Leftovers()
         self._unlogged = Leftovers()
         self._first: dict[str, int] = {}  # by fetch log: its first line with a line here
 
     def __enter__(self) -> LinkLogCheck:
-        self._met.__enter__()
+        self._sorter.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._met.__exit__(kind, error, trace)
+        self._sorter.__exit__(kind, error, trace)
 
     def logged(self, folder: Path, line: Mapping[str, Any]) -> None:
-        """See ``Beside``. A crawl without a link log has no faults."""
+        """See ``Beside``. A crawl without a link log has no problems."""
         if folder not in self._times or (kind := line.get("kind")) not in (PAGE, SITEMAP, ROBOTS):
             return
         if line.get("status") in (None, NOT_MODIFIED) or not isinstance(end := line.get("end"), float):
@@ -85,32 +84,32 @@ class LinkLogCheck:
         seen = _Seen(repr(end), str(folder / fetchlog.NAME), str(self._numbers[folder]), links)
         self._add(str(line["url"]), _LOGGED, seen)
 
-    def faults(self, totals: Totals) -> Iterator[Fault]:
+    def problems(self, totals: Totals) -> Iterator[Problem]:
         """See ``Beside``."""
         for folder, times in self._times.items():
             for time in times:
                 path = segments.path_of(folder, time)
                 with translated(path):
                     yield from self._segment(path, totals)
-        for _, group in groupby(self._met.sorted(), key=lambda line: line.split(b"\t", 1)[0]):
+        for _, group in groupby(self._sorter.sorted(), key=lambda line: line.split(b"\t", 1)[0]):
             yield from self._page(group)
         yield from self._without_counterpart(totals)
 
     def _add(self, url: str, kind: str, seen: _Seen) -> None:
-        self._met.add("\t".join((encode_basestring_ascii(url)[1:-1], kind, *seen)).encode() + b"\n")
+        self._sorter.add("\t".join((encode_basestring_ascii(url)[1:-1], kind, *seen)).encode() + b"\n")
 
-    def _segment(self, path: Path, totals: Totals) -> Iterator[Fault]:
+    def _segment(self, path: Path, totals: Totals) -> Iterator[Problem]:
         is_open, beside = segments.open_name(path).exists(), segments.index_of(path)
-        said = beside.read_bytes() if beside.exists() else b""
+        index_bytes = beside.read_bytes() if beside.exists() else b""
         reached, before = 0, totals.links
         with segments.opened(path) as stream:
             size = stream.seek(0, os.SEEK_END)
-            blocks = index.blocks(said, size)
-            trusted = index.whole(said, size)
+            blocks = segments.blocks(index_bytes, size)
+            trusted = segments.whole(index_bytes, size)
             for member in segments.members(stream, 0, size):
                 reached = member.end
-                linkings, faults = _parsed(path, member)
-                yield from faults
+                linkings, problems = _parsed(path, member)
+                yield from problems
                 for linking in linkings:
                     totals.links += 1
                     seen = _Seen(
@@ -123,15 +122,16 @@ class LinkLogCheck:
                     self._add(linking.page, _LINKED, seen)
                 block = next(blocks, None)
                 if block is not None and (
-                    block.behind > trusted or (not faults and not _agrees(block, said, member, linkings))
+                    block.behind > trusted
+                    or (not problems and not _agrees(block, index_bytes, member, linkings))
                 ):
-                    yield Fault(str(beside), f"does not say what the member at byte {member.start} has")
+                    yield Problem(str(beside), f"does not say what the member at byte {member.start} has")
         if reached < size and not is_open:
-            yield Fault(
+            yield Problem(
                 f"{path} byte {reached}", "what is there is no gzip member; the rest was not looked at"
             )
 
-    def _page(self, group: Iterable[bytes]) -> Iterator[Fault]:
+    def _page(self, group: Iterable[bytes]) -> Iterator[Problem]:
         """Check all lines about one URL."""
         logged, linked = list[_Seen](), dict[str, _Seen]()
         parts: dict[str, dict[str, int]] = {}
@@ -152,9 +152,11 @@ class LinkLogCheck:
                 self._unlinked.has(each.where, number)
                 self._unlogged.has(other.where, int(other.number))
                 self._first[each.where] = min(self._first.get(each.where, number), number)
-                told = str(sum(parts[each.at].values()))
-                if each.links not in ("", _MAY_HAVE, told):
-                    yield Fault(other.where, f"tells of {told} links of {url}, the fetch log of {each.links}")
+                linked_links = str(sum(parts[each.at].values()))
+                if each.links not in ("", _MAY_HAVE, linked_links):
+                    yield Problem(
+                        other.where, f"has {linked_links} links of {url}, the fetch log has {each.links}"
+                    )
             elif (
                 each.links != _MAY_HAVE and float(each.at) > last
             ):  # a page that a crash has lost was fetched again
@@ -162,15 +164,15 @@ class LinkLogCheck:
         for at in linked.keys() - {each.at for each in logged}:
             self._unlogged.lacks(linked[at].where, int(linked[at].number), url)
 
-    def _without_counterpart(self, totals: Totals) -> Iterator[Fault]:
+    def _without_counterpart(self, totals: Totals) -> Iterator[Problem]:
         early = 0
         for where, number, url in self._unlinked.lacking():
             if number < self._first.get(where, 0):
                 early += 1
             else:
-                yield Fault(where, f"the page {url} has no line in the link log")
+                yield Problem(where, f"the page {url} has no line in the link log")
         for where, _, url in self._unlogged.lacking():
-            yield Fault(where, f"the line of {url} has none in the fetch log")
+            yield Problem(where, f"the line of {url} has none in the fetch log")
         if early:
             totals.remarks.append(f"pages that were fetched before the link log begins: {early}")
         if left := self._unlinked.at_ends + self._unlogged.at_ends:
@@ -179,30 +181,30 @@ class LinkLogCheck:
                 "as a crash leaves them"
             )
         if more := self._unlinked.more + self._unlogged.more:
-            yield Fault("link log", f"lacks the counterpart of {more} further lines")
+            yield Problem("link log", f"lacks the counterpart of {more} further lines")
 
 
-def _parsed(path: Path, member: Member) -> tuple[list[Linking], list[Fault]]:
-    """Return the lines of a member, and its faults."""
-    linkings, faults = [], []
+def _parsed(path: Path, member: Member) -> tuple[list[Linking], list[Problem]]:
+    """Return the lines of a member, and its problems."""
+    linkings, problems = [], []
     where = f"{path} byte {member.start}"
     for line in lines_of(member.data):
         try:
             linkings.append(parse(line))
         except ValueError as error:
-            faults.append(Fault(where, f"in the member there: {error}"))
+            problems.append(Problem(where, f"in the member there: {error}"))
     if not member.data.endswith(b"\n"):
-        faults.append(Fault(where, "the member ends within a line"))
-    return linkings, faults
+        problems.append(Problem(where, "the member ends within a line"))
+    return linkings, problems
 
 
-def _agrees(block: Block, said: bytes, member: Member, linkings: list[Linking]) -> bool:
+def _agrees(block: Block, index_bytes: bytes, member: Member, linkings: list[Linking]) -> bool:
     """Return True if a block of an index has the pages and the targets of its member."""
     forms = {link.canonical for linking in linkings for link in linking.links}
     targets = digest_all([form.encode("utf-8", "surrogatepass") for form in forms])
     return (
         (block.start, block.end) == (member.start, member.end)
-        and list(block.marks(said)) == [linking.mark for linking in linkings]
-        and list(block.times(said)) == [linking.at for linking in linkings]
-        and set(block.target_marks(said)) == {mark & index.LOWER for mark in targets}
+        and list(block.marks(index_bytes)) == [linking.mark for linking in linkings]
+        and list(block.times(index_bytes)) == [linking.at for linking in linkings]
+        and set(block.target_marks(index_bytes)) == {mark & segments.LOWER for mark in targets}
     )

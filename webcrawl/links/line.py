@@ -26,7 +26,8 @@ from webcrawl.urls.fingerprint import digest_all, fingerprint
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webcrawl.archive.capture import FetchRecord, LinkRow
+    from webcrawl.archive.capture import FetchRecord
+    from webcrawl.archive.listed_links import LinkRow
     from webcrawl.parsing.links import Column
 
 NAMES = ("to", "type", "text", "rel")
@@ -37,7 +38,7 @@ FACTS = ("noindex", "nofollow", "duplicate_of")
 _BETWEEN_BYTES = BETWEEN.encode()
 _STEERING = bytes((*range(0x20), 0x7F))
 """Control characters, which a line never has except for its end."""
-_SAYS = re.compile(
+_OUTLINE = re.compile(
     rb'\{"page":"((?:[^"\\]|\\.)*+)","at":([-+0-9.eE]+),"status":\d+(?:,"canonical":"((?:[^"\\]|\\.)*+)")?'
 )
 
@@ -104,36 +105,36 @@ def written(
     [known_as] = canonical_all([record.url], rules)
     # The index has the same number to the last digit: it identifies the last line of a page.
     at = round(record.end, 6)
-    said = [f'{{"page":{_text(record.url)},"at":{at!r},"status":{record.status}']
+    fields = [f'{{"page":{_text(record.url)},"at":{at!r},"status":{record.status}']
     if known_as != record.url:
-        said.append(f'"canonical":{_text(known_as)}')
+        fields.append(f'"canonical":{_text(known_as)}')
     if record.kind != PAGE:
-        said.append(f'"kind":{_text(record.kind)}')
+        fields.append(f'"kind":{_text(record.kind)}')
     if part is not None:
-        said.append(f'"part":{part}')
+        fields.append(f'"part":{part}')
     facts = ((name, record.extra.get(name)) for name in FACTS)
-    said += [f'"{name}":{json.dumps(fact)}' for name, fact in facts if fact is not None]
+    fields += [f'"{name}":{json.dumps(fact)}' for name, fact in facts if fact is not None]
     packed = LinkColumns.of(links)
     different, targets = _targets(packed, rules)
     if others:
         beside = LinkColumns.of(others)
         packed = _joined(packed, beside)
         targets += digest_all([url.encode("utf-8", "surrogatepass") for url in beside.values(0)])
-    line = _line(said, packed, different, _as_they_are)
+    line = _line(fields, packed, different, _as_they_are)
     if line.translate(None, _STEERING) != line:
-        line = _line(said, packed, different, _each)
+        line = _line(fields, packed, different, _each)
     return Written(line + b"\n", fingerprint(known_as), at, targets)
 
 
 def _line(
-    said: list[str], links: LinkColumns, different: dict[int, str], form: Callable[[Column], str]
+    fields: list[str], links: LinkColumns, different: dict[int, str], form: Callable[[Column], str]
 ) -> bytes:
     columns = links.columns or ((),) * len(NAMES)
     lists = [f'"{name}":{form(column)}' for name, column in zip(NAMES, columns, strict=True)]
     if different:
-        pairs = ",".join(f'"{place}":{_text(url)}' for place, url in different.items())
+        pairs = ",".join(f'"{number}":{_text(url)}' for number, url in different.items())
         lists.append(f'"canonicals":{{{pairs}}}')
-    return (",".join([*said, *lists]) + "}").encode("ascii")
+    return (",".join([*fields, *lists]) + "}").encode("ascii")
 
 
 def _joined(links: LinkColumns, others: LinkColumns) -> LinkColumns:
@@ -187,7 +188,7 @@ def parse(line: bytes) -> Linking:
 
 def head(line: bytes) -> Head:
     """Return the page of a line, and when it was fetched. :raises ValueError: it is invalid"""
-    found = _SAYS.match(line)
+    found = _OUTLINE.match(line)
     if found is None:
         raise ValueError("it is no line of a link log")
     page, at, known_as = found.groups()

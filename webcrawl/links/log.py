@@ -25,7 +25,8 @@ from webcrawl.urls.resolve import resolve, resolve_other_scheme
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from webcrawl.archive.capture import Entry, LinkRow
+    from webcrawl.archive.capture import Entry
+    from webcrawl.archive.listed_links import LinkRow
 
 LEVEL = 2
 """The compression level of isal; level 1 is no faster."""
@@ -110,10 +111,10 @@ class LinkLog(OneFile, ArchiveSink):
         self._close_segment()
 
     def _lines(self, entry: Entry) -> Iterator[Written]:
-        if (told := links_of(entry)) is None:
+        if (rows := links_of(entry)) is None:
             return
         if entry.listed is None:
-            links, others = told
+            links, others = rows
             yield written(entry.record, links, self._rules, others)
             return
         with translated(Path(entry.listed.path)):

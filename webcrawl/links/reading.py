@@ -29,8 +29,8 @@ AT_A_TIME = 1_000_000
 """The number of pages among which repeated ones are searched at once: some 100 MB."""
 
 
-class Place(NamedTuple):
-    """The place of a line: its segment's number and its member's start. Later lines have greater ones."""
+class LineLocation(NamedTuple):
+    """The location of a line: its segment's number and its member's start. Later lines have greater ones."""
 
     segment: int
     start: int
@@ -56,7 +56,7 @@ class LinkLogs:
         found = [(int(time), time, path) for path in directories for time in segments.times(path)]
         paths = [segments.path_of(path, time) for _, time, path in sorted(found, key=lambda one: one[0])]
         self._segments = [Segment(number, path, _size(path)) for number, path in enumerate(paths)]
-        self._superseded: dict[int, tuple[float, Place]] | None = None
+        self._superseded: dict[int, tuple[float, LineLocation]] | None = None
 
     @property
     def segments(self) -> int:
@@ -65,12 +65,12 @@ class LinkLogs:
 
     def pages(self) -> Iterator[Linking]:
         """Yield every page with its links, and every list, a part at a time."""
-        told: set[tuple[int, int]] = set()
+        yielded: set[tuple[int, int]] = set()
         for segment in self._segments:
             for member in _every_member(segment):
-                place = Place(segment.number, member.start)
+                location = LineLocation(segment.number, member.start)
                 for each in self._parsed(segment.path, member, lines_of(member.data)):
-                    if self._is_last(each, place, told):
+                    if self._is_last(each, location, yielded):
                         yield each
 
     def lines(self) -> Iterator[Linking]:
@@ -98,10 +98,10 @@ class LinkLogs:
         """Yield every link to this canonical form, with the page that has it."""
         sought = index.target_bytes(fingerprint(canonical_url))
         found = self._holding(canonical_url, sought, lambda block, data: block.has_target(data, sought))
-        told: set[tuple[int, int]] = set()
-        for place, each in found:
+        yielded: set[tuple[int, int]] = set()
+        for location, each in found:
             links = [link for link in each.links if link.canonical == canonical_url]
-            if links and self._is_last(each, place, told):
+            if links and self._is_last(each, location, yielded):
                 yield from ((each, link) for link in links)
 
     def naming(self, canonical_url: str, goes_on: Callable[[], bool]) -> Iterator[tuple[Linking, Link]]:
@@ -124,7 +124,7 @@ class LinkLogs:
         sought: bytes,
         has: Callable[[Block, bytes], bool],
         goes_on: Callable[[], bool] = lambda: True,
-    ) -> Iterator[tuple[Place, Linking]]:
+    ) -> Iterator[tuple[LineLocation, Linking]]:
         """Yield the lines with this canonical form, from the members that an index names or does not cover."""
         text = needle(canonical_url)
         for segment in self._segments:
@@ -132,7 +132,7 @@ class LinkLogs:
                 if text in member.data:
                     lines = (one for one in lines_of(member.data) if text in one)
                     for each in self._parsed(segment.path, member, lines):
-                        yield Place(segment.number, member.start), each
+                        yield LineLocation(segment.number, member.start), each
 
     def _parsed(self, path: Path, member: Member, lines: Iterator[bytes]) -> Iterator[Linking]:
         for one in lines:
@@ -141,20 +141,20 @@ class LinkLogs:
             except ValueError as error:
                 raise ArchiveError(path, f"the member at byte {member.start}: {error}") from error
 
-    def _is_last(self, linking: Linking, place: Place, told: set[tuple[int, int]]) -> bool:
-        """``told``: the parts that were yielded before, since a part may be there twice like any line."""
+    def _is_last(self, linking: Linking, location: LineLocation, yielded: set[tuple[int, int]]) -> bool:
+        """``yielded``: the parts that were yielded before, since a part may be there twice like any line."""
         if self._superseded is None:
             self._superseded = _latest(self._heads)
         last = self._superseded.get(linking.mark)
         if last is None or linking.part is None:
-            return last is None or last == (linking.at, place)
+            return last is None or last == (linking.at, location)
         which = linking.mark, linking.part
-        if last[0] != linking.at or which in told:
+        if last[0] != linking.at or which in yielded:
             return False
-        told.add(which)
+        yielded.add(which)
         return True
 
-    def _heads(self) -> Iterator[tuple[Place, array[int], array[float]]]:
+    def _heads(self) -> Iterator[tuple[LineLocation, array[int], array[float]]]:
         """Yield the fingerprints of the pages of each member, and when they were fetched."""
         for segment in self._segments:
             yield from _heads_of(segment)
@@ -165,22 +165,22 @@ def _numbered(parts: dict[int | None, Linking]) -> Iterator[tuple[int, Linking]]
 
 
 def _latest(
-    heads: Callable[[], Iterator[tuple[Place, array[int], array[float]]]],
-) -> dict[int, tuple[float, Place]]:
+    heads: Callable[[], Iterator[tuple[LineLocation, array[int], array[float]]]],
+) -> dict[int, tuple[float, LineLocation]]:
     """Return the last line of each page that has more than one."""
     marks = array("q")
     for _, some, _ in heads():
         marks.extend(some)
     parts = 1 + len(marks) // AT_A_TIME
-    latest: dict[int, tuple[float, Place]] = {}
+    latest: dict[int, tuple[float, LineLocation]] = {}
     for part in range(parts):
         counted = Counter(marks if parts == 1 else (mark for mark in marks if mark % parts == part))
-        latest |= {mark: (float("-inf"), Place(0, 0)) for mark, times in counted.items() if times > 1}
+        latest |= {mark: (float("-inf"), LineLocation(0, 0)) for mark, times in counted.items() if times > 1}
     if latest:
-        for place, some, times in heads():
+        for location, some, times in heads():
             for mark, at in zip(some, times, strict=True):
                 if mark in latest:
-                    latest[mark] = max(latest[mark], (at, place))
+                    latest[mark] = max(latest[mark], (at, location))
     return latest
 
 
@@ -225,19 +225,19 @@ def _likely_members(
                 return
 
 
-def _heads_of(segment: Segment) -> Iterator[tuple[Place, array[int], array[float]]]:
+def _heads_of(segment: Segment) -> Iterator[tuple[LineLocation, array[int], array[float]]]:
     with translated(segment.path), segments.opened(segment.path) as stream:
         data, covered = _index(segment.path), 0
         for block in index.blocks(data, segment.size):
-            yield Place(segment.number, block.start), block.marks(data), block.times(data)
+            yield LineLocation(segment.number, block.start), block.marks(data), block.times(data)
             covered = block.end
         for member in segments.members(stream, covered, segment.size):
-            place = Place(segment.number, member.start)
+            location = LineLocation(segment.number, member.start)
             try:
                 read = [line.head(one) for one in lines_of(member.data)]
             except ValueError as error:
                 raise ArchiveError(segment.path, f"the member at byte {member.start}: {error}") from error
-            yield place, array("q", [one.mark for one in read]), array("d", [one.at for one in read])
+            yield location, array("q", [one.mark for one in read]), array("d", [one.at for one in read])
 
 
 def _at(segment: Segment, stream: BinaryIO, block: Block) -> Member:

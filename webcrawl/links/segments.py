@@ -100,7 +100,7 @@ def block(start: int, end: int, lines: Sequence[Written]) -> bytes:
     distinct = set().union(*[each.targets for each in lines])
     # Made from a list: an array that knows its length is made in half the time.
     targets = array("I", array("Q", list(distinct)).tobytes())[_LOWER_HALF::2]
-    said = b"".join(
+    content = b"".join(
         (
             _COUNTS.pack(len(lines), len(targets), start, end),
             _bytes(array("q", [each.mark for each in lines])),
@@ -108,7 +108,7 @@ def block(start: int, end: int, lines: Sequence[Written]) -> bytes:
             _bytes(targets),
         )
     )
-    return _HEAD.pack(_MAGIC, zlib.crc32(said)) + said
+    return _HEAD.pack(_MAGIC, zlib.crc32(content)) + content
 
 
 def blocks(data: bytes, size: int, *, check: bool = False) -> Iterator[Block]:

@@ -138,9 +138,9 @@ class Findings:
                 continue
             if kind not in self.types:
                 continue
-            told = text() if name == "a" else values.get("alt") or ""
+            link_text = text() if name == "a" else values.get("alt") or ""
             for url in _urls(attribute, value):
-                self.add(url, kind, told, rel)
+                self.add(url, kind, link_text, rel)
 
 
 def _urls(attribute: str, value: str) -> Iterator[str]:

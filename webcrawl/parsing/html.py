@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, MutableSequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from webcrawl.parsing import stream, tree
 from webcrawl.parsing.charset import encoding_of
@@ -33,6 +34,23 @@ def _known_line(text: str) -> str:
     other pages.
     """
     return line(text, TEXT_MAX)
+
+
+class PageInput(NamedTuple):
+    """A page to extract from, and what to extract."""
+
+    body: bytes
+    url: str
+    content_type: str | None
+    """The whole value of the header."""
+    links_max: int
+    """The number of links that are read."""
+    types: frozenset[str] = FOLLOWED
+    """The types of links that are found (names of ``links.TYPES``). Each type beyond ``FOLLOWED`` costs time."""
+    agent: str = ""
+    """The product token by which a meta element may address this crawler alone."""
+    surroundings: bool = False
+    """Find the words directly before and behind links too; this costs time."""
 
 
 @dataclass(slots=True)
@@ -66,26 +84,12 @@ class Document:
     links: MutableSequence[Link] = field(default_factory=list)
 
 
-def extract(
-    body: bytes,
-    url: str,
-    content_type: str | None,
-    *,
-    links_max: int,
-    types: frozenset[str] = FOLLOWED,
-    agent: str = "",
-    surroundings: bool = False,
-) -> Document:
-    """Return the title and the links of the page at ``url``; ``content_type`` is the header's whole value.
+def extract(page: PageInput) -> Document:
+    """Return the title and the links of a page. Never raises.
 
-    At most ``links_max`` links are read. Links of types beyond ``FOLLOWED`` (names of ``links.TYPES``) are found on
-    request only, because every further element costs; so are the ``surroundings`` of links. ``agent`` is the product
-    token by which a meta element may address this crawler alone. Never raises. On an event loop use an ``Extractor``,
-    which interrupts itself and ends a page that takes too long.
+    On an event loop use an ``Extractor``, which interrupts itself and ends a page that takes too long.
     """
-    extraction = Extraction(
-        body, url, content_type, links_max=links_max, types=types, agent=agent, surroundings=surroundings
-    )
+    extraction = Extraction(page)
     for _ in extraction.steps():
         pass
     return extraction.document
@@ -94,34 +98,19 @@ def extract(
 class Extraction:
     """One ``extract`` in steps of a few milliseconds: run ``steps()`` to its end, then take ``document``."""
 
-    def __init__(
-        self,
-        body: bytes,
-        url: str,
-        content_type: str | None,
-        *,
-        links_max: int,
-        types: frozenset[str] = FOLLOWED,
-        agent: str = "",
-        surroundings: bool = False,
-    ) -> None:
-        self._body = body
-        self._mime = mime_type(content_type)
-        self._links_max = links_max
-        self._types = types
-        self._agent = agent.lower()
-        self._beside: dict[str, str] | None = {} if surroundings else None
+    def __init__(self, page: PageInput) -> None:
+        self._page = page
+        self._beside: dict[str, str] | None = {} if page.surroundings else None
         self._links: dict[tuple[str, str], Link] = {}
         self._other_links: dict[tuple[str, str], Link] = {}
-        self.document = Document(title="", base=url, encoding=encoding_of(body, content_type))
+        self.document = Document(title="", base=page.url, encoding=encoding_of(page.body, page.content_type))
 
     def steps(self) -> Iterator[None]:
         """Do the work, a step at a time."""
-        document = self.document
-        url = document.base
-        text = _decoded(self._body, document.encoding)
-        text = readable_as_html(text, self._mime)
-        findings = Findings(self._types, self._links_max, self._agent, beside=self._beside)
+        page, document = self._page, self.document
+        text = _decoded(page.body, document.encoding)
+        text = readable_as_html(text, mime_type(page.content_type))
+        findings = Findings(page.types, page.links_max, page.agent.lower(), beside=self._beside)
         if tree.is_harmless(text):
             tree.read(text, findings)
         else:
@@ -136,7 +125,7 @@ class Extraction:
             findings.found = [found for found in findings.found if _ABSOLUTE.match(found[0])]
             findings.dropped -= len(findings.found)
         else:
-            document.base = resolve(findings.base or "", url) or url
+            document.base = resolve(findings.base or "", page.url) or page.url
         document.links_dropped = findings.dropped
         document.robots = findings.robots
         document.metas, document.translations = findings.metas, findings.translations
@@ -154,11 +143,11 @@ class Extraction:
     def _resolve(self, found: list[Found]) -> None:
         links = self._links
         urls = resolve_all([href for href, _, _, _ in found], self.document.base, self.document.encoding)
-        for url, (href, kind, told, rel) in zip(urls, found, strict=True):
+        for url, (href, kind, written, rel) in zip(urls, found, strict=True):
             if url is None:
-                self._resolve_other(href, kind, told, rel)
+                self._resolve_other(href, kind, written, rel)
                 continue
-            text = _known_line(told) if len(told) <= TEXT_MAX else line(told, TEXT_MAX)
+            text = _known_line(written) if len(written) <= TEXT_MAX else line(written, TEXT_MAX)
             # Made by the tuple: the constructor of a NamedTuple takes twice as long, a hundred times per page.
             link = tuple.__new__(Link, (url, kind, text, rel))
             known = links.setdefault((url, kind), link)
@@ -170,12 +159,12 @@ class Extraction:
                 if url is not None and (words := self._beside.get(href)):
                     self.document.beside.setdefault(url, words)
 
-    def _resolve_other(self, href: str, kind: str, told: str, rel: str) -> None:
+    def _resolve_other(self, href: str, kind: str, written: str, rel: str) -> None:
         """Add a link that cannot be requested over HTTP, if it is valid at all."""
         url = resolve_other_scheme(href, self.document.base, self.document.encoding)
         if url is None:
             return
-        text = line(told, TEXT_MAX)
+        text = line(written, TEXT_MAX)
         known = self._other_links.get((url, kind))
         self._other_links[url, kind] = (
             Link(url, kind, text, rel) if known is None else _merged(known, text, rel)

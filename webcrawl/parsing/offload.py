@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Callable
 from time import perf_counter
 
-from webcrawl.parsing.html import Document, Extraction
-from webcrawl.parsing.links import FOLLOWED
+from webcrawl.parsing.html import Document, Extraction, PageInput
 
 TURN_SECONDS = 0.005
 """How long in seconds an extraction runs before the loop gets a turn; the current step is finished first."""
@@ -35,22 +34,10 @@ class Extractor:
         self._clock = clock
         self._long_work = asyncio.Lock()
 
-    async def extract(
-        self,
-        body: bytes,
-        url: str,
-        content_type: str | None,
-        *,
-        links_max: int,
-        types: frozenset[str] = FOLLOWED,
-        agent: str = "",
-        surroundings: bool = False,
-    ) -> Document:
+    async def extract(self, page: PageInput) -> Document:
         """Return the result of ``html.extract``, or ``error`` and less when the page takes ``seconds_max``."""
         ends_at = self._clock() + self._turn_seconds
-        extraction = Extraction(
-            body, url, content_type, links_max=links_max, types=types, agent=agent, surroundings=surroundings
-        )
+        extraction = Extraction(page)
         steps = extraction.steps()
         for _ in steps:
             if self._clock() >= ends_at:

@@ -1,6 +1,7 @@
 """Processes that parse pages, and the messages between them and the crawl on one socket each.
 
-The crawl sends many pages at a time; answers come as they are ready, each with the number of its question.
+The crawl sends many pages at a time, each with a number. A result is sent when it is ready, with the number of its
+page.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from contextlib import suppress
 from dataclasses import fields
 from itertools import count
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from webcrawl.child_process import KEEPS_FREED, Frames, frame, start_on_socket
 from webcrawl.parsing.charset import encoding_of
-from webcrawl.parsing.html import Document
-from webcrawl.parsing.links import FOLLOWED, LinkColumns
+from webcrawl.parsing.html import Document, PageInput
+from webcrawl.parsing.links import LinkColumns
 from webcrawl.parsing.offload import Extractor
 
 if TYPE_CHECKING:
@@ -28,27 +29,19 @@ if TYPE_CHECKING:
 _values_of = attrgetter(*(field.name for field in fields(Document) if field.name != "links"))
 
 
-class Question(NamedTuple):
-    """A page to parse, with the arguments of ``html.extract``."""
-
-    number: int
-    body: bytes
-    url: str
-    content_type: str | None
-    links_max: int
-    types: frozenset[str]
-    agent: str
-    surroundings: bool
+def page_frame(number: int, page: PageInput) -> bytes:
+    """Return the frame that sends a page to a process."""
+    return frame((number, *page))
 
 
-def answer(number: int, document: Document) -> bytes:
-    """Return the frame with the findings of the page of that number."""
+def document_frame(number: int, document: Document) -> bytes:
+    """Return the frame that sends the findings of the page of that number to the crawl."""
     links = document.links
     return frame((number, _values_of(document), len(links), LinkColumns.of(links).columns))
 
 
 def document_of(values: tuple[Any, ...], length: int, columns: tuple[Column, ...]) -> Document:
-    """Return the document of an answer."""
+    """Return the document of a ``document_frame``."""
     document = Document(*values)
     document.links = LinkColumns(length, columns)
     return document
@@ -70,9 +63,9 @@ pages on the socket and are in memory once.
 """
 
 SILENCE_SECONDS = 60.0
-"""A process that has pages and sends no answer for so many seconds is killed: no page takes a tenth of it."""
+"""A process that has pages and sends no document for so many seconds is killed: no page takes a tenth of it."""
 
-_PROBE = Question(-1, b"", "http://a.invalid/", None, 0, FOLLOWED, "", False)
+_PROBE = PageInput(b"", "http://a.invalid/", None, links_max=0)
 """Sent first: if the process ends before it has read any page, no page is the cause."""
 
 logger = logging.getLogger(__name__)
@@ -98,38 +91,22 @@ class Readers:
         self._start: asyncio.Event | None = None
         """Set when the process that is being started is ready; None if none is being started."""
         self._one_at_a_time = asyncio.Lock()
-        self._numbers = count()
         self.ended = 0
         """The number of processes that ended because of pages."""
 
-    async def extract(
-        self,
-        body: bytes,
-        url: str,
-        content_type: str | None,
-        *,
-        links_max: int,
-        types: frozenset[str] = FOLLOWED,
-        agent: str = "",
-        surroundings: bool = False,
-    ) -> Document:
+    async def extract(self, page: PageInput) -> Document:
         """Return the result of ``html.extract``, or ``error`` and less when the page took too long or ended its
         process.
         """
-        large = len(body) > LARGE_BYTES
+        large = len(page.body) > LARGE_BYTES
         if self._processes and self._left_in_place > 0 and not large:
             self._left_in_place -= 1
         elif self._processes and (reader := await self._reader(wait=large)) is not None:
-            question = Question(
-                next(self._numbers), body, url, content_type, links_max, types, agent, surroundings
-            )
             try:
-                return await reader.ask(question)
-            except _Gone:
-                return await self._again(question)
-        return await self._in_place.extract(
-            body, url, content_type, links_max=links_max, types=types, agent=agent, surroundings=surroundings
-        )
+                return await reader.parse(page)
+            except _ProcessEndedError:
+                return await self._parse_apart(page)
+        return await self._in_place.extract(page)
 
     def close(self) -> None:
         """End all processes."""
@@ -170,23 +147,21 @@ class Readers:
             self._processes = 0
             return None
 
-    async def _again(self, question: Question) -> Document:
+    async def _parse_apart(self, page: PageInput) -> Document:
         """Parse a page whose process has ended, alone in a separate process."""
         self.ended += 1
         async with self._one_at_a_time:
             if self._apart is None or self._apart.is_gone:
                 self._apart = await self._started()
             if self._apart is not None:
-                with suppress(_Gone):
-                    return await self._apart.ask(question)
-        encoding = encoding_of(question.body, question.content_type)
-        return Document(
-            title="", base=question.url, encoding=encoding, error="ended the process that read it"
-        )
+                with suppress(_ProcessEndedError):
+                    return await self._apart.parse(page)
+        encoding = encoding_of(page.body, page.content_type)
+        return Document(title="", base=page.url, encoding=encoding, error="ended the process that read it")
 
 
-class _Gone(Exception):  # noqa: N818 - what became of it
-    """The process ended before it answered."""
+class _ProcessEndedError(Exception):
+    """The process ended before it sent the document."""
 
 
 class _Reader(asyncio.Protocol):
@@ -197,10 +172,12 @@ class _Reader(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._frames = Frames()
         self._waiting: dict[int, asyncio.Future[Document]] = {}
-        self._answered = 0
+        self._numbers = count()
+        self._received = 0
+        """The number of documents that it has sent."""
         self._watch: asyncio.TimerHandle | None = None
         self._large = asyncio.Semaphore(LARGE_AT_ONCE)
-        self._asked = 0
+        self._pages = 0
         self.is_gone = False
 
     @classmethod
@@ -210,38 +187,39 @@ class _Reader(asyncio.Protocol):
         _, reader = await asyncio.get_running_loop().create_connection(lambda: cls(process), sock=ours)
         try:
             async with asyncio.timeout(START_SECONDS):
-                await reader.ask(_PROBE)
-        except (_Gone, TimeoutError) as error:
+                await reader.parse(_PROBE)
+        except (_ProcessEndedError, TimeoutError) as error:
             reader.end()
             raise OSError("it does not answer") from error
-        reader._look(-1)
+        reader._check_progress(-1)
         return reader
 
     def busy(self) -> int:
         """Return the number of its pages."""
-        return self._asked
+        return self._pages
 
-    async def ask(self, question: Question) -> Document:
-        """:raises _Gone: it ended before it answered"""
-        self._asked += 1
+    async def parse(self, page: PageInput) -> Document:
+        """:raises _ProcessEndedError: it ended before it sent the document"""
+        self._pages += 1
         try:
-            if len(question.body) <= LARGE_BYTES:
-                return await self._ask(question)
+            if len(page.body) <= LARGE_BYTES:
+                return await self._send(page)
             async with self._large:
-                return await self._ask(question)
+                return await self._send(page)
         finally:
-            self._asked -= 1
+            self._pages -= 1
 
-    async def _ask(self, question: Question) -> Document:
+    async def _send(self, page: PageInput) -> Document:
         if self._transport is None or self.is_gone:
-            raise _Gone
-        answer: asyncio.Future[Document] = asyncio.get_running_loop().create_future()
-        self._waiting[question.number] = answer
-        self._transport.write(frame(tuple(question)))
+            raise _ProcessEndedError
+        number = next(self._numbers)
+        document: asyncio.Future[Document] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = document
+        self._transport.write(page_frame(number, page))
         try:
-            return await answer
+            return await document
         finally:
-            self._waiting.pop(question.number, None)
+            self._waiting.pop(number, None)
 
     def end(self) -> None:
         """End the process immediately."""
@@ -256,11 +234,11 @@ class _Reader(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        for number, *said in self._frames.feed(data):
-            self._answered += 1
-            answer = self._waiting.pop(number, None)
-            if answer is not None and not answer.done():
-                answer.set_result(document_of(*said))
+        for number, *parts in self._frames.feed(data):
+            self._received += 1
+            document = self._waiting.pop(number, None)
+            if document is not None and not document.done():
+                document.set_result(document_of(*parts))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._reap()
@@ -273,14 +251,14 @@ class _Reader(asyncio.Protocol):
             self._process.kill()
         self._process.wait()
         waiting, self._waiting = self._waiting, {}
-        for answer in waiting.values():
-            if not answer.done():
-                answer.set_exception(_Gone())
+        for document in waiting.values():
+            if not document.done():
+                document.set_exception(_ProcessEndedError())
 
-    def _look(self, answered_before: int) -> None:
+    def _check_progress(self, received_before: int) -> None:
         """Kill a process that has pages and has sent nothing since the last check."""
-        if self._waiting and self._answered == answered_before:
+        if self._waiting and self._received == received_before:
             self.end()
         else:
             loop = asyncio.get_running_loop()
-            self._watch = loop.call_later(SILENCE_SECONDS, self._look, self._answered)
+            self._watch = loop.call_later(SILENCE_SECONDS, self._check_progress, self._received)

@@ -15,9 +15,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from webcrawl.child_process import Frames, leave_signals_to_the_crawl, socket_to_parent
-from webcrawl.parsing.html import Extraction
+from webcrawl.parsing.html import Extraction, PageInput
 from webcrawl.parsing.offload import SECONDS_MAX, TURN_SECONDS
-from webcrawl.parsing.process import Question, answer
+from webcrawl.parsing.process import document_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,17 +30,9 @@ YOUNG_OBJECTS = 100_000
 class _Page:
     """A page that is being parsed."""
 
-    def __init__(self, question: Question) -> None:
-        self.number = question.number
-        self.extraction = Extraction(
-            question.body,
-            question.url,
-            question.content_type,
-            links_max=question.links_max,
-            types=question.types,
-            agent=question.agent,
-            surroundings=question.surroundings,
-        )
+    def __init__(self, number: int, page: PageInput) -> None:
+        self.number = number
+        self.extraction = Extraction(page)
         self._steps: Iterator[None] = self.extraction.steps()
         self._turns = 0
 
@@ -57,7 +49,7 @@ class _Page:
 
 
 def serve(connected: socket.socket) -> None:
-    """Answer until the socket is closed."""
+    """Parse the pages that arrive, until the socket is closed."""
     frames = Frames()
     long: deque[_Page] = deque()
     while True:
@@ -65,17 +57,17 @@ def serve(connected: socket.socket) -> None:
             data = connected.recv(RECEIVED_BYTES)
             if not data:
                 return
-            asked = [_Page(Question(*value)) for value in frames.feed(data)]
+            pages = [_Page(number, PageInput(*values)) for number, *values in frames.feed(data)]
         else:
-            asked = [long.popleft()]
-        answers = []
-        for page in asked:
+            pages = [long.popleft()]
+        parsed = []
+        for page in pages:
             if page.is_done_after_a_turn():
-                answers.append(answer(page.number, page.extraction.document))
+                parsed.append(document_frame(page.number, page.extraction.document))
             else:
                 long.append(page)
-        if answers:
-            connected.sendall(b"".join(answers))
+        if parsed:
+            connected.sendall(b"".join(parsed))
 
 
 def main() -> None:

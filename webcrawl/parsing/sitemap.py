@@ -41,11 +41,11 @@ class Listed(NamedTuple):
     """A URL as it is written in a sitemap."""
 
     url: str
-    told: str | None = None
-    """The hints in the form of a frontier entry, see ``told``."""
+    hints: str | None = None
+    """The hints in the form of a frontier entry, see ``encoded_hints``."""
 
 
-def told(texts: Mapping[str, str]) -> str | None:
+def encoded_hints(texts: Mapping[str, str]) -> str | None:
     """Return the hints in the texts of ``ELEMENTS``, by their names in lower case, as JSON; None if there are none.
 
     ``lastmod``: epoch seconds; ``changefreq``: a word of ``CHANGEFREQS``; ``priority``: 0 to 1. Never raises.
@@ -65,9 +65,9 @@ def told(texts: Mapping[str, str]) -> str | None:
     return _encode(facts) if facts else None
 
 
-def facts(told: str) -> dict[str, float | str]:
+def facts(hints: str) -> dict[str, float | str]:
     """Return the hints as the fetch log has them."""
-    known: dict[str, float | str] = json.loads(told)
+    known: dict[str, float | str] = json.loads(hints)
     return known
 
 
@@ -108,8 +108,8 @@ class Listing(Protocol):
     def stop(self, why: str) -> None:
         """Take no more of it."""
 
-    def add(self, url: str, *, is_sitemap: bool = False, said: str | None = None) -> None:
-        """Take a URL; ``said`` has its hints, in the form of ``told``."""
+    def add(self, url: str, *, is_sitemap: bool = False, hints: str | None = None) -> None:
+        """Take a URL; ``hints`` are in the form of ``encoded_hints``."""
 
 
 def written_url(text: str) -> str:
@@ -146,7 +146,7 @@ class SitemapElements:
         self._length = 0
         self._own = ""
         """Text directly in the listing element."""
-        self._told: dict[str, str] = {}
+        self._hints: dict[str, str] = {}
         """The hints of that element for its URL."""
         self._url_found: tuple[int, str] | None = None
         """The best URL so far and its rank; the smallest rank is the best."""
@@ -307,7 +307,7 @@ class SitemapElements:
         self._text, self._length = [], 0
         text = unescaped(written)
         if name in ELEMENTS:
-            self._told.setdefault(name, text.strip())
+            self._hints.setdefault(name, text.strip())
             return
         if has_bare_ampersand(written):
             self._reading.complain("a URL holds a bare &")
@@ -328,10 +328,10 @@ class SitemapElements:
         if self._url_found is None and self._own and name not in _IN_FEEDS:
             self._propose(0, unescaped(self._own), is_absolute=True)
         if self._url_found is not None:
-            said = told(self._told) if self._told else None
-            self._reading.add(self._url_found[1], is_sitemap=name == "sitemap", said=said)
+            hints = encoded_hints(self._hints) if self._hints else None
+            self._reading.add(self._url_found[1], is_sitemap=name == "sitemap", hints=hints)
         self._url_found = None
-        self._told.clear()
+        self._hints.clear()
         self._own = ""
 
 
@@ -478,7 +478,7 @@ class SitemapReading:
         self.complain(why)
         self.is_over = True
 
-    def add(self, url: str, *, is_sitemap: bool = False, said: str | None = None) -> None:
+    def add(self, url: str, *, is_sitemap: bool = False, hints: str | None = None) -> None:
         """Add a URL with its hints."""
         if not url or len(url) > HREF_MAX or self._is_stopped:
             return
@@ -486,7 +486,7 @@ class SitemapReading:
             self.dropped = self.is_over = self._is_stopped = True
             return
         self.found += 1
-        (self._sitemaps if is_sitemap else self._pages).append(Listed(url, said))
+        (self._sitemaps if is_sitemap else self._pages).append(Listed(url, hints))
 
     def _read(self, data: bytes, layer: int = 0) -> Iterator[None]:
         """Decompress bytes and read them."""

@@ -18,7 +18,7 @@ from webcrawl.parsing.findings import Findings, elements_of_interest
 PIECE = 1_024
 """Characters parsed in one step: few, because an end tag without a start tag is compared with all open elements."""
 
-_TOLD = frozenset({"a", "title"})
+_TEXT_ELEMENTS = frozenset({"a", "title"})
 """Elements whose text content is needed."""
 
 
@@ -58,8 +58,8 @@ class _Target:
             self._drawings += 1
         if name not in self._names or (name == "title" and self._drawings):
             return
-        if name in _TOLD:
-            self._tell()
+        if name in _TEXT_ELEMENTS:
+            self._report_element()
             self._open, self._text, self._alt = (name, dict(values)), [], ""
         else:
             self._findings.element(name, dict(values), str)
@@ -70,16 +70,16 @@ class _Target:
         elif name == "svg":
             self._drawings = max(self._drawings - 1, 0)
         elif self._open is not None and name == self._open[0]:
-            self._tell()
+            self._report_element()
 
     def data(self, data: str) -> None:
         if self._open is not None:
             self._text.append(data)
 
     def close(self) -> None:
-        self._tell()
+        self._report_element()
 
-    def _tell(self) -> None:
+    def _report_element(self) -> None:
         """Report the open element: it has ended, or an element that cannot be inside it has begun."""
         if self._open is None:
             return

@@ -35,11 +35,11 @@ _STRETCH = 2_000
 STRETCHES_MAX = 100
 """Long tags, measured in the squares of their lengths, because each attribute is compared with all others: 30 ms."""
 
-TOLD_LEAST = 100
+COUNTED_LEAST = 100
 """Shorter texts, which nearly all are, are not counted: the texts of all links that a page may have add up to
 little.
 """
-TOLD_MAX = 1 << 20
+TEXTS_MAX = 1 << 20
 """Characters of link texts in a page, as far as they are read, after which links get none. Only nested links reach
 it: the text of the innermost is in all of them.
 """
@@ -90,16 +90,16 @@ def read(text: str, findings: Findings) -> None:
     """Read the whole page."""
     room = findings.links_max if "a" in findings.types else 0
     found, beside = findings.found, findings.beside
-    told = 0
+    length = 0
     for node in LexborHTMLParser(text, options=_OPTIONS).css(_selector(findings.types)):
         values = node.attributes
         href = values.get("href")
         # Nearly all of a hundred links per page are these, so they are handled here without a function call.
         if href and node.tag == "a" and len(href) <= HREF_MAX and len(found) < room:
             rel = values.get("rel")
-            words = _text_of(node) if told < TOLD_MAX else ""
-            if len(words) > TOLD_LEAST:
-                told += len(words)
+            words = _text_of(node) if length < TEXTS_MAX else ""
+            if len(words) > COUNTED_LEAST:
+                length += len(words)
             found.append((href, "a", words, rel.lower() if rel else ""))
             if beside is not None and (text := _text_beside(node)):
                 beside.setdefault(href, text)

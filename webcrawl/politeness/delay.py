@@ -23,7 +23,7 @@ class Politeness:
     ``fixed`` always ``min_delay``. Before the first download time is known the first two owe ``unknown_delay``. The
     result of the model is kept between ``min_delay`` and ``max_delay`` (the floor wins if they cross). A Crawl-delay
     is a floor of its own that ``max_delay`` does not cut; a host that asks for more than ``crawl_delay_max`` is
-    skipped, not fetched faster than it asked.
+    skipped, not fetched faster than it requires.
     """
 
     model: Model
@@ -36,9 +36,9 @@ class Politeness:
     def delay(self, record: HostRecord) -> float:
         """Return the delay owed after the last request; between ``min_delay`` and the larger of the two ceilings."""
         delay = max(self.min_delay, min(self._modelled(record), self.max_delay))
-        asked = record.crawl_delay_seconds
-        if asked is not None and asked > delay:
-            delay = max(delay, min(asked, self.crawl_delay_max))
+        crawl_delay = record.crawl_delay_seconds
+        if crawl_delay is not None and crawl_delay > delay:
+            delay = max(delay, min(crawl_delay, self.crawl_delay_max))
         return delay
 
     def skips(self, record: HostRecord) -> bool:

@@ -90,7 +90,7 @@ class Health:
             self._count(record, now, 0.0)
 
     def busy(self, record: HostRecord, now: float, retry_after: float | None) -> None:
-        """Note a 429 or 503; ``retry_after`` is the time it asked for in seconds, None if it named none.
+        """Note a 429 or 503; ``retry_after`` is the required pause in seconds, None if it named none.
 
         The key is blocked for that long, at most 24 h, or for ``park_seconds``, doubling each time until it is
         forgiven.

@@ -37,7 +37,7 @@ class HostRecord:
     parks: int = 0
     """Number of times in a row that the host was parked without a success in between."""
     backoffs: int = 0
-    """Number of times that it asked for a pause without a length, since this was last forgiven."""
+    """Number of times that it required a pause without a length, since this was last forgiven."""
     forgiven_at: float = 0.0
     """Time at which that is forgiven, if it asks for no further pause until then."""
     given_up: bool = False

@@ -22,7 +22,7 @@ WHY_MAX = 300
 """The number of characters of an exception's message that are kept."""
 
 
-class Answer(NamedTuple):
+class ModuleResult(NamedTuple):
     """The result of one module for one page; plain values."""
 
     fields: dict[str, Value]
@@ -32,15 +32,14 @@ class Answer(NamedTuple):
     """The reason why there is no result, or an incomplete one."""
 
 
-def run(module: Module, declared: Mapping[str, Kind], content: Content, links_max: int) -> Answer:
+def run(module: Module, declared: Mapping[str, Kind], content: Content, links_max: int) -> ModuleResult:
     """Run a module on a page. Raises MemoryError alone."""
     try:
-        given = module.process(content)
-        return _answer(given, declared, links_max)
+        return _module_result(module.process(content), declared, links_max)
     except MemoryError:
         raise
     except Exception as error:
-        return Answer({}, [], why(error))
+        return ModuleResult({}, [], why(error))
 
 
 def why(error: BaseException) -> str:
@@ -48,11 +47,11 @@ def why(error: BaseException) -> str:
     return line(f"{type(error).__name__}: {error}", WHY_MAX)
 
 
-def _answer(given: Mapping[str, Any], declared: Mapping[str, Kind], links_max: int) -> Answer:
+def _module_result(values: Mapping[str, Any], declared: Mapping[str, Kind], links_max: int) -> ModuleResult:
     fields: dict[str, Value] = {}
     links: list[tuple[str, str]] = []
     problem = None
-    for name, value in given.items():
+    for name, value in values.items():
         kind = Kind.LINE if name == TITLE else declared.get(name)
         if name == LINKS:
             try:
@@ -69,7 +68,7 @@ def _answer(given: Mapping[str, Any], declared: Mapping[str, Kind], links_max: i
             else:
                 if clean is not None:
                     fields[name] = clean
-    return Answer(fields, links, problem and line(problem, WHY_MAX))
+    return ModuleResult(fields, links, problem and line(problem, WHY_MAX))
 
 
 def _links(given: Iterable[Any], links_max: int) -> list[tuple[str, str]]:
@@ -126,11 +125,11 @@ class Chain:
     async def process(self, content: Content) -> Found:
         """Run the modules on a page. Raises ProcessingBroken alone."""
         in_place, elsewhere = self._for(content.mime)
-        answers = {number: self._run(number, content) for number in in_place}
+        results = {number: self._run(number, content) for number in in_place}
         if elsewhere:
-            given = await self._pool.process(content.row(), elsewhere)
-            answers |= zip(elsewhere, given, strict=False)
-        return self._together(answers, content.url)
+            produced = await self._pool.process(content.row(), elsewhere)
+            results |= zip(elsewhere, produced, strict=False)
+        return self._together(results, content.url)
 
     @property
     def replaced(self) -> int:
@@ -157,30 +156,30 @@ class Chain:
             self._for_types[mime] = known
         return known
 
-    def _run(self, number: int, content: Content) -> Answer:
+    def _run(self, number: int, content: Content) -> ModuleResult:
         try:
             return run(self._in_place[number], self._modules[number].fields, content, self._links_max)
         except MemoryError:
-            return Answer({}, [], "MemoryError")
+            return ModuleResult({}, [], "MemoryError")
 
-    def _together(self, answers: dict[int, Answer], url: str) -> Found:
+    def _together(self, results: dict[int, ModuleResult], url: str) -> Found:
         found = Found()
-        for number in sorted(answers) if len(answers) > 1 else answers:
-            answer, name = answers[number], self._modules[number].name
-            for key, value in answer.fields.items():
+        for number in sorted(results) if len(results) > 1 else results:
+            result, name = results[number], self._modules[number].name
+            for key, value in result.fields.items():
                 found.fields.setdefault(key, value)
-            if answer.problem is not None:
-                found.problems.append((name, answer.problem))
-            if answer.links:
-                urls = resolve_all([href for href, _ in answer.links], url)
+            if result.problem is not None:
+                found.problems.append((name, result.problem))
+            if result.links:
+                urls = resolve_all([href for href, _ in result.links], url)
                 found.links += [
                     Link(target, name, text, "")
-                    for target, (_, text) in zip(urls, answer.links, strict=True)
+                    for target, (_, text) in zip(urls, result.links, strict=True)
                     if target is not None
                 ]
                 found.other_links += [
                     (other, name, text, "")
-                    for target, (href, text) in zip(urls, answer.links, strict=True)
+                    for target, (href, text) in zip(urls, result.links, strict=True)
                     if target is None and (other := resolve_other_scheme(href, url)) is not None
                 ]
         title = found.fields.pop(TITLE, None)

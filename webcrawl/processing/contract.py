@@ -125,7 +125,7 @@ def cleaned(value: Any, kind: Kind) -> Value:
             return {name: count for name, count in counts if count is not None} or None
         case Kind.NAMED:
             named = zip(_lines(value), _lines(value.values()), strict=False)
-            return {name: said for name, said in named if said} or None
+            return {name: text for name, text in named if text} or None
         case _:
             assert_never(kind)
 

@@ -88,12 +88,12 @@ def _of_metas(metas: Mapping[str, str], document: Document) -> dict[str, Any]:
         "description": _first(metas, _DESCRIPTION),
         "author": _first(metas, _AUTHOR),
     }
-    if told := metas.get("keywords"):
-        found["keywords"] = [word for word in told.split(",") if not word.isspace()]
+    if keywords := metas.get("keywords"):
+        found["keywords"] = [word for word in keywords.split(",") if not word.isspace()]
     for name in _OPEN_GRAPH:
-        if said := metas.get(f"og:{name}"):
+        if content := metas.get(f"og:{name}"):
             absolute = name in ("url", "image")
-            found[f"og_{name}"] = resolve(said, document.base, document.encoding) if absolute else said
+            found[f"og_{name}"] = resolve(content, document.base, document.encoding) if absolute else content
     for name, sources in (("published_at", PUBLISHED), ("modified_at", MODIFIED)):
         if (at := first_moment(metas[each] for each in sources if each in metas)) is not None:
             found[name] = at
@@ -101,7 +101,7 @@ def _of_metas(metas: Mapping[str, str], document: Document) -> dict[str, Any]:
 
 
 def _first(metas: Mapping[str, str], names: Iterable[str]) -> str | None:
-    return next((said for name in names if (said := metas.get(name))), None)
+    return next((content for name in names if (content := metas.get(name))), None)
 
 
 def first_moment(texts: Iterable[str]) -> float | None:

@@ -20,7 +20,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from webcrawl.child_process import KEEPS_FREED, frame, receive_from, start_on_socket
-from webcrawl.processing.chain import Answer
+from webcrawl.processing.chain import ModuleResult
 from webcrawl.processing.contract import Row
 from webcrawl.processing.worker import MEMORY
 
@@ -140,7 +140,7 @@ GONE_SECONDS = 1.0
 """How long in seconds a process may take from the close of its socket to its end."""
 
 
-class ProcessingBroken(Exception):  # noqa: N818 - what is so, as the other errors of the crawl
+class ProcessingBroken(Exception):  # noqa: N818 - states what happened, as the other errors of the crawl
     """The processes for modules cannot be started, for a reason unrelated to a page."""
 
 
@@ -173,7 +173,7 @@ class Pool:
         """Return the number of the module with this import path, which is one of the options."""
         return self._options.modules.index(path)
 
-    async def process(self, row: Row, numbers: Sequence[int]) -> list[Answer]:
+    async def process(self, row: Row, numbers: Sequence[int]) -> list[ModuleResult]:
         """Return the results of these modules for a page, in their order; if a page ends its process the last result
         says so, and the modules after it have none.
 
@@ -184,14 +184,14 @@ class Pool:
         try:
             if worker is None:
                 worker = await self._started()
-            asked_at = monotonic()
-            answers = await worker.ask(row, numbers, self._options.seconds + GRACE_SECONDS)
-            self._costs.took(kind, monotonic() - asked_at)
+            started_at = monotonic()
+            results = await worker.run(row, numbers, self._options.seconds + GRACE_SECONDS)
+            self._costs.took(kind, monotonic() - started_at)
             if worker.lost is not None:
-                answers.append(Answer({}, [], worker.lost))
+                results.append(ModuleResult({}, [], worker.lost))
                 self.replaced += 1
         except BaseException:
-            # Cancelled within an answer: the start of the next answer could not be found.
+            # Cancelled within a result: the start of the next result could not be found.
             if worker is not None:
                 worker.kill()
                 worker.lost = "cancelled"
@@ -201,7 +201,7 @@ class Pool:
                 self._workers.discard(worker)
                 worker = None
             self._line.put(worker, is_slow)
-        return answers
+        return results
 
     def close(self) -> None:
         """End all processes immediately."""
@@ -211,7 +211,7 @@ class Pool:
 
     async def _started(self) -> _Worker:
         options = self._options
-        told = {
+        settings = {
             "modules": list(options.modules),
             "seconds": options.seconds,
             "memory_bytes": options.memory_bytes,
@@ -221,13 +221,13 @@ class Pool:
         self._workers.add(worker)
         try:
             async with asyncio.timeout(START_SECONDS):
-                answer = await worker.exchange(told)
+                reply = await worker.exchange(settings)
         except (OSError, EOFError, TimeoutError) as error:
-            answer = ("broken", f"{type(error).__name__}, {await worker.how_it_ended()}")
-        if answer[0] != "ready":
+            reply = ("broken", f"{type(error).__name__}, {await worker.how_it_ended()}")
+        if reply[0] != "ready":
             worker.kill()
             self._workers.discard(worker)
-            raise ProcessingBroken(f"a process for PROCESSING_MODULES does not start: {answer[1]}")
+            raise ProcessingBroken(f"a process for PROCESSING_MODULES does not start: {reply[1]}")
         return worker
 
 
@@ -257,17 +257,17 @@ class _Worker:
         reader, writer = await asyncio.open_connection(sock=ours)
         return cls(process, reader, writer)
 
-    async def ask(self, row: Row, numbers: Sequence[int], seconds: float) -> list[Answer]:
-        """Return the answers of the modules, or of those that had finished when the process was ``lost``."""
-        answers: list[Answer] = []
+    async def run(self, row: Row, numbers: Sequence[int], seconds: float) -> list[ModuleResult]:
+        """Return the results of the modules, or of those that had finished when the process was ``lost``."""
+        results: list[ModuleResult] = []
         try:
             async with asyncio.timeout(seconds * len(numbers)):
-                answers.append(Answer(*await self.exchange((list(numbers), row))))
+                results.append(ModuleResult(*await self.exchange((list(numbers), row))))
                 for _ in numbers[1:]:
-                    answers.append(Answer(*await receive_from(self._reader)))  # noqa: PERF401 - those that came are kept
+                    results.append(ModuleResult(*await receive_from(self._reader)))  # noqa: PERF401 - those that came are kept
         except (OSError, EOFError, TimeoutError):
             self.lost = await self.how_it_ended()
-        return answers
+        return results
 
     async def exchange(self, value: Any) -> Any:
         """Send a value and wait for the next one."""

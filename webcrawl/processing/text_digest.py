@@ -62,8 +62,8 @@ class TextDigests:
         """
         if content.mime not in HTML:
             return b""
-        [answer] = await self._pool.process(content.row(), [self._number])
-        return bytes.fromhex(str(answer.fields.get(_FIELD, "")))
+        [result] = await self._pool.process(content.row(), [self._number])
+        return bytes.fromhex(str(result.fields.get(_FIELD, "")))
 
     def close(self) -> None:
         """End the processes."""

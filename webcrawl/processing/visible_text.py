@@ -148,9 +148,9 @@ def _spell_out(body: LexborNode) -> None:
         match node.tag:
             case "img" | "area" | "input":
                 values = node.attributes
-                said = values.get("alt") or ("" if node.tag == "img" else values.get("value"))
-                if said and (values.get("type") or "").lower() not in ("hidden", "password"):
-                    node.insert_after(f" {said} ")
+                shown = values.get("alt") or ("" if node.tag == "img" else values.get("value"))
+                if shown and (values.get("type") or "").lower() not in ("hidden", "password"):
+                    node.insert_after(f" {shown} ")
             case "ruby":
                 _read_aloud(node)
             case _:
@@ -159,14 +159,14 @@ def _spell_out(body: LexborNode) -> None:
 
 def _read_aloud(ruby: LexborNode) -> None:
     readings = ruby.css("rt")
-    said = " ".join(reading.text() for reading in readings)
+    pronunciation = " ".join(reading.text() for reading in readings)
     for reading in readings:
         reading.decompose(recursive=False)
     block = ruby.parent
     while block is not None and block.tag in _WITHIN_LINES:
         block = block.parent
     if block is not None:
-        block.insert_child(f"{_BREAK}{said}{_BREAK}")
+        block.insert_child(f"{_BREAK}{pronunciation}{_BREAK}")
 
 
 def _main_element(body: LexborNode, length: int) -> LexborNode | None:
@@ -227,12 +227,12 @@ def _selector(markup: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _is_boilerplate(attribute: str, value: str) -> bool:
-    said = value.strip()
-    if not said.islower():
-        said = _HUMPS.sub("-", said).lower()
+    name = value.strip()
+    if not name.islower():
+        name = _HUMPS.sub("-", name).lower()
     if attribute == " role":
-        return said in _ROLES
-    return said in _WHOLE or _WORDS.search(said) is not None
+        return name in _ROLES
+    return name in _WHOLE or _WORDS.search(name) is not None
 
 
 def _lines(text: str) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def serve(stream: _Stream) -> None:
-    """Answer until the socket is closed.
+    """Process pages until the socket is closed.
 
     ::
 
@@ -34,7 +34,7 @@ def serve(stream: _Stream) -> None:
         {modules, seconds, links_max, ...} ->
                                            <- ("ready",) or ("broken", why)
         (numbers of modules, row)          ->
-                                           <- an Answer for each, one after the other as they are done
+                                           <- a ModuleResult for each, one after the other as they are done
 
     """
     options = receive(stream)
@@ -51,9 +51,9 @@ def serve(stream: _Stream) -> None:
         content = Content(*row)
         for number in numbers:
             signal.setitimer(signal.ITIMER_REAL, options["seconds"])
-            answer = run(modules[number], loaded[number].fields, content, options["links_max"])
+            result = run(modules[number], loaded[number].fields, content, options["links_max"])
             signal.setitimer(signal.ITIMER_REAL, 0)
-            send(stream, tuple(answer))
+            send(stream, tuple(result))
 
 
 def _limit_memory(beyond: int) -> None:

@@ -207,8 +207,8 @@ def _contact(bot: Bot) -> Iterator[str]:
 
 def _paragraphs(text: str) -> Iterator[str]:
     for part in re.split(r"\n[ \t]*\n", text.replace("\r\n", "\n").replace("\r", "\n")):
-        if told := " ".join(part.split()):
-            yield f"<p>{_text(told)}</p>"
+        if paragraph := " ".join(part.split()):
+            yield f"<p>{_text(paragraph)}</p>"
 
 
 def _linked(contact: str) -> str:

@@ -1,4 +1,4 @@
-"""Counters with bounded memory: frequent items, histograms and sums over time.
+"""Counters with bounded memory: frequent items, histograms and sums over time; and the numbers of a log line.
 
 ``HeavyHitters`` counts the most frequent items approximately; ``Histogram`` counts values between given edges;
 ``TimeLine`` sums over equal periods of time. ``external_sort.Gathered`` is exact for any number of keys.
@@ -12,6 +12,17 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
+
+
+LARGEST = 1e18
+"""A number of this size in a log line is no valid value."""
+
+
+def number_in(value: object, least: float = -LARGEST, below: float = LARGEST) -> float | None:
+    """Return the number that a field of a log line holds; None for another type or a number outside the limits."""
+    if type(value) is float:
+        return value if least <= value < below else None
+    return float(value) if type(value) is int and least <= value < below else None
 
 
 Sums = tuple[int, ...]

@@ -10,6 +10,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from webcrawl.reports.counting import number_in
 from webcrawl.urls.politeness_key import host_of, origin_of
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class Request:
 
 def request_of(line: Mapping[str, Any]) -> Request | None:
     """Return the request of a line of the log; None if a required field is missing or of another type."""
-    start, end = _number(line.get("start")), _number(line.get("end"))
+    start, end = number_in(line.get("start")), number_in(line.get("end"))
     url, key, kind = line.get("url"), line.get("key"), line.get("kind")
     texts = isinstance(url, str) and isinstance(key, str) and isinstance(kind, str)
     if start is None or end is None or not texts or not 0 <= start < _FOREVER or not end < _FOREVER:
@@ -164,9 +165,9 @@ def request_of(line: Mapping[str, Any]) -> Request | None:
         error if isinstance(error, str) else None,
         size if isinstance(size, int) else 0,
         str(line.get("worker")),
-        _number(line.get("delay")),
+        number_in(line.get("delay")),
         number if isinstance(number := line.get("number"), int) else None,
-        _number(line.get("lost_at")),
+        number_in(line.get("lost_at")),
         origin,
         _robots(line, origin) if kind == "robots" else None,
         ip if isinstance(ip := line.get("ip"), str) else None,
@@ -206,7 +207,7 @@ class Merged(InOrder[Request]):
 def _clocks(value: object) -> Pauses:
     if not isinstance(value, dict):
         return {}
-    return {name: pause for name, given in value.items() if (pause := _number(given)) is not None}
+    return {name: pause for name, given in value.items() if (pause := number_in(given)) is not None}
 
 
 def _robots(line: Mapping[str, Any], origin: str | None) -> RobotsAnswer | None:
@@ -217,8 +218,8 @@ def _robots(line: Mapping[str, Any], origin: str | None) -> RobotsAnswer | None:
     return RobotsAnswer(
         owner,
         state if isinstance(state, str) else None,
-        _number(line.get("until")),
-        _number(line.get("crawl_delay")),
+        number_in(line.get("until")),
+        number_in(line.get("crawl_delay")),
         digest if isinstance(digest, str) else None,
     )
 
@@ -228,7 +229,3 @@ def _origin(url: str) -> str | None:
         return origin_of(url) if url.startswith(("http://", "https://")) else None
     except ValueError:
         return None
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None

@@ -18,20 +18,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from webcrawl.audit.clocks import NOTHING_SENT
 from webcrawl.external_sort import Gathered
 from webcrawl.reports.counting import (
+    LARGEST,
     SECONDS_EDGES,
     SIZE_EDGES,
     HeavyHitters,
     Histogram,
     Sums,
     TimeLine,
+    number_in,
     summed,
 )
 from webcrawl.reports.fetch_logs import InOrder
-from webcrawl.reports.freshness import Freshness
 from webcrawl.urls.politeness_key import host_of, is_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from webcrawl.features.revisits.report import Freshness
 
 
 STEP = math.log(1.02)
@@ -236,7 +239,7 @@ HOSTS = 2_000
 class Harvest:
     """Figures of pages whose lines have a relevance; pages that count as found say ``relevant``."""
 
-    judged: int = 0
+    scored: int = 0
     relevant: int = 0
     total: float = 0.0
     """The sum of all relevances."""
@@ -253,7 +256,7 @@ class Harvest:
         if type(relevance) not in (int, float) or not 0 <= relevance <= 1:
             return
         found = line.get("relevant") is True
-        self.judged += 1
+        self.scored += 1
         self.relevant += found
         self.total += relevance
         self.tenths[min(int(relevance * TENTHS), TENTHS - 1)] += 1
@@ -265,7 +268,7 @@ class Harvest:
     @property
     def rate(self) -> float:
         """The share of relevant pages."""
-        return self.relevant / self.judged if self.judged else 0.0
+        return self.relevant / self.scored if self.scored else 0.0
 
 
 WINDOW_SECONDS = 180.0
@@ -286,7 +289,6 @@ Alike = tuple[Any, ...]
 """The fields of ``_ALIKE``, top-level domain and extension of a page."""
 _ALIKE = ("kind", "status", "error", "worker", "mime", "depth", "language", "changed", "truncated")
 _FOREVER = 1e11
-_LARGEST = 1e18
 
 
 def _names() -> HeavyHitters[str]:
@@ -336,8 +338,7 @@ class Digest:
     """Bytes of pages with status 200."""
     hosts: HostsDigest = field(default_factory=HostsDigest)
     gaps: Gaps = field(default_factory=Gaps)
-    freshness: Freshness = field(default_factory=Freshness)
-    """Figures of a crawl that revisits pages."""
+    _freshness: Freshness | None = None
     harvest: Harvest = field(default_factory=Harvest)
     """Figures of a focused crawl."""
     texts: HeavyHitters[str] = field(default_factory=_names)
@@ -357,14 +358,29 @@ class Digest:
         found = [one for one in self.others.most(len(self.others)) if one[0] not in texts]
         return [one for one in found if one[1] >= USELESS_FROM][:number]
 
+    @property
+    def freshness(self) -> Freshness:
+        """Figures of a crawl that revisits pages."""
+        if self._freshness is None:
+            # The report of another crawl does not import this.
+            from webcrawl.features.revisits.report import Freshness
+
+            self._freshness = Freshness()
+        return self._freshness
+
+    @property
+    def has_revisits(self) -> bool:
+        """True if a page was revisited."""
+        return self._freshness is not None
+
     def add(self, line: Mapping[str, Any]) -> Turn | None:
         """Count one line of the fetch log except its gap, and return the turn by which the gap is measured. Fields
         that are missing or of another type are ignored. The fields of ``_ALIKE`` are counted by ``settle``.
         """
         get = line.get
         size, status, kind, url = get("bytes"), get("status"), get("kind"), get("url")
-        if type(size) is not int or not 0 <= size < _LARGEST:
-            size = int(_number(size))
+        if type(size) is not int or not 0 <= size < LARGEST:
+            size = int(number_in(size) or 0.0)
         host = _host(url)
         page = kind == "page" and status is not None
         self.requests += 1
@@ -410,8 +426,8 @@ class Digest:
                 yield turn
 
     def _when(self, line: Mapping[str, Any], page: int, size: int, failed: int) -> Turn | None:
-        start, end = _number(line.get("start")), _number(line.get("end"))
-        if not (0 < start < _FOREVER and 0 < end < _FOREVER):
+        start, end = number_in(line.get("start")), number_in(line.get("end"))
+        if not (start and end and 0 < start < _FOREVER and 0 < end < _FOREVER):
             return None
         if self.started_at is None or start < self.started_at:
             self.started_at = start
@@ -452,17 +468,17 @@ class Digest:
 
     def _add_robots(self, line: Mapping[str, Any]) -> None:
         state, origin = line.get("robots"), line.get("origin")
-        self.robots.add(state if isinstance(state, str) else "not told")
+        self.robots.add(state if isinstance(state, str) else "not recorded")
         if not isinstance(state, str) or not isinstance(origin, str):
             return
-        self.origins.add(origin, (_number(line.get("end")), state))
+        self.origins.add(origin, (number_in(line.get("end")) or 0.0, state))
         if state != "rules":
             return
         # Only the last outcome of an origin counts.
         if not line.get("skipped"):
             self.skipped.pop(origin, None)
         elif len(self.skipped) < SKIPPED:
-            self.skipped[origin] = _number(line.get("crawl_delay"))
+            self.skipped[origin] = number_in(line.get("crawl_delay")) or 0.0
 
 
 def digest(
@@ -504,10 +520,3 @@ def _extension(url: str) -> str:
 
 def _is_text(mime: str) -> bool:
     return not mime or mime.startswith("text/") or mime == "application/xhtml+xml"
-
-
-def _number(value: object) -> float:
-    """Return 0 for a value that is not a valid number."""
-    if type(value) is float and -_LARGEST < value < _LARGEST:
-        return value
-    return float(value) if isinstance(value, int | float) and -_LARGEST < value < _LARGEST else 0.0

@@ -138,13 +138,15 @@ class Frame:
     def _labels(self) -> str:
         base = TOP + _INNER_HEIGHT
         texts = [
-            f'<text x="{LEFT - 7}" y="{self.y(v) + 4:.1f}" text-anchor="end">{safe(told)}</text>'
-            for v, told in self.up.ticks
+            f'<text x="{LEFT - 7}" y="{self.y(v) + 4:.1f}" text-anchor="end">{safe(label)}</text>'
+            for v, label in self.up.ticks
         ]
-        for number, (value, told) in enumerate(self.across.ticks):
+        for number, (value, label) in enumerate(self.across.ticks):
             x, odd = self.x(value), ' class="odd"' * (number % 2)
             anchor = "end" if x > WIDTH - 60 else "start" if x < LEFT + 10 else "middle"
-            texts.append(f'<text{odd} x="{x:.1f}" y="{base + 19}" text-anchor="{anchor}">{safe(told)}</text>')
+            texts.append(
+                f'<text{odd} x="{x:.1f}" y="{base + 19}" text-anchor="{anchor}">{safe(label)}</text>'
+            )
         texts.append(
             f'<text class="name" x="{WIDTH - RIGHT}" y="{base + 40}" text-anchor="end">'
             f"{safe(self.across_name)}</text>"
@@ -214,11 +216,11 @@ def heat(frame: Frame, cells: Sequence[tuple[float, float, float, float, float]]
 
 def _key(names: Sequence[str]) -> str:
     shapes, x = [], float(LEFT)
-    for number, told in enumerate(names):
+    for number, label in enumerate(names):
         y = HEIGHT + 4
         shapes.append(f'<line class="line s{number}" x1="{x:.0f}" y1="{y}" x2="{x + 26:.0f}" y2="{y}"/>')
-        shapes.append(f'<text x="{x + 32:.0f}" y="{y + 4}">{safe(told)}</text>')
-        x += 56 + 11 * len(told)
+        shapes.append(f'<text x="{x + 32:.0f}" y="{y + 4}">{safe(label)}</text>')
+        x += 56 + 11 * len(label)
     return "".join(shapes)
 
 
@@ -286,12 +288,12 @@ _ROWS_MAX = 300
 
 def section(title: str, *parts: str) -> str:
     """Return a heading with its content; nothing if there is no content."""
-    told = [part for part in parts if part]
-    if not told:
+    shown = [part for part in parts if part]
+    if not shown:
         return ""
     anchor = "".join(letter if letter.isalnum() else "-" for letter in title.lower())
     return (
-        f'<section aria-labelledby="{anchor}"><h2 id="{anchor}">{safe(title)}</h2>{"".join(told)}</section>'
+        f'<section aria-labelledby="{anchor}"><h2 id="{anchor}">{safe(title)}</h2>{"".join(shown)}</section>'
     )
 
 
@@ -309,10 +311,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     thinned.
     """
     rows = list(rows)
-    told = ""
+    caption = ""
     if len(rows) > _ROWS_MAX:
         every = -(-len(rows) // _ROWS_MAX)
-        told = f'<caption class="quiet">every {every} rows of {text.count(len(rows))}</caption>'
+        caption = f'<caption class="quiet">every {every} rows of {text.count(len(rows))}</caption>'
         rows = rows[::every]
     heads = "".join(f'<th scope="col">{safe(cell)}</th>' for cell in head)
     body = "".join(
@@ -322,7 +324,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         for row in rows
     )
     return (
-        f'<div class="plot" tabindex="0"><table>{told}<thead><tr>{heads}</tr></thead>'
+        f'<div class="plot" tabindex="0"><table>{caption}<thead><tr>{heads}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
 
@@ -330,7 +332,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def facts(rows: Iterable[tuple[str, str]]) -> str:
     """Return a table of names with a figure each."""
     body = "".join(
-        f'<tr><th scope="row">{safe(one)}</th><td class="number">{safe(told)}</td></tr>' for one, told in rows
+        f'<tr><th scope="row">{safe(one)}</th><td class="number">{safe(value)}</td></tr>'
+        for one, value in rows
     )
     return f"<table>{body}</table>"
 

@@ -83,7 +83,7 @@ class _Look(NamedTuple):
     at: float
     pages: int = 0
     bytes: int = 0
-    judged: int = 0
+    scored: int = 0
     relevant: int = 0
 
 
@@ -105,7 +105,7 @@ class Pace:
             looks.popleft()
         then = looks[0]
         span = now - then.at
-        looks.append(_Look(now, tally.pages, tally.bytes, tally.judged or 0, tally.relevant))
+        looks.append(_Look(now, tally.pages, tally.bytes, tally.scored or 0, tally.relevant))
         elapsed = now - self._started_at
         pages_rate = _per(tally.pages - then.pages, span)
         return Reading(
@@ -133,10 +133,10 @@ class Pace:
 
 
 def _found(tally: Tally, then: _Look) -> str | None:
-    if tally.judged is None:
+    if tally.scored is None:
         return None
-    share = 100.0 * _per(tally.relevant, tally.judged)
-    now = 100.0 * _per(tally.relevant - then.relevant, tally.judged - then.judged)
+    share = 100.0 * _per(tally.relevant, tally.scored)
+    now = 100.0 * _per(tally.relevant - then.relevant, tally.scored - then.scored)
     return f"{text.count(tally.relevant)} relevant ({now:.1f} % now, mean {share:.1f} %)"
 
 

@@ -12,7 +12,7 @@ from webcrawl.reports import progress_log
 from webcrawl.reports.figures import WINDOW_SECONDS, Digest, digest
 from webcrawl.reports.html import document, safe
 from webcrawl.reports.progress_log import Course, course_of
-from webcrawl.reports.sections import crawl, documents, finds, freshness, hosts, politeness
+from webcrawl.reports.sections import crawl, documents, finds, hosts, politeness
 from webcrawl.reports.sections.crawl import Prices
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def page(
     sections = [
         crawl.over_time(figures),
         finds.harvest(figures),
-        freshness.freshness(figures),
+        _freshness(figures),
         documents.outcomes(figures),
         documents.types(figures),
         documents.sizes(figures),
@@ -91,3 +91,11 @@ def page(
         f'<nav aria-label="sections">{links}</nav>' if links else "",
     ]
     return document(title, "\n".join([*(part for part in head if part), "<main>", body, "</main>"]))
+
+
+def _freshness(figures: Digest) -> str:
+    if not figures.has_revisits:
+        return ""
+    from webcrawl.features.revisits.report import section
+
+    return section(figures.freshness)

@@ -128,7 +128,7 @@ REDIS_SNAPSHOT = Costs(0, 9.10, 0, 1.09, 123, 64, 161, 0.534)
 REWRITTEN = 3
 """Redis lets the append-only file double in size, and writes a new one beside it."""
 
-SQLITE_FILE = Costs(38_000, 20.1, 61.2, 1.99, 374, 34, 108, 1.2, page_bytes=4096)
+SQLITE_FILE = Costs(38_000, 23.2, 59.2, 1.99, 374, 34, 108, 1.2, page_bytes=4096)
 """``frontier.db`` at its largest: the space of finished URLs is reused for new ones."""
 
 APPENDED_BYTES = 7_000

@@ -14,6 +14,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from webcrawl.reports.counting import number_in
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
@@ -79,13 +81,13 @@ class Course:
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Add a line; an incomplete one is skipped."""
-        numbers = [_number(line.get(name)) for name in ("at", "run", "pages", "bytes", "cpu_seconds")]
-        stand = [_number(line.get(name)) for name in ("queued", "hosts", "active")]
+        numbers = [number_in(line.get(name), 0) for name in ("at", "run", "pages", "bytes", "cpu_seconds")]
+        stand = [number_in(line.get(name), 0) for name in ("queued", "hosts", "active")]
         if None in numbers or None in stand:
             return
         at, run, pages, size, cpu = (number or 0.0 for number in numbers)
-        key, told = (str(line.get("worker")), run), Run(at, int(pages), int(size), cpu)
-        self.runs[key] = max(self.runs.get(key, told), told)
+        key, figures = (str(line.get("worker")), run), Run(at, int(pages), int(size), cpu)
+        self.runs[key] = max(self.runs.get(key, figures), figures)
         self._place(Point(at, *(int(number or 0) for number in stand)))
 
     def points(self) -> list[Point]:
@@ -120,8 +122,3 @@ def course_of(lines: Iterable[Mapping[str, Any]]) -> Course:
     for line in lines:
         course.add(line)
     return course
-
-
-def _number(value: object) -> float | None:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e18
-    return float(value) if good else None  # type: ignore[arg-type]

@@ -28,7 +28,7 @@ _REASONS = {
     "stopped": "was stopped with the whole crawl",
     "start_error": "could not read all its seeds and ended",
     "storage_lost": "could no longer keep its state and ended",
-    "unanticipated_errors": "met too many unanticipated errors and ended",
+    "unanticipated_errors": "had too many unanticipated errors and ended",
     FORCED: "was stopped by force",
 }
 
@@ -83,7 +83,7 @@ def summary(ending: Ending) -> str:
         f"{_who(ending)} {_how(ending.reason)} after {text.duration(ending.elapsed_seconds)}",
         _row("pages", tally.pages, f"{text.rate(rate)}, {text.size(tally.bytes)} received"),
         *_breakdown({f"status {status}": number for status, number in tally.statuses.items()}),
-        *([_row("relevant", tally.relevant, _harvest(tally))] if tally.judged is not None else []),
+        *([_row("relevant", tally.relevant, _harvest(tally))] if tally.scored is not None else []),
         *([_row("same as others", tally.duplicates)] if tally.duplicates else []),
         *([_row("cut pages", tally.cut, "what links are behind the cut is not known")] if tally.cut else []),
         _row("redirects", tally.redirects),
@@ -115,7 +115,7 @@ def _errors(ending: Ending) -> Iterator[str]:
     """
     errors, unanticipated = ending.tally.errors, ending.unanticipated
     if errors or not (unanticipated or ending.trouble or ending.reason in _BY_ERRORS):
-        yield _row("errors met", errors.total(), "with all tries and robots.txt" if errors else "")
+        yield _row("request errors", errors.total(), "with all tries and robots.txt" if errors else "")
         yield from _breakdown(errors)
     if unanticipated:
         yield _row("unanticipated errors", unanticipated, "see unanticipated.log" if ending.directory else "")
@@ -125,8 +125,8 @@ def _errors(ending: Ending) -> Iterator[str]:
 
 def _harvest(tally: Tally) -> str:
     """Return the line on relevant pages among all that were scored."""
-    judged = tally.judged or 0
-    return f"{100 * tally.relevant / judged if judged else 0.0:.1f} % of {text.count(judged)} judged"
+    scored = tally.scored or 0
+    return f"{100 * tally.relevant / scored if scored else 0.0:.1f} % of {text.count(scored)} scored"
 
 
 def _who(ending: Ending) -> str:
@@ -172,7 +172,7 @@ def _whereabouts(ending: Ending) -> Iterator[str]:
         yield f"  {kept} {ending.directory}" + (f", see {ending.report}" if ending.report else "")
     if shared is not None and ending.left:
         yield f"  the crawl is kept on {shared.place}" + (
-            f"; {text.things(others, 'other worker')} at work when this one ended" if others else ""
+            f"; {text.things(others, 'other worker')} running when this one ended" if others else ""
         )
     if ending.left and ending.resume:
         yield f"  {'to join again' if others else 'to go on'}: {ending.resume}"

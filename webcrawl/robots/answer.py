@@ -44,7 +44,7 @@ MAX_REDIRECTS = 5
 RETRY_SECONDS = 60.0
 COPY_RETRY_SECONDS = 600.0
 """While the last text is in force there is no hurry; and a host that asks for a pause with each robots.txt request
-must also be asked for pages."""
+must also receive requests for pages."""
 RETRY_MAX_SECONDS = 86_400.0
 ABSENT_SECONDS = 30 * 86_400.0
 """The "reasonably long period of time" of RFC 9309, section 2.3.1.4."""
@@ -136,7 +136,7 @@ def unreachable(
     ends_at = previous.fetched_at + absence.seconds if previous is not None else now
     if previous is not None and _has_copy(previous) and (now < ends_at or absence.then == "copy"):
         wait = backoff_seconds(origin, COPY_RETRY_SECONDS, attempts, RETRY_MAX_SECONDS)
-        # The host itself is left alone for as long as it asked, so pages must be fetched after that.
+        # The host itself is left alone for as long as it requires, so pages must be fetched after that.
         expires_at = now + wait + min(retry_after or 0.0, RETRY_MAX_SECONDS)
         if absence.then != "copy":
             expires_at = min(expires_at, ends_at)

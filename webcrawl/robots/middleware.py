@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.archive.listed_links import rows_of
 from webcrawl.crawl.context import context_of
-from webcrawl.downloadermiddlewares.sitemaps import named_in_robots, resolved_all, tell_links
+from webcrawl.downloadermiddlewares.sitemaps import add_link_counts, named_in_robots, resolved_all
 from webcrawl.fetching.failures import LocalShortageError, failure_word
 from webcrawl.frontier.records import Kind
 from webcrawl.meta import fetch_meta
@@ -94,7 +94,7 @@ class RobotsMiddleware:
         else:
             read = requests.read(entry, reply, now, policy)
         if read.record is not None:
-            self._look_at_delay(flight, read.record)
+            self._check_crawl_delay(flight, read.record)
         sitemaps = () if read.record is None else policy.rules.rules(read.record).sitemaps
         if sitemaps and self._keeps_links:
             _log(sitemaps, flight)
@@ -103,15 +103,15 @@ class RobotsMiddleware:
             flight.outcome.discovered += named_in_robots(context, flight, sitemaps, key)
         return read
 
-    def _look_at_delay(self, flight: InFlightRequest, record: RobotsRecord) -> None:
-        asked, key = record.crawl_delay_seconds, self._context.key.of_url(f"{record.origin}/")
-        if asked is not None and self._context.policies.politeness.is_too_long(asked):
-            flight.scheduler.frontier.tally.skip(key, asked)
+    def _check_crawl_delay(self, flight: InFlightRequest, record: RobotsRecord) -> None:
+        crawl_delay, key = record.crawl_delay_seconds, self._context.key.of_url(f"{record.origin}/")
+        if crawl_delay is not None and self._context.policies.politeness.is_too_long(crawl_delay):
+            flight.scheduler.frontier.tally.skip(key, crawl_delay)
             logger.info(
                 "Skips %s: its robots.txt asks for a Crawl-delay of %g s, which is more than "
                 "POLITENESS_CRAWL_DELAY_MAX",
                 record.origin,
-                asked,
+                crawl_delay,
             )
 
     def process_exception(self, request: Request, exception: Exception) -> Coroutine[Any, Any, None] | None:
@@ -128,7 +128,7 @@ class RobotsMiddleware:
 
         Needed for a redirect to another key: the origin's own key waits for this answer, perhaps not in memory.
         """
-        origin, hops = requests.origin_asked(flight.lease.entry)
+        origin, hops = requests.origin_and_hops(flight.lease.entry)
         owner = self._context.key.of_url(f"{origin}/")
         if not hops or owner == flight.lease.entry.key:
             return reply
@@ -146,7 +146,7 @@ def _log(sitemaps: Sequence[str], flight: InFlightRequest) -> None:
         return
     found = resolved_all(sitemaps, flight.lease.entry.url)
     kept.links, kept.other_links = rows_of(dict.fromkeys(found))
-    tell_links(kept.record, len(kept.links), len(kept.other_links))
+    add_link_counts(kept.record, len(kept.links), len(kept.other_links))
 
 
 def _is_cut_off(request: Request, response: Response) -> bool:

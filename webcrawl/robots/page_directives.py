@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from webcrawl.parsing.text import epoch_seconds
 
-EVERYBODY = frozenset({"robots", "*"})
+ALL_ROBOTS = frozenset({"robots", "*"})
 """Names that stand for all agents."""
 
 LENGTH_MAX = 16_384
@@ -49,7 +49,7 @@ class RobotsTags(NamedTuple):
 
     def facts(self) -> dict[str, bool]:
         """Return the directives in force, by name, for the fetch log."""
-        return {name: True for name, asked in zip(self._fields, self, strict=True) if asked}
+        return {name: True for name, is_set in zip(self._fields, self, strict=True) if is_set}
 
 
 NOTHING = RobotsTags()
@@ -63,17 +63,17 @@ def of_header(lines: Iterable[str], agent: str, now: float) -> RobotsTags:
     lines = list(lines)
     if sum(map(len, lines)) > LENGTH_MAX:
         return RobotsTags(noindex=True, nofollow=True)
-    ours = EVERYBODY | {agent.lower()}
-    asked = NOTHING
+    ours = ALL_ROBOTS | {agent.lower()}
+    tags = NOTHING
     for line in lines:
-        speaks_to_us = True
+        applies = True
         for item in _items(line):
             name, rule = _addressed(item)
             if name is not None:
-                speaks_to_us = name in ours
-            if speaks_to_us:
-                asked |= _asked(rule, now)
-    return asked
+                applies = name in ours
+            if applies:
+                tags |= _directive(rule, now)
+    return tags
 
 
 def of_meta(contents: Iterable[str], now: float) -> RobotsTags:
@@ -81,11 +81,11 @@ def of_meta(contents: Iterable[str], now: float) -> RobotsTags:
     contents = list(contents)
     if sum(map(len, contents)) > LENGTH_MAX:
         return RobotsTags(noindex=True, nofollow=True)
-    asked = NOTHING
+    tags = NOTHING
     for content in contents:
         for item in _items(content):
-            asked |= _asked(item, now)
-    return asked
+            tags |= _directive(item, now)
+    return tags
 
 
 def _items(text: str) -> Iterator[str]:
@@ -118,7 +118,7 @@ def _addressed(item: str) -> tuple[str | None, str]:
     return name, rest
 
 
-def _asked(item: str, now: float) -> RobotsTags:
+def _directive(item: str, now: float) -> RobotsTags:
     """Return the directives of one item between commas: rules with blanks between them, the last one perhaps with a
     value."""
     rules, colon, value = item.lower().partition(":")

@@ -35,15 +35,15 @@ class RobotsReply:
     refused: str | None = None
     """The rule that forbids following the redirect."""
     previous: RobotsRecord | None = None
-    """The stored record of the origin, if it belongs to another key than the one asked."""
+    """The stored record of the origin, if it belongs to another key than the requested one."""
     record: RobotsRecord | None = None
     """The record that ``read`` made of a body that takes too long for the event loop."""
 
 
-def origin_asked(entry: UrlEntry) -> tuple[str, int]:
+def origin_and_hops(entry: UrlEntry) -> tuple[str, int]:
     """Return, for a robots entry, the origin of the robots.txt and the number of redirects followed so far."""
-    asked = json.loads(entry.payload or "{}")
-    return str(asked["origin"]), int(asked["hops"])
+    payload = json.loads(entry.payload or "{}")
+    return str(payload["origin"]), int(payload["hops"])
 
 
 def is_stored(entry: UrlEntry) -> bool:
@@ -69,7 +69,7 @@ def answer(
     """Return the origin's record after the reply, and the entry for the next hop if there is one."""
     if reply.record is not None:
         return reply.record, None
-    origin, hops = origin_asked(entry)
+    origin, hops = origin_and_hops(entry)
     if reply.error is not None:
         return robots.unreachable(origin, previous, now, absence=policy.absence), None
     if not 300 <= reply.status < 400:
@@ -94,7 +94,7 @@ def answer(
     return robots.redirected(origin, previous, now), hop
 
 
-def tell(line: Entry | None, record: RobotsRecord, politeness: Politeness) -> None:
+def add_facts(line: Entry | None, record: RobotsRecord, politeness: Politeness) -> None:
     """Add the meaning of the answer to the fetch log: its origin, until when it holds, its Crawl-delay, and whether
     that is so long that the host is skipped."""
     if line is None:

@@ -69,8 +69,8 @@ class Entry:
 
     def line(self, reason: str, date: str) -> str:
         """Return the line of the entry with its comment."""
-        told = printable(" ".join(reason.split()), None)
-        return f"{self.text}  # {date} {told}".rstrip()
+        comment = printable(" ".join(reason.split()), None)
+        return f"{self.text}  # {date} {comment}".rstrip()
 
 
 def _host(text: str) -> str | None:

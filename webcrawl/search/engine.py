@@ -105,7 +105,7 @@ def read(text: str, *, site: str | None = None, language: str | None = None) -> 
             continue
         if minus:
             if joining:
-                raise QueryError("excludes what is behind an OR")
+                raise QueryError("excludes a word behind an OR")
             excluded.append(word)
         elif joining:
             required[-1] = (*required[-1], word)
@@ -115,7 +115,7 @@ def read(text: str, *, site: str | None = None, language: str | None = None) -> 
     if joining:
         raise QueryError("has an OR that does not stand between two words")
     if not required:
-        raise QueryError("says only what must not be there" if excluded else "has no word")
+        raise QueryError("has only words that are excluded" if excluded else "has no word")
     return Query(tuple(required), tuple(excluded), _site(site), language.lower() if language else None)
 
 
@@ -131,9 +131,9 @@ def _pieces(text: str) -> list[tuple[str, bool, bool]]:
         minus = bool(match["minus"]) if quoted else word.startswith("-")
         if quoted and not match["end"]:
             raise QueryError("has a quotation mark that is not closed")
-        said = match["phrase"] if quoted else word.removeprefix("-")
-        if any(map(str.isalnum, said)):
-            pieces.append((" ".join(said.split()), minus, quoted))
+        words = match["phrase"] if quoted else word.removeprefix("-")
+        if any(map(str.isalnum, words)):
+            pieces.append((" ".join(words.split()), minus, quoted))
         if len(pieces) > MOST:
             raise QueryError(f"has more than {MOST} words")
     return pieces
@@ -262,13 +262,13 @@ def load(path: str) -> type[Engine]:
     return found
 
 
-def merged(answers: Iterable[Found], limit: int) -> Found:
+def merged(results: Iterable[Found], limit: int) -> Found:
     """Return the best of all by their scores. A page that several indexes have counts once, with its last fetch; the
     count is the sum, so it may count pages twice that are not among the best.
     """
     best: dict[str, Hit] = {}
     count = twice = 0
-    for found in answers:
+    for found in results:
         count += found.count
         for hit in found.hits:
             known = best.get(hit.url)

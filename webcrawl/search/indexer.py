@@ -81,7 +81,7 @@ class Feed:
 
 
 @dataclass(slots=True)
-class Told:
+class CrawlMessages:
     """The messages of the store on standard input so far."""
 
     handle: int
@@ -119,23 +119,23 @@ def locked(folder: Path, *, wait: bool) -> Iterator[bool]:
         yield True
 
 
-def follow(told: Told, feed: Feed, interval: float) -> bool:
+def follow(messages: CrawlMessages, feed: Feed, interval: float) -> bool:
     """Index new changes once in ``interval`` seconds until the crawl has ended. Return True if none is left."""
     done: Position | None = None
     due = time.monotonic()
-    while not (told.ended or told.gone):
-        waiting = told.position != done
-        told.wait(max(0.0, due - time.monotonic()) if waiting else None)
-        if told.position != done and time.monotonic() >= due and not told.ended:
-            assert told.position is not None
+    while not (messages.ended or messages.gone):
+        waiting = messages.position != done
+        messages.wait(max(0.0, due - time.monotonic()) if waiting else None)
+        if messages.position != done and time.monotonic() >= due and not messages.ended:
+            assert messages.position is not None
             # While the engine is unavailable the end of the crawl must still be noticed.
-            position = told.position
+            position = messages.position
             if feed.upto(position, time.monotonic() + interval):
                 done = position
             due = time.monotonic() + interval
-    if not told.ended:
+    if not messages.ended:
         return False
-    left = told.position is not None and not feed.upto(told.position, time.monotonic() + END_PATIENCE)
+    left = messages.position is not None and not feed.upto(messages.position, time.monotonic() + END_PATIENCE)
     if not left:
         feed.end()
     return not left
@@ -163,22 +163,22 @@ def main() -> None:
     """Serve one store. An error is one line on standard output, and the exit status 1."""
     leave_signals_to_the_crawl()
     os.nice(NICENESS)
-    with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as told:
-        asked = receive(told)
-    folder = Path(asked["folder"])
+    with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as stream:
+        options = receive(stream)
+    folder = Path(options["folder"])
     try:
         with locked(folder, wait=True):
-            engine = load(asked["engine"])(folder, Options(asked["url"], asked["stemmer"]))
-            told_later = Told(sys.stdin.fileno())
-            if not follow(told_later, Feed(folder, engine), asked["interval"]) and told_later.ended:
+            engine = load(options["engine"])(folder, Options(options["url"], options["stemmer"]))
+            messages = CrawlMessages(sys.stdin.fileno())
+            if not follow(messages, Feed(folder, engine), options["interval"]) and messages.ended:
                 sys.stderr.write("Pages are left to be indexed; the next start of the crawl does it.\n")
     except CrawlError as error:
-        sys.exit(_say(str(error)))
+        sys.exit(_report(str(error)))
     except Exception as error:  # the starting process must be informed
-        sys.exit(_say(f"{type(error).__name__}: {error}"))
+        sys.exit(_report(f"{type(error).__name__}: {error}"))
 
 
-def _say(why: str) -> int:
+def _report(why: str) -> int:
     print(" ".join(why.split()), flush=True)
     return 1
 

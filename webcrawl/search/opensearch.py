@@ -48,7 +48,7 @@ _BEGIN, _END = "\x02", "\x03"
 """Marks around matches, which no indexed text contains."""
 _AWAY = frozenset({408, 429, 500, 502, 503, 504})
 _CONFLICT, _MISSING = 409, 404
-_SAID = 300
+_ANSWER_SHOWN_MAX = 300
 
 
 class OpenSearch(Engine):
@@ -69,7 +69,7 @@ class OpenSearch(Engine):
         self._ready = False
 
     def begin(self) -> None:
-        status, answer = self._ask("PUT", self._index, _mapping(self._stemmer))
+        status, answer = self._request("PUT", self._index, _mapping(self._stemmer))
         if "already_exists" in json.dumps(answer):
             self._check_fields()
         elif status not in (200, 201):
@@ -78,7 +78,7 @@ class OpenSearch(Engine):
 
     def _check_fields(self) -> None:
         """:raises EngineError: the existing index lacks fields"""
-        status, answer = self._ask("GET", f"{self._index}/_mapping")
+        status, answer = self._request("GET", f"{self._index}/_mapping")
         if status != 200:
             raise self._error(status, answer)
         for mapping in answer.values():
@@ -93,13 +93,13 @@ class OpenSearch(Engine):
         if not self._ready:
             self.begin()
         for body in _bulks({change.url: change for change in changes}.values()):
-            status, answer = self._ask("POST", f"{self._index}/_bulk?refresh=false", body)
+            status, answer = self._request("POST", f"{self._index}/_bulk?refresh=false", body)
             if status != 200:
                 raise self._error(status, answer)
             for item in answer.get("items", ()):
-                [said] = item.values()
-                if said["status"] not in (200, 201, _CONFLICT, _MISSING):
-                    raise self._error(said["status"], said.get("error"))
+                [result] = item.values()
+                if result["status"] not in (200, 201, _CONFLICT, _MISSING):
+                    raise self._error(result["status"], result.get("error"))
 
     def finish(self) -> None:
         connection, self._connection = self._connection, None
@@ -107,13 +107,13 @@ class OpenSearch(Engine):
             connection.close()
 
     def search(self, query: Query, limit: int) -> Found:
-        status, answer = self._ask("POST", f"{self._index}/_search", _asked(query, limit))
+        status, answer = self._request("POST", f"{self._index}/_search", _search_body(query, limit))
         if status != 200:
             raise self._error(status, answer)
         found = answer["hits"]
         return Found([_hit(hit) for hit in found["hits"]], found["total"]["value"])
 
-    def _ask(self, method: str, path: str, body: dict[str, Any] | bytes | None = None) -> tuple[int, Any]:
+    def _request(self, method: str, path: str, body: dict[str, Any] | bytes | None = None) -> tuple[int, Any]:
         """Send a request; return status and answer. Raises EngineAway if there is no answer."""
         several = isinstance(body, bytes)
         sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
@@ -125,11 +125,11 @@ class OpenSearch(Engine):
             data = response.read()
         except (OSError, http.client.HTTPException) as error:
             self.finish()
-            raise EngineAway(f"{self._host}: {_why(error)}") from error
+            raise EngineAway(f"{self._host}: {_reason(error)}") from error
         try:
             return response.status, json.loads(data)
         except ValueError:
-            return response.status, data[:_SAID].decode(errors="replace")
+            return response.status, data[:_ANSWER_SHOWN_MAX].decode(errors="replace")
 
     def _connected(self) -> http.client.HTTPConnection:
         if self._connection is None:
@@ -138,12 +138,12 @@ class OpenSearch(Engine):
         return self._connection
 
     def _error(self, status: int, answer: Any) -> EngineError:
-        said = answer if isinstance(answer, str) else json.dumps(answer)
+        text = answer if isinstance(answer, str) else json.dumps(answer)
         kind = EngineAway if status in _AWAY else EngineError
-        return kind(f"{self._host}{self._index} answers with status {status}: {said[:_SAID]}")
+        return kind(f"{self._host}{self._index} answers with status {status}: {text[:_ANSWER_SHOWN_MAX]}")
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, socket.timeout):
         return f"no answer for {TIMEOUT_SECONDS:g} seconds"
     return str(error) or type(error).__name__
@@ -214,7 +214,7 @@ def _rows(change: Change) -> list[dict[str, Any]]:
     return [{"index": about}, source]
 
 
-def _asked(query: Query, limit: int) -> dict[str, Any]:
+def _search_body(query: Query, limit: int) -> dict[str, Any]:
     filters = [
         {"term": {field: value}}
         for field, value in (("site", query.site), ("language", query.language))

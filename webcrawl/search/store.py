@@ -37,7 +37,7 @@ class SearchIndex(ArchiveSink):
     def __init__(self, directory: Path, *, worker: str, settings: Mapping[str, Any]) -> None:
         self._folder = directory / FOLDER
         self._journal = Journal(self._folder)
-        self._asked = {
+        self._options = {
             "folder": str(self._folder),
             "engine": settings["SEARCH_ENGINE"],
             "url": settings["SEARCH_URL"] or "",
@@ -51,16 +51,16 @@ class SearchIndex(ArchiveSink):
         return self._journal.size
 
     def open(self) -> list[str]:
-        path, stemmer = self._asked["engine"], self._asked["stemmer"]
+        path, stemmer = self._options["engine"], self._options["stemmer"]
         left = len(segments(self._folder))
         done = self._journal.open()
         if not load(path).is_server:
             Marking(path, stemmer).claim(self._folder)
         if left:
             done.append(f"{FOLDER}: pages of the last run that were not yet indexed are indexed now.")
-        self._indexer = _Indexer(self._folder, self._asked)
+        self._indexer = _Indexer(self._folder, self._options)
         self._journal.keep()
-        self._indexer.tell(self._journal.position)
+        self._indexer.send_position(self._journal.position)
         return done
 
     def roll_if_full(self) -> None:
@@ -79,7 +79,7 @@ class SearchIndex(ArchiveSink):
         self._journal.keep()
         position = self._journal.position
         if self._indexer is not None:
-            self._indexer.tell(position)
+            self._indexer.send_position(position)
 
     def rollback(self) -> None:
         self._journal.rollback()
@@ -94,28 +94,28 @@ class SearchIndex(ArchiveSink):
 class _Indexer:
     """The process ``webcrawl.search.indexer``, which receives the position up to which it may read."""
 
-    def __init__(self, folder: Path, asked: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, options: Mapping[str, Any]) -> None:
         self._folder = folder
         with translated(folder):
             self._process = start_python("webcrawl.search.indexer")
-            self._asked = cast("BinaryIO", self._process.stdin)
-            self._answers = cast("BinaryIO", self._process.stdout)
-            self._handle = self._asked.fileno()
-            os.write(self._handle, frame(dict(asked)))
+            self._requests = cast("BinaryIO", self._process.stdin)
+            self._output = cast("BinaryIO", self._process.stdout)
+            self._handle = self._requests.fileno()
+            os.write(self._handle, frame(dict(options)))
         os.set_blocking(self._handle, False)
-        self._told: Position | None = None
-        self._said = ""
+        self._sent: Position | None = None
+        self._message = ""
 
-    def tell(self, position: Position) -> None:
+    def send_position(self, position: Position) -> None:
         """Send the kept position of the journal. Never blocks: if the pipe is full, a later position replaces this
         one.
         """
-        if position == self._told:
+        if position == self._sent:
             return
         # ``check`` detects a process that has ended; kept changes are kept.
         with suppress(BlockingIOError, BrokenPipeError):
             os.write(self._handle, frame(tuple(position)))
-            self._told = position
+            self._sent = position
 
     def check(self) -> None:
         """:raises ArchiveError: the process has ended"""
@@ -127,15 +127,15 @@ class _Indexer:
         os.set_blocking(self._handle, True)
         with suppress(BrokenPipeError):
             os.write(self._handle, frame(None))
-        self._asked.close()
+        self._requests.close()
         self._process.wait()
         failure = self._failure()
-        self._answers.close()
+        self._output.close()
         if self._process.returncode != 0:
             raise failure
 
     def _failure(self) -> ArchiveError:
         """Return why it has ended: its own message, or its status."""
-        self._said = self._said or self._answers.read().decode(errors="replace").strip()
-        ended = f"what indexes pages has ended with status {self._process.returncode}"
-        return ArchiveError(self._folder, self._said or ended)
+        self._message = self._message or self._output.read().decode(errors="replace").strip()
+        ended = f"the process that indexes pages has ended with status {self._process.returncode}"
+        return ArchiveError(self._folder, self._message or ended)

@@ -85,7 +85,7 @@ class Tantivy(Engine):
                 writer.wait_merging_threads()
 
     def search(self, query: Query, limit: int) -> Found:
-        asked = self._asked(query)
+        built = self._built(query)
         if not (self._path / "meta.json").exists():
             return Found((), 0)
         with self._errors():
@@ -94,13 +94,13 @@ class Tantivy(Engine):
                 self._index.register_tokenizer(_WORDS, self._analyzer)
             self._index.reload()
             searcher = self._index.searcher()
-            result = searcher.search(asked, max(limit, 1))
-            generator = tantivy.SnippetGenerator.create(searcher, asked, self._schema, "text")
+            result = searcher.search(built, max(limit, 1))
+            generator = tantivy.SnippetGenerator.create(searcher, built, self._schema, "text")
             generator.set_max_num_chars(SNIPPET_CHARACTERS)
             hits = [_hit(searcher.doc(address), score, generator) for score, address in result.hits[:limit]]
         return Found(hits, result.count)
 
-    def _asked(self, query: Query) -> tantivy.Query:
+    def _built(self, query: Query) -> tantivy.Query:
         required = [[one for text in choice for one in self._in_fields(text)] for choice in query.required]
         excluded = [self._in_fields(text, without=NOT_EXCLUDED_BY) for text in query.excluded]
         # A word that is longer than the limit is in no page.

@@ -12,12 +12,9 @@ from scrapy.http import Request
 
 from webcrawl.crawl.context import context_of
 from webcrawl.crawl.page_processing import PageProcessing, tell, type_of
-from webcrawl.features.revisits.feature import known_of
-from webcrawl.features.traps.novelty import wording_of
 from webcrawl.items import Page
 from webcrawl.meta import detach, fetch_meta
 from webcrawl.parsing.links import LinkColumns
-from webcrawl.parsing.mime import HTML_TYPES
 from webcrawl.parsing.offload import TURN_SECONDS
 from webcrawl.robots.page_directives import RobotsTags
 from webcrawl.scheduler import in_flight_request_of
@@ -50,14 +47,13 @@ class PageMiddleware:
         self._crawler = crawler
         context = context_of(crawler)
         self._intake = context.intake
-        self._detector = None if context.trapping is None else context.trapping.detector
+        self._features = context.features
         self._long_work = asyncio.Lock()
         """Pages with very many links are processed one at a time: the loop waits for one part of one page."""
         self._avoided = frozenset(context.configuration.nofollow_rels)
         self._keeps_links = context.archive is not None and context.archive.wants_links
         self._keeps_fields = context.archive is not None and context.archive.wants_fields
         chain = context.processing
-        self._focusing = context.focusing
         self._processing = None if chain is None else PageProcessing(crawler, chain)
 
     @classmethod
@@ -119,10 +115,10 @@ class PageMiddleware:
         return in_header
 
     def _page(self, page: Page, flight: InFlightRequest, in_header: RobotsTags) -> None:
-        asked = RobotsTags(page.noindex, page.nofollow)
+        tags = RobotsTags(page.noindex, page.nofollow)
         if (kept := flight.outcome.entry) is not None:
-            if asked != in_header:
-                kept.record.extra |= asked.facts()
+            if tags != in_header:
+                kept.record.extra |= tags.facts()
             kept.record.extra["links"] = len(page.links)
             if page.other_links:
                 kept.record.extra["other_links"] = len(page.other_links)
@@ -138,30 +134,16 @@ class PageMiddleware:
         in_header: RobotsTags,
         beside: Mapping[str, str],
     ) -> None:
-        """Queue the links of a page unless its author asks not to follow them, and learn from it."""
-        standing = None
-        if self._focusing is not None:
-            relevance = await self._focusing.relevance(page, response)
-            standing = self._focusing.judged(
-                flight.lease.entry, flight.outcome, relevance, flight.scheduler.frontier.tally
-            )
-        asked = RobotsTags(page.noindex, page.nofollow)
+        """Queue the links of a page unless its author asks not to follow them, and show it to the features."""
+        tags = RobotsTags(page.noindex, page.nofollow)
         found: list[UrlEntry] = []
-        if not asked.nofollow:
+        if not tags.nofollow:
             found = await self._take(page, flight)
-            if self._focusing is not None and standing is not None:
-                self._focusing.mark(flight.lease.entry.url, standing, page.links, beside, found)
         elif page.links:
             rule = HEADER if in_header.nofollow else META
             flight.scheduler.frontier.tally.refused(rule, len(page.links))
-        entry = flight.lease.entry
-        # A revisited page has the content that it had before, which is no sign of a trap.
-        if self._detector is not None and page.mime in HTML_TYPES and known_of(entry) is None:
-            encoding = page.encoding or "utf-8"
-            body = response.body
-            self._detector.page(
-                entry.url, entry.via, lambda: wording_of(body, encoding, entry.url), found, len(body)
-            )
+        for feature in self._features:
+            await feature.page(page, response, flight, found, beside)
 
     async def _take(self, page: Page, flight: InFlightRequest) -> list[UrlEntry]:
         """Queue the links of a page; return the new ones."""

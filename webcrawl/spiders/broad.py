@@ -11,10 +11,10 @@ from scrapy.http import Response
 from webcrawl.crawl.context import context_of
 from webcrawl.crawl.refused_start import REFUSALS, closing
 from webcrawl.crawl.seeding import Seeding
-from webcrawl.features.content_seen.content_seen import follows
 from webcrawl.items import Page
 from webcrawl.meta import fetch_meta
 from webcrawl.parsing.charset import encoding_of
+from webcrawl.parsing.html import PageInput
 from webcrawl.parsing.mime import HTML_TYPES, document_type, mime_type
 from webcrawl.parsing.process import Readers
 from webcrawl.robots import page_directives
@@ -84,8 +84,8 @@ class BroadSpider(Spider):
 
     async def _queue_seeds(self, scheduler: Scheduler) -> None:
         context = context_of(self.crawler)
-        if context.segment is not None:
-            await context.segment.queue_all(context, scheduler)
+        if (segment := context.features.get("segments")) is not None:
+            await segment.queue_all(context, scheduler)
         else:
             await Seeding(context, scheduler, self.seeds, self.domains).run()
 
@@ -103,23 +103,23 @@ class BroadSpider(Spider):
             if facts.original is None and context.processing is not None and context.processing.wants(mime):
                 yield self._other(response, mime, facts)
             return
-        if facts.original is not None and not follows(
-            configuration.content_seen_links, response.url, facts.original, facts.original_by_text
-        ):
+        if facts.original is not None and not self._follows(response.url, facts):
             yield self._duplicate(response, declared, facts)
             return
         document = await self._readers.extract(
-            response.body,
-            response.url,
-            declared,
-            links_max=configuration.links_per_page_max,
-            types=frozenset(configuration.link_types),
-            agent=context.rules.agent,
-            surroundings=context.focusing is not None,
+            PageInput(
+                response.body,
+                response.url,
+                declared,
+                links_max=configuration.links_per_page_max,
+                types=frozenset(configuration.link_types),
+                agent=context.rules.agent,
+                surroundings="focus" in context.features,
+            )
         )
-        asked = page_directives.NOTHING
+        tags = page_directives.NOTHING
         if document.robots and configuration.robots_meta_obey:
-            asked = page_directives.of_meta(document.robots, context.clock())
+            tags = page_directives.of_meta(document.robots, context.clock())
         yield Page(
             url=response.url,
             status=response.status,
@@ -131,12 +131,21 @@ class BroadSpider(Spider):
             error=document.error or facts.decode_error,
             links=document.links,
             other_links=document.other_links,
-            noindex=asked.noindex,
-            nofollow=asked.nofollow,
+            noindex=tags.noindex,
+            nofollow=tags.nofollow,
             duplicate_of=facts.original,
             mime=mime,
             document=document,
         )
+
+    def _follows(self, url: str, facts: FetchMeta) -> bool:
+        """Return whether the links of a page are followed that came before under another URL."""
+        # Imported only if the content-seen test is on.
+        from webcrawl.features.content_seen.content_seen import follows
+
+        assert facts.original is not None
+        choice = context_of(self.crawler).configuration.content_seen_links
+        return follows(choice, url, facts.original, facts.original_by_text)
 
     @staticmethod
     def _other(response: Response, mime: str | None, facts: FetchMeta) -> Page:

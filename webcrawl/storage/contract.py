@@ -26,15 +26,17 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from webcrawl.features.content_seen.content_seen import ContentStore
-from webcrawl.features.revisits.store import VisitStore
 from webcrawl.frontier.order import LevelSampler
-from webcrawl.frontier.queue_head import Place
-from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.frontier.queue_head import QueuePosition
+from webcrawl.frontier.records import UrlEntry, UrlRecord
 from webcrawl.politeness.host_record import HostRecord, Pauses, RobotsRecord
+from webcrawl.storage.tables import Tables
+
+if TYPE_CHECKING:
+    from webcrawl.features.focus.store import LearnerStore
+    from webcrawl.storage.shared_parts import ChangeLog, SeedLists, StartList
 
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
@@ -218,16 +220,13 @@ class Activated:
 
 @dataclass(slots=True)
 class Settled:
-    """The result of a URL that was leased.
-
-    With ``state`` QUEUED it goes back to its queue as ``again`` (same fingerprint, new position).
-    """
+    """The result of a URL that was leased."""
 
     entry: UrlEntry
-    state: State
-    rule: str | None = None
-    """The rule for REFUSED, the error for FAILED."""
+    record: UrlRecord
+    """The record that the URL gets. If it is a repeat, the state and the rule of the first stay."""
     again: UrlEntry | None = None
+    """With the state QUEUED: the entry that goes back to the queue (same fingerprint, new position)."""
     fence: int = 0
     """The ``HostRecord.fence`` under which the URL was leased; 0 is not checked."""
 
@@ -319,8 +318,8 @@ class Move:
     key."""
 
     @property
-    def place(self) -> Place:
-        """The place to which the entry moves."""
+    def new_position(self) -> QueuePosition:
+        """The position to which the entry moves."""
         return (-self.level, self.entry.position)
 
     def moved(self) -> UrlEntry:
@@ -376,7 +375,7 @@ class HeartbeatAnswer:
     command: OperatorCommand = OperatorCommand.RUN
     lost: list[str] = field(default_factory=list)
     """Keys that this process does not hold any more."""
-    changed_queues: dict[str, Place] = field(default_factory=dict)
+    changed_queues: dict[str, QueuePosition] = field(default_factory=dict)
     """Active keys of this process for which others queued URLs, each with a place before which nothing has changed.
     """
     share: int | None = None
@@ -389,6 +388,11 @@ class HeartbeatAnswer:
 class Backend(Protocol):
     """The storage of a crawl's state."""
 
+    @property
+    def tables(self) -> Tables:
+        """The state beside the frontier. ``open`` opens the tables that were named by then."""
+        ...
+
     async def open(self, now: float) -> Counts:
         """Make ready. Keys left active by a crash rest their ``delay_seconds`` from ``now`` before they are idle;
         keys that are given up or wait for a robots.txt get another chance.
@@ -400,18 +404,18 @@ class Backend(Protocol):
         """Release all resources. Keys still active stay marked, as after a crash."""
         ...
 
-    async def activate(self, count: int, now: float, draw: LevelSampler) -> list[Activated]:
+    async def activate(self, count: int, now: float, sampler: LevelSampler) -> list[Activated]:
         """Make up to ``count`` idle keys active whose ``next_fetch_at`` and ``blocked_until`` have come.
 
-        ``draw`` decides how many keys of each level become active. Within a level the keys come first that could have
-        been contacted for the longest time: since ``next_fetch_at`` and ``blocked_until``, but not before the commit
-        (``Batch.at``) that queued a URL for a key whose queue was empty. A key of which no record was ever stored
-        waits since ``FIRST_VISIT_AHEAD_SECONDS`` before that commit. A key's level is the highest in its queue. Keys
-        that are given up are passed over.
+        ``sampler`` decides how many keys of each level become active. Within a level the keys come first that could
+        have been contacted for the longest time: since ``next_fetch_at`` and ``blocked_until``, but not before the
+        commit (``Batch.at``) that queued a URL for a key whose queue was empty. A key of which no record was ever
+        stored waits since ``FIRST_VISIT_AHEAD_SECONDS`` before that commit. A key's level is the highest in its
+        queue. Keys that are given up are passed over.
         """
         ...
 
-    async def load(self, key: str, after: Place | None, count: int) -> Loaded:
+    async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         """Return the next ``count`` entries behind ``after`` (None: from the start) in the queue of an active key."""
         ...
 
@@ -459,16 +463,12 @@ class Backend(Protocol):
 
     async def counts(self) -> Counts: ...
 
-    async def state_of(self, key: str, fingerprint: int) -> State | None:
-        """Return the state of a URL, None if it was never queued (or the seen test keeps no states)."""
+    async def url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
+        """Return the record of a URL, None if it was never queued (or the seen test keeps no states)."""
         ...
 
     async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
         """Return the known robots.txt answer of an origin that belongs to ``key``."""
-        ...
-
-    async def checkpoint(self, directory: Path) -> None:
-        """Write a consistent copy of the state into ``directory``."""
         ...
 
 
@@ -482,20 +482,16 @@ class SharedBackend(Backend, Protocol):
 
     silence_seconds: float
     """A process that sent no heartbeat for this long begins nothing new: it would hardly end in time."""
-    pulse_seconds: float
+    heartbeat_seconds: float
     """The interval at which ``heartbeat`` is to be called."""
     clocks: ClockStore
     """The store of the clocks that keys share."""
-    contents: ContentStore
-    """The store of bodies."""
-    visits: VisitStore
-    """The store of the pages that are revisited."""
     exclusions: str
     """The version of the exclusion list in force in this process, for the other workers and the operator; empty if
     there is none."""
 
     @property
-    def look_asked(self) -> str:
+    def reload_request(self) -> str:
         """A text that changes each time the operator wants all processes to read their exclusion files at once."""
         ...
 
@@ -506,7 +502,7 @@ class SharedBackend(Backend, Protocol):
 
     @property
     def workers(self) -> int:
-        """The number of processes at work, this one included, as of the last heartbeat."""
+        """The number of running processes, this one included, as of the last heartbeat."""
         ...
 
     async def heartbeat(self, figures: Mapping[str, float]) -> HeartbeatAnswer:
@@ -519,6 +515,23 @@ class SharedBackend(Backend, Protocol):
     async def allow_hosts(self, hosts: Sequence[str]) -> None:
         """Allow ``hosts``, which the operator named here, in every process. Each process knows them before it gets a
         URL of theirs that is discovered from now on."""
+        ...
+
+    def seed_lists(self) -> SeedLists:
+        """Return the lists of seeds, and which process reads each."""
+        ...
+
+    def start_list(self, key: str) -> StartList:
+        """Return the list ``key``, to which any client pushes URLs for the crawl."""
+        ...
+
+    def learner_store(self, focus: str) -> LearnerStore:
+        """Return the store by which the processes exchange what they learn for a focus."""
+        ...
+
+    def change_log(self, name: str, kept: int) -> ChangeLog:
+        """Return a log by which the processes exchange changes; ``kept``: about the number of entries that are kept.
+        ``name``: of a feature, or of a feature and a thing of it with a colon between."""
         ...
 
     async def first_addresses(self, name: str, addresses: Sequence[str]) -> Sequence[str]:

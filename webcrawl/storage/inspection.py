@@ -4,22 +4,20 @@ check, the impact of an exclusion, the snapshot of one URL, and the status of th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.frontier.records import State, UrlEntry, UrlRecord
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.storage.contract import Counts, OperatorCommand
+from webcrawl.storage.tables import Tables
 
-
-class Known(NamedTuple):
-    """The seen test's record of a URL."""
-
-    state: State
-    rule: str | None
-    """The rule that refused it or the error with which it failed, if the storage keeps it."""
+if TYPE_CHECKING:
+    from webcrawl.features.focus.learner import Learner
+    from webcrawl.politeness.host_record import Pauses
 
 
 class UrlStateReader(Protocol):
@@ -34,8 +32,8 @@ class UrlStateReader(Protocol):
         In a crawl that runs on several workers, URLs that change meanwhile may be included or not.
         """
 
-    def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, Known]:
-        """Return the known ones among some URLs of one politeness key; a few hundred at a time."""
+    def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, UrlRecord]:
+        """Return the records of the known ones among some URLs of one politeness key; a few hundred at a time."""
 
     def refused(self) -> Iterator[Sequence[int]]:
         """Yield the fingerprints of all refused URLs, some at a time; one may come twice. Yields none if there are no
@@ -73,7 +71,7 @@ MEANINGS = {
     Kind.DAMAGED: "the file is damaged",
     Kind.UNREADABLE: "cannot be read",
     Kind.STRAY: "belongs to nothing that is known",
-    Kind.MISPLACED: "URL is known where nobody looks for it",
+    Kind.MISPLACED: "URL is known in a place where no lookup finds it",
     Kind.TWO_STATES: "URL is in two states",
     Kind.DISORDER: "queue is out of order",
     Kind.UNKNOWN: "URL is queued, but not known",
@@ -84,7 +82,7 @@ MEANINGS = {
     Kind.KNOWN: "host has a wrong number of known URLs",
     Kind.LEVEL: "host has a wrong level",
     Kind.PLACE: "host is not where its record says",
-    Kind.HOLDER: "host is held by nobody who is known",
+    Kind.HOLDER: "host is held by no known worker",
     Kind.ROBOTS: "answer of robots.txt and its time of expiry are not both there",
     Kind.TOTAL: "running total is wrong",
     Kind.FENCE: "number of a lease would be given again",
@@ -100,7 +98,7 @@ class Finding:
     subject: str
     """The URL, host or total; the fingerprint if only that is known of a URL."""
     detail: str = ""
-    """The value that is stored and the value that should be; the same in two looks if nothing changed."""
+    """The value that is stored and the value that should be; the same in two checks if nothing changed."""
     where: str = ""
     """The part of the storage."""
 
@@ -148,7 +146,7 @@ class Checked:
     mended: Findings = field(default_factory=Findings)
     """Disagreements that were repaired."""
     at_work: set[str] = field(default_factory=set)
-    """Names of processes that changed things meanwhile. Findings are then those that were wrong in two looks."""
+    """Names of processes that changed things meanwhile. Findings are then those that were wrong in two checks."""
     uncompared: list[str] = field(default_factory=list)
     """Parts whose totals changed while they were counted, so that they could not be compared."""
     unchecked: list[str] = field(default_factory=list)
@@ -159,8 +157,8 @@ class Checked:
         return not self.left
 
 
-class Asked(NamedTuple):
-    """The URLs that an inspection looks for."""
+class UrlSelection(NamedTuple):
+    """The URLs whose queue entries an inspection counts."""
 
     may_have: Callable[[str], bool]
     """Returns True if a politeness key may have such URLs; the queues of other keys are not read."""
@@ -241,7 +239,7 @@ class UrlSnapshot:
     """Epoch seconds by the crawl's own clock."""
     known: bool
     """True if the seen test has it; a Bloom filter may wrongly report a few as known."""
-    state: State | None
+    record: UrlRecord | None
     """None if it is not known, or if the seen test keeps no states and it is not queued."""
     entry: UrlEntry | None
     """Its entry in the queue."""
@@ -251,16 +249,19 @@ class UrlSnapshot:
     """None for an unknown key."""
     robots: RobotsRecord | None
     """The robots.txt answer of its origin."""
-    rule: str | None = None
-    """The rule that refused it or the error with which it failed, if the storage keeps it."""
     rules_kept: bool = True
-    """True if this storage keeps such rules."""
+    """True if this storage keeps the rules of records."""
     command: OperatorCommand | None = None
     """The operator's command; None for a crawl of one process."""
     at_work: tuple[str, ...] = ()
     """The workers of the crawl at this moment."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """The settings that the crawl was begun with, as it stored them."""
+
+    @property
+    def state(self) -> State | None:
+        """The state in ``record``."""
+        return None if self.record is None else self.record.state
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +270,7 @@ class Worker:
 
     name: str
     started_at: float | None
-    heard_at: float
+    heartbeat_at: float
     """The time of its last heartbeat."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """The figures that it published; see ``SharedBackend.heartbeat``."""
@@ -289,3 +290,128 @@ class CrawlStatus:
     """In the order in which they started."""
     command: OperatorCommand | None = None
     """The operator's command; None for a crawl of one process."""
+
+
+class StoredTables(Tables, Protocol):
+    """The tables of a crawl for another process: ``open`` opens those that were named by then."""
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class FolderInspection(Protocol):
+    """Inspects the crawl of one process in its JOBDIR, also while it runs. Only ``mend`` and tables change it; for
+    ``mend`` the crawl must not be running. Every method may raise StartRefused: there is no crawl, or one that cannot
+    be read."""
+
+    def status(self, now: float) -> CrawlStatus:
+        """Return the status of the crawl; ``now`` in epoch seconds."""
+        ...
+
+    def snapshot(
+        self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str, now: float
+    ) -> UrlSnapshot:
+        """Return the snapshot of one URL. ``key_of`` gets the settings with which the crawl was begun, and returns
+        the politeness key of the URL."""
+        ...
+
+    def url_states(self) -> AbstractContextManager[UrlStateReader]:
+        """Open the states of its URLs. All results are of one moment."""
+        ...
+
+    def impact(self, selection: UrlSelection) -> ExclusionImpact:
+        """Return the effect of an exclusion on its queues."""
+        ...
+
+    def check(self) -> Checked: ...
+
+    def mend(self) -> Checked: ...
+
+    def tables(self, *, changing: bool) -> StoredTables:
+        """Return its tables, not opened yet. They are only read unless ``changing`` is set."""
+        ...
+
+
+class AsyncUrlStateReader(Protocol):
+    """A ``UrlStateReader`` with methods to await."""
+
+    def queued(self) -> AsyncIterator[UrlEntry]: ...
+
+    async def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, UrlRecord]: ...
+
+    def refused(self) -> AsyncIterator[Sequence[int]]: ...
+
+
+class SharedInspection(Protocol):
+    """Inspects a crawl that several processes share and gives it commands, without being one of its workers.
+
+    Every coroutine may raise StorageAway, StorageFull or StorageLost.
+    """
+
+    @property
+    def tables(self) -> Tables:
+        """Its tables, which may be read and written while workers run."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """The location of the crawl's state, as ``SharedBackend.place`` has it."""
+        ...
+
+    @property
+    def address(self) -> str:
+        """The same for programs."""
+        ...
+
+    async def open(self) -> None:
+        """:raises StartRefused: the storage cannot be reached, has no such crawl, or one of another version"""
+        ...
+
+    async def close(self) -> None: ...
+
+    async def now(self) -> float:
+        """Return epoch seconds by the clock that the workers use."""
+        ...
+
+    async def status(self) -> CrawlStatus: ...
+
+    async def snapshot(
+        self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
+    ) -> UrlSnapshot:
+        """See ``FolderInspection.snapshot``."""
+        ...
+
+    def url_states(self) -> AsyncUrlStateReader: ...
+
+    async def impact(self, selection: UrlSelection) -> ExclusionImpact: ...
+
+    async def seeded(self, hosts: Sequence[str]) -> bool:
+        """Return True if the operator named one of ``hosts``, by a seed or a pushed URL."""
+        ...
+
+    async def uses(self, pauses: Pauses) -> dict[str, Use]:
+        """Return the states of clocks that are held, or were held lately."""
+        ...
+
+    async def learner(self) -> Learner | None:
+        """Return the learner with the most examples; None if nothing was learned."""
+        ...
+
+    async def check(self, progress: Callable[[int, int], None]) -> Checked: ...
+
+    async def mend(self, progress: Callable[[int, int], None]) -> Checked:
+        """:raises StartRefused: workers are running"""
+        ...
+
+    async def command(self, command: OperatorCommand | None = None) -> OperatorCommand:
+        """Return the operator's command until now; set it to ``command`` if one is given."""
+        ...
+
+    async def request_reload(self, when: str) -> None:
+        """Have all workers read their exclusion files at once; ``when`` must be another text each time."""
+        ...
+
+    async def workers(self) -> list[Worker]:
+        """Return all workers that reported and did not leave, in the order in which they started."""
+        ...

@@ -77,8 +77,8 @@ class CanonicalRules:
         patterns = [pattern for name, pattern in _SUSPECTS.items() if getattr(self, name)]
         signs = [_SIGNS.get(name) for name in _SUSPECTS if getattr(self, name)]
         known = [sign for sign in signs if sign is not None]
-        tell = len(known) == len(signs) and self.hosts is None
-        object.__setattr__(self, "signs", tuple(chain(*known)) if tell else None)
+        are_complete = len(known) == len(signs) and self.hosts is None
+        object.__setattr__(self, "signs", tuple(chain(*known)) if are_complete else None)
         everything = r"" if self.hosts is not None and self.hosts.rules else r"(?!)"
         object.__setattr__(self, "suspect", re.compile("|".join([*patterns, everything])))
 
@@ -173,10 +173,10 @@ def canonical_steps(url: str, rules: CanonicalRules = DEFAULT) -> list[Step]:
 
     Each step is computed as the form by the rules with one switch more, so the rewriting is not implemented twice.
     """
-    given = {name: getattr(rules, name) for name in ALL_SWITCHES}
-    so_far = replace(rules, **{name: type(value)() for name, value in given.items()})
+    switches = {name: getattr(rules, name) for name in ALL_SWITCHES}
+    so_far = replace(rules, **{name: type(value)() for name, value in switches.items()})
     steps, form = [], canonical(url, so_far)
-    for name, value in given.items():
+    for name, value in switches.items():
         if not value:
             continue
         so_far = replace(so_far, **{name: value})

@@ -66,11 +66,11 @@ class HostRules:
     def steps(self, host: str) -> list[tuple[HostRule, str]]:
         """Return each rule that is applied, with the resulting name. Ends when a name is repeated."""
         done: list[tuple[HostRule, str]] = []
-        met = {host}
-        while (step := self._step(host)) is not None and step[1] not in met:
+        seen = {host}
+        while (step := self._step(host)) is not None and step[1] not in seen:
             done.append(step)
             host = step[1]
-            met.add(host)
+            seen.add(host)
         return done
 
     def _known_as(self, host: str) -> str:

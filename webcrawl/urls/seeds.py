@@ -187,18 +187,18 @@ def _from_url(text: str) -> Pushed | str:
 
 def _from_object(text: str) -> Pushed | str:
     try:
-        given = json.loads(text)
+        fields = json.loads(text)
     except ValueError as error:
         return f"it is no JSON: {error}"
     except RecursionError:
         return "it is no JSON: nested too deeply"
-    if unknown := sorted(set(given) - set(FIELDS)):
+    if unknown := sorted(set(fields) - set(FIELDS)):
         return f"{unknown[0]!r} is no field of it; there are {', '.join(FIELDS)}"
-    url = given.get("url")
+    url = fields.get("url")
     if not isinstance(url, str):
         return "it has no url" if url is None else "its url is no text"
     found = _from_url(url.strip())
-    return found if isinstance(found, str) else _with_fields(found.url, given)
+    return found if isinstance(found, str) else _with_fields(found.url, fields)
 
 
 def _with_fields(url: str, given: dict[str, Any]) -> Pushed | str:

@@ -1,4 +1,4 @@
-"""``scrapy archive check``: each fault that is planted is found, and nothing is found where none is."""
+"""``scrapy archive check``: each problem that is planted is found, and nothing is found where none is."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def job(tmp_path: Path) -> Path:
 
 
 def check(*folders: Path, **more: Any) -> tuple[list[str], list[str]]:
-    """The faults and the remarks."""
-    judge = Check(folders, NOW + 3600, **more)
-    faults = [f"{fault.where}: {fault.what}" for fault in judge.faults()]
-    assert judge.totals.faults == len(faults)
-    return faults, judge.totals.remarks
+    """The problems and the remarks."""
+    checked = Check(folders, NOW + 3600, **more)
+    problems = [f"{problem.where}: {problem.what}" for problem in checked.problems()]
+    assert checked.totals.problems == len(problems)
+    return problems, checked.totals.remarks
 
 
 def warc_of(job: Path) -> Path:
@@ -101,14 +101,14 @@ def without(number: int) -> Change:
 
 
 def test_nothing_is_wrong_with_what_a_crawl_wrote(job: Path) -> None:
-    judge = Check([job], NOW + 3600)
-    assert list(judge.faults()) == []
-    assert judge.totals.records == {
+    checked = Check([job], NOW + 3600)
+    assert list(checked.problems()) == []
+    assert checked.totals.records == {
         "warcinfo": 1, "response": 2 * GROUP, "revisit": 1, "request": 2 * GROUP + 1, "metadata": 2 * GROUP + 1,
     }  # fmt: skip
-    assert (judge.totals.lines, judge.totals.indexed, judge.totals.files) == (7, 7, 1)
-    assert judge.totals.bytes == warc_of(job).stat().st_size
-    assert judge.totals.remarks == []
+    assert (checked.totals.lines, checked.totals.indexed, checked.totals.files) == (7, 7, 1)
+    assert checked.totals.bytes == warc_of(job).stat().st_size
+    assert checked.totals.remarks == []
 
 
 def test_sorting_on_the_disk_finds_the_same(job: Path) -> None:
@@ -136,9 +136,9 @@ def change_of(planted: dict[str, Any]) -> Change:
 @pytest.mark.parametrize("planted", PLANTED)
 def test_a_fault_in_a_record_is_found(job: Path, planted: str) -> None:
     rewrite(job, change_of(PLANTED[planted]))
-    faults, _ = check(job)
+    problems, _ = check(job)
     expected = PLANTED[planted]["said"]
-    assert [fault for fault in faults if expected in fault and str(warc_of(job)) in fault], faults
+    assert [problem for problem in problems if expected in problem and str(warc_of(job)) in problem], problems
 
 
 @pytest.mark.parametrize("at", [0, 30, 300, -20])
@@ -148,28 +148,28 @@ def test_bytes_that_were_damaged_are_found_and_the_rest_is_read(job: Path, at: i
     for each in range(at, at + 4):
         data[each] ^= 0x55
     path.write_bytes(data)
-    faults, _ = check(job)
-    assert any(f"{path} byte" in fault for fault in faults), faults
+    problems, _ = check(job)
+    assert any(f"{path} byte" in problem for problem in problems), problems
     if at < 300:
-        assert not any("no record in the WARC" in fault for fault in faults)
+        assert not any("no record in the WARC" in problem for problem in problems)
 
 
 def test_a_file_that_is_cut_off_is_wrong_when_it_has_its_final_name(job: Path) -> None:
     path = warc_of(job)
     path.write_bytes(path.read_bytes()[:-5])
-    assert any("the file ends in the middle of a record" in fault for fault in check(job)[0])
+    assert any("the file ends in the middle of a record" in problem for problem in check(job)[0])
     path.rename(f"{path}.open")
-    assert not any("ends in the middle" in fault for fault in check(job)[0])
+    assert not any("ends in the middle" in problem for problem in check(job)[0])
 
 
 def test_a_line_without_its_record_and_a_record_without_its_line_are_found(job: Path) -> None:
     log = job / "fetch.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join([lines[0].replace(b"example.test/0", b"example.test/x"), *lines[1:]]))
-    faults, _ = check(job)
-    assert len(faults) == 2
-    assert "the request of http://example.test/x at 20260725172000123456 has no record" in faults[0]
-    assert "the record of http://example.test/0 has no line in the fetch log" in faults[1]
+    problems, _ = check(job)
+    assert len(problems) == 2
+    assert "the request of http://example.test/x at 20260725172000123456 has no record" in problems[0]
+    assert "the record of http://example.test/0 has no line in the fetch log" in problems[1]
 
 
 def test_what_a_crash_leaves_is_no_fault(tmp_path: Path) -> None:
@@ -181,8 +181,8 @@ def test_what_a_crash_leaves_is_no_fault(tmp_path: Path) -> None:
     again = archive(tmp_path, index=True)
     again.open()
     again.close()
-    faults, remarks = check(tmp_path)
-    assert faults == []
+    problems, remarks = check(tmp_path)
+    assert problems == []
     assert [remark for remark in remarks if "without a line in the fetch log: 3, as a crash" in remark]
 
 
@@ -193,8 +193,8 @@ def test_what_a_crash_leaves_is_no_fault(tmp_path: Path) -> None:
 def test_a_line_that_is_none_is_found(job: Path, damaged: bytes, expected: str) -> None:
     with (job / "fetch.jsonl").open("ab") as log:
         log.write(damaged)
-    [fault] = check(job)[0]
-    assert expected in fault
+    [problem] = check(job)[0]
+    assert expected in problem
 
 
 def test_a_revisit_of_nothing_is_found_and_one_of_another_workers_record_is_not(tmp_path: Path) -> None:
@@ -204,8 +204,8 @@ def test_a_revisit_of_nothing_is_found_and_one_of_another_workers_record_is_not(
         made.append(entries)
         made.close()
     assert check(tmp_path / "a", tmp_path / "b") == ([], [])
-    [fault] = check(tmp_path / "b")[0]
-    assert "refers to one of http://example.test/0 that is in none of these files" in fault
+    [problem] = check(tmp_path / "b")[0]
+    assert "refers to one of http://example.test/0 that is in none of these files" in problem
 
 
 @pytest.mark.parametrize(
@@ -220,19 +220,19 @@ def test_a_revisit_of_nothing_is_found_and_one_of_another_workers_record_is_not(
 def test_an_index_that_is_not_that_of_its_file_is_found(job: Path, change: Change, expected: str) -> None:
     path = index_of(job)
     path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
-    assert any(expected in fault for fault in check(job)[0])
+    assert any(expected in problem for problem in check(job)[0])
 
 
 def test_an_index_that_is_missing_is_found(job: Path) -> None:
     index_of(job).unlink()
-    [fault] = check(job)[0]
-    assert "is not there; scrapy archive index makes it again" in fault
+    [problem] = check(job)[0]
+    assert "is not there; scrapy archive index makes it again" in problem
 
 
 def test_files_that_were_moved_away_are_told_and_their_lines_are_not_missed(job: Path) -> None:
     warc_of(job).unlink()
-    faults, remarks = check(job)
-    assert faults == []
+    problems, remarks = check(job)
+    assert problems == []
     assert len(remarks) == 1
     assert "is not there: only its index was looked at" in remarks[0]
 
@@ -283,8 +283,8 @@ def test_a_merged_index_has_the_lines_of_all(job: Path, tmp_path: Path) -> None:
     merged.write_bytes(written)
     assert check(job, merged_index=merged) == ([], [])
     merged.write_bytes(written + b"zz)/ 20260725172000 {}\n")
-    [fault] = check(job, merged_index=merged)[0]
-    assert f"{merged}: has a line that no record has: zz)/" in fault
+    [problem] = check(job, merged_index=merged)[0]
+    assert f"{merged}: has a line that no record has: zz)/" in problem
     merged.write_bytes(b"")
     assert len(check(job, merged_index=merged)[0]) == len(written.splitlines())
 

@@ -4,9 +4,9 @@ network.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +14,14 @@ import pytest
 
 from tests import forked
 from tests.commands import ROOT, in_process
-from tests.contract.planted import Books
+from tests.contract.driven import DrivenSqlite, make
+from tests.contract.samples import found, pages
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Iterator
 
     from tests.commands import Command
-    from tests.redis_server import RedisServer
 
 SETTINGS = """
 SPIDER_MODULES = ["tiny.spiders"]
@@ -161,13 +162,19 @@ def command(
 
 
 @pytest.fixture
-def runner() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
+def stopped_crawl(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
+    """A crawl of one process with three queued URLs, stopped."""
+    with local_crawl(runner, tmp_path) as made:
+        made.commit(found(*pages("a.test", 3)))
+        made.close()
+        yield made
 
 
-@pytest.fixture
-def books(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[Books]:
-    made = Books(runner, redis_server.url)
+@contextmanager
+def local_crawl(runner: asyncio.Runner, folder: Path) -> Iterator[DrivenSqlite]:
+    """An open crawl of one process, for the commands that read a JOBDIR."""
+    made = make("sqlite", runner, folder / "crawl")
+    assert isinstance(made, DrivenSqlite)
+    made.open()
     yield made
-    made.driven.dispose()
+    made.dispose()

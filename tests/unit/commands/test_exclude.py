@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.contract.driven import DrivenSqlite, make
+from tests.contract.driven import DrivenSqlite
 from tests.contract.planted import HELD, Books
 from tests.contract.samples import entry, found, pages
+from tests.unit.commands.conftest import local_crawl
 from webcrawl.commands import exclude as consequences
 from webcrawl.crawl import exclusion_state
 from webcrawl.crawl.jobdir import Jobdir
@@ -38,23 +39,20 @@ def exclude(command: Callable[..., Command], monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture
 def local(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
     """A crawl of one process, with two hosts active and two idle, and a log."""
-    made = make("sqlite", runner, tmp_path / "crawl")
-    assert isinstance(made, DrivenSqlite)
-    made.open()
-    made.commit(found(*pages("a.test", 3), *pages("www.a.test", 4)))
-    made.activate(2)
-    made.commit(found(*pages("b.a.test", 2), *pages("other.test", 5), entry("https://a.test/private/1")))
-    lines = [
-        {"url": "http://a.test/0", "status": 200},
-        {"url": "http://a.test/0", "status": 304},
-        {"url": "http://www.a.test/1", "status": 404},
-        {"url": "http://a.test/2", "error": "timeout"},
-        {"url": "http://other.test/", "status": 200},
-    ]
-    log = "".join(f"{json.dumps(line)}\n" for line in lines)
-    (made.directory / "fetch.jsonl").write_text(f"{log}no line\n")
-    yield made
-    made.dispose()
+    with local_crawl(runner, tmp_path) as made:
+        made.commit(found(*pages("a.test", 3), *pages("www.a.test", 4)))
+        made.activate(2)
+        made.commit(found(*pages("b.a.test", 2), *pages("other.test", 5), entry("https://a.test/private/1")))
+        lines = [
+            {"url": "http://a.test/0", "status": 200},
+            {"url": "http://a.test/0", "status": 304},
+            {"url": "http://www.a.test/1", "status": 404},
+            {"url": "http://a.test/2", "error": "timeout"},
+            {"url": "http://other.test/", "status": 200},
+        ]
+        log = "".join(f"{json.dumps(line)}\n" for line in lines)
+        (made.directory / "fetch.jsonl").write_text(f"{log}no line\n")
+        yield made
 
 
 def refused(done: Done) -> list[str]:
@@ -84,7 +82,7 @@ def test_it_says_what_it_hits_before_it_writes_also_while_the_crawl_runs(
     ]
     assert said[4].startswith("list.txt has it now: a.test  # 20")
     assert Path(FILE).read_text().endswith(" by mail\n")
-    assert said[5:] == [f"the crawl in {local.directory}: nobody is at work, so nobody has to be told"]
+    assert said[5:] == [f"the crawl in {local.directory}: no worker is running, so none has to read the list"]
 
 
 def test_a_prefix_hits_what_begins_so(local: DrivenSqlite, exclude: Command) -> None:
@@ -117,16 +115,16 @@ def test_the_process_at_work_is_told_and_heard(
 
     def obey(seconds: float) -> None:
         exclusions = ExclusionList.load(FILE)
-        assert exclusion_state.asked(local.directory)
-        exclusion_state.tell(
+        assert exclusion_state.request_number(local.directory)
+        exclusion_state.write(
             local.directory, exclusion_state.InForce(exclusions.version, 1, 1.0, os.getpid())
         )
 
     try:
         silent = told(exclude("a.test", EXCLUSION_FILE=FILE, JOBDIR=local.directory), status=1)
-        assert silent[-1].startswith(f"Not in force: {name} has told of no exclusion list.")
+        assert silent[-1].startswith(f"Not in force: {name} has reported no exclusion list.")
         monkeypatch.setattr("webcrawl.commands.exclude.time.sleep", obey)
-        exclusion_state.tell(local.directory, exclusion_state.InForce("other", 1, 1.0, os.getpid()))
+        exclusion_state.write(local.directory, exclusion_state.InForce("other", 1, 1.0, os.getpid()))
         heard = told(exclude("--now", EXCLUSION_FILE=FILE, JOBDIR=local.directory))
         assert len(heard) == 1
         assert heard[0].startswith("In force since 20")
@@ -139,7 +137,7 @@ def test_without_a_crawl_the_line_is_written_all_the_same(exclude: Command) -> N
     said = told(exclude("a.test", EXCLUSION_FILE=FILE))
     assert said[0] == "Which crawl it hits is not known: give -s REDIS_URL=... or -s JOBDIR=DIR"
     assert Path(FILE).read_text().startswith("a.test  # ")
-    assert said[-1].startswith("No crawl was named, so none was told")
+    assert said[-1].startswith("No crawl was named, so none was notified")
 
 
 # -- on Redis ------------------------------------------------------------------------------------------------
@@ -156,13 +154,13 @@ def test_a_shared_crawl_is_counted_and_told(books: Books, exclude: Command) -> N
         "  leased  0 of them, on 0 hosts that a worker holds; at most 0 requests in flight",
         "  stored  not counted: give --jobdir DIR of each worker",
     ]
-    assert said[-1].startswith("Not in force: w1 has told of no exclusion list.")
+    assert said[-1].startswith("Not in force: w1 has reported no exclusion list.")
     asked = books.client.hget("broad:meta", "look")
     told(exclude("--now", REDIS_URL=url, EXCLUSION_FILE=FILE), status=1)
     assert books.client.hget("broad:meta", "look") != asked
 
-    [member] = books.client.zrange(names.fixed[7], 0, -1)
-    books.client.zadd(names.fixed[7], {member: books.server_now() + 30})
+    [member] = books.client.zrange(names.members, 0, -1)
+    books.client.zadd(names.members, {member: books.server_now() + 30})
     held = told(exclude(HELD, "--dry-run", REDIS_URL=url, EXCLUSION_FILE=FILE))
     assert held[1:3] == [
         "  queued  2 URLs on 1 host",
@@ -179,11 +177,11 @@ def test_a_queue_that_cannot_be_read_is_an_answer(books: Books, exclude: Command
 
 def test_workers_tell_which_list_they_go_by(books: Books, exclude: Command) -> None:
     facts = {"name": "w2", "seen_at": books.server_now(), "exclusions": "0123456789abcdef"}
-    books.client.hset("broad:crew", "w2-1", json.dumps(facts))
+    books.client.hset("broad:workers", "w2-1", json.dumps(facts))
     said = told(exclude("a.test", REDIS_URL=books.driven.url, EXCLUSION_FILE=FILE), status=1)
-    assert said[-1].startswith("Not in force: w2 goes by another list, version 0123456789abcdef.")
+    assert said[-1].startswith("Not in force: w2 applies another list, version 0123456789abcdef.")
     facts["exclusions"] = ExclusionList.load(FILE).version
-    books.client.hset("broad:crew", "w2-1", json.dumps(facts))
+    books.client.hset("broad:workers", "w2-1", json.dumps(facts))
     assert told(exclude("--now", REDIS_URL=books.driven.url, EXCLUSION_FILE=FILE))[0].endswith(": w2")
 
 
@@ -219,7 +217,7 @@ def test_workers_tell_which_list_they_go_by(books: Books, exclude: Command) -> N
         (
             ["a.test"],
             {"EXCLUSION_FILE": FILE, "FRONTIER_BACKEND": "memory", "JOBDIR": "."},
-            "a crawl with FRONTIER_BACKEND=memory cannot be looked at from outside",
+            "a crawl with FRONTIER_BACKEND=memory cannot be inspected from outside",
         ),
     ],
 )

@@ -67,7 +67,7 @@ def test_too_many_unanticipated_errors_end_it_through_errors(scrapy: Scrapy, pro
         "JOBDIR=job",
     )
     assert done.returncode == 1
-    assert "met too many unanticipated errors" in done.stderr
+    assert "had too many unanticipated errors" in done.stderr
     kept = (project / "job/unanticipated.log").read_text()
     assert kept.count("RuntimeError: bad callback") > 3
 

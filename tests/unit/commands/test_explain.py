@@ -15,6 +15,7 @@ import pytest
 from tests.contract.driven import DrivenSqlite, make
 from tests.contract.planted import HELD, SHORT, Books
 from tests.contract.samples import entry, pages, robots, settled
+from tests.unit.commands.conftest import local_crawl
 from tests.unit.links.logged import kept, page
 from webcrawl.commands import explain as inquiry
 from webcrawl.crawl.jobdir import Jobdir
@@ -38,18 +39,15 @@ def explain(command: Callable[..., Command]) -> Command:
 @pytest.fixture
 def local(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
     """A stopped crawl of one process: one URL is done, two are queued."""
-    made = make("sqlite", runner, tmp_path / "crawl")
-    assert isinstance(made, DrivenSqlite)
-    made.open()
-    urls = pages("a.test", 3)
-    answer = robots("http://a.test", "User-agent: *\nDisallow: /2\n", 5e9)
-    made.commit(Batch([*urls, entry("http://b.test/", via="http://a.test/0", depth=1)], [], [], [answer]))
-    record = made.activate(1)[0].record
-    made.commit(settled(urls[0]))
-    made.release(record)
-    made.close()
-    yield made
-    made.dispose()
+    with local_crawl(runner, tmp_path) as made:
+        urls = pages("a.test", 3)
+        answer = robots("http://a.test", "User-agent: *\nDisallow: /2\n", 5e9)
+        made.commit(Batch([*urls, entry("http://b.test/", via="http://a.test/0", depth=1)], [], [], [answer]))
+        record = made.activate(1)[0].record
+        made.commit(settled(urls[0]))
+        made.release(record)
+        made.close()
+        yield made
 
 
 def test_without_a_crawl_the_rules_alone_are_asked(explain: Command) -> None:
@@ -87,7 +85,7 @@ def test_a_link_is_resolved_on_its_page_and_may_be_too_deep(explain: Command) ->
 def test_a_crawl_in_memory_cannot_be_looked_at(explain: Command) -> None:
     done = explain("http://a.test/", FRONTIER_BACKEND="memory")
     assert done.status == 0
-    assert "FRONTIER_BACKEND=memory cannot be looked at from outside" in done.out
+    assert "FRONTIER_BACKEND=memory cannot be inspected from outside" in done.out
 
 
 def test_a_crawl_in_a_folder_tells_state_place_and_the_line_of_robots_txt(
@@ -346,7 +344,9 @@ def test_a_crawl_on_redis_tells_the_same(
         assert (held["key"]["activity"], held["conclusion"]["leased"]) == ("active", False)
         assert held["key"]["held_until"] < held["now"]
         assert (
-            explain(f"http://{HELD}/5", **given).out.splitlines()[1].startswith("  queued; nobody is at work")
+            explain(f"http://{HELD}/5", **given)
+            .out.splitlines()[1]
+            .startswith("  queued; no worker is running")
         )
         assert books.client.info("persistence")["rdb_changes_since_last_save"] == changes
         books.client.zadd("broad:seeded", {"h.localhost": 1, "h.test:22": 2})

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.contract.driven import DrivenSqlite, make
+from tests.contract.driven import DrivenSqlite
 from tests.contract.planted import HELD, LONG, SHORT, Books
 from tests.contract.samples import entry, found, pages
+from tests.unit.commands.conftest import local_crawl
 from tests.unit.export.logs import HOSTILE, log
 from tests.unit.links.logged import kept, page
 from webcrawl.archive import fetchlog
 from webcrawl.archive.disk import Disk
-from webcrawl.frontier.records import State
+from webcrawl.frontier.records import State, UrlRecord
 from webcrawl.storage.contract import Batch, Settled
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tests.commands import Command, Done
+    from webcrawl.frontier.records import UrlEntry
 
 FETCHED = [
     {"url": "http://a.test/0", "key": "a.test", "kind": "page", "status": 200, "end": 5.0, "depth": 1},
@@ -42,19 +45,18 @@ def export(command: Callable[..., Command]) -> Command:
 @pytest.fixture
 def local(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
     """A crawl with URLs in each state, and their log: 0 and 2 done, 1 failed, 3 and 4 refused, the rest queued."""
-    made = make("sqlite", runner, tmp_path / "crawl")
-    assert isinstance(made, DrivenSqlite)
-    made.open()
-    urls = pages("a.test", 7)
-    made.commit(found(*urls, entry("http://b.test/\x1b x", via="http://a.test/0", depth=1)))
-    fence = made.activate(1)[0].record.fence
-    done = (State.DONE, State.FAILED, State.DONE, State.REFUSED, State.REFUSED)
-    why = (None, "dns", None, "robots", "robots")
-    ended = [Settled(one, s, w, fence=fence) for one, s, w in zip(urls, done, why, strict=False)]
-    made.commit(Batch(settled=ended))
-    write(made.directory, FETCHED)
-    yield made
-    made.dispose()
+    with local_crawl(runner, tmp_path) as made:
+        urls = pages("a.test", 7)
+        made.commit(found(*urls, entry("http://b.test/\x1b x", via="http://a.test/0", depth=1)))
+        fence = made.activate(1)[0].record.fence
+        done = (State.DONE, State.FAILED, State.DONE, State.REFUSED, State.REFUSED)
+        why = (None, "dns", None, "robots", "robots")
+        ended = [
+            Settled(one, UrlRecord(s, w), fence=fence) for one, s, w in zip(urls, done, why, strict=False)
+        ]
+        made.commit(Batch(settled=ended))
+        write(made.directory, FETCHED)
+        yield made
 
 
 def write(folder: Path, lines: list[dict[str, Any]], name: str = "fetch.jsonl") -> Path:
@@ -145,6 +147,28 @@ def test_as_json_a_url_is_told_with_what_is_known_of_it(local: DrivenSqlite, exp
     assert told("queued")[-1]["via"] == "http://a.test/0"
 
 
+def test_the_stored_status_is_listed_and_without_one_that_of_the_log(
+    local: DrivenSqlite, export: Command
+) -> None:
+    retried, failed, _ = local.queued()
+    local.commit(Batch(settled=[Settled(failed, UrlRecord(State.FAILED, "redirects", 302))]))
+    local.commit(Batch(settled=[Settled(retried, UrlRecord(State.QUEUED, None, 503), tried_again(retried))]))
+    write(local.directory, [*FETCHED, {**FETCHED[0], "url": failed.url, "end": 9.0, "status": 307}])
+
+    def statuses(state: str) -> list[tuple[str, int | None]]:
+        done = export("urls", str(local.directory), "--state", state, "--format", "json")
+        told = [json.loads(line) for line in done.out.splitlines()]
+        return [(one["url"], one.get("status")) for one in told]
+
+    assert statuses("failed") == [("http://a.test/1", None), (failed.url, 302)]
+    assert statuses("done") == [("http://a.test/0", 200), ("http://a.test/2", 301)]
+    assert statuses("queued") == [(retried.url, 503), ("http://b.test/\x1b x", None)]
+
+
+def tried_again(one: UrlEntry) -> UrlEntry:
+    return replace(one, attempts=one.attempts + 1)
+
+
 def test_without_books_the_last_line_of_a_url_counts(export: Command, tmp_path: Path) -> None:
     again = {**FETCHED[1], "end": 9.0, "status": 200}
     del again["error"]
@@ -153,7 +177,7 @@ def test_without_books_the_last_line_of_a_url_counts(export: Command, tmp_path: 
     assert export("urls", str(one), str(two), "--state", "done").said.splitlines() == urls
     assert export("urls", str(two), "--state", "failed").said.splitlines() == urls[1:2]
     assert wrong(export("urls", str(two), "--state", "refused")) == [
-        "which URLs were refused is not kept: there are no books with states"
+        "which URLs were refused is not kept: the states of URLs are not stored"
     ]
     assert "which crawl?" in wrong(export("urls", str(two), "--state", "queued"))[0]
 

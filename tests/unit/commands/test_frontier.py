@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sqlite3
@@ -14,13 +13,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.commands import own_process
-from tests.contract.driven import DrivenSqlite, make
+from tests.contract.driven import DrivenSqlite
 from tests.contract.planted import Books
-from tests.contract.samples import found, pages
 from webcrawl.crawl.jobdir import Jobdir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tests.commands import Command, Done
 
@@ -39,18 +37,6 @@ def frontier_process(tmp_path: Path) -> Command:
     return partial(own_process, tmp_path, "frontier")
 
 
-@pytest.fixture
-def local(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
-    """A crawl of one process, stopped."""
-    made = make("sqlite", runner, tmp_path / "crawl")
-    assert isinstance(made, DrivenSqlite)
-    made.open()
-    made.commit(found(*pages("a.test", 3)))
-    made.close()
-    yield made
-    made.dispose()
-
-
 def refused(done: Done) -> str:
     """The only line of a command that did nothing."""
     assert (done.status, done.out) == (2, ""), done.err
@@ -67,30 +53,34 @@ def test_a_shared_crawl_is_shown_paused_resumed_and_stopped(books: Books, fronti
 
     status = frontier("status", REDIS_URL=books.driven.url)
     assert (status.status, status.err) == (0, "")
-    assert status.out.startswith(f"{where}: 1 at work\n\nURLs   329 queued, 2 done, 1 failed, 1 refused\n")
+    assert status.out.startswith(
+        f"{where}: 1 worker running\n\nURLs   329 queued, 2 done, 1 failed, 1 refused\n"
+    )
     assert "\nw1 " in status.out
 
     paused = frontier("pause", REDIS_URL=books.driven.url)
     assert (paused.status, paused.err) == (0, "")
-    assert paused.out.startswith(f"{where} is paused: 1 at work (w1). They finish what is open")
+    assert paused.out.startswith(f"{where} is paused: 1 worker running (w1). They finish what is open")
     assert books.client.hget("broad:meta", "command") == b"pause"
     assert "was paused already" in frontier("pause", REDIS_URL=books.driven.url).out
 
     resumed = frontier("resume", REDIS_URL=books.driven.url)
-    assert resumed.out == f"{where} goes on: 1 at work (w1)\n"
+    assert resumed.out == f"{where} goes on: 1 worker running (w1)\n"
     assert books.client.hget("broad:meta", "command") == b"run"
 
     stopped = frontier("stop", REDIS_URL=books.driven.url)
-    assert stopped.out.startswith(f"{where} is stopped: 1 at work (w1). They finish what is open and end.")
+    assert stopped.out.startswith(
+        f"{where} is stopped: 1 worker running (w1). They finish what is open and end."
+    )
     assert books.client.hget("broad:meta", "command") == b"stop"
 
 
 def test_commands_to_nobody_say_so(books: Books, frontier: Command) -> None:
-    books.client.delete("broad:crew")
+    books.client.delete("broad:workers")
     paused = frontier("pause", "--wait", REDIS_URL=books.driven.url)
-    assert "is paused: nobody is at work, and workers that are started wait" in paused.out
+    assert "is paused: no worker is running, and workers that are started wait" in paused.out
     stopped = frontier("stop", "--wait", REDIS_URL=books.driven.url)
-    assert "nobody is at work, there is nothing to stop" in stopped.out
+    assert "no worker is running, there is nothing to stop" in stopped.out
     assert books.client.hget("broad:meta", "command") == b"pause"
     assert {paused.status, stopped.status} == {0}
 
@@ -117,7 +107,7 @@ def test_the_books_are_checked_and_mended(books: Books, frontier: Command) -> No
 def test_nothing_is_mended_while_a_worker_is_at_work(books: Books, frontier: Command) -> None:
     books.report("w1", books.server_now() + 30)
     line = refused(frontier("check", "--mend", REDIS_URL=books.driven.url))
-    assert line.startswith("nothing is mended while somebody is at work (w1)")
+    assert line.startswith("nothing is mended while a worker is running (w1)")
 
 
 def test_a_crawl_that_does_not_exist_is_no_crawl(books: Books, frontier: Command) -> None:
@@ -141,34 +131,34 @@ def test_a_redis_that_cannot_be_reached_is_told_in_one_line(frontier: Command) -
 # -- in a JOBDIR ---------------------------------------------------------------------------------------------
 
 
-def test_a_crawl_of_one_process_is_shown_and_checked(local: DrivenSqlite, frontier: Command) -> None:
-    status = frontier("status", JOBDIR=local.directory)
+def test_a_crawl_of_one_process_is_shown_and_checked(stopped_crawl: DrivenSqlite, frontier: Command) -> None:
+    status = frontier("status", JOBDIR=stopped_crawl.directory)
     assert (status.status, status.err) == (0, "")
     assert status.out.startswith(
-        f"the crawl in {local.directory}: not running\n\nURLs   3 queued, 0 done, 0 failed, 0 refused\n"
+        f"the crawl in {stopped_crawl.directory}: not running\n\nURLs   3 queued, 0 done, 0 failed, 0 refused\n"
     )
-    check = frontier("check", JOBDIR=local.directory)
+    check = frontier("check", JOBDIR=stopped_crawl.directory)
     assert (check.status, check.err) == (0, "")
     assert "3 URLs known, 3 queued, 1 hosts\nEverything agrees" in check.out
 
 
-def test_its_books_are_mended_when_it_does_not_run(local: DrivenSqlite, frontier: Command) -> None:
-    with closing(sqlite3.connect(local.path, isolation_level=None)) as connection:
+def test_its_books_are_mended_when_it_does_not_run(stopped_crawl: DrivenSqlite, frontier: Command) -> None:
+    with closing(sqlite3.connect(stopped_crawl.path, isolation_level=None)) as connection:
         connection.execute("UPDATE totals SET queued = 9")
-    jobdir = Jobdir(local.directory)
+    jobdir = Jobdir(stopped_crawl.directory)
     jobdir.hold()
-    running = frontier("status", JOBDIR=local.directory)
-    assert f": process {os.getpid()} works on it, last sign of life" in running.out
-    assert "is in use by process" in refused(frontier("check", "--mend", JOBDIR=local.directory))
+    running = frontier("status", JOBDIR=stopped_crawl.directory)
+    assert f": process {os.getpid()} works on it, last heartbeat" in running.out
+    assert "is in use by process" in refused(frontier("check", "--mend", JOBDIR=stopped_crawl.directory))
     jobdir.leave()
 
-    assert frontier("check", JOBDIR=local.directory).status == 1
-    assert frontier("check", "--mend", JOBDIR=local.directory).status == 0
-    assert frontier("check", JOBDIR=local.directory).status == 0
+    assert frontier("check", JOBDIR=stopped_crawl.directory).status == 1
+    assert frontier("check", "--mend", JOBDIR=stopped_crawl.directory).status == 0
+    assert frontier("check", JOBDIR=stopped_crawl.directory).status == 0
 
 
-def test_a_crawl_of_one_process_takes_no_commands(local: DrivenSqlite, frontier: Command) -> None:
-    line = refused(frontier("stop", JOBDIR=local.directory))
+def test_a_crawl_of_one_process_takes_no_commands(stopped_crawl: DrivenSqlite, frontier: Command) -> None:
+    line = refused(frontier("stop", JOBDIR=stopped_crawl.directory))
     assert (
         line
         == "stop is for a crawl on Redis; a crawl of one process is stopped by a signal, SIGINT or SIGTERM"
@@ -204,7 +194,7 @@ def test_a_folder_without_a_crawl_is_refused_and_nothing_is_made(
         (
             ["status"],
             {"FRONTIER_BACKEND": "memory"},
-            "a crawl with FRONTIER_BACKEND=memory cannot be looked at from outside",
+            "a crawl with FRONTIER_BACKEND=memory cannot be inspected from outside",
         ),
     ],
 )

@@ -29,8 +29,19 @@ def test_the_list_of_commands_imports_no_parts_of_a_crawl() -> None:
     )
     assert "webcrawl.commands.crawl" in found
     assert found.isdisjoint(
-        {"aiohttp", "redis", "pyarrow", "webcrawl.control.local", "webcrawl.crawl.context"}
+        {
+            "aiohttp",
+            "redis",
+            "pyarrow",
+            "webcrawl.control.local",
+            "webcrawl.crawl.context",
+            "webcrawl.reports.page",
+        }
     )
+    features = {
+        name.removeprefix("webcrawl.features.") for name in found if name.startswith("webcrawl.features.")
+    }
+    assert features <= {"feature", "registry"}
 
 
 @pytest.mark.parametrize("child", ["archive.keeper", "parsing.reader", "processing.worker", "search.indexer"])
@@ -41,6 +52,6 @@ def test_a_child_process_imports_no_scrapy(child: str) -> None:
 def test_a_crawl_on_sqlite_does_not_import_the_client_of_redis() -> None:
     components = [path for name, value in vars(settings).items() if name.endswith("_BASE") for path in value]
     modules = {path.rpartition(".")[0] for path in components if path.startswith("webcrawl.")}
-    assert len(modules) > 20
+    assert len(modules) > 15
     found = imported(f"import webcrawl.scheduler, webcrawl.spiders.broad, {', '.join(modules)}")
     assert "redis" not in found

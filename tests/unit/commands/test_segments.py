@@ -81,7 +81,7 @@ def test_a_crawl_that_runs_is_exported_with_a_warning(segments: Command, mine: P
     finally:
         jobdir.leave()
     assert done.status == 0
-    assert "is at work: what it fetches from now on is in these segments too" in done.err
+    assert "is running: URLs that it fetches from now on are in these segments too" in done.err
 
 
 def test_a_queue_goes_from_a_folder_to_redis_and_back(

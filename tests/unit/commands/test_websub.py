@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.contract.driven import DrivenSqlite, make
-from tests.contract.samples import found, pages
+from tests.contract.driven import DrivenSqlite
+from tests.contract.driven_redis import DrivenRedis
+from webcrawl.features.websub.store import SubscriptionStore
 from webcrawl.features.websub.subscription import State, Subscription, token_of
-from webcrawl.storage.sqlite.subscriptions import SqliteSubscriptions
+from webcrawl.storage.sqlite.tables import SqliteTables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tests.commands import Command
+    from tests.redis_server import RedisServer
 
 TOKEN = token_of(b"key", "topic", "hub", 1)
 ACTIVE = Subscription(
@@ -24,7 +26,7 @@ ACTIVE = Subscription(
 )
 ACTIVE = replace(ACTIVE, state=State.ACTIVE, lease_ends_at=1.8e9, pushes=1, ignored=2)
 DENIED = replace(ACTIVE, token="0" * 64, topic="https://b.test/", state=State.DENIED, lease_ends_at=0.0)
-DENIED = replace(DENIED, why="no\x1b[2J, thanks", pushes=0, ignored=0)
+DENIED = replace(DENIED, reason="no\x1b[2J, thanks", pushes=0, ignored=0)
 
 
 @pytest.fixture
@@ -32,29 +34,19 @@ def websub(command: Callable[..., Command]) -> Command:
     return command("websub")
 
 
-@pytest.fixture
-def local(runner: asyncio.Runner, tmp_path) -> Iterator[DrivenSqlite]:
-    made = make("sqlite", runner, tmp_path / "crawl")
-    assert isinstance(made, DrivenSqlite)
-    made.open()
-    made.commit(found(*pages("a.test", 3)))
-    made.close()
-    yield made
-    made.dispose()
-
-
 def keep(runner: asyncio.Runner, folder, *subscriptions: Subscription) -> None:
-    store = SqliteSubscriptions(folder)
-    runner.run(store.open())
+    tables = SqliteTables(folder)
+    store = SubscriptionStore(tables)
+    runner.run(tables.open())
     for one in subscriptions:
         runner.run(store.change(None, one))
-    runner.run(store.close())
+    runner.run(tables.close())
 
 
 def test_subscriptions_are_listed_without_their_callbacks(
-    websub: Command, local: DrivenSqlite, runner: asyncio.Runner
+    websub: Command, stopped_crawl: DrivenSqlite, runner: asyncio.Runner
 ) -> None:
-    folder = local.path.parent
+    folder = stopped_crawl.path.parent
     keep(runner, folder, DENIED, ACTIVE)
     done = websub(JOBDIR=folder)
     lines = done.said.splitlines()
@@ -65,8 +57,8 @@ def test_subscriptions_are_listed_without_their_callbacks(
     assert TOKEN not in done.out
 
 
-def test_the_same_as_one_object(websub: Command, local: DrivenSqlite, runner: asyncio.Runner) -> None:
-    folder = local.path.parent
+def test_the_same_as_one_object(websub: Command, stopped_crawl: DrivenSqlite, runner: asyncio.Runner) -> None:
+    folder = stopped_crawl.path.parent
     keep(runner, folder, ACTIVE)
     done = websub("--json", JOBDIR=folder)
     assert TOKEN not in done.out
@@ -86,8 +78,21 @@ def test_the_same_as_one_object(websub: Command, local: DrivenSqlite, runner: as
     ]
 
 
-def test_a_crawl_that_hubs_cannot_reach_has_none(websub: Command, local: DrivenSqlite) -> None:
-    assert websub(JOBDIR=local.path.parent).said.endswith(": 0 subscriptions, 0 active\n")
+def test_a_crawl_on_redis_is_read_in_the_same_way(
+    websub: Command, runner: asyncio.Runner, redis_server: RedisServer
+) -> None:
+    member = DrivenRedis(runner, redis_server.url, "broad")
+    store = SubscriptionStore(member.backend.tables)
+    member.open()
+    runner.run(store.change(None, ACTIVE))
+    done = websub("--json", REDIS_URL=redis_server.url)
+    member.dispose()
+    assert [one["topic"] for one in done.told["subscriptions"]] == [ACTIVE.topic]
+    assert TOKEN not in done.out
+
+
+def test_a_crawl_that_hubs_cannot_reach_has_none(websub: Command, stopped_crawl: DrivenSqlite) -> None:
+    assert websub(JOBDIR=stopped_crawl.path.parent).said.endswith(": 0 subscriptions, 0 active\n")
 
 
 def test_what_is_no_crawl_is_named(websub: Command, tmp_path) -> None:
@@ -96,15 +101,15 @@ def test_what_is_no_crawl_is_named(websub: Command, tmp_path) -> None:
     assert "is no crawl with a frontier on disk" in done.err
 
 
-def test_a_damaged_file_is_named(websub: Command, local: DrivenSqlite) -> None:
-    folder = local.path.parent
+def test_a_damaged_file_is_named(websub: Command, stopped_crawl: DrivenSqlite) -> None:
+    folder = stopped_crawl.path.parent
     (folder / "websub.db").write_bytes(b"no database at all, and long enough to be seen as none" * 20)
     done = websub(JOBDIR=folder)
     assert (done.status, done.out) == (2, "")
-    assert "websub.db cannot be read" in done.err
+    assert "websub.db cannot be used" in done.err
 
 
-def test_words_it_does_not_know_are_named(websub: Command, local: DrivenSqlite) -> None:
-    done = websub("release", JOBDIR=local.path.parent)
+def test_words_it_does_not_know_are_named(websub: Command, stopped_crawl: DrivenSqlite) -> None:
+    done = websub("release", JOBDIR=stopped_crawl.path.parent)
     assert (done.status, done.out) == (2, "")
     assert done.err == "scrapy websub: release: is not expected; websub takes options only\n"

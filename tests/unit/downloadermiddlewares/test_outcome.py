@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from tests.unit.archive.samples import record
-from webcrawl.downloadermiddlewares.outcome import _tell
+from webcrawl.downloadermiddlewares.outcome import _add_pauses
 from webcrawl.frontier.lease import Ending, Outcome, Result
 from webcrawl.storage.contract import FOREVER, NO_CLAIM, LeaseValidity, RateLimitLease, uptime
 
@@ -22,7 +22,7 @@ def told(
     ending: Ending, hold: LeaseValidity, line: FetchRecord, claim: RateLimitLease = NO_CLAIM
 ) -> dict[str, object]:
     flight = SimpleNamespace(lease=SimpleNamespace(hold=hold, claim=claim), outcome=Outcome(Result.FETCHED))
-    _tell(line, cast("InFlightRequest", flight), ending)
+    _add_pauses(line, cast("InFlightRequest", flight), ending)
     return dict(line.extra)
 
 

@@ -15,15 +15,15 @@ from webcrawl.explain.as_json import as_json
 from webcrawl.explain.as_text import as_text, moment
 from webcrawl.explain.features import Remembered, worth_of
 from webcrawl.explain.rules import Stage
-from webcrawl.features.focus.features import packed
 from webcrawl.features.focus.learner import BELIEVED, Learner
+from webcrawl.features.focus.link_features import pack
 from webcrawl.features.focus.weights import probability
 from webcrawl.features.revisits.estimate import History
 from webcrawl.features.revisits.page import Page
 from webcrawl.frontier.active_key import ActiveKey
 from webcrawl.frontier.order import LevelSampler, Order
 from webcrawl.frontier.policies import Policies, RobotsPolicy
-from webcrawl.frontier.records import Kind, State, UrlEntry
+from webcrawl.frontier.records import QUEUED, Kind, State, UrlEntry, UrlRecord
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.health import Health
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
@@ -52,35 +52,36 @@ def robots(text: str = "", expires_at: float = NOW + 1000) -> RobotsRecord:
 
 
 def seen(**fields: Any) -> UrlSnapshot:
-    """A sighting of a queued URL whose time comes in two seconds."""
+    """A snapshot of a queued URL whose time comes in two seconds."""
     record = HostRecord("h.test", NOW + 2, 5.0, fetches=1)
     key = KeySnapshot(record, 4, Activity.IDLE)
-    usual = UrlSnapshot(NOW, True, State.QUEUED, entry(), 3, key, robots(), at_work=("process 1",))
+    usual = UrlSnapshot(NOW, True, QUEUED, entry(), 3, key, robots(), at_work=("process 1",))
     return replace(usual, **fields)
 
 
-def settled(state: State | None, **fields: Any) -> UrlSnapshot:
-    return seen(state=state, entry=None, before=0, **fields)
+def settled(state: State | None, rule: str | None = None, **fields: Any) -> UrlSnapshot:
+    record = None if state is None else UrlRecord(state, rule)
+    return seen(record=record, entry=None, before=0, **fields)
 
 
 def explained(
-    sighting: UrlSnapshot | None = None, url: str = URL, rules: Rules = RULES, **more: Any
+    snapshot: UrlSnapshot | None = None, url: str = URL, rules: Rules = RULES, **more: Any
 ) -> Explanation:
-    return explain(address_of(url, url), "h.test", rules, NOW, sighting=sighting, **more)
+    return explain(address_of(url, url), "h.test", rules, NOW, snapshot=snapshot, **more)
 
 
 def test_a_url_that_nobody_knows_is_queued_or_refused_when_it_is_found() -> None:
     unknown = UrlSnapshot(NOW, False, None, None, 0, None, None)
-    for sighting in (None, unknown):
-        assert explained(sighting).conclusion.fate is Fate.WOULD_BE_QUEUED
-        refused = explained(sighting, "http://h.test/b").conclusion
+    for snapshot in (None, unknown):
+        assert explained(snapshot).conclusion.fate is Fate.WOULD_BE_QUEUED
+        refused = explained(snapshot, "http://h.test/b").conclusion
         assert (refused.fate, refused.rule) == (Fate.WOULD_BE_REFUSED, "allow")
 
 
 def test_a_seed_need_not_match_what_links_must() -> None:
     found = explained(url="http://h.test/b", named=True)
     assert (found.scoping.stage, found.conclusion.fate) == (Stage.SEED, Fate.WOULD_BE_QUEUED)
-    assert [word.asked for word in found.scoping.words] == [True, False, False]
+    assert [word.applies for word in found.scoping.words] == [True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_a_seed_need_not_match_what_links_must() -> None:
 )
 def test_what_is_over_stays_so_whatever_the_rules_say_now(state: State | None, fate: Fate) -> None:
     found = explained(settled(state, rule="why"), "http://h.test/b").conclusion
-    assert (found.fate, found.rule) == (fate, "why")
+    assert (found.fate, found.rule) == (fate, None if state is None else "why")
 
 
 def test_a_queued_url_waits_for_its_clock_and_for_those_before_it() -> None:
@@ -122,8 +123,8 @@ def test_a_queued_url_may_be_refused_at_its_turn() -> None:
     }
     text = "User-agent: *\nDisallow: /a\n"
     cases["robots"] = seen(robots=robots(text))
-    for rule, sighting in cases.items():
-        found = explained(sighting).conclusion
+    for rule, snapshot in cases.items():
+        found = explained(snapshot).conclusion
         assert (found.fate, found.rule) == (Fate.WILL_BE_REFUSED, rule)
     # A robots.txt that holds no more is asked for again before it refuses anything.
     assert explained(seen(robots=robots(text, NOW - 1))).conclusion.fate is Fate.WAITS
@@ -163,7 +164,7 @@ def test_the_frontier_refuses_what_is_said_to_be_refused_and_nothing_else(
 
     policies = Policies(
         order=Order("breadth_first", None, NOW),
-        draw=LevelSampler(2.0),
+        sampler=LevelSampler(2.0),
         politeness=POLITE,
         health=Health(),
         robots=RobotsPolicy(agent="foobot", rules=RulesCache(10, "foobot")),
@@ -222,7 +223,7 @@ def test_the_text_says_when_and_behind_how_many() -> None:
 
 def test_a_guess_is_shown_with_what_made_it() -> None:
     learner = Learner()
-    queued = entry(traits=packed("550100", "Telescopes", "see also"))
+    queued = entry(link_features=pack("550100", "Telescopes", "see also"))
     explanation = replace(explained(seen(entry=queued)), worth=worth_of(learner, URL, queued))
     assert explanation.worth is not None
     guess = explanation.worth.guess
@@ -254,24 +255,51 @@ def test_a_robots_txt_that_cannot_be_had_says_since_when_and_when_it_is_asked_fo
     lines = as_text(explained(seen(robots=away)), CRAWL).splitlines()
     told = {line[:13].strip(): line[13:].strip() for line in lines if line.startswith("  ")}
     assert told["since"] == moment(NOW - 10, NOW)
-    assert told["asked again"] == moment(NOW + 50, NOW)
+    assert told["retried"] == moment(NOW + 50, NOW)
     assert told["failed"] == "1 time in a row"
 
 
 def test_a_crawl_at_which_nobody_works_fetches_nothing() -> None:
     when = f"may be fetched {moment(NOW + 2, NOW)}, by politeness; behind 3 URLs"
-    for sighting, why in (
-        (seen(at_work=()), "nobody is at work"),
+    for snapshot, why in (
+        (seen(at_work=()), "no worker is running"),
         (seen(command=OperatorCommand.PAUSE), "the crawl is to pause"),
     ):
-        assert as_text(explained(sighting), CRAWL).splitlines()[1] == f"  queued; {why}; {when}"
+        assert as_text(explained(snapshot), CRAWL).splitlines()[1] == f"  queued; {why}; {when}"
     rested = seen(key=KeySnapshot(HostRecord("h.test"), 4, Activity.IDLE), at_work=(), before=0)
     line = as_text(explained(rested), CRAWL).splitlines()[1]
-    assert line == "  queued; nobody is at work; its time has come"
+    assert line == "  queued; no worker is running; its time has come"
 
 
 @pytest.mark.parametrize(
-    "sighting",
+    ("record", "state"),
+    [
+        (UrlRecord(State.DONE, None, 301), "done, status 301"),
+        (UrlRecord(State.FAILED, "redirects", 302), "failed (redirects), status 302"),
+        (UrlRecord(State.FAILED, "dns"), "failed (dns)"),
+        (UrlRecord(State.QUEUED, None, 503), "queued, status 503"),
+    ],
+)
+def test_the_stored_record_is_shown(record: UrlRecord, state: str) -> None:
+    explanation = explained(seen(record=record))
+    [shown] = [
+        line
+        for line in as_text(explanation, CRAWL).partition("\nfrontier\n")[2].splitlines()
+        if line.startswith("  state ")
+    ]
+    assert shown.removeprefix("  state ").strip() == state
+    told = json.loads(as_json(explanation, CRAWL))["frontier"]
+    assert (told["state"], told["rule"], told["status"]) == (
+        record.state.name.lower(),
+        record.rule,
+        record.status,
+    )
+    unknown = json.loads(as_json(explained(settled(None)), CRAWL))["frontier"]
+    assert (unknown["state"], unknown["rule"], unknown["status"]) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    "snapshot",
     [
         None,
         seen(),
@@ -289,12 +317,12 @@ def test_a_crawl_at_which_nobody_works_fetches_nothing() -> None:
         ),
     ],
 )
-def test_text_and_object_are_made_of_everything(sighting: UrlSnapshot | None) -> None:
+def test_text_and_object_are_made_of_everything(snapshot: UrlSnapshot | None) -> None:
     visits = Visits(
         9, ({"status": 200, "end": NOW - 5, "kind": "page", "bytes": 12, "mime": "text/html"}, {})
     )
     crawl = Crawl("redis", "h:1", "broad", None, (Difference("DEPTH_LIMIT", "3", "0"),))
-    explanation = explained(sighting, visits=visits)
+    explanation = explained(snapshot, visits=visits)
     assert URL in as_text(explanation, crawl)
     told = json.loads(as_json(explanation, crawl))
     assert sorted(told) == sorted(
@@ -316,7 +344,7 @@ def test_text_and_object_are_made_of_everything(sighting: UrlSnapshot | None) ->
         ]
     )
     assert told["log"]["count"] == 9
-    assert (told["frontier"] is None) == (sighting is None)
+    assert (told["frontier"] is None) == (snapshot is None)
 
 
 def test_what_is_remembered_of_a_page_is_shown_with_its_next_visit() -> None:

@@ -18,7 +18,7 @@ from webcrawl.explain.discovery import (
     rows,
     way_of,
 )
-from webcrawl.frontier.records import Kind, State, UrlEntry
+from webcrawl.frontier.records import QUEUED, Kind, UrlEntry
 from webcrawl.storage.inspection import UrlSnapshot
 from webcrawl.urls.canonical import canonical
 
@@ -47,18 +47,17 @@ def lines_of(url: str) -> Iterable[Mapping[str, Any]]:
 
 
 def found(url: str, entry: UrlEntry | None = None, log: list[dict[str, Any]] = LOG) -> Way | None:
-    sighting = UrlSnapshot(
+    snapshot = UrlSnapshot(
         now=9.0,
         key=None,
         known=entry is not None,
-        state=State.QUEUED,
-        rule=None,
+        record=QUEUED,
         entry=entry,
         before=0,
         robots=None,
     )
     form = canonical(url)
-    return way_of(form, sighting if entry else None, visits_of(log, form), lines_of, canonical)
+    return way_of(form, snapshot if entry else None, visits_of(log, form), lines_of, canonical)
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,9 @@ def watched(file: Path, story: Callable[[Machine, ExclusionList], Awaitable[None
 
     async def run() -> None:
         made = extension.Exclusions(exclusions, context)
-        made.ticking.begin()
+        made.task.begin()
         await story(context, exclusions)
-        made.ticking.end()
+        made.task.end()
 
     asyncio.run(run())
     return folder
@@ -87,7 +87,7 @@ async def turns(number: int = 20) -> None:
 
 def test_what_is_in_force_is_told_from_the_beginning(file: Path) -> None:
     async def story(context: Machine, exclusions: ExclusionList) -> None:
-        await until(lambda: exclusion_state.told(context.jobdir.path))
+        await until(lambda: exclusion_state.read(context.jobdir.path))
 
     folder = watched(file, story)
     told = json.loads((folder / "exclusions.json").read_text())
@@ -102,12 +102,12 @@ def test_what_is_in_force_is_told_from_the_beginning(file: Path) -> None:
 def test_a_change_is_seen_after_the_interval_or_at_once_when_somebody_asks(file: Path) -> None:
     async def story(context: Machine, exclusions: ExclusionList) -> None:
         folder = context.jobdir.path
-        await until(lambda: exclusion_state.told(folder))
+        await until(lambda: exclusion_state.read(folder))
         write(file, "a.test\nb.test\n")
         await turns()
         assert len(exclusions) == 1
-        exclusion_state.ask(folder)
-        await until(lambda: exclusion_state.told(folder).entries == 2)
+        exclusion_state.request_read(folder)
+        await until(lambda: exclusion_state.read(folder).entries == 2)
         write(file, "a.test\nb.test\nc.test\n")
         await turns()
         assert len(exclusions) == 2
@@ -119,16 +119,16 @@ def test_a_change_is_seen_after_the_interval_or_at_once_when_somebody_asks(file:
 
 def test_who_asks_is_heard_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is seen while the asking is still being written down is what was there before."""
-    told, seen, dated = [exclusion_state.asked(tmp_path)], [], os.utime
+    told, seen, dated = [exclusion_state.request_number(tmp_path)], [], os.utime
 
     def looked_at_meanwhile(*where: object, **times: object) -> None:
         dated(*where, **times)
-        seen.append(exclusion_state.asked(tmp_path) == told[-1])
+        seen.append(exclusion_state.request_number(tmp_path) == told[-1])
 
     monkeypatch.setattr(os, "utime", looked_at_meanwhile)
     for _ in range(2):
-        exclusion_state.ask(tmp_path)
-        told.append(exclusion_state.asked(tmp_path))
+        exclusion_state.request_read(tmp_path)
+        told.append(exclusion_state.request_number(tmp_path))
     assert seen == [True, True]
     assert len(set(told)) == 3
     assert [path.name for path in tmp_path.iterdir()] == [exclusion_state.LOOK]
@@ -138,9 +138,9 @@ def test_a_wrong_line_is_named_and_the_list_before_stays(
     file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(context: Machine, exclusions: ExclusionList) -> None:
-        await until(lambda: exclusion_state.told(context.jobdir.path))
+        await until(lambda: exclusion_state.read(context.jobdir.path))
         write(file, "a.test\nnot a host\n")
-        exclusion_state.ask(context.jobdir.path)
+        exclusion_state.request_read(context.jobdir.path)
         await until(lambda: "stays in force" in caplog.text)
         assert exclusions.domain_objection("a.test")
 
@@ -153,7 +153,7 @@ def test_a_wrong_line_is_named_and_the_list_before_stays(
 def test_a_full_disk_does_not_keep_a_list_from_being_in_force(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = exclusion_state.tell
+    told = exclusion_state.write
     full = [True]
 
     def tell(folder: Path, what: exclusion_state.InForce) -> None:
@@ -161,22 +161,22 @@ def test_a_full_disk_does_not_keep_a_list_from_being_in_force(
             raise OSError(28, "No space left on device")
         told(folder, what)
 
-    monkeypatch.setattr(exclusion_state, "tell", tell)
+    monkeypatch.setattr(exclusion_state, "write", tell)
 
     async def story(context: Machine, exclusions: ExclusionList) -> None:
         write(file, "b.test\n")
-        exclusion_state.ask(context.jobdir.path)
+        exclusion_state.request_read(context.jobdir.path)
         await until(lambda: exclusions.domain_objection("b.test"))
         full[0] = False
         context.now += 60
-        await until(lambda: exclusion_state.told(context.jobdir.path))
+        await until(lambda: exclusion_state.read(context.jobdir.path))
 
     watched(file, story)
 
 
 def test_a_look_that_fails_is_made_again_at_once(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def story(context: Machine, exclusions: ExclusionList) -> None:
-        await until(lambda: exclusion_state.told(context.jobdir.path))
+        await until(lambda: exclusion_state.read(context.jobdir.path))
         refresh, failures = exclusions.refresh, [RuntimeError("can't start new thread")] * 2
 
         def failing(now: float) -> Refreshed:
@@ -186,7 +186,7 @@ def test_a_look_that_fails_is_made_again_at_once(file: Path, caplog: pytest.LogC
 
         exclusions.refresh = failing
         write(file, "b.test\n")
-        exclusion_state.ask(context.jobdir.path)
+        exclusion_state.request_read(context.jobdir.path)
         await until(lambda: exclusions.domain_objection("b.test"))
 
     watched(file, story)
@@ -196,5 +196,5 @@ def test_a_look_that_fails_is_made_again_at_once(file: Path, caplog: pytest.LogC
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1}', "\xff"])
 def test_what_cannot_be_read_tells_nothing(tmp_path: Path, content: str) -> None:
     (tmp_path / "exclusions.json").write_text(content, encoding="latin-1")
-    assert exclusion_state.told(tmp_path) is None
-    assert exclusion_state.asked(tmp_path) == 0
+    assert exclusion_state.read(tmp_path) is None
+    assert exclusion_state.request_number(tmp_path) == 0

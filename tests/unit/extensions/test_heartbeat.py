@@ -70,5 +70,5 @@ def test_a_folder_that_is_gone_is_told_once(jobdir: Jobdir, caplog: pytest.LogCa
     with caplog.at_level(logging.WARNING):
         beating(jobdir)
     assert [record.message.partition(":")[0] for record in caplog.records] == [
-        "No sign of life can be left in the JOBDIR"
+        "The heartbeat in the JOBDIR cannot be written"
     ]

@@ -14,10 +14,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
 from webcrawl.config import Configuration
-from webcrawl.extensions import processor_time
 from webcrawl.extensions import progress_log as extension
-from webcrawl.extensions.processor_time import cpu_seconds
-from webcrawl.extensions.progress_log import ProgressLog
+from webcrawl.extensions.progress_log import ProgressLog, cpu_seconds
 from webcrawl.frontier.tally import Snapshot, Tally
 from webcrawl.reports import progress_log
 
@@ -87,7 +85,7 @@ def test_when_no_file_can_be_opened_lines_are_left_out_and_written_again_later(
             raise OSError(errno.EMFILE, "Too many open files", str(path))
         return iter(())
 
-    monkeypatch.setattr(processor_time.Path, "iterdir", iterdir)
+    monkeypatch.setattr(extension.Path, "iterdir", iterdir)
     asyncio.run(opened_for(made, 1, tmp_path))
     assert asked > 3
     assert len(list(progress_log.read(tmp_path))) == asked - 3

@@ -172,15 +172,15 @@ def test_pauses_grow_while_they_help_nobody_and_it_is_told_twice(caplog: pytest.
     pauses = []
     with caplog.at_level(logging.WARNING):
         for _ in range(7):
-            shortage.met(errno.EMFILE)
-            shortage.met(errno.EMFILE)
+            shortage.note(errno.EMFILE)
+            shortage.note(errno.EMFILE)
             pauses.append(shortage.left)
             now += shortage.left
         assert pauses[0] == pytest.approx(FIRST_PAUSE_SECONDS)
         assert pauses[1] == pytest.approx(2 * FIRST_PAUSE_SECONDS)
         assert pauses[-1] == pytest.approx(LONGEST_PAUSE_SECONDS)
         shortage.opened()
-        shortage.met(errno.EMFILE)
+        shortage.note(errno.EMFILE)
         assert shortage.left == pytest.approx(FIRST_PAUSE_SECONDS)
         now += OVER_SECONDS
         shortage.opened()

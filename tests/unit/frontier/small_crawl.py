@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tests.contract.samples import NOW
-from tests.properties.stage import Clock, Disk, Loop, Slow
+from tests.properties.simulation import Clock, Disk, Loop, Slow
 from tests.properties.world import key_of, page
 from webcrawl.archive.capture import Entry, FetchRecord
 from webcrawl.frontier.frontier import Frontier
@@ -39,7 +39,7 @@ class SmallCrawl:
         self.scorer, self.best_first = scorer, best_first
         self.loop, self.clock, self.disk = Loop(), Clock(NOW), Disk()
         self.backend = MemoryBackend(delay_seconds=DELAY)
-        self.limits = Limits(**limits, commit_interval_seconds=0.0)
+        self.limits = Limits(**{"commit_interval_seconds": 0.0, "reordering_share": 0.0} | limits)
         self.admit = admit or (lambda entry: None)
         self.troubles: list[BaseException] = []
         self.changes = 0
@@ -62,7 +62,7 @@ class SmallCrawl:
         return Policies(
             order=Order("breadth_first", None, self.clock.now, scorer=self.scorer),
             best_first=self.best_first,
-            draw=LevelSampler(2.0, seed=1),
+            sampler=LevelSampler(2.0, seed=1),
             politeness=Politeness("fixed", DELAY, 50.0, 0.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0),
             robots=RobotsPolicy(agent="webcrawl", rules=RulesCache(10, "webcrawl")),
@@ -112,19 +112,21 @@ class SmallCrawl:
         """The response has ended."""
         self.loop.call(self.frontier.ended, lease, Ending(self.clock.now, self.clock.now, status, **words))
 
-    def settle(self, lease: Lease, result: Result = Result.FETCHED, **words: Any) -> None:
+    def settle(
+        self, lease: Lease, result: Result = Result.FETCHED, status: int | None = 200, **words: Any
+    ) -> None:
         """What the response gave was processed."""
         now = self.clock.now
         entry = lease.entry
         record = FetchRecord(
-            now, now, entry.url, entry.key, None, "page", 200, None, None, 0, None, None, 0, "w"
+            now, now, entry.url, entry.key, None, "page", status, None, None, 0, None, None, 0, "w"
         )
         self.loop.call(self.frontier.settle, lease, Outcome(result, entry=Entry(record), **words))
         self.rest()
 
     def fetch(self, lease: Lease, status: int = 200, result: Result = Result.FETCHED, **words: Any) -> None:
         self.end(lease, status)
-        self.settle(lease, result, **words)
+        self.settle(lease, result, status, **words)
 
     def answer_robots(self, lease: Lease, status: int = 404, text: str = "", **words: Any) -> None:
         """A robots.txt came back."""

@@ -26,7 +26,7 @@ BLOCKED_MAX = 3
 def policies(**others: Any) -> Policies:
     return Policies(
         order=Order("breadth_first", None, NOW),
-        draw=LevelSampler(2.0),
+        sampler=LevelSampler(2.0),
         politeness=Politeness("fixed", 5.0, 60.0, 0.0, crawl_delay_max=300.0),
         health=Health(),
         robots=RobotsPolicy(agent="webcrawl", rules=RulesCache(10, "webcrawl")),
@@ -240,7 +240,7 @@ def test_a_crawl_delay_is_owed_from_the_last_request_on_and_once() -> None:
     slow.crawl_delay_seconds = 30.0
     key = active(known=[slow], next_fetch_at=NOW + 5, fetches=1)
     for _ in range(3):
-        key.owe(policies().politeness)
+        key.apply_crawl_delay(policies().politeness)
     assert (key.record.next_fetch_at, key.record.delay_seconds) == (NOW + 30, 30.0)
 
 
@@ -248,7 +248,7 @@ def test_a_key_that_was_never_asked_for_anything_owes_nothing() -> None:
     slow = robots("http://a")
     slow.crawl_delay_seconds = 30.0
     key = active(known=[slow], next_fetch_at=NOW)
-    key.owe(policies().politeness)
+    key.apply_crawl_delay(policies().politeness)
     assert key.record.next_fetch_at == NOW
 
 

@@ -11,7 +11,7 @@ from webcrawl.archive.capture import Capture, Entry, FetchRecord
 from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.frontier.committer import GROUP_BYTES, Change, Committer
 from webcrawl.frontier.policies import GROUP_LEAST, Limits
-from webcrawl.frontier.records import State
+from webcrawl.frontier.records import State, UrlRecord
 from webcrawl.frontier.storage_retry import StorageRetry
 from webcrawl.politeness.host_record import HostRecord
 from webcrawl.storage.contract import Batch, Committed, Settled
@@ -222,7 +222,7 @@ def test_a_group_is_one_batch_of_everything_its_changes_hold() -> None:
     async def playing() -> None:
         bench = Bench()
         done, answer = entry("http://a/done"), robots("http://a")
-        bench.add("one", settled=[Settled(done, State.DONE)])
+        bench.add("one", settled=[Settled(done, UrlRecord(State.DONE))])
         bench.add("two", robots=[answer])
         await bench.committer.drain()
         [batch] = bench.script.batches

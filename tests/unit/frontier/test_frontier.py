@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,9 +12,12 @@ from tests.contract.samples import NOW
 from tests.properties.world import page
 from tests.unit.frontier.small_crawl import DELAY, SmallCrawl
 from webcrawl.frontier.lease import Ending, Result
+from webcrawl.frontier.records import Kind, State, UrlRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from webcrawl.frontier.lease import Lease
 
     MakeCrawl = Callable[..., SmallCrawl]
 
@@ -153,6 +158,44 @@ def test_retry_after_is_obeyed_and_the_url_is_tried_again(crawl: SmallCrawl) -> 
     again = crawl.wait_for_lease()
     assert (again.entry.url, again.entry.attempts) == ("http://a.test/1", 1)
     assert crawl.clock.now == ended + 100
+
+
+def record_of(crawl: SmallCrawl, lease: Lease) -> UrlRecord | None:
+    return crawl.loop.run(crawl.backend.url_record(lease.entry.key, lease.entry.fingerprint))
+
+
+@pytest.mark.parametrize(
+    ("result", "status", "state", "rule"),
+    [
+        (Result.FETCHED, 200, State.DONE, None),
+        (Result.FETCHED, 404, State.DONE, None),
+        (Result.REDIRECTED, 301, State.DONE, None),
+        (Result.FAILED, 302, State.FAILED, "redirects"),
+        (Result.FAILED, None, State.FAILED, "dns"),
+        (Result.REFUSED, None, State.REFUSED, "exclusions"),
+        (Result.RETRY, 503, State.QUEUED, None),
+        (Result.RETRY, None, State.QUEUED, None),
+    ],
+)
+def test_the_status_of_the_response_is_stored_with_the_state(
+    crawl: SmallCrawl, result: Result, status: int | None, state: State, rule: str | None
+) -> None:
+    crawl.add("a.test/1")
+    crawl.allow("a.test")
+    lease = crawl.wait_for_lease()
+    crawl.end(lease, status, error=None if status else "dns")
+    crawl.settle(lease, result, status, rule=rule)
+    assert record_of(crawl, lease) == UrlRecord(state, rule, status)
+
+
+def test_the_response_of_a_hub_is_none_of_the_url(crawl: SmallCrawl) -> None:
+    crawl.add("a.test/1")
+    crawl.allow("a.test")
+    lease = crawl.wait_for_lease()
+    crawl.fetch(lease, 200)
+    crawl.add("a.test/1", kind=Kind.WEBSUB, repeat=True)
+    crawl.fetch(crawl.wait_for_lease(), 202)
+    assert record_of(crawl, lease) == UrlRecord(State.DONE, None, 200)
 
 
 def test_nothing_sent_means_no_penalty(crawl: SmallCrawl) -> None:
@@ -468,7 +511,7 @@ def test_who_is_to_ask_again_is_told(crawl: SmallCrawl) -> None:
     before = crawl.changes
     crawl.add("a.test/1")
     assert crawl.changes > before
-    assert crawl.frontier.next_at() is not None or crawl.lease() is not None
+    assert crawl.lease() is not None
 
 
 def test_a_stopping_crawl_gives_nothing_out(crawl: SmallCrawl) -> None:
@@ -485,3 +528,25 @@ def test_a_robots_txt_that_takes_long_to_be_parsed_is_parsed_beside_the_loop(cra
     assert crawl.wait_for_lease().entry.url == "http://a.test/x"
     assert crawl.frontier.tally.refused_by_rule == {"robots": 1}
     assert not crawl.troubles
+
+
+class Body:
+    """Stands for the body of a response, of which the result of its URL has the account."""
+
+    def archived(self) -> None:
+        """Called when the body is not needed any more."""
+
+
+def test_a_settled_url_leaves_no_cycle_of_objects_that_would_hold_its_body(crawl: SmallCrawl) -> None:
+    crawl.add("a.test/1")
+    crawl.allow("a.test")
+    lease, body = crawl.wait_for_lease(), Body()
+    held = weakref.ref(body)
+    gc.collect()
+    gc.disable()
+    try:
+        crawl.fetch(lease, archived=body.archived)
+        del body, lease
+        assert held() is None
+    finally:
+        gc.enable()

@@ -191,11 +191,11 @@ def test_before_a_fetch_only_the_rules_for_all_urls_are_asked_again(intake: Inta
 def test_what_was_met_lately_is_remembered_until_another_takes_its_place() -> None:
     recent = Recent(8)
     recent.update(range(8))
-    assert recent.unmet(range(-1, 9)) == [-1, 8]
+    assert recent.unseen(range(-1, 9)) == [-1, 8]
     recent.update([8, -1])
-    assert recent.unmet([8, 0, -1, 7, 3]) == [0, 7]
+    assert recent.unseen([8, 0, -1, 7, 3]) == [0, 7]
     recent.clear()
-    assert recent.unmet(range(-1, 9)) == list(range(-1, 9))
+    assert recent.unseen(range(-1, 9)) == list(range(-1, 9))
 
 
 def test_a_link_that_may_return_is_looked_at_again_and_no_other(intake: Intake) -> None:
@@ -211,7 +211,7 @@ def test_what_is_discarded_is_not_met_whatever_its_place() -> None:
     for value in (0, 1, 8, 9, -8):
         recent.update([value])
         recent.discard([value, value + 8])
-        assert recent.unmet([value, 0, 1]) == [value, 0, 1]
+        assert recent.unseen([value, 0, 1]) == [value, 0, 1]
 
 
 @given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), max_size=50), st.sampled_from([2, 16]))
@@ -220,7 +220,7 @@ def test_what_was_never_met_is_never_taken_for_met(values: list[int], size: int)
     met: set[int] = set()
     for value in values:
         if value not in met:
-            assert recent.unmet([value]) == [value]
+            assert recent.unseen([value]) == [value]
             recent.update([value])
         met.add(value)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.contract.samples import NOW, entry
 from webcrawl.frontier.order import FIRST, LAST, Order, OrderName, by_path_depth
-from webcrawl.frontier.queue_head import place_of
+from webcrawl.frontier.queue_head import queue_position
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.robots.requests import LEVEL
 
@@ -25,7 +25,7 @@ def one_placed(order: Order, url: str, level: int = 0) -> UrlEntry:
 
 
 def in_order(entries: list[UrlEntry]) -> list[str]:
-    return [one.url for one in sorted(entries, key=place_of)]
+    return [one.url for one in sorted(entries, key=queue_position)]
 
 
 def test_breadth_first_is_first_come_first_served_within_a_level() -> None:
@@ -47,9 +47,9 @@ def test_positions_after_a_restart_are_behind_all_before_it() -> None:
 def test_what_one_process_places_later_than_another_comes_behind_it() -> None:
     one, other = Order("breadth_first", None, NOW), Order("breadth_first", None, NOW + 5)
     first = one_placed(other, "http://a/1").position
-    one.tell(NOW + 6)
+    one.set_time(NOW + 6)
     second = one_placed(one, "http://a/2").position
-    one.tell(NOW + 5.9)
+    one.set_time(NOW + 5.9)
     assert first < second < one_placed(one, "http://a/3").position
 
 
@@ -118,7 +118,7 @@ def test_no_place_is_given_twice_and_none_is_nought() -> None:
 
 
 class ByTraits:
-    """Scores what has traits, by their length; counts how often it is asked."""
+    """Scores entries with link features by their length, and counts the calls."""
 
     def __init__(self) -> None:
         self.version = 1
@@ -126,14 +126,14 @@ class ByTraits:
 
     def levels(self, entries: Sequence[UrlEntry]) -> list[int | None]:
         self.asked.append([one.url for one in entries])
-        return [None if one.traits is None else len(one.traits) for one in entries]
+        return [None if one.link_features is None else len(one.link_features) for one in entries]
 
 
 def test_a_scorer_is_asked_once_about_all_that_is_placed_together() -> None:
     scorer = ByTraits()
     order = Order("breadth_first", None, NOW, scorer=scorer)
     known = entry("http://a/0", level=1, position=5)
-    found = [known, entry("http://a/1", 0, 0, traits="ab"), entry("http://a/2", 7, 0)]
+    found = [known, entry("http://a/1", 0, 0, link_features="ab"), entry("http://a/2", 7, 0)]
     assert order.place_all(found) == found
     assert scorer.asked == [["http://a/1", "http://a/2"]]
     assert [one.level for one in found] == [1, 2, 7]
@@ -144,7 +144,7 @@ def test_a_scorer_is_asked_once_about_all_that_is_placed_together() -> None:
 
 def test_what_is_to_be_first_or_last_stays_so() -> None:
     order = Order("best_first", None, NOW, scorer=ByTraits())
-    queued = [entry("http://a/1", level, 5, traits="abc") for level in (FIRST, LAST, 7)]
+    queued = [entry("http://a/1", level, 5, link_features="abc") for level in (FIRST, LAST, 7)]
     assert order.levels(queued) == [FIRST, LAST, 3]
 
 

@@ -11,8 +11,7 @@ from tests.contract.driven import IDENTITY
 from tests.unit.frontier.virtual_crawl import DELAY, VirtualCrawl, page
 from webcrawl.frontier.lease import Outcome, Result
 from webcrawl.storage.memory.frontier import MemoryBackend
-from webcrawl.storage.sqlite import SqliteBackend
-from webcrawl.storage.sqlite.frontier import SqliteOptions
+from webcrawl.storage.sqlite.frontier import SqliteBackend, SqliteOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

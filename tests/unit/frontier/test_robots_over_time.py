@@ -12,18 +12,10 @@ from webcrawl.frontier.lease import Ending, Result
 from webcrawl.robots.answer import TTL_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 TEXT = "User-agent: *\nDisallow: /private"
 TROUBLE = [(500, {}), (503, {}), (429, {"retry_after_seconds": 3600.0}), (0, {"error": "timeout"})]
-
-
-@pytest.fixture
-def crawl() -> Iterator[SmallCrawl]:
-    made = SmallCrawl()
-    yield made
-    assert made.troubles == []
-    made.dispose()
 
 
 def fetch(crawl: SmallCrawl) -> str:

@@ -50,7 +50,7 @@ def large_crawl() -> Iterator[SmallCrawl]:
 
 
 def hear(crawl: SmallCrawl, heartbeat: HeartbeatAnswer) -> None:
-    crawl.loop.call(crawl.frontier._heard, heartbeat)
+    crawl.loop.call(crawl.frontier._on_heartbeat, heartbeat)
     crawl.rest()
 
 
@@ -149,7 +149,7 @@ def test_the_operator_s_word_is_obeyed(crawl, command, finished):
 class Backend:
     """Answers signs of life as it is told to."""
 
-    pulse_seconds = 0.001
+    heartbeat_seconds = 0.001
 
     def __init__(self, silence_seconds: float, *answers: HeartbeatAnswer | Exception) -> None:
         self.silence_seconds = silence_seconds

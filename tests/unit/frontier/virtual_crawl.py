@@ -59,7 +59,7 @@ class VirtualCrawl:
         self._rate = rate
         policies = Policies(
             order=order or Order("breadth_first", None, NOW),
-            draw=LevelSampler(2.0, seed=1),
+            sampler=LevelSampler(2.0, seed=1),
             politeness=Politeness("fixed", DELAY, 50.0, 0.0, crawl_delay_max=300.0),
             health=Health(),
             robots=RobotsPolicy(agent="webcrawl", rules=RulesCache(10, "webcrawl")),
@@ -70,6 +70,7 @@ class VirtualCrawl:
             open_max=open_max,
             active_max=active_max,
             commit_interval_seconds=0.0,
+            reordering_share=0.0,
             session_budget=session_budget,
         )
         self.frontier = Frontier(backend, None, policies, limits, lambda: self.now)

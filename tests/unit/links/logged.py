@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from webcrawl.archive.capture import LinkRow
-    from webcrawl.archive.listed_links import SpooledLinks
+    from webcrawl.archive.listed_links import LinkRow, SpooledLinks
 
 SETTINGS = {
     "CANONICAL_RULES": ("escapes", "empty_query", "brackets"),

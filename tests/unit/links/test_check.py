@@ -53,11 +53,11 @@ def job(tmp_path):
 
 
 def check(*folders, **more):
-    """The faults and the remarks; how many lines there were."""
+    """The problems and the remarks; how many lines there were."""
     with LinkLogCheck(folders, **more) as links:
-        judge = Check(folders, NOW + 3600, [links])
-        faults = [f"{fault.where}: {fault.what}" for fault in judge.faults()]
-    return faults, judge.totals.remarks, judge.totals.links
+        checked = Check(folders, NOW + 3600, [links])
+        problems = [f"{problem.where}: {problem.what}" for problem in checked.problems()]
+    return problems, checked.totals.remarks, checked.totals.links
 
 
 def segment_of(job):
@@ -106,42 +106,44 @@ def test_bytes_that_were_damaged_are_found(job, at):
     for each in range(at, at + 4):
         data[each] ^= 0x55
     path.write_bytes(data)
-    faults, _, _ = check(job)
-    assert any(f"{path} byte " in fault and "what is there is no gzip member" in fault for fault in faults)
+    problems, _, _ = check(job)
+    assert any(
+        f"{path} byte " in problem and "what is there is no gzip member" in problem for problem in problems
+    )
 
 
 def test_a_file_that_is_cut_off_is_wrong_when_it_has_its_final_name(job):
     path = segment_of(job)
     path.write_bytes(path.read_bytes()[:-3])
-    faults, remarks, _ = check(job)
-    assert len(faults) == 1
+    problems, remarks, _ = check(job)
+    assert len(problems) == 1
     assert len(remarks) == 1
     path.rename(segments.open_name(path))
-    faults, remarks, _ = check(job)
-    assert faults == []
+    problems, remarks, _ = check(job)
+    assert problems == []
     assert "without their counterpart: 1, as a crash leaves them" in remarks[0]
 
 
 def test_a_line_that_is_none_is_found(job):
     rewrite(segment_of(job), lambda at, data: data if at != 3 else b"nonsense\n" + data)
-    [fault] = check(job)[0]
-    assert "in the member there: " in fault
+    [problem] = check(job)[0]
+    assert "in the member there: " in problem
 
 
 def test_a_member_that_ends_within_a_line_is_found(job):
     rewrite(segment_of(job), lambda at, data: data if at else data + b"{")
-    [fault] = check(job)[0]
-    assert "byte 0: the member ends within a line" in fault
+    [problem] = check(job)[0]
+    assert "byte 0: the member ends within a line" in problem
 
 
 def test_a_page_without_its_line_is_found_and_a_line_without_its_page(job):
     rewrite(segment_of(job), without_line(1))
-    [fault] = check(job)[0]
-    assert "fetch.jsonl: the page http://example.test/1 has no line in the link log" in fault
+    [problem] = check(job)[0]
+    assert "fetch.jsonl: the page http://example.test/1 has no line in the link log" in problem
     log = job / "fetch.jsonl"
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[2:]))
-    [fault] = check(job)[0]
-    assert f"{segment_of(job)}: the line of http://example.test/0 has none in the fetch log" in fault
+    [problem] = check(job)[0]
+    assert f"{segment_of(job)}: the line of http://example.test/0 has none in the fetch log" in problem
 
 
 def test_a_page_that_was_fetched_again_after_a_crash_lacks_nothing(job):
@@ -159,8 +161,8 @@ def test_pages_from_before_the_link_log_are_told(tmp_path):
 def test_another_number_of_links_than_the_fetch_log_has_is_found(job):
     log = job / "fetch.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"links":4', b'"links":5', 1))
-    [fault] = check(job)[0]
-    assert "tells of 4 links of http://example.test/0, the fetch log of 5" in fault
+    [problem] = check(job)[0]
+    assert "has 4 links of http://example.test/0, the fetch log has 5" in problem
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -170,8 +172,8 @@ def test_an_index_that_says_something_else_is_found(job, block):
     blocks = list(index.blocks(bytes(data), segment_of(job).stat().st_size))
     data[blocks[block].targets_at] ^= 1
     path.write_bytes(data)
-    faults, _, _ = check(job)
-    assert f"{path}: does not say what the member at byte {blocks[block].start} has" in faults
+    problems, _, _ = check(job)
+    assert f"{path}: does not say what the member at byte {blocks[block].start} has" in problems
 
 
 def test_an_index_of_another_member_is_found_though_its_sum_is_right(job):
@@ -179,9 +181,9 @@ def test_an_index_of_another_member_is_found_though_its_sum_is_right(job):
     said = segments.index_of(path).read_bytes()
     rewrite(path, lambda at, data: data.replace(b"http://other.test/", b"http://odder.test/"))
     segments.index_of(path).write_bytes(said)
-    faults, _, _ = check(job)
-    assert all("does not say what the member" in fault for fault in faults)
-    assert faults
+    problems, _, _ = check(job)
+    assert all("does not say what the member" in problem for problem in problems)
+    assert problems
 
 
 LIST = "http://example.test/sitemap.xml"
@@ -221,8 +223,8 @@ def test_a_part_that_is_missing_is_found(tmp_path):
         segment_of(job),
         lambda at, data: b"".join(line for line in data.splitlines(True) if b'"part":2' not in line),
     )
-    [fault] = check(job)[0]
-    assert f"tells of 1500 links of {LIST}, the fetch log of 2500" in fault
+    [problem] = check(job)[0]
+    assert f"has 1500 links of {LIST}, the fetch log has 2500" in problem
 
 
 def test_a_list_without_its_lines_is_found(tmp_path):
@@ -232,10 +234,10 @@ def test_a_list_without_its_lines_is_found(tmp_path):
         segments.path_of(job, segments.times(job)[0]),
         lambda at, data: b"".join(line for line in data.splitlines(True) if b'"kind":' not in line),
     )
-    faults = check(job)[0]
+    problems = check(job)[0]
     # What the fetch log says nothing of may have a line or none.
-    assert len(faults) == 2
-    assert all("has no line in the link log" in fault for fault in faults)
+    assert len(problems) == 2
+    assert all("has no line in the link log" in problem for problem in problems)
 
 
 def test_lists_of_a_crawl_whose_link_log_had_none_are_not_missed(tmp_path):
@@ -259,8 +261,8 @@ def test_links_of_other_schemes_are_counted_with_the_others(tmp_path):
     assert check(tmp_path) == ([], [], 1)
     log = tmp_path / "fetch.jsonl"
     log.write_bytes(log.read_bytes().replace(b',"other_links":1', b""))
-    [fault] = check(tmp_path)[0]
-    assert "tells of 5 links of http://example.test/0, the fetch log of 4" in fault
+    [problem] = check(tmp_path)[0]
+    assert "has 5 links of http://example.test/0, the fetch log has 4" in problem
 
 
 def test_the_lines_of_all_workers_are_looked_at(job, tmp_path):

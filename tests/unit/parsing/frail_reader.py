@@ -1,4 +1,4 @@
-"""A process that reads pages and does not survive all of them: for the tests of ``documents.reading.readers``."""
+"""A process that reads pages and does not survive all of them: for the tests of ``parsing.process.Readers``."""
 
 import os
 import signal

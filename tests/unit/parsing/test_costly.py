@@ -9,7 +9,7 @@ import pytest
 
 from webcrawl.features.websub.discovery import advertised
 from webcrawl.parsing.charset import encoding_of
-from webcrawl.parsing.html import extract
+from webcrawl.parsing.html import PageInput, extract
 from webcrawl.robots import page_directives
 from webcrawl.robots.page_directives import RobotsTags
 
@@ -70,7 +70,7 @@ def test_more_robots_tags_than_anybody_means_are_read_as_the_most_that_could_be_
 def test_a_base_that_is_too_long_leaves_the_links_that_need_none() -> None:
     base = "/" + "x/" * 50_000
     body = f'<base href="{base}">{"<a href=y>y</a>" * 3_000}<a href=http://b.example/>b</a>'.encode()
-    document = extract(body, URL, "text/html", links_max=5_000)
+    document = extract(PageInput(body, URL, "text/html", links_max=5_000))
 
     assert [link.url for link in document.links] == ["http://b.example/"]
     assert document.links_dropped == 3_000
@@ -78,7 +78,7 @@ def test_a_base_that_is_too_long_leaves_the_links_that_need_none() -> None:
 
 def test_links_that_stand_in_each_other_have_texts_only_up_to_a_limit() -> None:
     body = b"".join(b"<object><a href=/%d>" % number for number in range(1_400)) + b"word " * 80_000
-    document = extract(body, URL, "text/html", links_max=5_000)
+    document = extract(PageInput(body, URL, "text/html", links_max=5_000))
 
     assert len(document.links) == 1_400
     assert document.links[0].text.startswith("word word")

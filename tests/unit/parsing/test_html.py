@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webcrawl.parsing import tree
-from webcrawl.parsing.html import TITLE_MAX, Document, extract
+from webcrawl.parsing.html import TITLE_MAX, Document, PageInput, extract
 from webcrawl.parsing.links import FOLLOWED, TEXT_MAX, TYPES
 from webcrawl.urls.resolve import CONTENT_MAX
 
@@ -90,7 +90,7 @@ def found(
     html: str | bytes, content_type: str = "text/html; charset=utf-8", types: frozenset[str] = FOLLOWED
 ) -> Document:
     body = html.encode() if isinstance(html, str) else html
-    return extract(body, URL, content_type, links_max=1000, types=types, agent="WebCrawl")
+    return extract(PageInput(body, URL, content_type, links_max=1000, types=types, agent="WebCrawl"))
 
 
 @pytest.fixture(params=["as they are chosen", "tree", "stream"])
@@ -127,7 +127,7 @@ def test_a_link_under_3000_open_elements_is_found() -> None:
 @pytest.mark.usefixtures("parser")
 def test_no_more_links_are_looked_at_than_the_limit_says() -> None:
     html = "".join(f"<a href='/{number}'>x</a>" for number in range(50))
-    document = extract(html.encode(), URL, None, links_max=20)
+    document = extract(PageInput(html.encode(), URL, None, links_max=20))
     assert (len(document.links), document.links_dropped) == (20, 30)
     assert document.links[-1].url == "http://a.example/19"
 
@@ -173,7 +173,7 @@ def test_an_unfinished_document_keeps_what_came_before_the_cut() -> None:
 
 def test_the_query_of_a_link_is_encoded_as_the_page_is() -> None:
     html = '<meta charset=windows-1251><a href="/ж?ж">ж</a>'.encode("cp1251")
-    document = extract(html, URL, None, links_max=10)
+    document = extract(PageInput(html, URL, None, links_max=10))
     assert document.encoding == "cp1251"
     assert document.links[0][:3] == ("http://a.example/%D0%B6?%E6", "a", "ж")
 
@@ -217,7 +217,9 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_page_is_read_to_its_end(name: str) -> None:
     before, after = '<a href="/before">x</a>', '</b><a href="/after">x</a>'
-    document = extract((before + HOSTILE[name] + after).encode(), URL, None, links_max=1000, types=TYPES)
+    document = extract(
+        PageInput((before + HOSTILE[name] + after).encode(), URL, None, links_max=1000, types=TYPES)
+    )
     assert document.error is None
     assert document.links[0].url == "http://a.example/before"
 

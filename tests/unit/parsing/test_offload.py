@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from webcrawl.parsing import tree
-from webcrawl.parsing.html import Document, extract
+from webcrawl.parsing.html import Document, PageInput, extract
 from webcrawl.parsing.offload import Extractor
 
 URL = "http://a.example/"
@@ -43,20 +43,20 @@ def drive(coroutine: Coroutine[Any, Any, Document]) -> tuple[Document, int]:
 
 
 def test_a_short_page_is_done_at_once() -> None:
-    document, given = drive(extractor(0.0001).extract(PAGE, URL, None, links_max=10))
+    document, given = drive(extractor(0.0001).extract(PageInput(PAGE, URL, None, links_max=10)))
     assert given == 0
-    assert document == extract(PAGE, URL, None, links_max=10)
+    assert document == extract(PageInput(PAGE, URL, None, links_max=10))
 
 
 def test_a_long_page_gives_the_loop_its_turns_and_is_read_to_its_end() -> None:
-    document, given = drive(extractor(0.001).extract(LONG_PAGE, URL, None, links_max=10))
+    document, given = drive(extractor(0.001).extract(PageInput(LONG_PAGE, URL, None, links_max=10)))
     assert given >= 3
-    assert document == extract(LONG_PAGE, URL, None, links_max=10)
+    assert document == extract(PageInput(LONG_PAGE, URL, None, links_max=10))
 
 
 def test_a_page_that_takes_too_long_is_left_with_what_was_found_and_says_so() -> None:
     page = b"<title>Long</title><a href='/early'>x</a>" + LONG_PAGE
-    document, _ = drive(extractor(0.005, seconds_max=0.02).extract(page, URL, None, links_max=10))
+    document, _ = drive(extractor(0.005, seconds_max=0.02).extract(PageInput(page, URL, None, links_max=10)))
     assert [link.url for link in document.links] == ["http://a.example/early"]
     assert document.title == "Long"
     assert document.error == "not read to its end in 0.02 s"
@@ -68,7 +68,7 @@ def test_only_one_long_page_is_worked_on_at_a_time_while_short_ones_pass() -> No
         pages = extractor(0.002)
 
         async def one(name: str, page: bytes) -> None:
-            await pages.extract(page, URL, None, links_max=10)
+            await pages.extract(PageInput(page, URL, None, links_max=10))
             order.append(name)
 
         async with asyncio.TaskGroup() as group:

@@ -91,7 +91,7 @@ def test_what_a_sitemap_says_of_its_urls_goes_with_them(case: dict[str, Any]) ->
     for _ in range(case.get("packed", 0)):
         body = gzip.compress(body)
     _, pages, sitemaps = read_with_dates(body)
-    told = {one.url: facts(one.told) for one in pages + sitemaps if one.told is not None}
+    told = {one.url: facts(one.hints) for one in pages + sitemaps if one.hints is not None}
     assert told == case.get("told", {})
 
 
@@ -103,7 +103,7 @@ def test_what_is_said_stays_with_its_url_wherever_the_text_is_taken_apart() -> N
     ]
     _, pages, _ = read_with_dates(f"<urlset>{''.join(items)}</urlset>".encode())
     assert [page.url for page in pages] == urls
-    assert [facts(page.told or "{}") for page in pages] == [
+    assert [facts(page.hints or "{}") for page in pages] == [
         {"lastmod": w3c_seconds(str(1970 + number % 99))} for number in range(2000)
     ]
 

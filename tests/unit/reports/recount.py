@@ -70,7 +70,7 @@ class Recount:
                     found.append((last["delay"], line["start"] - last["end"]))
         return found
 
-    def judged(self, least: float = 0.0) -> list[Line]:
+    def scored(self, least: float = 0.0) -> list[Line]:
         """Pages of which it is said how relevant they are, from so much on."""
         return [line for line in self.pages if line.get("relevance", -1) >= least]
 

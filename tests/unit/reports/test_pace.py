@@ -29,7 +29,7 @@ def test_how_much_was_found_is_told_where_something_is_looked_for() -> None:
     assert pace.read(1.0, tally, snapshot()).found is None
     assert "found" not in pace.read(1.0, tally, snapshot()).line()
     for second in range(1, 101):
-        tally.judge(second > 90)
+        tally.count_scored(second > 90)
         reading = pace.read(float(second), tally, snapshot())
     assert reading.found == "10 relevant (100.0 % now, mean 10.0 %)"
     assert "; found 10 relevant (100.0 % now, mean 10.0 %); " in reading.line()

@@ -89,26 +89,26 @@ def test_what_ended_when(figures: Digest, recount: Recount) -> None:
 
 
 def test_what_was_looked_for(figures: Digest, recount: Recount) -> None:
-    judged, found = recount.judged(), recount.judged(0.8)
+    scored, found = recount.scored(), recount.scored(0.8)
     harvest = figures.harvest
-    assert len(judged) > len(found) > 20
-    assert (harvest.judged, harvest.relevant) == (len(judged), len(found))
-    assert harvest.rate == pytest.approx(len(found) / len(judged))
-    assert harvest.total == pytest.approx(sum(line["relevance"] for line in judged))
+    assert len(scored) > len(found) > 20
+    assert (harvest.scored, harvest.relevant) == (len(scored), len(found))
+    assert harvest.rate == pytest.approx(len(found) / len(scored))
+    assert harvest.total == pytest.approx(sum(line["relevance"] for line in scored))
     assert harvest.tenths == recount.bins(
-        (line["relevance"] + 1e-9 for line in judged), [n / 10 for n in range(10)]
+        (line["relevance"] + 1e-9 for line in scored), [n / 10 for n in range(10)]
     )
     assert counted(harvest.hosts) == recount.hosts_of(found)
     line = harvest.time_line
-    assert line.bins() == recount.steps(judged, "relevant", line.starts_at, line.step_seconds)
+    assert line.bins() == recount.steps(scored, "relevant", line.starts_at, line.step_seconds)
 
 
 def test_the_harvest_is_shown_where_something_was_looked_for(figures: Digest, recount: Recount) -> None:
     shown = rows_of(page.page(figures, "x"), "Harvest")
-    judged, found = len(recount.judged()), len(recount.judged(0.8))
-    assert shown["pages judged"] == str(judged)
+    scored, found = len(recount.scored()), len(recount.scored(0.8))
+    assert shown["pages scored"] == str(scored)
     assert shown["relevant pages"] == str(found)
-    assert shown["harvest rate: relevant of all judged"] == f"{100 * found / judged:.2f} %"
+    assert shown["harvest rate: relevant of all scored"] == f"{100 * found / scored:.2f} %"
     assert ">Harvest</h2>" not in page.page(digest(log(24, 50, "w1")), "x")
 
 
@@ -250,7 +250,7 @@ def test_cpu_time_has_its_price(figures: Digest, recount: Recount) -> None:
     total = each * len(recount.pages) / 3600 * 0.5 + figures.bytes / 1e9 * 0.01
     assert money["for a million pages"] == f"{total / len(recount.pages) * 1e6:,.2f}"
     assert "Growth of the frontier" in text
-    assert "was not written down" in page.page(figures, "a crawl", course=Course())
+    assert "was not recorded" in page.page(figures, "a crawl", course=Course())
 
 
 @pytest.mark.parametrize("lines", [HOSTILE, [*LINES, *HOSTILE], *([one] for one in HOSTILE)])

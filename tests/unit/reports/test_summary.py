@@ -46,7 +46,7 @@ def test_outcomes_are_listed_with_their_breakdown() -> None:
         "status 200 900",
         "status 404 100",
         "failed 3 and 2 tried again",
-        "errors met 5 with all tries and robots.txt timeout 4 dns 1",
+        "request errors 5 with all tries and robots.txt timeout 4 dns 1",
         "refused 70 extension 60 robots 10",
         "left in queues 0",
     ):
@@ -92,7 +92,7 @@ def test_a_worker_tells_its_own_figures_and_what_the_crawl_has_left() -> None:
     assert text.startswith("broad, worker w1, was stopped after 10.0 s")
     assert "left in the whole crawl             7  0 hosts known\n" in text
     assert "what it fetched is kept in crawls/x, see crawls/x/report.html\n" in text
-    assert "kept on Redis at localhost:6379/0; 2 other workers at work when this one ended\n" in text
+    assert "kept on Redis at localhost:6379/0; 2 other workers running when this one ended\n" in text
     assert "to join again: scrapy crawl broad" in text
 
 
@@ -116,7 +116,7 @@ def test_hosts_that_were_given_up_are_told() -> None:
     [
         ("closespider_pagecount", "broad reached a limit (closespider_pagecount) after"),
         ("shutdown", "broad was stopped after"),
-        ("unanticipated_errors", "broad met too many unanticipated errors"),
+        ("unanticipated_errors", "broad had too many unanticipated errors"),
         ("enough", "broad ended (enough) after"),
     ],
 )
@@ -128,8 +128,8 @@ def test_a_crawl_that_never_ran_has_a_summary_too() -> None:
     assert summary(ending(elapsed_seconds=0.0, directory=None, report=None)).endswith("0 hosts known\n")
 
 
-def test_that_no_errors_were_met_is_said_only_of_a_crawl_that_ended_well() -> None:
-    assert "errors met 0" in " ".join(summary(ending()).split())
+def test_that_there_were_no_errors_is_said_only_of_a_crawl_that_ended_well() -> None:
+    assert "request errors 0" in " ".join(summary(ending()).split())
     for changed in (
         {"reason": "storage_lost", "trouble": "Redis answers with an error: WRONGTYPE"},
         {"reason": "finished", "trouble": "Redis answers with an error: WRONGTYPE"},
@@ -138,8 +138,8 @@ def test_that_no_errors_were_met_is_said_only_of_a_crawl_that_ended_well() -> No
         {"reason": "start_error"},
     ):
         told = " ".join(summary(ending(**changed)).split())
-        assert "errors met" not in told
+        assert "request errors" not in told
         assert ("unanticipated errors" in told) is ("unanticipated" in changed)
         assert ("could not be kept: Redis answers with an error: WRONGTYPE" in told) is ("trouble" in changed)
     told = summary(ending(reason="storage_lost", tally=Tally(errors=Counter({"dns": 1}))))
-    assert "errors met 1" in " ".join(told.split())
+    assert "request errors 1" in " ".join(told.split())

@@ -102,9 +102,9 @@ def test_the_process_ends_with_whoever_started_it_and_leaves_the_journal(tmp_pat
     one.open()
     eventually(lambda: (tmp_path / FOLDER / "lock").exists())
     keep(one, entry("http://a.test/1"))
-    one._indexer._asked.close()
+    one._indexer._requests.close()
     assert one._indexer._process.wait(PATIENCE) == 0
-    one._indexer._answers.close()
+    one._indexer._output.close()
     one._journal.close()
     assert segments(tmp_path / FOLDER)
 

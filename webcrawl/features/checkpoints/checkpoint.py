@@ -11,41 +11,33 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sqlite3
 import sys
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webcrawl.atomic_file import UNFINISHED, sync_file, sync_folder, unfinished_path
+from webcrawl.atomic_file import UNFINISHED, link_or_copy, sync_file, sync_folder, unfinished_path
 from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
-from webcrawl.errors import CrawlError
+from webcrawl.errors import CrawlError, JobdirDamaged, StorageLost
 from webcrawl.features.focus.store import NAME as LEARNED
-from webcrawl.features.segments.files import COPY as SEGMENT
+from webcrawl.features.registry import SEGMENT_FILE
 from webcrawl.features.segments.results import NAME as FOUND
 from webcrawl.reports.progress_log import NAME as PROGRESS
 from webcrawl.search import journal
 from webcrawl.search.store import FOLDER as SEARCH
-from webcrawl.storage.sqlite.contents import NAME as CONTENTS
-from webcrawl.storage.sqlite.hints import NAME as TRUST
-from webcrawl.storage.sqlite.opening import read_only
-from webcrawl.storage.sqlite.subscriptions import NAME as SUBSCRIPTIONS
-from webcrawl.storage.sqlite.traps import NAME as TRAPS
-from webcrawl.storage.sqlite.visits import NAME as VISITS
+from webcrawl.storage import technologies, technology_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-FRONTIER = "frontier.db"
+    from webcrawl.storage.technology import Technology
+
 FETCH_LOG = "fetch.jsonl"
 WARC = "warc"
 INDEX = "index"
 LINKS = "links"
 _OPEN = ".open"
 _LINKS_INDEX = ".idx"
-_PAGES = 5000
-"""Database pages copied between two reports of progress: about 20 MB."""
 _TRIES = 5
 
 
@@ -68,13 +60,15 @@ class Copied:
 def take(source: Path, target: Path, progress: Callable[[int, int], None] | None = None) -> Copied:
     """Copy the crawl in ``source`` to ``target``, which must not exist or be empty.
 
-    ``progress`` is called with the numbers of copied and of all database pages. The copy is made beside ``target``
-    and gets its name when it is complete and durable.
+    ``progress`` is called with the numbers of copied and of all parts of the frontier. The copy is made beside
+    ``target`` and gets its name when it is complete and durable.
 
     :raises CheckpointError: ``source`` is no crawl, ``target`` is in use, or the disk fails.
     """
-    if not (source / FRONTIER).is_file():
-        raise CheckpointError(f"{source} is no crawl with a frontier on disk: it has no {FRONTIER}")
+    storage = technology_in(source)
+    if storage is None or not storage.takes_checkpoints:
+        names = " or ".join(str(one.frontier_file) for one in technologies() if one.takes_checkpoints)
+        raise CheckpointError(f"{source} is no crawl with a frontier on disk: it has no {names}")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise CheckpointError(f"{target} exists already; give the name of a new folder")
     unfinished = unfinished_path(target)
@@ -83,37 +77,33 @@ def take(source: Path, target: Path, progress: Callable[[int, int], None] | None
     try:
         unfinished.mkdir(parents=True)
         try:
-            copied = _fill(source, unfinished, progress)
+            copied = _fill(storage, source, unfinished, progress)
             unfinished.replace(target)
             sync_folder(target.parent)
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)
             raise
-    except (OSError, sqlite3.Error) as error:
+    except JobdirDamaged as error:
+        raise CheckpointError(str(error)) from error
+    except (OSError, StorageLost) as error:
         raise CheckpointError(f"no checkpoint of {source} in {target}: {error}") from error
     return copied
 
 
-def _fill(source: Path, target: Path, progress: Callable[[int, int], None] | None) -> Copied:
+def _fill(
+    storage: Technology, source: Path, target: Path, progress: Callable[[int, int], None] | None
+) -> Copied:
     copied = Copied()
-    for _ in range(_TRIES):
-        _copy_database(source / FRONTIER, target / FRONTIER, progress)
-        if _take_filter(source, target, copied):
-            break
-    else:
-        raise CheckpointError(f"the seen filter that {source / FRONTIER} names is not there")
-    _count(copied, target / FRONTIER, linked=False)
-    for name in (CONTENTS, TRAPS, VISITS, SUBSCRIPTIONS, TRUST):
-        if (source / name).is_file():
-            _copy_database(source / name, target / name, None)
-            _count(copied, target / name, linked=False)
+    for path in storage.copy_state(source, target, progress):
+        _count(copied, path)
     if (source / LEARNED).is_file():
         # The file is never changed in place, only replaced.
-        _share(source / LEARNED, target / LEARNED, copied)
+        link_or_copy(source / LEARNED, target / LEARNED)
+        _count(copied, target / LEARNED)
     _copy_archive(source, target, copied)
     for path in journal.copy(source / SEARCH, target / SEARCH):
         sync_file(path)
-        _count(copied, path, linked=path.stat().st_nlink > 1)
+        _count(copied, path)
     for folder in (
         target / WARC,
         target / INDEX,
@@ -125,36 +115,6 @@ def _fill(source: Path, target: Path, progress: Callable[[int, int], None] | Non
         if folder.is_dir():
             sync_folder(folder)
     return copied
-
-
-def _copy_database(source: Path, target: Path, progress: Callable[[int, int], None] | None) -> None:
-    """Copy as of one moment. Readers do not block the crawl's writer: the database is in WAL mode."""
-    target.unlink(missing_ok=True)
-    with closing(read_only(source)) as reader, closing(sqlite3.connect(target)) as writer:
-        # Without its own transaction, the copy would restart with each commit of a running crawl.
-        reader.execute("BEGIN")
-        reader.execute("SELECT 1 FROM sqlite_master").fetchall()
-        reader.backup(
-            writer,
-            pages=_PAGES,
-            progress=(lambda _, left, total: progress(total - left, total)) if progress else None,
-        )
-        reader.execute("ROLLBACK")
-    sync_file(target)
-
-
-def _take_filter(source: Path, target: Path, copied: Copied) -> bool:
-    """Add the Bloom filter that the copied database names; return False if a newer one has replaced it."""
-    with closing(sqlite3.connect(target / FRONTIER)) as connection:
-        row = connection.execute("SELECT value FROM meta WHERE name = 'bloom_generation'").fetchone()
-    if row is None or int(row[0]) == 0:
-        return True
-    name = f"seen-{int(row[0])}.bloom"
-    try:
-        _share(source / name, target / name, copied)
-    except FileNotFoundError:
-        return False
-    return True
 
 
 def _copy_archive(source: Path, target: Path, copied: Copied) -> None:
@@ -177,7 +137,7 @@ def _archive_files(source: Path) -> Iterator[str]:
     of segments of the link log, relative to ``source``. A compressed part hides its uncompressed one."""
     names = {path.name for path in source.glob("fetch*.jsonl*") if not path.name.endswith(UNFINISHED)}
     yield from (name for name in names if f"{name}.gz" not in names)
-    yield from (name for name in (PROGRESS, FOUND, SEGMENT, SEED_ADDRESSES) if (source / name).is_file())
+    yield from (name for name in (PROGRESS, FOUND, SEGMENT_FILE, SEED_ADDRESSES) if (source / name).is_file())
     yield from (f"{WARC}/{path.name}" for path in (source / WARC).glob("*.warc.gz*"))
     # An index that is still being written is not copied: a crawl that starts from the copy rebuilds it.
     closed = (path.name for path in (source / INDEX).glob("*.cdxj") if f"{_OPEN}-" not in path.name)
@@ -193,38 +153,25 @@ def _copy_one(source: Path, target: Path, copied: Copied) -> None:
     """Copy a file that grows, share one that does not; skip one that vanished, since it was renamed."""
     target.parent.mkdir(exist_ok=True)
     try:
-        if not _grows(source.name):
-            _share(source, target, copied)
-            return
-        shutil.copyfile(source, target)
+        if _grows(source.name):
+            shutil.copyfile(source, target)
+            sync_file(target)
+        else:
+            link_or_copy(source, target)
     except FileNotFoundError:
         return
-    sync_file(target)
-    _count(copied, target, linked=False)
+    _count(copied, target)
 
 
-def _share(source: Path, target: Path, copied: Copied) -> None:
-    """Link, or copy if links are not possible (another file system)."""
-    target.unlink(missing_ok=True)
-    try:
-        os.link(source, target)
-        _count(copied, target, linked=True)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        shutil.copyfile(source, target)
-        sync_file(target)
-        _count(copied, target, linked=False)
-
-
-def _count(copied: Copied, path: Path, *, linked: bool) -> None:
+def _count(copied: Copied, path: Path) -> None:
     folder = path.parent.name
     copied.names.add(f"{folder}/{path.name}" if folder in (WARC, INDEX, LINKS) else path.name)
-    if linked:
+    status = path.stat()
+    if status.st_nlink > 1:
         copied.linked += 1
     else:
         copied.copied += 1
-        copied.bytes += path.stat().st_size
+        copied.bytes += status.st_size
 
 
 def main(source: str, target: str) -> int:

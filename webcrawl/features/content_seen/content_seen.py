@@ -1,85 +1,24 @@
-"""Content-seen test: queries and answers, the contract of the stores, and batched access to a store."""
+"""Content-seen test: queries, and batched access to the store."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from xxhash import xxh3_64_digest, xxh3_128_digest
 
 from webcrawl.errors import StorageFull, StorageLost
+from webcrawl.features.content_seen.store import Body, ContentLookup, ContentStore
 
 AT_ONCE = 256
 """Maximum number of bodies per query of the store."""
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
-    """A received body, or its main text. ``digest``: 16 bytes; ``page``: the fingerprint of its URL's canonical form,
-    None if the page's change is not queried."""
-
-    digest: bytes
-    page: int | None
-    url: str
-    at: float
-    """Epoch seconds when its request was sent."""
-    payload: bytes = b""
-    """Eight-byte digest of the body as received, in its content coding."""
-
-
-@dataclass(frozen=True, slots=True)
-class Original:
-    """URL and time at which a body was first seen."""
-
-    url: str
-    at: float
-    """Epoch seconds when its request was sent."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContentLookup:
-    """Result for a body."""
-
-    original: Original | None = None
-    """Set if another URL had the body first."""
-    changed: bool | None = None
-    """True if the body differs from this URL's last one; None if there was none."""
-    archived: Original | None = None
-    """URL (possibly this one) under which the same payload is in the archive."""
-    first: bool = False
-    """True if this body is the original of later duplicates."""
-    by_text: bool = False
-    """True if the original has the same text but other bytes."""
-
-
 NEW = ContentLookup(first=True)
 UNKNOWN = ContentLookup()
-
-
-class ContentStore(Protocol):
-    """Stores digests of bodies: each with the URL that had it first."""
-
-    async def open(self) -> None:
-        """Open the store. :raises webcrawl.errors.StartRefused: it cannot be used"""
-        ...
-
-    async def check_and_add(self, bodies: Sequence[Body]) -> list[ContentLookup]:
-        """Return the result for each body, in order; new bodies are stored, for all processes of the crawl.
-
-        :raises webcrawl.errors.StorageFull: there are no results, and nothing was stored
-        """
-        ...
-
-    async def keep(self, bodies: Sequence[Body]) -> None:
-        """Record that the archive has these bodies, which were ``first``. :raises webcrawl.errors.StorageFull: it is
-        not recorded"""
-        ...
-
-    async def close(self) -> None: ...
 
 
 class ContentSeen:
@@ -93,24 +32,27 @@ class ContentSeen:
         self._task: asyncio.Task[None] | None = None
         self._closed = False
 
-    async def open(self) -> None:
-        await self._store.open()
-
     async def check_and_add(self, body: Body, text: bytes = b"") -> ContentLookup:
         """Return the result for a body. ``text``: digest of its main text, if that is to be compared too: then pages
         with the same text are duplicates, and a page has changed if its text has."""
         if not text:
-            return await self._asked(body)
-        said = Body(text, body.page, body.url, body.at)
-        whole, told = await asyncio.gather(self._asked(replace(body, page=None)), self._asked(said))
-        by_text = whole.original is None and told.original is not None
-        return replace(whole, original=whole.original or told.original, changed=told.changed, by_text=by_text)
+            return await self._look_up(body)
+        main_text = Body(text, body.page, body.url, body.at)
+        by_bytes, by_main_text = await asyncio.gather(
+            self._look_up(replace(body, page=None)), self._look_up(main_text)
+        )
+        return replace(
+            by_bytes,
+            original=by_bytes.original or by_main_text.original,
+            changed=by_main_text.changed,
+            by_text=by_bytes.original is None and by_main_text.original is not None,
+        )
 
-    def _asked(self, body: Body) -> asyncio.Future[ContentLookup]:
-        answer: asyncio.Future[ContentLookup] = asyncio.get_running_loop().create_future()
-        self._waiting.append((body, answer))
+    def _look_up(self, body: Body) -> asyncio.Future[ContentLookup]:
+        result: asyncio.Future[ContentLookup] = asyncio.get_running_loop().create_future()
+        self._waiting.append((body, result))
         self._go_on()
-        return answer
+        return result
 
     def keep(self, body: Body) -> None:
         """Record that the archive has the body, which was the first. A body recorded too late is archived
@@ -123,7 +65,6 @@ class ContentSeen:
         self._closed = True
         if self._task is not None:
             await self._task
-        await self._store.close()
 
     def _go_on(self) -> None:
         if self._task is None:
@@ -136,10 +77,10 @@ class ContentSeen:
                 # A body not recorded as archived is archived once more; the next query reports a lost store.
                 with suppress(StorageFull, StorageLost):
                     await self._store.keep(kept)
-            await self._ask()
+            await self._query()
         self._task = None
 
-    async def _ask(self) -> None:
+    async def _query(self) -> None:
         if self._waiting:
             group, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
             try:
@@ -147,12 +88,12 @@ class ContentSeen:
             except StorageFull:
                 found = [UNKNOWN] * len(group)
             except Exception as error:  # all waiting callers get the error
-                for _, answer in group:
-                    answer.set_exception(error)
+                for _, result in group:
+                    result.set_exception(error)
                 return
-            for (_, answer), met in zip(group, found, strict=True):
-                if not answer.done():
-                    answer.set_result(met)
+            for (_, result), lookup in zip(group, found, strict=True):
+                if not result.done():
+                    result.set_result(lookup)
 
 
 digest: Callable[[bytes], bytes] = xxh3_128_digest

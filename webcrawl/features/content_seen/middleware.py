@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from webcrawl.archive.capture import Revisit
 from webcrawl.crawl.context import context_of
 from webcrawl.crawl.page_processing import PageTexts
-from webcrawl.features.content_seen.content_seen import Body, digest, payload_digest
+from webcrawl.features.content_seen.content_seen import digest, payload_digest
+from webcrawl.features.content_seen.store import Body
 from webcrawl.frontier.records import Kind
 from webcrawl.meta import fetch_meta
 from webcrawl.scheduler import in_flight_request_of
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from webcrawl.scheduler import InFlightRequest
 
 
-class ContentsMiddleware:
+class ContentSeenMiddleware:
     """Records in ``FetchMeta.original`` the URL that had the same body or main text first, and the result in the log.
 
     Only pages that arrived completely with a 2xx status are looked up. The spider decides how duplicates are treated.
@@ -33,13 +34,14 @@ class ContentsMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         context = context_of(crawler)
-        self._seen = context.contents
+        feature = context.features.get("content_seen")
+        self._seen = None if feature is None else feature.seen
         self._texts = None if context.texts is None else PageTexts(crawler, context.texts)
         self._by_text = context.configuration.content_seen == "text"
         self._archives = context.archive is not None and context.configuration.warc_enabled
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> ContentsMiddleware:
+    def from_crawler(cls, crawler: Crawler) -> ContentSeenMiddleware:
         return cls(crawler)
 
     def process_response(
@@ -51,14 +53,14 @@ class ContentsMiddleware:
         flight = in_flight_request_of(self._crawler, request)
         if flight is None or flight.lease.entry.kind != Kind.PAGE:
             return response
-        return self._meet(seen, flight, request, response)
+        return self._look_up(seen, flight, request, response)
 
-    async def _meet(
+    async def _look_up(
         self, seen: ContentSeen, flight: InFlightRequest, request: Request, response: Response
     ) -> Response:
         entry, archived = flight.lease.entry, flight.outcome.entry
         capture = None if archived is None else archived.capture
-        # For a page longer than its archived part, the archive cannot tell whether it came again.
+        # For a page longer than its archived part, the archive does not show whether it came again.
         if archived is None or capture is None or capture.truncated is not None:
             return response
         payload = payload_digest(capture.payload)
@@ -66,16 +68,16 @@ class ContentsMiddleware:
         text = b""
         if self._texts is not None and self._by_text:
             text = await self._texts.digest(request, response)
-        met = await seen.check_and_add(body, text)
-        if met.original is not None:
+        lookup = await seen.check_and_add(body, text)
+        if lookup.original is not None:
             facts = fetch_meta(request)
-            facts.original, facts.original_by_text = met.original.url, met.by_text
+            facts.original, facts.original_by_text = lookup.original.url, lookup.by_text
             flight.scheduler.frontier.tally.duplicates += 1
-            archived.record.extra["duplicate_of"] = met.original.url
-        if met.changed is not None:
-            archived.record.extra["changed"] = met.changed
-        if met.archived is not None:
-            archived.revisit = Revisit("identical-payload-digest", met.archived.url, met.archived.at)
-        elif met.first and self._archives:
+            archived.record.extra["duplicate_of"] = lookup.original.url
+        if lookup.changed is not None:
+            archived.record.extra["changed"] = lookup.changed
+        if lookup.archived is not None:
+            archived.revisit = Revisit("identical-payload-digest", lookup.archived.url, lookup.archived.at)
+        elif lookup.first and self._archives:
             archived.kept = partial(seen.keep, body)
         return response

@@ -36,7 +36,8 @@ class _Page:
     total: float = 0.0
     """Sum of the worths of pages reached from here."""
     count: int = 0
-    told: float = 0.0
+    passed_on: float = 0.0
+    """The part of its worth that the pages that led to it have received."""
 
     @property
     def worth(self) -> float:
@@ -53,23 +54,23 @@ class Credit:
     def fetched(self, page: int, via: int | None, slots: Sequence[int], relevance: float) -> list[Example]:
         """Add a rated page; return the examples for its link and for those that led to it. ``page`` and ``via``: any
         numbers that identify the page and the page it was found on. Seeds have no ``slots``."""
-        self._pages[page] = _Page(slots, relevance, via, told=relevance)
+        self._pages[page] = _Page(slots, relevance, via, passed_on=relevance)
         if len(self._pages) > self._most:
             self._pages.popitem(last=False)
         examples = [Example(slots, relevance)] if slots else []
         gain, count = relevance, 1
         for _ in range(STEPS_MAX):
-            led = None if via is None else self._pages.get(via)
-            if led is None or via is None:
+            parent = None if via is None else self._pages.get(via)
+            if parent is None or via is None:
                 break
             self._pages.move_to_end(via)
-            led.total += gain
-            led.count += count
-            gain, count = led.worth - led.told, 0
+            parent.total += gain
+            parent.count += count
+            gain, count = parent.worth - parent.passed_on, 0
             if abs(gain) < CHANGE:
                 break
-            led.told = led.worth
-            if led.slots:
-                examples.append(Example(led.slots, led.told))
-            via = led.via
+            parent.passed_on = parent.worth
+            if parent.slots:
+                examples.append(Example(parent.slots, parent.passed_on))
+            via = parent.via
         return examples

@@ -13,9 +13,15 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from webcrawl.features.focus import features
+from webcrawl.features.focus import link_features
 from webcrawl.features.focus.credit import Credit, Example
-from webcrawl.features.focus.features import NO_TRAITS, Standing, standing_after, unpacked
+from webcrawl.features.focus.link_features import (
+    NO_LINK_FEATURES,
+    PageContext,
+    model_features,
+    page_context,
+    unpack,
+)
 from webcrawl.features.focus.weights import Weights, probability, slot
 from webcrawl.frontier.records import Kind
 from webcrawl.urls.fingerprint import fingerprint
@@ -144,32 +150,32 @@ class Learner:
     # -- estimates -----------------------------------------------------------------------------------------
 
     def logits(self, links: Sequence[tuple[str, str | None]]) -> list[float]:
-        """Return the logits of URLs with their traits. Called for every link of every page: sums that links share are
-        computed once."""
+        """Return the logits of URLs with their packed link features. Called for every link of every page: sums that
+        links share are computed once."""
         weigh, contexts, places, texts = self._weigh, self._contexts, self._places, self._texts
-        named, beside, split, tail = self._named, self._beside, features.split, features.tail
+        named, beside, split, tail = self._named, self._beside, link_features.split, link_features.tail
         found = []
-        for url, traits in links:
-            digits, text, around = unpacked(traits)
+        for url, packed in links:
+            digits, text, around = unpack(packed)
             folder, last = split(url)
             if (logit := contexts.get(digits)) is None:
-                logit = contexts[digits] = weigh(features.context(digits)) + self.weights.bias
+                logit = contexts[digits] = weigh(link_features.context(digits)) + self.weights.bias
             if (weight := places.get(folder)) is None:
-                weight = places[folder] = weigh(features.place(folder))
+                weight = places[folder] = weigh(link_features.place(folder))
             logit += weight
-            said = digits[0] + text
-            if (weight := texts.get(said)) is None:
-                weight = texts[said] = weigh(features.words(digits[0], text))
+            words = digits[0] + text
+            if (weight := texts.get(words)) is None:
+                weight = texts[words] = weigh(link_features.words(digits[0], text))
             logit += weight
             if last:
                 for word in tail(last):
                     if (weight := named.get(word)) is None:
-                        weight = named[word] = weigh((features.named(word),))
+                        weight = named[word] = weigh((link_features.named(word),))
                     logit += weight
             if around:
                 for word in around.split():
                     if (weight := beside.get(word)) is None:
-                        weight = beside[word] = weigh((features.beside(word),))
+                        weight = beside[word] = weigh((link_features.beside(word),))
                     logit += weight
             found.append(logit)
         if len(places) + len(texts) + len(named) + len(beside) > _CACHED:
@@ -177,14 +183,15 @@ class Learner:
         return found
 
     def levels(self, links: Sequence[tuple[str, str | None]]) -> list[int]:
-        """Return the levels of URLs with their traits; all equal while estimates are no better than chance."""
+        """Return the levels of URLs with their packed link features; all equal while estimates are no better than
+        chance."""
         if not self.skill.is_believed:
             return [0] * len(links)
         return [level_of(logit) for logit in self.logits(links)]
 
-    def guess(self, url: str, traits: str | None) -> Guess:
+    def guess(self, url: str, packed: str | None) -> Guess:
         """Return the estimate for a URL with the features it consists of."""
-        weights, names = self.weights, features.features(url, unpacked(traits))
+        weights, names = self.weights, model_features(url, unpack(packed))
         found = [Feature(name, weights.weight(name)) for name in names]
         logit = weights.bias + sum(weight for _, weight in found)
         found.sort(key=lambda one: -abs(one.weight))
@@ -197,20 +204,20 @@ class Learner:
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def fetched(self, url: str, traits: str | None, via: str | None, relevance: float) -> Standing:
-        """Record a rated page as an example to be learned; return its standing for its links."""
-        known = unpacked(traits)
+    def fetched(self, url: str, packed: str | None, via: str | None, relevance: float) -> PageContext:
+        """Record a rated page as an example to be learned; return its context for its links."""
+        link = unpack(packed)
         slots: list[int] = []
         if via is not None:
-            slots = [slot(name) for name in dict.fromkeys(features.features(url, known))]
-            level = level_of(self.logits([(url, traits)])[0])
+            slots = [slot(name) for name in dict.fromkeys(model_features(url, link))]
+            level = level_of(self.logits([(url, packed)])[0])
             if self.skill.fetched(level, relevance >= self.relevant):
                 self._look_again()
         page = fingerprint(url)
         self._examples += self._credit.fetched(
             page, None if via is None else fingerprint(via), slots, relevance
         )
-        return standing_after(known if via is not None else NO_TRAITS, relevance, self.relevant)
+        return page_context(link if via is not None else NO_LINK_FEATURES, relevance, self.relevant)
 
     def take_examples(self) -> list[Example]:
         """Return the examples to be learned, and clear them."""
@@ -256,7 +263,7 @@ class LinkScorer:
 
     def levels(self, entries: Sequence[UrlEntry]) -> list[int | None]:
         guessed = list(map(is_guessed, entries))
-        links = [(entry.url, entry.traits) for entry, one in zip(entries, guessed, strict=True) if one]
+        links = [(entry.url, entry.link_features) for entry, one in zip(entries, guessed, strict=True) if one]
         levels = self._learner.levels(links)
         if len(levels) == len(entries):
             return list(levels)

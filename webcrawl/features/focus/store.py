@@ -1,5 +1,5 @@
-"""Stores of what a focused crawl learned, so that it survives a process and is shared: their contract, and a file in
-the JOBDIR.
+"""Stores of the learned state of a focused crawl, which survives a process and is shared: their contract, and a file
+in the JOBDIR.
 
 The state of a learner is a line of JSON about it, then its weights. The file is always replaced as a whole.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 SAVE_SECONDS = 10.0
-"""Interval at which the state is saved: a crash loses what was learned since."""
+"""Interval at which the state is saved: a crash loses the changes since."""
 
 
 class LearnerStore(Protocol):

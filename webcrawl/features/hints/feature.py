@@ -6,26 +6,22 @@ import logging
 from typing import TYPE_CHECKING
 
 from webcrawl.errors import StorageFull
+from webcrawl.features.feature import Feature
 from webcrawl.features.hints.hints import Claim, Hints
-from webcrawl.storage.memory.hints import MemoryTrust
-from webcrawl.storage.sqlite.hints import SqliteTrust
+from webcrawl.features.hints.store import TrustStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
-    from webcrawl.config import Configuration
-    from webcrawl.features.hints.trust import TrustStore
-    from webcrawl.features.revisits.feature import RevisitsFeature
+    from webcrawl.features.feature import Parts
     from webcrawl.features.revisits.visits import Visits
     from webcrawl.frontier.intake import Intake
     from webcrawl.frontier.records import UrlEntry
-    from webcrawl.storage.contract import Backend
 
 logger = logging.getLogger(__name__)
 
 
-class HintsFeature:
+class HintsFeature(Feature):
     """Passes on claims about pages under the politeness key of the sitemap or feed: no site makes claims about
     another."""
 
@@ -36,22 +32,15 @@ class HintsFeature:
         self._clock = clock
         self._failed = False
 
-    async def open(self) -> None:
-        """Open the store. :raises webcrawl.errors.StartRefused: it cannot be used"""
-        await self._hints.store.open()
-
-    async def close(self) -> None:
-        await self._hints.store.close()
-
-    async def listed(self, entry: UrlEntry, told: Mapping[str, str | None]) -> int:
+    async def listed(self, entry: UrlEntry, hints: Mapping[str, str | None]) -> int:
         """Process the URLs of a sitemap or feed with its data about each. Return the number of pages that become due
         earlier."""
         claims = []
-        for url, said in told.items():
-            if said is None:
+        for url, text in hints.items():
+            if text is None:
                 continue
             key, fingerprint = self._identify(url)
-            if key == entry.key and (claim := Claim.of(fingerprint, said)) is not None:
+            if key == entry.key and (claim := Claim.of(fingerprint, text)) is not None:
                 claims.append(claim)
         if not claims:
             return 0
@@ -60,7 +49,7 @@ class HintsFeature:
         except StorageFull as error:
             # The next reading of the sitemap repeats the data.
             if not self._failed:
-                logger.warning("What sitemaps say of pages is passed over at the moment: %s", error)
+                logger.warning("Hints of sitemaps cannot be used at the moment: %s", error)
             self._failed = True
             return 0
         self._failed = False
@@ -69,33 +58,12 @@ class HintsFeature:
         return count
 
 
-def hints_feature_of(
-    configuration: Configuration,
-    clock: Callable[[], float],
-    backend: Backend,
-    folder: Path | None,
-    intake: Intake,
-    visiting: RevisitsFeature | None,
-) -> HintsFeature | None:
-    """Return the hints of a crawl; None if pages are visited once, or hints are switched off. ``folder``:
-    the JOBDIR."""
-    if visiting is None or not configuration.hints_follow:
-        return None
-    visits = visiting.visits
+def build(parts: Parts) -> HintsFeature:
+    """Return the hints of a crawl that visits pages again."""
+    configuration, revisits = parts.configuration, parts.features.get("revisits")
+    assert revisits is not None
+    visits = revisits.visits
     least_seconds = configuration.revisit_interval_min_seconds
-    store = _store(configuration, backend, folder)
+    store = TrustStore(parts.backend.tables)
     hints = Hints(visits.store, store, visits.rules.policy, configuration.hints_trust_min, least_seconds)
-    return HintsFeature(hints, visits, intake, clock)
-
-
-def _store(configuration: Configuration, backend: Backend, folder: Path | None) -> TrustStore:
-    if configuration.frontier_backend == "redis":
-        # A crawl on one machine does not import the Redis backend.
-        from webcrawl.storage.redis import RedisBackend
-        from webcrawl.storage.redis.hints import RedisTrust
-
-        assert isinstance(backend, RedisBackend)
-        return RedisTrust(backend.server, backend.spider)
-    if configuration.frontier_backend == "memory" or folder is None:
-        return MemoryTrust()
-    return SqliteTrust(folder)
+    return HintsFeature(hints, visits, parts.intake, parts.clock)

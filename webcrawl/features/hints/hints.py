@@ -10,7 +10,8 @@ from webcrawl.features.revisits.store import Hint
 from webcrawl.parsing import sitemap
 
 if TYPE_CHECKING:
-    from webcrawl.features.hints.trust import Trust, TrustStore
+    from webcrawl.features.hints.store import TrustStore
+    from webcrawl.features.hints.trust import Trust
     from webcrawl.features.revisits.estimate import History
     from webcrawl.features.revisits.page import Page, PageId
     from webcrawl.features.revisits.policies import RevisitPolicy
@@ -42,12 +43,12 @@ class Claim(NamedTuple):
     """Interval between changes; used if there is no time of the last change."""
 
     @classmethod
-    def of(cls, fingerprint: int, told: str | None) -> Claim | None:
-        """Parse the data of a listing about a URL, as ``parsing.sitemap`` writes it (``told``). None if it is no
+    def of(cls, fingerprint: int, text: str | None) -> Claim | None:
+        """Parse the data of a listing about a URL, as ``parsing.sitemap`` writes it (``text``). None if it is no
         claim."""
-        if told is None:
+        if text is None:
             return None
-        facts: Mapping[str, float | str] = sitemap.facts(told)
+        facts: Mapping[str, float | str] = sitemap.facts(text)
         modified, often = facts.get("lastmod"), facts.get("changefreq")
         period = PERIODS.get(often) if isinstance(often, str) else None
         if not isinstance(modified, int | float):
@@ -90,7 +91,7 @@ class Hints:
         self._policy = policy
         self._trust_least = trust_least
         self._least_seconds = least_seconds
-        self.store = store
+        self._store = store
 
     async def take(self, key: str, claims: Sequence[Claim], now: float) -> int:
         """Process the claims of a sitemap or feed about pages of its own politeness key; return the number of pages
@@ -104,7 +105,7 @@ class Hints:
         return count
 
     async def _take(self, key: str, claims: Sequence[Claim], now: float) -> int:
-        before = await self.store.load(key)
+        before = await self._store.load(key)
         marks = list(before.marks)
         found = await self._pages.find(
             [(key, one) for one in (*marks, *(claim.fingerprint for claim in claims))]
@@ -113,7 +114,7 @@ class Hints:
             one: None if page is None else page.history
             for one, page in zip(marks, found[: len(marks)], strict=True)
         }
-        trust = before.judged(histories, now)
+        trust = before.checked(histories, now)
         hints: list[Hint] = []
         for claim, page in zip(claims, found[len(marks) :], strict=True):
             # Pages that are gone or fail have their own waits.
@@ -125,7 +126,7 @@ class Hints:
         if hints:
             await self._pages.hint(hints)
         if trust != before:
-            await self.store.save(key, trust)
+            await self._store.save(key, trust)
         return len(hints)
 
     def _hint(self, page: Page, trust: Trust, now: float) -> Hint | None:

@@ -35,17 +35,17 @@ _LOOKED_AT = 1_024
 class HintsMiddleware:
     """Placed after unchanged responses were dropped, and before pages are processed."""
 
-    def __init__(self, crawler: Crawler, hinting: HintsFeature) -> None:
+    def __init__(self, crawler: Crawler, feature: HintsFeature) -> None:
         self._crawler = crawler
-        self._hinting = hinting
+        self._feature = feature
         self._urls_max = context_of(crawler).configuration.sitemap_urls_max
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> HintsMiddleware:
-        hinting = context_of(crawler).hinting
-        if hinting is None:
+        feature = context_of(crawler).features.get("hints")
+        if feature is None:
             raise NotConfigured  # no log message: hints would have no use
-        return cls(crawler, hinting)
+        return cls(crawler, feature)
 
     def process_response(
         self, request: Request, response: Response
@@ -62,19 +62,19 @@ class HintsMiddleware:
         reading, ends_at, count = SitemapReading(response.url, urls_max=self._urls_max), 0.0, 0
         for _ in reading.steps([response.body]):
             if perf_counter() >= ends_at:
-                count += await self._tell(flight, reading, response.url)
+                count += await self._pass_on(flight, reading, response.url)
                 await asyncio.sleep(0)
                 ends_at = perf_counter() + TURN_SECONDS
-        count += await self._tell(flight, reading, response.url)
+        count += await self._pass_on(flight, reading, response.url)
         if flight.outcome.entry is not None:
             flight.outcome.entry.record.extra["hints"] = count
         return response
 
-    async def _tell(self, flight: InFlightRequest, reading: SitemapReading, base: str) -> int:
+    async def _pass_on(self, flight: InFlightRequest, reading: SitemapReading, base: str) -> int:
         pages, _ = reading.take()
         resolved = resolve_all([page.url for page in pages], base)
-        told = {url: page.told for url, page in zip(resolved, pages, strict=True) if url is not None}
-        return await self._hinting.listed(flight.lease.entry, told)
+        hints = {url: page.hints for url, page in zip(resolved, pages, strict=True) if url is not None}
+        return await self._feature.listed(flight.lease.entry, hints)
 
 
 def _is_feed(beginning: bytes) -> bool:

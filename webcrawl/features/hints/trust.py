@@ -1,11 +1,11 @@
-"""Trust in a site's claims: the share of those that proved true, and the contract of the stores that keep it."""
+"""Trust in a site's claims: the share of those that proved true."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from webcrawl.features.revisits.estimate import History
@@ -44,7 +44,7 @@ class Trust:
             return self
         return replace(self, marks={**self.marks, fingerprint: last_at})
 
-    def judged(self, histories: Mapping[int, History | None], now: float) -> Trust:
+    def checked(self, histories: Mapping[int, History | None], now: float) -> Trust:
         """Check the claims that can be checked by now. ``histories``: those of the marked pages; None for a page that
         is no longer remembered, which gives no result."""
         right, wrong, kept = self.right, self.wrong, dict[int, float]()
@@ -73,20 +73,3 @@ class Trust:
             return cls(float(right), float(wrong), {int(one): float(at) for one, at in marks.items()})
         except (TypeError, AttributeError) as error:
             raise ValueError(f"no trust: {error}") from error
-
-
-class TrustStore(Protocol):
-    """Every method may raise the CrawlError of its storage. If two processes save the same site at the same time, one
-    of the values remains, which is sufficient for a sample."""
-
-    async def open(self) -> None:
-        """Open the store. :raises webcrawl.errors.StartRefused: it cannot be used"""
-        ...
-
-    async def load(self, key: str) -> Trust:
-        """Return the trust in a politeness key; the initial trust if there are no results."""
-        ...
-
-    async def save(self, key: str, trust: Trust) -> None: ...
-
-    async def close(self) -> None: ...

@@ -2,9 +2,9 @@
 
 The counts survive the process in a file of the JOBDIR, and several workers exchange them.
 
-Workers on one Redis write the amounts they added to a STREAM, ``{<spider>:importance}:<order>``, of which the last
-entries are kept. Fields: ``by`` (a name for the process), ``pages`` (counted), ``worths`` (12 bytes each: fingerprint
-as a signed integer and a float, little-endian).
+Workers of one crawl append the amounts they added to a log, of which the last entries are kept. Fields: ``by`` (a
+name for the process), ``pages`` (counted), ``worths`` (12 bytes each: fingerprint as a signed integer and a float,
+little-endian).
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ import math
 import struct
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from webcrawl.atomic_file import replacing
 from webcrawl.errors import CrawlError, JobdirUnusable
-from webcrawl.features.link_scores.table import Table
+from webcrawl.features.link_scores.worth_table import WorthTable
 from webcrawl.frontier.records import Kind
+from webcrawl.storage.shared_parts import LOG_START
 
 if TYPE_CHECKING:
     from webcrawl.frontier.records import UrlEntry
+    from webcrawl.storage.shared_parts import ChangeLog
 
 
 LEVELS_PER_DOUBLING = 2
@@ -43,7 +45,7 @@ class Importance:
     linked to all, and distributes it evenly among its links. A URL's level grows with the logarithm.
     """
 
-    def __init__(self, table: Table, *, cash: bool) -> None:
+    def __init__(self, table: WorthTable, *, cash: bool) -> None:
         """``cash``: OPIC, or else in-links."""
         self.table = table
         self._cash = cash
@@ -65,11 +67,11 @@ class Importance:
         if self._cash:
             had = self.table.take(page)
             worth = (1.0 + had) / len(others)
-            self._tell((page,), -had)
+            self._add_news((page,), -had)
         self.table.add_to_all(others, worth)
-        self._tell(others, worth)
+        self._add_news(others, worth)
 
-    def heard(self, worths: dict[int, float], pages: int) -> None:
+    def add(self, worths: dict[int, float], pages: int) -> None:
         """Add the amounts of another process, from so many pages."""
         self.table.add(worths)
         self._count(pages)
@@ -87,10 +89,10 @@ class Importance:
             self.version += 1
             self._next = int(self.pages * GROWTH)
 
-    def _tell(self, marks: Collection[int], worth: float) -> None:
+    def _add_news(self, fingerprints: Collection[int], worth: float) -> None:
         if self.news is not None and worth:
-            for mark in marks:
-                self.news[mark] = self.news.get(mark, 0.0) + worth
+            for fingerprint in fingerprints:
+                self.news[fingerprint] = self.news.get(fingerprint, 0.0) + worth
 
 
 def is_ranked(entry: UrlEntry) -> bool:
@@ -99,25 +101,18 @@ def is_ranked(entry: UrlEntry) -> bool:
 
 
 SAVE_SECONDS = 60.0
-"""Interval at which the counts are saved: a crash loses what was counted since."""
-TELL_SECONDS = 5.0
+"""Interval at which the counts are saved: a crash loses the counts since."""
+SHARE_SECONDS = 5.0
 """Interval between two exchanges of a worker."""
 ENTRIES_KEPT = 500
-"""Number of stream entries kept: a worker that joins receives no more."""
+"""Number of log entries kept: a worker that joins receives no more."""
 WORTHS_AT_ONCE = 5000
 """Number of worths in one entry: 60 kB."""
 NAME = "importance.table"
+LOG = "importance"
+"""The name of the log."""
 _WORTH = struct.Struct("<qf")
 _AT_ONCE = 10
-_FIRST = "0-0"
-
-
-class Commands(Protocol):
-    """The part of a Redis connection that is used here."""
-
-    async def commands(self, commands: Sequence[tuple[Any, ...]], *, failing: bool = True) -> list[Any]:
-        """Send commands together, each of which has a key; return the answers in order."""
-        ...
 
 
 class LinkScoreStore:
@@ -128,27 +123,25 @@ class LinkScoreStore:
         importance: Importance,
         order: str,
         folder: Path | None,
-        server: Commands | None = None,
-        spider: str = "",
+        log: ChangeLog | None = None,
     ) -> None:
         """``order``: the order for which links are counted; a file of another order is not loaded. ``folder``: the
-        JOBDIR, None for no file. ``server``: the Redis of several workers, None for a single process."""
+        JOBDIR, None for no file. ``log``: the log of several workers, None for a single process."""
         self._importance = importance
         self._order = order
         self._path = None if folder is None else folder / NAME
-        self._server = server
-        self._stream = f"{{{spider}:importance}}:{order}"
+        self._log = log
         self._me = uuid4().hex.encode()
-        self._heard_to = _FIRST
-        self._told_at = self._saved_at = 0.0
-        self._told = self._saved = 0
+        self._read_to = LOG_START
+        self._shared_at = self._saved_at = 0.0
+        self._shared_pages = self._saved_pages = 0
         self._writing: asyncio.Future[None] | None = None
-        if server is not None:
+        if log is not None:
             importance.news = {}
 
     async def begin(self, now: float) -> bool:
         """Load the saved counts. Return whether there were any. :raises JobdirUnusable: the file cannot be read"""
-        self._told_at = self._saved_at = now
+        self._shared_at = self._saved_at = now
         if self._path is None:
             return False
         try:
@@ -165,11 +158,11 @@ class LinkScoreStore:
         :raises webcrawl.errors.CrawlError: of the storage; nothing is lost, and the next step tries again
         """
         due = now - self._saved_at >= SAVE_SECONDS or last
-        if self._server is not None and (due or now - self._told_at >= TELL_SECONDS):
-            self._told_at = now
-            await self._tell(self._server)
-            await self._hear(self._server)
-        if self._path is not None and due and self._importance.pages != self._saved:
+        if self._log is not None and (due or now - self._shared_at >= SHARE_SECONDS):
+            self._shared_at = now
+            await self._send(self._log)
+            await self._receive(self._log)
+        if self._path is not None and due and self._importance.pages != self._saved_pages:
             self._saved_at, pages = now, self._importance.pages
             # The counts are copied here and written in a thread.
             kept = self._packed()
@@ -177,7 +170,7 @@ class LinkScoreStore:
                 await self._write(self._path, kept)
             except OSError as error:
                 raise JobdirUnusable(f"{self._path}: {error.strerror}") from error
-            self._saved = pages
+            self._saved_pages = pages
 
     async def _write(self, path: Path, kept: Sequence[bytes]) -> None:
         """Write one file at a time: the write of a cancelled step may still be running."""
@@ -189,7 +182,7 @@ class LinkScoreStore:
     # -- the file ------------------------------------------------------------------------------------------
 
     def _packed(self) -> Sequence[bytes]:
-        about = {"order": self._order, "pages": self._importance.pages, "heard_to": self._heard_to}
+        about = {"order": self._order, "pages": self._importance.pages, "heard_to": self._read_to}
         return json.dumps(about).encode(), b"\n", *self._importance.table.dump()
 
     def _restore(self, kept: bytes) -> bool:
@@ -198,49 +191,42 @@ class LinkScoreStore:
             about = json.loads(head)
             if about["order"] != self._order:
                 return False
-            pages, self._heard_to = int(about["pages"]), str(about["heard_to"])
+            pages, self._read_to = int(about["pages"]), str(about["heard_to"])
             self._importance.table.load(table)
         except (ValueError, KeyError, TypeError):
             return False
-        self._importance.heard({}, pages)
-        self._told = self._saved = pages
+        self._importance.add({}, pages)
+        self._shared_pages = self._saved_pages = pages
         return True
 
-    # -- the stream ----------------------------------------------------------------------------------------
+    # -- the log -------------------------------------------------------------------------------------------
 
-    async def _tell(self, server: Commands) -> None:
+    async def _send(self, log: ChangeLog) -> None:
         news, self._importance.news = self._importance.news or {}, {}
-        pages, self._told = self._importance.pages - self._told, self._importance.pages
+        pages, self._shared_pages = self._importance.pages - self._shared_pages, self._importance.pages
         worths = list(news.items())
         for first in range(0, len(worths), WORTHS_AT_ONCE):
             packed = b"".join(_WORTH.pack(*pair) for pair in worths[first : first + WORTHS_AT_ONCE])
-            fields = ("by", self._me, "pages", 0 if first else pages, "worths", packed)
-            add = ("XADD", self._stream, "MAXLEN", "~", ENTRIES_KEPT, "*", *fields)
+            counted = b"0" if first else b"%d" % pages
             try:
-                await server.commands([add])
+                await log.append({"by": self._me, "pages": counted, "worths": packed})
             except CrawlError:
                 left = self._importance.news
-                for mark, worth in worths[first:]:
-                    left[mark] = left.get(mark, 0.0) + worth
-                self._told -= 0 if first else pages
+                for fingerprint, worth in worths[first:]:
+                    left[fingerprint] = left.get(fingerprint, 0.0) + worth
+                self._shared_pages -= 0 if first else pages
                 raise
 
-    async def _hear(self, server: Commands) -> None:
-        # A crawl on SQLite has no use for the client of Redis, which takes 7 MB.
-        from webcrawl.storage.redis.packing import pairs
-
+    async def _receive(self, log: ChangeLog) -> None:
         while True:
-            asked = ("XRANGE", self._stream, f"({self._heard_to}", "+", "COUNT", _AT_ONCE)
-            [answer] = await server.commands([asked])
-            for at, fields in answer or ():
-                said = dict(pairs(fields))
-                if said[b"by"] != self._me:
-                    worths = dict(_WORTH.iter_unpack(said[b"worths"]))
-                    pages = int(said[b"pages"])
-                    self._importance.heard(worths, pages)
-                    self._told += pages
-                self._heard_to = bytes(at).decode()
-            if len(answer or ()) < _AT_ONCE:
+            entries = await log.after(self._read_to, _AT_ONCE)
+            for position, fields in entries:
+                if fields["by"] != self._me:
+                    pages = int(fields["pages"])
+                    self._importance.add(dict(_WORTH.iter_unpack(fields["worths"])), pages)
+                    self._shared_pages += pages
+                self._read_to = position
+            if len(entries) < _AT_ONCE:
                 return
 
 

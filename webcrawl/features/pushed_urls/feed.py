@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy import Spider
-    from scrapy.crawler import Crawler
 
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.scheduler import Scheduler
-    from webcrawl.storage.redis.seeds import StartList
+    from webcrawl.storage.shared_parts import StartList
 
 logger = logging.getLogger(__name__)
 
@@ -68,13 +67,13 @@ class PushedUrlFeed:
         context: CrawlContext,
         scheduler: Scheduler,
         spider: Spider,
-        habits: StartUrlOptions,
+        options: StartUrlOptions,
     ) -> None:
         self._list = urls
         self._context = context
         self._scheduler = scheduler
         self._spider = spider
-        self._habits = habits
+        self._options = options
         self.busy = False
         """True if entries were taken that are not yet queued."""
         self.taken = 0
@@ -83,7 +82,7 @@ class PushedUrlFeed:
     async def feed(self) -> PushedUrls:
         """Take and queue entries, up to ``at_once``. :raises StorageLost: the key is no list."""
         frontier = self._scheduler.frontier
-        taken = await frontier.with_retry(lambda: self._list.take(self._habits.at_once))
+        taken = await frontier.with_retry(lambda: self._list.take(self._options.at_once))
         if taken.entries:
             self.busy = True
             try:
@@ -111,9 +110,9 @@ class PushedUrlFeed:
 
     def _entries(self, data: bytes) -> list[UrlEntry] | str:
         """Return the frontier's entries, or the reason why the pushed entry is invalid."""
-        if self._habits.make is not None:
-            return self._made_by_spider(self._habits.make, data)
-        pushed = read_pushed(data, self._habits.encoding)
+        if self._options.make is not None:
+            return self._made_by_spider(self._options.make, data)
+        pushed = read_pushed(data, self._options.encoding)
         entry = pushed if isinstance(pushed, str) else self._entry(pushed)
         return entry if isinstance(entry, str) else [entry]
 
@@ -152,7 +151,7 @@ class PushedUrlFeed:
     def _aside(self, data: bytes, reason: str) -> str:
         """Log an invalid entry, and return the text to be kept of it."""
         number = self.wrong + 1
-        text = data.decode(self._habits.encoding, "backslashreplace")
+        text = data.decode(self._options.encoding, "backslashreplace")
         if number <= WRONG_SHOWN:
             logger.warning("Wrong entry in %s (%s): %s", self._list.key, reason, printable(text))
         if number == WRONG_SHOWN:
@@ -164,7 +163,7 @@ class PushedUrlFeed:
         return json.dumps(kept)
 
 
-def take_over(spider: Spider, crawler: Crawler, configuration: Configuration) -> StartUrlOptions:
+def take_over(spider: Spider, configuration: Configuration) -> StartUrlOptions:
     """Return the options for this spider's list: from the settings, or the attributes that scrapy-redis defines.
 
     A spider of scrapy-redis is prevented from reading its list itself: it would lose taken entries when it is killed,
@@ -173,7 +172,7 @@ def take_over(spider: Spider, crawler: Crawler, configuration: Configuration) ->
     max_idle_seconds = configuration.max_idle_time_before_close
     make = getattr(spider, "make_request_from_data", None)
     if isinstance(spider, RedisMixin):
-        crawler.signals.disconnect(spider.spider_idle, signal=signals.spider_idle)
+        spider.crawler.signals.disconnect(spider.spider_idle, signal=signals.spider_idle)
         max_idle_seconds = float(spider.max_idle_time)
         if type(spider).make_request_from_data is RedisMixin.make_request_from_data:
             make = None

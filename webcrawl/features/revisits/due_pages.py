@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webcrawl.features.revisits.page import Page
-    from webcrawl.features.revisits.store import DueKey
     from webcrawl.features.revisits.visits import Visits
     from webcrawl.frontier.records import UrlEntry
+    from webcrawl.storage.tables import DuePartition
 
 
 class Share:
@@ -113,7 +113,7 @@ class Feeder:
         self._portions = portions
         self._share = Share(portions.share, portions.saved_max)
         self._new = 0
-        self._passed: DueKey | None = None
+        self._passed: DuePartition | None = None
         self.waits_for_share = False
         """True if the last step left due pages that are granted once more new pages are fetched."""
 
@@ -133,7 +133,7 @@ class Feeder:
         for _ in range(LOOKS):
             hungry = self._queue.is_hungry()
             if not hungry and not self._share.granted:
-                next_at = self._visits.standing.next_at
+                next_at = self._visits.status.next_at
                 self.waits_for_share = next_at is not None and next_at <= now
                 break
             due = await self._visits.store.due_keys(now, KEYS_AT_ONCE, self._passed)
@@ -144,11 +144,11 @@ class Feeder:
                 break
         return fed
 
-    async def _feed(self, due: Sequence[DueKey], now: float, hungry: bool) -> int:
-        busy = [one.key for one in due if not hungry or self._queue.has_work(one.key)]
+    async def _feed(self, due: Sequence[DuePartition], now: float, hungry: bool) -> int:
+        busy = [one.partition for one in due if not hungry or self._queue.has_work(one.partition)]
         fed = 0
         if hungry:
-            free = [one.key for one in due if not self._queue.has_work(one.key)]
+            free = [one.partition for one in due if not self._queue.has_work(one.partition)]
             fed += await self._take(free, now, (self._portions.pages_max + 1) // 2, LAST)
         at = 0
         while at < len(busy) and (granted := self._share.granted):

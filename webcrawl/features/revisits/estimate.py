@@ -98,7 +98,7 @@ class History:
         older = {power: weight * kept for power, weight in self.changed_within.items()}
         interval = at - self.last_at
         is_false = modified_at is not None and changed != (modified_at > self.last_at)
-        told = replace(
+        counted = replace(
             self,
             last_at=at,
             visits=self.visits + 1,
@@ -111,7 +111,7 @@ class History:
             changed_within=older,
         )
         return _rounded(
-            _with_interval(told, interval, changed, None if modified_at is None else at - modified_at)
+            _with_interval(counted, interval, changed, None if modified_at is None else at - modified_at)
         )
 
     def text(self) -> str:

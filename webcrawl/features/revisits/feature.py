@@ -2,41 +2,53 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from webcrawl import request_codec
+from webcrawl.errors import CrawlError, StorageFull
+from webcrawl.features.feature import Feature, stop
+from webcrawl.features.revisits.due_pages import Feeder, Portions
 from webcrawl.features.revisits.page import Finding, Visit, modified_at
 from webcrawl.features.revisits.policies import Pace
+from webcrawl.features.revisits.store import VisitStore
 from webcrawl.features.revisits.visits import Rules, Visits, is_changed
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.storage.contract import SharedBackend
-from webcrawl.storage.memory.visits import MemoryVisits
-from webcrawl.storage.sqlite.visits import SqliteVisits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from webcrawl.archive.capture import Entry as ArchiveEntry
     from webcrawl.archive.capture import Fact
     from webcrawl.config import Configuration
+    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.features.feature import Parts
     from webcrawl.features.revisits.estimate import Expectation
     from webcrawl.features.revisits.page import Page
     from webcrawl.features.revisits.policies import RevisitPolicy
-    from webcrawl.features.revisits.store import VisitStore
-    from webcrawl.frontier.committer import ArchiveThread
-    from webcrawl.frontier.intake import Intake
     from webcrawl.frontier.order import Order
-    from webcrawl.scheduler import InFlightRequest
-    from webcrawl.storage.contract import Backend
+    from webcrawl.scheduler import InFlightRequest, Scheduler
+    from webcrawl.storage.contract import Counts
 
 logger = logging.getLogger(__name__)
 
 PAYLOAD_MAX = 4096
 """Maximum length of an ordinary Request as text; a page requested with a longer one is not revisited."""
+BUSY_SECONDS, IDLE_SECONDS = 0.1, 1.0
+"""Minimum time between two steps, and between two steps without news."""
+WAIT_SECONDS_MAX = 5.0
+"""Maximum wait of a step while nothing is due: another process may have recorded a change."""
+SHARE_SECONDS = 60.0
+"""Interval at which the learned state of the policy is stored and shared."""
+GRACE_SECONDS = 10.0
+"""Maximum wait for a step when the crawl ends, and time for which a count of pages is valid for deciding that end."""
+COUNT_SECONDS = 5.0
+"""Interval at which pages are counted."""
 GONE_STATUSES = frozenset({404, 410})
 
 
@@ -58,10 +70,10 @@ class Known:
 
 def known_of(entry: UrlEntry) -> Known | None:
     """Return the known data of an entry; None if the page is visited for the first time."""
-    said = request_codec.revisit_of(entry.payload)
-    if said is None:
+    packed = request_codec.revisit_of(entry.payload)
+    if packed is None:
         return None
-    digest, came_at, *more, etag, last_modified = said
+    digest, came_at, *more, etag, last_modified = packed
     since, unchanged, age = more or (None, None, None)
     expected = {} if unchanged is None else {"unchanged": unchanged, "age": age}
     return Known(bytes.fromhex(digest), float(came_at), etag, last_modified, since, expected)
@@ -87,40 +99,116 @@ def entry_at(page: Page, level: int, order: Order, expected: Expectation) -> Url
     )
 
 
-class RevisitsFeature:
-    """Turns settled requests of a crawl into visits."""
+class RevisitsFeature(Feature):
+    """Turns settled requests of a crawl into visits. A task adds due pages to the frontier: it sleeps until the next
+    page is due, and wakes the engine."""
 
     def __init__(self, visits: Visits, clock: Callable[[], float], retry_times: int, worker: str) -> None:
-        """``worker``: name under which the lessons of this worker's policy are stored."""
+        """``worker``: name under which the learned state of this worker's policy is stored."""
         self.visits = visits
         self._worker = worker
         self._clock = clock
         self._retry_times = retry_times
+        self._task: asyncio.Task[None] | None = None
+        self._counted_at = 0.0
+        self._shared_at = clock()
+        self._failed = False
+        self._over = False
+        self._idle_since: float | None = None
 
-    async def open(self, *, has_fetched: bool) -> None:
-        """Open the store. ``has_fetched``: the crawl fetched pages before. :raises webcrawl.errors.StartRefused: the
-        store cannot be used"""
-        await self.visits.store.open()
-        await self.visits.look()
-        if has_fetched and not self.awaits_pages():
+    async def open(self, counts: Counts) -> None:
+        """Load the status, and the state that the policy has learned."""
+        await self.visits.count()
+        if counts.done and not self.awaits_urls():
             logger.warning(
-                "What this crawl fetched before it was to go on is not remembered, and not visited again"
+                "Pages fetched before the crawl became continuous are not remembered, and not visited again"
             )
         await self.visits.recall(self._worker)
 
     async def share_lessons(self) -> None:
-        """Store the policy's lessons, and load those of other workers."""
+        """Store the learned state of the policy, and load those of other workers."""
         await self.visits.share_lessons(self._worker)
 
-    async def close(self) -> None:
-        """Close the store; no more visits follow."""
-        await self.visits.store.close()
+    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
+        # Without this task the crawl would never end.
+        self._task = scheduler.run_beside(self._feed_on(context, scheduler))
 
-    def awaits_pages(self) -> bool:
+    def awaits_urls(self) -> bool:
         """Return whether there are remembered pages, which will become due at some time."""
-        return self.visits.standing.pages > 0
+        return self.visits.status.pages > 0
 
-    def on_settled(self, flight: InFlightRequest) -> None:
+    def keeps_open(self) -> bool:
+        """Return True until pages are counted again: another process may have fetched some since the last count."""
+        if self._task is None or self._task.done() or self._over:
+            return False
+        now = self._clock()
+        if self._idle_since is None or now - self._idle_since > GRACE_SECONDS:
+            self._idle_since = now
+            self.visits.news.set()
+        return self._counted_at < self._idle_since
+
+    async def before_close(self) -> None:
+        """Stop taking pages. Store the last visits and the learned state if the storage allows it."""
+        self._over = True
+        self.visits.news.set()
+        if self._task is not None:
+            # Pages that are taken but not added would wait for an hour.
+            await asyncio.wait([self._task], timeout=GRACE_SECONDS)
+            await stop(self._task)
+        with suppress(CrawlError):
+            await self.visits.store_loose()
+            await self.share_lessons()
+
+    async def _feed_on(self, context: CrawlContext, scheduler: Scheduler) -> None:
+        configuration, visits, order = context.configuration, self.visits, context.policies.order
+        portions = Portions(
+            configuration.revisit_share, configuration.revisit_hosts_pages, configuration.concurrent_requests
+        )
+        feeder = Feeder(
+            visits,
+            scheduler.frontier,
+            lambda page, level: entry_at(page, level, order, visits.expected(page)),
+            portions,
+        )
+        while not self._over:
+            visits.news.clear()
+            await self._step(scheduler, feeder)
+            await asyncio.sleep(BUSY_SECONDS)
+            if not feeder.waits_for_share:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(visits.news.wait(), self._wait_seconds())
+
+    def _wait_seconds(self) -> float:
+        next_at = self.visits.status.next_at
+        wait = WAIT_SECONDS_MAX if next_at is None else next_at - self._clock()
+        return min(max(wait, IDLE_SECONDS), WAIT_SECONDS_MAX)
+
+    async def _step(self, scheduler: Scheduler, feeder: Feeder) -> None:
+        """Run one step of the feeder; if the storage is full or unavailable, wait as the rest of the crawl does."""
+        visits, frontier, now = self.visits, scheduler.frontier, self._clock()
+        if frontier.is_closing():
+            return
+        tally = frontier.tally
+        try:
+            await visits.store_loose()
+            await feeder.step(now, tally.pages - tally.revisits)
+            if self._idle_since is not None or now - self._counted_at >= COUNT_SECONDS:
+                tally.due = (await visits.count()).due
+                self._counted_at = now
+            if now - self._shared_at >= SHARE_SECONDS:
+                self._shared_at = now
+                await self.share_lessons()
+        except StorageFull as error:
+            if not self._failed:
+                logger.warning("Due pages cannot be read at the moment: %s", error)
+            self._failed = True
+            return
+        self._failed = False
+        if not self.awaits_urls():
+            # The crawl may be finished.
+            scheduler.wake()
+
+    def settled(self, flight: InFlightRequest) -> None:
         """Record the visit of a request that is about to be settled."""
         entry, outcome = flight.lease.entry, flight.outcome
         known = known_of(entry)
@@ -136,13 +224,13 @@ class RevisitsFeature:
             tally = flight.scheduler.frontier.tally
             tally.revisits += status is not None and entry.kind == Kind.PAGE
             tally.unchanged += finding is Finding.CAME and not is_changed(known.digest, visit.digest)
-        self.visits.tell(visit, outcome.entry)
+        self.visits.record(visit, outcome.entry)
 
     def refused(self, entry: UrlEntry) -> None:
         """Record the visit of a queued URL that was refused at its lease."""
         if known_of(entry) is not None:
             visit = Visit(entry.key, entry.fingerprint, entry.url, self._clock(), Finding.REFUSED)
-            self.visits.tell(visit, None)
+            self.visits.record(visit, None)
 
     def _goes_on(self, flight: InFlightRequest) -> bool:
         """Return whether the URL goes back to its queue, or its result does not count."""
@@ -151,7 +239,7 @@ class RevisitsFeature:
             return True
         if result is Result.RETRY and flight.lease.entry.attempts < self._retry_times:
             return True
-        return flight.lease.both.is_over() and result in (Result.RETRY, Result.FAILED)
+        return flight.lease.validity.is_over() and result in (Result.RETRY, Result.FAILED)
 
     def _visit(self, flight: InFlightRequest, finding: Finding) -> Visit:
         entry, archived = flight.lease.entry, flight.outcome.entry
@@ -200,7 +288,7 @@ def _facts(known: Known, visit: Visit) -> dict[str, Fact]:
 
 
 def _is_plain(entry: UrlEntry, known: Known | None) -> bool:
-    """Return whether an identical request can be made again and asks for the same page."""
+    """Return whether an identical request can be made again and is for the same page."""
     if known is not None or entry.payload is None:
         return True
     return len(entry.payload) <= PAYLOAD_MAX and request_codec.is_repeatable(entry.payload)
@@ -217,23 +305,14 @@ def _finding(flight: InFlightRequest, status: int | None, known: Known | None) -
     return Finding.FAILED
 
 
-def revisits_feature_of(
-    configuration: Configuration,
-    clock: Callable[[], float],
-    backend: Backend,
-    folder: Path | None,
-    archive: ArchiveThread | None,
-    intake: Intake,
-) -> RevisitsFeature | None:
-    """Return the revisits of a crawl; None if each page is visited once. ``folder``: the JOBDIR."""
-    if configuration.crawl_mode != "continuous":
-        return None
+def build(parts: Parts) -> RevisitsFeature:
+    """Return the revisits of a crawl that visits pages again."""
+    configuration, backend = parts.configuration, parts.backend
     rules = Rules(chosen_policy(configuration), configuration.revisit_gone_max)
-    store = _store(configuration, backend, folder)
-    visits = Visits(store, rules, clock, archive, intake.identify)
+    visits = Visits(VisitStore(backend.tables), rules, parts.clock, parts.archive, parts.intake.identify)
     # A crawl of one process has one worker, even if its name differs between runs.
     worker = configuration.worker_name if isinstance(backend, SharedBackend) else ""
-    return RevisitsFeature(visits, clock, configuration.retry_times, worker)
+    return RevisitsFeature(visits, parts.clock, configuration.retry_times, worker)
 
 
 def chosen_policy(configuration: Configuration) -> RevisitPolicy:
@@ -250,11 +329,3 @@ def chosen_policy(configuration: Configuration) -> RevisitPolicy:
     from webcrawl.features.revisits.freshness import policy_of
 
     return policy_of(configuration.revisit_policy, pace)
-
-
-def _store(configuration: Configuration, backend: Backend, folder: Path | None) -> VisitStore:
-    if isinstance(backend, SharedBackend):
-        return backend.visits
-    if configuration.frontier_backend == "memory" or folder is None:
-        return MemoryVisits()
-    return SqliteVisits(folder)

@@ -160,7 +160,7 @@ class Census:
         part = max(START_VISITS / (START_VISITS + self.visits), START_LEAST)
         return [part * start + (1 - part) * one / total for start, one in zip(START, counted, strict=True)]
 
-    def asked(self, visits: Sequence[float]) -> float:
+    def visits_needed(self, visits: Sequence[float]) -> float:
         """Return the visits per second that a page needs on average, if pages of known rates get ``visits``.
 
         Rates are known only in part, and some pages are visited to learn them better, so pages need more or less than
@@ -203,8 +203,8 @@ these visits cost the others little."""
 _TURNS = 50
 _CHEAPEST, _DEAREST = 1e-6, 1e10
 """Range of prices, in seconds of freshness."""
-_RECKONED_AGAIN = 1.1
-_RECKONED_LEAST = 20
+_PRICED_AGAIN = 1.1
+_PRICED_LEAST = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +224,8 @@ class FreshnessPolicy:
 
     The budget is the number of visits that there would be if each page were visited at the interval of the ``Pace``,
     or its pages per day. The price, the minimum worth of a visit, is computed from all pages so that visits match the
-    budget, and again as the number of visits grows. Workers that ``recall`` each other's lessons have the same price.
-    """
+    budget, and again as the number of visits grows. Workers that ``recall`` each other's learned state have the same
+    price."""
 
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
@@ -235,15 +235,15 @@ class FreshnessPolicy:
         self._census = Census()
         self._pages = 0
         self._last: _Plan | None = None
-        self._reckon()
+        self._set_price()
 
     def learn(self, history: History, now: float) -> None:
         """Add a visit; called once for each visit, before the page's next visit is computed."""
         plan = self._plan(history)
         foreseen = sum(often * weight for often, weight in zip(self._visits, plan.weights, strict=True))
         self._census.add(plan.weights, plan.interval, foreseen, now)
-        if self._census.visits >= self._reckon_at:
-            self._reckon()
+        if self._census.visits >= self._price_again_at:
+            self._set_price()
 
     def next_visit_at(self, history: History, now: float) -> float:
         return now + self._plan(history).interval
@@ -252,15 +252,15 @@ class FreshnessPolicy:
         return expected(posterior(history, self._prior), max(now - history.last_at, 0.0))
 
     def lessons(self) -> str:
-        """Return what this worker learnt, to be stored and shared."""
+        """Return the state learned by this worker, to be stored and shared."""
         return self._census.text()
 
     def recall(self, own: str | None, others: Iterable[str] = (), pages: int = 0) -> None:
-        """Load stored ``lessons`` and those of others; ``pages``: number of pages of the whole crawl, for a budget in
-        pages per day."""
+        """Load results of ``lessons`` of this worker and of others; ``pages``: number of pages of the whole crawl,
+        for a budget in pages per day."""
         self._census.take(own, others)
         self._pages = pages
-        self._reckon()
+        self._set_price()
 
     def explain(self, history: History, now: float) -> str:
         plan = self._plan(history)
@@ -301,7 +301,7 @@ class FreshnessPolicy:
                 return _Plan(history, weights, telling, allotted)
         return _Plan(history, weights, allotted, allotted)
 
-    def _reckon(self) -> None:
+    def _set_price(self) -> None:
         """Compute the price at which pages need as many visits as the budget has."""
         self._last = None
         self._prior = self._census.spread()
@@ -312,14 +312,14 @@ class FreshnessPolicy:
         cheap, dear = _CHEAPEST, _DEAREST
         for _ in range(_TURNS):
             price = sqrt(cheap * dear)
-            if self._census.asked(self._allotment.visits(price)) * mean > 1:
+            if self._census.visits_needed(self._allotment.visits(price)) * mean > 1:
                 cheap = price
             else:
                 dear = price
         self._price = sqrt(cheap * dear)
         self._visits = self._allotment.visits(self._price)
         self._gains = self._allotment.gains(self._visits, self._price)
-        self._reckon_at = max(self._census.visits * _RECKONED_AGAIN, self._census.visits + _RECKONED_LEAST)
+        self._price_again_at = max(self._census.visits * _PRICED_AGAIN, self._census.visits + _PRICED_LEAST)
 
 
 POLICIES: Mapping[str, Callable[[Pace], RevisitPolicy]] = {

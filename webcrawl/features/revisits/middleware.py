@@ -31,7 +31,7 @@ FIELD_MAX = 1024
 """Maximum length of a validator in bytes; a longer one is not stored."""
 
 
-class VisitsMiddleware:
+class RevisitsMiddleware:
     """Computes the digest of each response for the page's history, and stops a 304 before callbacks and pipelines.
 
     Only pages and sitemaps with a 2xx status, and 304 responses, are compared.
@@ -39,14 +39,14 @@ class VisitsMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         context = context_of(crawler)
-        if context.visiting is None:
+        if context.features.get("revisits") is None:
             raise NotConfigured  # no log message: the crawl visits each page once
         self._crawler = crawler
         by_text = context.texts is not None and context.configuration.revisit_change == "text"
         self._texts = PageTexts(crawler, context.texts) if by_text and context.texts is not None else None
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> VisitsMiddleware:
+    def from_crawler(cls, crawler: Crawler) -> RevisitsMiddleware:
         return cls(crawler)
 
     def process_response(

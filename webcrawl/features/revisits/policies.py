@@ -39,7 +39,7 @@ class Pace:
 
 class RevisitPolicy(Protocol):
     """Decides when a page is due. Built from a ``Pace``; called by one thread at a time, for each page that is
-    visited or queried, so it answers from memory."""
+    visited or queried, so it must not wait for a storage."""
 
     def next_visit_at(self, history: History, now: float) -> float:
         """Return epoch seconds, later than ``now``. ``history`` includes the visit that has just ended."""
@@ -50,16 +50,17 @@ class RevisitPolicy(Protocol):
 
 @runtime_checkable
 class LearningPolicy(RevisitPolicy, Protocol):
-    """A policy that learns from all pages. Its owner stores its lessons and shares them among workers."""
+    """A policy that learns from all pages. Its owner stores its learned state (``lessons``) and shares it among
+    workers."""
 
     def learn(self, history: History, now: float) -> None:
         """Add a visit; called once for each visit, before the page's next visit is computed."""
 
     def lessons(self) -> str:
-        """Return what this worker learnt since its first run; a text of some 700 characters."""
+        """Return the state learned by this worker since its first run, a text of some 700 characters."""
 
     def recall(self, own: str | None, others: Iterable[str] = (), pages: int = 0) -> None:
-        """Load stored ``lessons``: ``own`` replaces the lessons of this worker, None leaves them, and ``others``
+        """Load results of ``lessons``: ``own`` replaces the state of this worker, None leaves it, and ``others``
         replace those of the other workers. ``pages``: number of pages of the whole crawl, for a budget in pages per
         day."""
 

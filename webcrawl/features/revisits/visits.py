@@ -147,12 +147,12 @@ class Visits:
         self._clock = clock
         self._archive = archive
         self._identify = identify
-        self._told: dict[int, tuple[Entry, Visit]] = {}
+        self._recorded: dict[int, tuple[Entry, Visit]] = {}
         """Visits by the ``id()`` of their archive entry, until that is archived."""
         self._archived: Sequence[Entry] | None = None
         self._loose: list[Visit] = []
         """Visits without an archive entry."""
-        self.standing = RevisitStatus()
+        self.status = RevisitStatus()
         """Status of the last count, updated by the pages stored since."""
         self.news = asyncio.Event()
         """Set when more pages may be available: a page that was out was visited, or a page is due earlier than
@@ -160,34 +160,34 @@ class Visits:
 
     # -- reporting -------------------------------------------------------------------------------------------
 
-    def tell(self, visit: Visit, entry: Entry | None) -> None:
+    def record(self, visit: Visit, entry: Entry | None) -> None:
         """Record a completed visit. ``entry``: the entry that the archive is about to get; None if
         nothing was sent."""
         if entry is None:
             self._loose.append(visit)
         else:
-            self._told[id(entry)] = entry, visit
+            self._recorded[id(entry)] = entry, visit
 
     async def append(self, entries: Sequence[Entry]) -> None:
-        """Archive what was fetched, then store its visits. :raises StorageFull: the same entries may be
+        """Archive the entries, then store their visits. :raises StorageFull: the same entries may be
         given again"""
         if self._archive is not None and self._archived is not entries:
             await self._archive.append(entries)
             self._archived = entries
-        told = (self._told.get(id(entry)) for entry in entries)
-        await self._keep([one[1] for one in told if one is not None])
+        recorded = (self._recorded.get(id(entry)) for entry in entries)
+        await self._store_visits([one[1] for one in recorded if one is not None])
         self._archived = None
         for entry in entries:
-            self._told.pop(id(entry), None)
+            self._recorded.pop(id(entry), None)
 
-    async def keep_loose(self) -> None:
+    async def store_loose(self) -> None:
         """Store the visits without an archive entry; those that cannot be stored are stored by the next call."""
         visits = self._loose
         if visits:
-            await self._keep(visits[:])
+            await self._store_visits(visits[:])
             self._loose = self._loose[len(visits) :]
 
-    async def _keep(self, visits: Sequence[Visit]) -> None:
+    async def _store_visits(self, visits: Sequence[Visit]) -> None:
         if not visits:
             return
         known: dict[PageId, Page | None] = {}
@@ -203,33 +203,33 @@ class Visits:
         if kept or dropped:
             await self.store.keep(kept, dropped)
             new = sum(before[page.id] is None for page in kept)
-            if new < len(kept) or self.standing.next_at is None:
+            if new < len(kept) or self.status.next_at is None:
                 self.news.set()
-            self._reckon(new - len(dropped), [page.next_visit_at for page in kept])
+            self._update_status(new - len(dropped), [page.next_visit_at for page in kept])
 
-    def _reckon(self, more: int, times: Sequence[float]) -> None:
+    def _update_status(self, more: int, times: Sequence[float]) -> None:
         """Update the status until the next count: ``more`` pages are remembered, and some are due at ``times``."""
-        said = self.standing
-        known = times if said.next_at is None else [*times, said.next_at]
-        self.standing = replace(said, pages=said.pages + more, next_at=min(known, default=None))
+        before = self.status
+        known = times if before.next_at is None else [*times, before.next_at]
+        self.status = replace(before, pages=before.pages + more, next_at=min(known, default=None))
 
-    # -- lessons ---------------------------------------------------------------------------------------------
+    # -- learning --------------------------------------------------------------------------------------------
 
     async def recall(self, worker: str) -> None:
-        """Load the lessons of this worker and of others, if the policy learns."""
+        """Load the state that the policies of this worker and of others have learned, if the policy learns."""
         policy = self.rules.learner
         if policy is not None:
-            lessons = await self.store.lessons()
-            policy.recall(lessons.pop(worker, None), lessons.values(), self.standing.pages)
+            learned = await self.store.lessons()
+            policy.recall(learned.pop(worker, None), learned.values(), self.status.pages)
 
     async def share_lessons(self, worker: str) -> None:
-        """Store the lessons of this worker, and load those of others."""
+        """Store the state that the policy of this worker has learned, and load those of others."""
         policy = self.rules.learner
         if policy is not None:
-            await self.store.learnt(worker, policy.lessons())
-            lessons = await self.store.lessons()
-            lessons.pop(worker, None)
-            policy.recall(None, lessons.values(), self.standing.pages)
+            await self.store.save_lessons(worker, policy.lessons())
+            learned = await self.store.lessons()
+            learned.pop(worker, None)
+            policy.recall(None, learned.values(), self.status.pages)
 
     # -- queries ---------------------------------------------------------------------------------------------
 
@@ -242,8 +242,8 @@ class Visits:
         return known
 
     def expected(self, page: Page) -> Expectation:
-        """Return the current expectation of our copy of a page, by the policy's lessons or by the default
-        distribution."""
+        """Return the current expectation of our copy of a page, by the state that the policy has learned or
+        by the default distribution."""
         # A crawl that visits each page once does not import this.
         from webcrawl.features.revisits.estimate import expected, posterior
         from webcrawl.features.revisits.freshness import START
@@ -253,7 +253,7 @@ class Visits:
             return policy.expected(history, now)
         return expected(posterior(history, START), max(now - history.last_at, 0.0))
 
-    async def look(self) -> RevisitStatus:
-        """Count the pages and the due pages; the result is kept in ``standing``."""
-        self.standing = await self.store.standing(self._clock())
-        return self.standing
+    async def count(self) -> RevisitStatus:
+        """Count the pages and the due pages; the result is kept in ``status``."""
+        self.status = await self.store.status(self._clock())
+        return self.status

@@ -2,6 +2,6 @@
 
 ::
 
-    keys that have URLs < SEED_REFILL_THRESHOLD -> which process may ask, and when? (refill)
+    keys that have URLs < SEED_REFILL_THRESHOLD -> which process requests seeds, and when? (refill)
         -> a command or a function of the operator (sources) -> lines as in a file of seeds -> the frontier
 """

@@ -1,4 +1,4 @@
-"""Requests seeds when they run low, one process at a time, and decides whether an idle crawl waits for an answer."""
+"""Requests seeds when they run low, one process at a time, and decides whether an idle crawl waits for them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Protocol
 
 from webcrawl.errors import ContactMissing
-from webcrawl.features.seed_refill.sources import NoAnswer
+from webcrawl.features.seed_refill.sources import SourceError
 from webcrawl.urls.lists import printable
 from webcrawl.urls.seeds import SeedsError, read_seeds
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from webcrawl.features.seed_refill.sources import Source
-    from webcrawl.storage.redis.seeds import SeedLists
+    from webcrawl.storage.shared_parts import SeedLists
     from webcrawl.urls.seeds import BadSeed, Seed
 
 
@@ -28,25 +28,25 @@ LIST = "asked for"
 class Turn(Enum):
     """Result of a process's attempt to take the turn."""
 
-    ASK = "ask"
+    REQUEST = "request"
     REST = "rest"
-    """The last answer is too recent."""
+    """The last request ended too recently."""
     WAIT = "wait"
     """Another process has the turn."""
 
 
 class RefillTurns(Protocol):
-    """Lets one process at a time ask, and none too soon after the last answer."""
+    """Lets one process at a time request seeds, and none too soon after the last request."""
 
-    answered_at: float
-    """When the last answer was queued, as far as this process knows; epoch seconds, 0 for never."""
+    finished_at: float
+    """When the seeds of the last request were queued, as far as known to this process; epoch seconds, 0 for never."""
 
     async def take(self) -> Turn:
-        """Take or keep the turn: with ``ASK`` no other process has it until ``answered`` or for a lease time."""
+        """Take or keep the turn: with ``REQUEST`` no other process has it until ``finish`` or for a lease time."""
         ...
 
-    async def answered(self) -> None:
-        """End the turn: the answer is queued, or there was none."""
+    async def finish(self) -> None:
+        """End the turn: the seeds are queued, or there were none."""
         ...
 
 
@@ -56,38 +56,38 @@ class OwnTurns:
     def __init__(self, every_seconds: float, clock: Callable[[], float]) -> None:
         self._every = every_seconds
         self._clock = clock
-        self.answered_at = 0.0
+        self.finished_at = 0.0
 
     async def take(self) -> Turn:
-        return Turn.ASK if self._clock() - self.answered_at >= self._every else Turn.REST
+        return Turn.REQUEST if self._clock() - self.finished_at >= self._every else Turn.REST
 
-    async def answered(self) -> None:
-        self.answered_at = self._clock()
+    async def finish(self) -> None:
+        self.finished_at = self._clock()
 
 
 class SharedTurns:
-    """Turns of the workers of one crawl, kept among the lists of seeds, with the time of the last answer in place of
+    """Turns of the workers of one crawl, kept among the lists of seeds, with the time of the last request in place of
     a position."""
 
     def __init__(self, every_seconds: float, clock: Callable[[], float], lists: SeedLists) -> None:
         self._every = every_seconds
         self._clock = clock
         self._lists = lists
-        self.answered_at = 0.0
+        self.finished_at = 0.0
 
     async def take(self) -> Turn:
-        turn, answered_at = await self._lists.read_on(LIST)
-        self.answered_at = float(answered_at)
+        turn, finished_at = await self._lists.request_turn(LIST)
+        self.finished_at = float(finished_at)
         if turn is not turn.OURS:
             return Turn.WAIT
-        if self._clock() - self.answered_at >= self._every:
-            return Turn.ASK
-        await self._lists.give_up(LIST, answered_at)
+        if self._clock() - self.finished_at >= self._every:
+            return Turn.REQUEST
+        await self._lists.give_up(LIST, finished_at)
         return Turn.REST
 
-    async def answered(self) -> None:
-        self.answered_at = float(int(self._clock()))
-        await self._lists.give_up(LIST, int(self.answered_at))
+    async def finish(self) -> None:
+        self.finished_at = float(int(self._clock()))
+        await self._lists.give_up(LIST, int(self.finished_at))
 
 
 logger = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ class Crawl(Protocol):
 
 
 class SeedRefill:
-    """Takes a step every second or so. A separate task waits for the answer, while the crawl continues."""
+    """Takes a step every second or so. A separate task waits for the seeds, while the crawl continues."""
 
     def __init__(
         self, crawl: Crawl, source: Source, turns: RefillTurns, low_keys: int, clock: Callable[[], float]
@@ -117,7 +117,7 @@ class SeedRefill:
         self._turns = turns
         self._low = low_keys
         self._clock = clock
-        self._asking: asyncio.Task[None] | None = None
+        self._request: asyncio.Task[None] | None = None
         self._idle_since: float | None = None
         self._counted_at = 0.0
         self._is_low = True
@@ -130,29 +130,29 @@ class SeedRefill:
         """Request seeds if it is time. Raises the errors of the storage."""
         if self._over:
             return
-        if self._asking is not None:
-            if not self._asking.done():
+        if self._request is not None:
+            if not self._request.done():
                 await self._turns.take()  # keep the turn
                 return
-            asked, self._asking = self._asking, None
-            await asked
+            request, self._request = self._request, None
+            await request
         counted_at = self._clock()
         keys = await self._crawl.keys_at_hand(self._low)
         turn = await self._turns.take() if keys < self._low else Turn.REST
         self._counted_at, self._is_low, self._others = counted_at, keys < self._low, turn is Turn.WAIT
-        if turn is Turn.ASK:
-            self._asking = asyncio.get_running_loop().create_task(self._ask(keys))
+        if turn is Turn.REQUEST:
+            self._request = asyncio.get_running_loop().create_task(self._request_seeds(keys))
 
     def idle(self) -> bool:
-        """Record that the crawl has nothing to do. Return whether it should wait: until an answer since then brought
+        """Record that the crawl has nothing to do. Return whether it should wait: until a request since then brought
         nothing."""
         if self._idle_since is None:
             self._idle_since = self._clock()
         if self._over:
             return False
-        if self._others or self._asking is not None or self._counted_at < self._idle_since:
+        if self._others or self._request is not None or self._counted_at < self._idle_since:
             return True
-        return self._is_low and self._turns.answered_at < self._idle_since
+        return self._is_low and self._turns.finished_at < self._idle_since
 
     def busy(self) -> None:
         """Record that the crawl has something to do."""
@@ -161,25 +161,25 @@ class SeedRefill:
     async def end(self) -> None:
         """Cancel a pending request."""
         self._source.end()
-        if self._asking is not None:
-            self._asking.cancel()
-            await asyncio.gather(self._asking, return_exceptions=True)
+        if self._request is not None:
+            self._request.cancel()
+            await asyncio.gather(self._request, return_exceptions=True)
 
-    async def _ask(self, keys: int) -> None:
-        logger.info("%d domains have URLs, fewer than %d: asking for seeds", keys, self._low)
+    async def _request_seeds(self, keys: int) -> None:
+        logger.info("%d domains have URLs, fewer than %d: requesting seeds", keys, self._low)
         try:
-            answer = await self._source.ask(keys)
-            if not await self._crawl.take(read_seeds("-", BytesIO(answer))):
+            seeds = await self._source.fetch(keys)
+            if not await self._crawl.take(read_seeds("-", BytesIO(seeds))):
                 return
-        except NoAnswer as error:
-            logger.warning("Asked for seeds: %s", printable(str(error)))
+        except SourceError as error:
+            logger.warning("No seeds: %s", printable(str(error)))
         except SeedsError:
-            logger.info("Asked for seeds: there are none")
+            logger.info("The source of seeds returned none")
         except ContactMissing as error:
-            logger.error("Asked for seeds, and nobody is asked again: %s", error)
+            logger.error("No more seeds are requested: %s", error)
             self._over = True
         except Exception:
             # After a fault, the interval to the next request applies too.
-            await self._turns.answered()
+            await self._turns.finish()
             raise
-        await self._turns.answered()
+        await self._turns.finish()

@@ -17,28 +17,28 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-ANSWER_SECONDS = 300.0
-"""Time limit for an answer."""
-ANSWER_BYTES = 64 << 20
-ANSWER_LINES = 1_000_000
-_TOLD = 200
+SECONDS_MAX = 300.0
+"""Time limit of a request."""
+BYTES_MAX = 64 << 20
+LINES_MAX = 1_000_000
+_SHOWN = 200
 """Maximum number of characters of a command's error output in a message."""
 
 
-class NoAnswer(Exception):  # noqa: N818 - named after the event
-    """There is no readable answer; the message gives the reason."""
+class SourceError(Exception):
+    """The source returned no readable seeds; the message gives the reason."""
 
 
 class Source(Protocol):
     """Returns seeds on request."""
 
-    async def ask(self, keys: int) -> bytes:
-        """Return lines as in a file of seeds. ``keys``: the counted number of keys with URLs. :raises NoAnswer: there
-        are none that can be read"""
+    async def fetch(self, keys: int) -> bytes:
+        """Return lines as in a file of seeds. ``keys``: the counted number of keys with URLs. :raises SourceError:
+        there are none that can be read"""
         ...
 
     def end(self) -> None:
-        """Stop: the answer is no longer needed."""
+        """Stop: the seeds are no longer needed."""
         ...
 
 
@@ -46,7 +46,7 @@ class Command:
     """Runs a command in its own process group, without a shell. It is killed only by ``end``, at the time limit, or
     if its output is too long."""
 
-    def __init__(self, text: str, *, seconds: float = ANSWER_SECONDS, most_bytes: int = ANSWER_BYTES) -> None:
+    def __init__(self, text: str, *, seconds: float = SECONDS_MAX, most_bytes: int = BYTES_MAX) -> None:
         """``text`` is split into words as a shell does."""
         self._words = shlex.split(text)
         self._seconds = seconds
@@ -54,7 +54,7 @@ class Command:
         self._process: subprocess.Popen[bytes] | None = None
         self._ended = self._late = False
 
-    async def ask(self, keys: int) -> bytes:
+    async def fetch(self, keys: int) -> bytes:
         return await asyncio.to_thread(self._run, keys)
 
     def end(self) -> None:
@@ -62,18 +62,18 @@ class Command:
         self._kill()
 
     def _run(self, keys: int) -> bytes:
-        with tempfile.TemporaryFile() as complaints:
+        with tempfile.TemporaryFile() as error_output:
             try:
                 process = self._process = subprocess.Popen(
                     self._words,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
-                    stderr=complaints,
+                    stderr=error_output,
                     env={**os.environ, "KEYS_WITH_URLS": str(keys)},
                     start_new_session=True,
                 )
             except OSError as error:
-                raise NoAnswer(f"it cannot be run: {error.strerror or error}") from error
+                raise SourceError(f"it cannot be run: {error.strerror or error}") from error
             if self._ended:
                 self._kill()
             self._late = False
@@ -82,24 +82,24 @@ class Command:
             try:
                 assert process.stdout is not None
                 with process.stdout as output:
-                    answer = output.read(self._most + 1)
-                if len(answer) > self._most:
+                    seeds = output.read(self._most + 1)
+                if len(seeds) > self._most:
                     self._kill()
                 status = process.wait()
             finally:
                 late.cancel()
             self._process = None
-            complaints.seek(0)
-            return self._judged(answer, status, complaints.read(_TOLD * 4))
+            error_output.seek(0)
+            return self._checked(seeds, status, error_output.read(_SHOWN * 4))
 
-    def _judged(self, answer: bytes, status: int, complaints: bytes) -> bytes:
-        if len(answer) > self._most:
-            raise NoAnswer(f"it wrote more than {self._most} bytes")
+    def _checked(self, seeds: bytes, status: int, error_output: bytes) -> bytes:
+        if len(seeds) > self._most:
+            raise SourceError(f"it wrote more than {self._most} bytes")
         if status:
-            told = " ".join(complaints.decode("utf-8", "backslashreplace").split())[:_TOLD]
-            why = f"it ended with status {status}" + (f": {told}" if told else "")
-            raise NoAnswer(f"it had not ended after {self._seconds:g} s" if self._late else why)
-        return answer
+            message = " ".join(error_output.decode("utf-8", "backslashreplace").split())[:_SHOWN]
+            why = f"it ended with status {status}" + (f": {message}" if message else "")
+            raise SourceError(f"it had not ended after {self._seconds:g} s" if self._late else why)
+        return seeds
 
     def _too_late(self) -> None:
         self._late = True
@@ -116,28 +116,28 @@ class Hook:
     """Awaits a function of the operator that gets the number of keys with URLs and returns lines."""
 
     def __init__(
-        self, function: Callable[[int], Awaitable[Iterable[str]]], *, seconds: float = ANSWER_SECONDS
+        self, function: Callable[[int], Awaitable[Iterable[str]]], *, seconds: float = SECONDS_MAX
     ) -> None:
         self._function = function
         self._seconds = seconds
 
-    async def ask(self, keys: int) -> bytes:
+    async def fetch(self, keys: int) -> bytes:
         try:
             found = await asyncio.wait_for(self._function(keys), self._seconds)
             return "\n".join(_lines(found)).encode("utf-8", "replace")
         except TimeoutError as error:
-            raise NoAnswer(f"it had not returned after {self._seconds:g} s") from error
+            raise SourceError(f"it had not returned after {self._seconds:g} s") from error
         except Exception as error:  # on any error of the function, the crawl continues without its seeds
-            raise NoAnswer(f"{type(error).__name__}: {error}") from error
+            raise SourceError(f"{type(error).__name__}: {error}") from error
 
     def end(self) -> None:
         """Nothing to do: cancelling the caller's task cancels the function."""
 
 
 def _lines(found: Iterable[str]) -> list[str]:
-    lines = list(islice(found, ANSWER_LINES + 1))
-    if len(lines) > ANSWER_LINES:
-        raise ValueError(f"more than {ANSWER_LINES} lines")
+    lines = list(islice(found, LINES_MAX + 1))
+    if len(lines) > LINES_MAX:
+        raise ValueError(f"more than {LINES_MAX} lines")
     if isinstance(found, str) or not all(isinstance(line, str) for line in lines):
         raise TypeError("it must return texts, a URL each")
     return lines

@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING
 
 from webcrawl.atomic_file import replacement
 from webcrawl.crawl.contact import contact_problem
+from webcrawl.crawl.storage import identity_of
 from webcrawl.errors import ContactMissing
+from webcrawl.features.feature import Feature
+from webcrawl.features.registry import SEGMENT_FILE
 from webcrawl.features.segments import files
-from webcrawl.features.segments.files import COPY, row_of
+from webcrawl.features.segments.files import row_of
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of
@@ -23,35 +26,37 @@ from webcrawl.urls.politeness_key import host_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.rules import CrawlRules
+    from webcrawl.features.feature import Parts
     from webcrawl.features.segments.files import Key
-    from webcrawl.frontier.lease import Outcome
     from webcrawl.frontier.records import UrlEntry
-    from webcrawl.scheduler import Scheduler
+    from webcrawl.scheduler import InFlightRequest, Scheduler
 
 logger = logging.getLogger(__name__)
 
-STORE = "webcrawl.features.segments.results.FoundUrls"
 AT_ONCE = 1000
 """Number of URLs that are queued together."""
 
 
-class SegmentCrawl:
+class SegmentsFeature(Feature):
     """Makes a crawl one of a segment: only URLs of the segment enter its queue."""
+
+    sinks = ("webcrawl.features.segments.results.FoundUrls",)
+    records_links = True
 
     def __init__(
         self, given: Path | None, jobdir: Path, identity: Mapping[str, str], complete: Callable[[str], Key]
     ) -> None:
-        """``given``: the segment; None for a resumed crawl. ``identity``: as returned by ``identity_of``."""
+        """``given``: the segment; None for a resumed crawl. ``identity``: see ``crawl.storage.identity_of``."""
         self._given = given
-        self._copy = jobdir / COPY
+        self._copy = jobdir / SEGMENT_FILE
         self._identity = identity
         self._complete = complete
 
-    def keep(self, outcome: Outcome) -> None:
+    def settled(self, flight: InFlightRequest) -> None:
         """Record the URLs that a URL led to beside its line of the log, instead of queueing them."""
+        outcome = flight.outcome
         if outcome.entry is not None:
             outcome.entry.found = [row_of(entry) for entry in outcome.discovered]
         outcome.discovered = []
@@ -100,20 +105,13 @@ class SegmentCrawl:
             shutil.copyfile(self._given, unfinished)
 
 
-def segment_crawl_of(
-    spider: object, choices: CrawlRules, identity: Mapping[str, str], jobdir: Path | None
-) -> SegmentCrawl | None:
-    """Return the crawl of the segment that the spider's argument names or the JOBDIR holds; None for any
-    other crawl."""
-    given = getattr(spider, "segment", None)
-    if jobdir is None or not (given or (jobdir / COPY).exists()):
-        return None
-    return SegmentCrawl(Path(given) if given else None, jobdir, identity, completed_by(choices))
-
-
-def identity_of(configuration: Configuration, choices: CrawlRules) -> dict[str, str]:
-    """Return the settings that determine the key of a URL, and which URLs are the same."""
-    return {"POLITENESS_KEY": configuration.politeness_key, **choices.comparison()}
+def build(parts: Parts) -> SegmentsFeature:
+    """Return the crawl of the segment that the spider's argument names or the JOBDIR holds."""
+    given, choices = getattr(parts.spider, "segment", None), parts.choices
+    assert parts.folder is not None
+    copied_from = Path(given) if given else None
+    identity = identity_of(parts.configuration, choices)
+    return SegmentsFeature(copied_from, parts.folder, identity, completed_by(choices))
 
 
 def completed_by(choices: CrawlRules) -> Callable[[str], Key]:

@@ -34,6 +34,8 @@ Key = tuple[str, int]
 _OWN = ("url", "key", "fingerprint", "position")
 """Fields without a default. The position is the line's, or is assigned anew."""
 _USUAL = {item.name: item.default for item in fields(UrlEntry) if item.name not in _OWN}
+_LINE_NAMES = {"link_features": "traits"}
+"""The names that fields have in a line, where they differ from those of ``UrlEntry``."""
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("fingerprint", "level", "depth", "redirects", "attempts"), (int,)),
     **{name: (str, type(None)) for name in ("via", "payload", "listed", "traits")},
@@ -54,12 +56,12 @@ class LineError(ValueError):
 
 def line_of(entry: UrlEntry) -> str:
     """Return the line of an entry, without its line end. ASCII."""
-    told: dict[str, Any] = {"url": entry.url, "key": entry.key, "fingerprint": entry.fingerprint}
+    values: dict[str, Any] = {"url": entry.url, "key": entry.key, "fingerprint": entry.fingerprint}
     for name, usual in _USUAL.items():
         value = getattr(entry, name)
         if value != usual:
-            told[name] = str(value) if name == "kind" else value
-    return _encode(told)
+            values[_LINE_NAMES.get(name, name)] = str(value) if name == "kind" else value
+    return _encode(values)
 
 
 def entry_of(line: str | bytes, complete: Callable[[str], Key]) -> UrlEntry:
@@ -68,12 +70,12 @@ def entry_of(line: str | bytes, complete: Callable[[str], Key]) -> UrlEntry:
     :raises LineError: the line is invalid
     """
     try:
-        told = json.loads(line)
+        values = json.loads(line)
     except ValueError as error:
         raise LineError("is no JSON") from error
-    if not isinstance(told, dict) or not isinstance(told.get("url"), str):
+    if not isinstance(values, dict) or not isinstance(values.get("url"), str):
         raise LineError("is no object with a url")
-    for name, value in told.items():
+    for name, value in values.items():
         if name not in _TYPES:
             raise LineError(f"has a field {name!r}, which is none of a segment")
         if not isinstance(value, _TYPES[name]) or (isinstance(value, bool) and name != "repeat"):
@@ -82,13 +84,16 @@ def entry_of(line: str | bytes, complete: Callable[[str], Key]) -> UrlEntry:
             raise LineError(f"has a {name} that is too large")
         if isinstance(value, int) and name in _NOT_NEGATIVE and value < 0:
             raise LineError(f"has a {name} less than 0")
-    if told.get("kind", Kind.PAGE) not in (Kind.PAGE, Kind.SITEMAP):
-        raise LineError(f"has a kind {told['kind']!r}; there are {Kind.PAGE} and {Kind.SITEMAP}")
-    told["url"] = _resolved(told["url"])
-    if "key" not in told or "fingerprint" not in told:
-        key, fingerprint = complete(told["url"])
-        told = {"key": key, "fingerprint": fingerprint, **told}
-    return UrlEntry(**told)
+    if values.get("kind", Kind.PAGE) not in (Kind.PAGE, Kind.SITEMAP):
+        raise LineError(f"has a kind {values['kind']!r}; there are {Kind.PAGE} and {Kind.SITEMAP}")
+    values["url"] = _resolved(values["url"])
+    if "key" not in values or "fingerprint" not in values:
+        key, fingerprint = complete(values["url"])
+        values = {"key": key, "fingerprint": fingerprint, **values}
+    for name, line_name in _LINE_NAMES.items():
+        if line_name in values:
+            values[name] = values.pop(line_name)
+    return UrlEntry(**values)
 
 
 def _resolved(url: str) -> str:
@@ -102,8 +107,6 @@ def _resolved(url: str) -> str:
 
 VERSION = 1
 NAME = re.compile(r"segment-\d{5,}\.jsonl\.gz")
-COPY = "segment.jsonl.gz"
-"""Name of the segment in the JOBDIR of its crawl; its presence identifies such a crawl."""
 LEVEL = 2
 """Compression level of isal."""
 _BETWEEN = "\0"
@@ -217,15 +220,17 @@ def _opened(path: Path) -> IO[bytes]:
 def _is_head(path: Path, line: bytes, identity: Mapping[str, str]) -> bool:
     """Return whether a line is the first line of ``write``. :raises SegmentError: the file cannot be used"""
     try:
-        told = json.loads(line)
+        head = json.loads(line)
     except ValueError:
         return False
-    if not isinstance(told, dict) or "segment" not in told:
+    if not isinstance(head, dict) or "segment" not in head:
         return False
-    if told["segment"] != VERSION:
-        raise SegmentError(f"{path} has version {told['segment']}, this is {VERSION}")
-    made = told.get("identity")
+    if head["segment"] != VERSION:
+        raise SegmentError(f"{path} has version {head['segment']}, this is {VERSION}")
+    written_with = head.get("identity")
     for name, value in identity.items():
-        if isinstance(made, dict) and made.get(name, value) != value:
-            raise SegmentError(f"{path} was made with {name}={made[name]}, and this crawl has {name}={value}")
+        if isinstance(written_with, dict) and written_with.get(name, value) != value:
+            raise SegmentError(
+                f"{path} was made with {name}={written_with[name]}, and this crawl has {name}={value}"
+            )
     return True

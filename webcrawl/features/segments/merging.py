@@ -8,18 +8,17 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from webcrawl.errors import StorageFull
-from webcrawl.frontier.queue_head import place_of
+from webcrawl.frontier.queue_head import queue_position
 from webcrawl.frontier.records import State
 from webcrawl.storage.contract import Backend, Batch, Settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from webcrawl.features.segments.results import Results, Told
+    from webcrawl.features.segments.results import Results, UrlStates
     from webcrawl.frontier.order import Order
-    from webcrawl.frontier.queue_head import Place
-    from webcrawl.frontier.records import UrlEntry
-    from webcrawl.storage.inspection import Known
+    from webcrawl.frontier.queue_head import QueuePosition
+    from webcrawl.frontier.records import UrlEntry, UrlRecord
 
 AT_ONCE = 500
 """Number of URLs per commit."""
@@ -37,7 +36,7 @@ class Merged:
     """URLs of segments that were not fetched: they stay in the queue, for the next segment."""
     new: int = 0
     """URLs that were queued by the import."""
-    met: int = 0
+    found_known: int = 0
     """Found URLs that were already known here."""
 
 
@@ -55,67 +54,67 @@ class Merging:
 
     async def results(self, results: Results) -> None:
         """Import the results of a segment's crawl: found URLs before the URL that led to them is settled."""
-        with results.opened() as told:
+        with results.opened() as batches:
             await self.found(results.found())
-            await self._told(told)
+            await self._merge_states(batches)
 
     async def found(self, entries: Iterable[UrlEntry]) -> None:
         """Queue the unseen entries, at the levels that this crawl's order gives them."""
         for batch in _batches(entries):
             queued = await self._discover(self._order.place_all(batch))
             self.merged.new += queued
-            self.merged.met += len(batch) - queued
+            self.merged.found_known += len(batch) - queued
 
     async def queue(self, entries: Iterable[UrlEntry]) -> None:
         """Queue the unseen entries, at their own levels."""
         for batch in _batches(entries):
             queued = await self._discover([self._order.place_again(entry) for entry in batch])
             self.merged.new += queued
-            self.merged.met += len(batch) - queued
+            self.merged.found_known += len(batch) - queued
 
-    async def _told(self, batches: Iterator[Told]) -> None:
-        for told in batches:
-            await self._enter([entry for entry, _ in told])
+    async def _merge_states(self, batches: Iterator[UrlStates]) -> None:
+        for states in batches:
+            await self._enter([entry for entry, _ in states])
             done = {
                 entry.fingerprint: known
-                for entry, known in told
+                for entry, known in states
                 if known is not None and known.state != State.QUEUED
             }
-            self.merged.left += len(told) - len(done)
+            self.merged.left += len(states) - len(done)
             if done:
-                await self._settle(told[0][0].key, done)
+                await self._settle(states[0][0].key, done)
 
     async def _enter(self, entries: list[UrlEntry]) -> None:
-        """Add URLs that this crawl does not know; those it knows stay unchanged."""
+        """Add URLs that are new to this crawl; known ones stay unchanged."""
         for entry in entries:
             entry.repeat = False
         self.merged.new += await self._discover([self._order.place_again(entry) for entry in entries])
 
-    async def _settle(self, key: str, done: dict[int, Known]) -> None:
+    async def _settle(self, key: str, done: dict[int, UrlRecord]) -> None:
         """Remove settled URLs from the queue of their key, at any position."""
-        after: Place | None = None
+        after: QueuePosition | None = None
         left = set(done)
         while left:
             loaded = await self._backend.load(key, after, AT_ONCE)
             settled = [
-                Settled(entry, done[entry.fingerprint].state, done[entry.fingerprint].rule)
+                Settled(entry, done[entry.fingerprint])
                 for entry in loaded.entries
                 if entry.fingerprint in left
             ]
             if settled:
                 await self._backend.commit(Batch(settled=settled))
-                self.merged.settled.update(one.state for one in settled)
+                self.merged.settled.update(one.record.state for one in settled)
                 left.difference_update([one.entry.fingerprint for one in settled])
             if not loaded.more:
                 break
-            after = place_of(loaded.entries[-1])
+            after = queue_position(loaded.entries[-1])
         self.merged.known += len(left)
 
     async def _discover(self, entries: list[UrlEntry]) -> int:
         committed = await self._backend.commit(Batch(discovered=entries))
         if committed.turned_away:
             raise StorageFull(
-                "the storage of the crawl has no room for what was found; import again when it has"
+                "the storage of the crawl has no room for the found URLs; import again when it has"
             )
         return len(committed.queued)
 

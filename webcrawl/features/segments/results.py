@@ -7,10 +7,12 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from webcrawl.archive.line_sink import LineFile
+from webcrawl.errors import JobdirUnusable
+from webcrawl.features.registry import SEGMENT_FILE
 from webcrawl.features.segments import files
 from webcrawl.features.segments.files import line_of
-from webcrawl.frontier.records import UrlEntry
-from webcrawl.storage.sqlite.inspection import books_of
+from webcrawl.frontier.records import UrlEntry, UrlRecord
+from webcrawl.storage import technology_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     from webcrawl.archive.capture import Entry
     from webcrawl.features.segments.files import Key
-    from webcrawl.storage.inspection import Known, UrlStateReader
+    from webcrawl.storage.inspection import UrlStateReader
 
 
 NAME = "found.jsonl"
@@ -34,17 +36,16 @@ class FoundUrls(LineFile):
         return (line_of(UrlEntry(*row)).encode("ascii") for row in entry.found)
 
 
-FRONTIER = "frontier.db"
 AT_ONCE = 500
 """Number of URLs whose state is read in one query."""
 
-Told = list[tuple["UrlEntry", "Known | None"]]
+UrlStates = list[tuple[UrlEntry, UrlRecord | None]]
 """URLs of one key, each with its state in that crawl: None for one that never entered its queue."""
 
 
 def is_one(folder: Path) -> bool:
     """Return whether a folder is the JOBDIR of a crawl of a segment."""
-    return (folder / files.COPY).is_file() and (folder / FRONTIER).is_file()
+    return (folder / SEGMENT_FILE).is_file() and technology_in(folder) is not None
 
 
 class Results:
@@ -62,15 +63,18 @@ class Results:
         return files.read(path, self._complete, self._identity) if path.exists() else iter(())
 
     @contextmanager
-    def opened(self) -> Iterator[Iterator[Told]]:
+    def opened(self) -> Iterator[Iterator[UrlStates]]:
         """Yield its URLs, batches of one key at a time. :raises webcrawl.errors.StartRefused: its frontier cannot be
         read"""
-        with books_of(self._folder / FRONTIER) as books:
-            yield self._told(books)
+        storage = technology_in(self._folder)
+        if storage is None:
+            raise JobdirUnusable(f"{self._folder} is no crawl with a frontier on disk")
+        with storage.inspect_folder(self._folder).url_states() as reader:
+            yield self._states(reader)
 
-    def _told(self, books: UrlStateReader) -> Iterator[Told]:
-        entries = files.read(self._folder / files.COPY, self._complete, self._identity)
+    def _states(self, reader: UrlStateReader) -> Iterator[UrlStates]:
+        entries = files.read(self._folder / SEGMENT_FILE, self._complete, self._identity)
         for key, group in groupby(entries, key=lambda entry: entry.key):
             while batch := list(islice(group, AT_ONCE)):
-                known = books.known(key, [entry.fingerprint for entry in batch])
+                known = reader.known(key, [entry.fingerprint for entry in batch])
                 yield [(entry, known.get(entry.fingerprint)) for entry in batch]

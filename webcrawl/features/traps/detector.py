@@ -1,4 +1,4 @@
-"""Trap detector: passes every fetched page to the judge and the session finder, and fills the quarantine."""
+"""Trap detector: passes fetched pages to the pattern evaluator and the session finder, and fills the quarantine."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from webcrawl.features.traps.judge import Judge, Visit
 from webcrawl.features.traps.novelty import ReadingBudget
 from webcrawl.features.traps.pattern import session_of_folder, shape_of
+from webcrawl.features.traps.pattern_evaluator import PatternEvaluator, Visit
 from webcrawl.features.traps.quarantine import Quarantine, Withheld, how_to_release, in_words
 from webcrawl.features.traps.sessions import Sessions
 
@@ -31,10 +31,10 @@ class TrapDetector:
     def __init__(
         self, clock: Callable[[], float], *, pages: int, new_share: float, withheld_max: int
     ) -> None:
-        """``clock`` returns epoch seconds. ``pages`` and ``new_share`` are as for ``Judge``, ``withheld_max`` as for
-        ``Quarantine``."""
+        """``clock`` returns epoch seconds. ``pages`` and ``new_share`` are as for ``PatternEvaluator``,
+        ``withheld_max`` as for ``Quarantine``."""
         self._clock = clock
-        self._judge = Judge(pages, new_share)
+        self._patterns = PatternEvaluator(pages, new_share)
         self._sessions = Sessions()
         self._budget = ReadingBudget()
         self.quarantine = Quarantine(withheld_max, self._sessions.has)
@@ -43,12 +43,12 @@ class TrapDetector:
         self,
         url: str,
         via: str | None,
-        wording: Callable[[], Shingles],
+        shingles: Callable[[], Shingles],
         found: Sequence[UrlEntry],
         size: int = 0,
     ) -> None:
-        """Evaluate a fetched text page. ``wording`` is called at most once; ``found``: the page's links that are new;
-        ``size``: its length in bytes."""
+        """Evaluate a fetched text page. ``shingles`` is called at most once; ``found``: the page's links that are
+        new; ``size``: its length in bytes."""
         shape = shape_of(url)
         self._budget.earn(shape.place)
         if not (shape.varies or shape.parameters or shape.sessions or len(shape.segments) > 3):
@@ -57,7 +57,7 @@ class TrapDetector:
 
         def once() -> Shingles | None:
             if not read:
-                read.append(wording() if self._budget.pay(shape.place, size) else None)
+                read.append(shingles() if self._budget.pay(shape.place, size) else None)
             return read[0]
 
         def urls() -> Iterator[str]:
@@ -69,7 +69,7 @@ class TrapDetector:
             visited = session_of_folder(visited)
         if visited.sessions:
             evidence += self._sessions.seen(visited, url, once, self.quarantine.is_settled(visited))
-        evidence += self._judge.seen(shape, Visit(url, via, once, urls))
+        evidence += self._patterns.seen(shape, Visit(url, via, once, urls))
         for one in evidence:
             self._budget.refill(shape.place)
             self._commit(one)

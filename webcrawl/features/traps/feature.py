@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from webcrawl.errors import CrawlError, JobdirUnusable, StorageFull
+from webcrawl import request_codec
+from webcrawl.errors import CrawlError, StorageFull, StorageLost
+from webcrawl.features.feature import Feature, stop
 from webcrawl.features.traps.detector import TrapDetector
+from webcrawl.features.traps.novelty import shingles_of
 from webcrawl.features.traps.quarantine import TrapRule, in_words
+from webcrawl.features.traps.store import TrapStore
 from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.parsing.mime import HTML_TYPES
 from webcrawl.reports import text
-from webcrawl.storage.memory.traps import MemoryTraps
-from webcrawl.storage.sqlite.traps import SqliteTraps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
+
+    from scrapy.http import Response
 
     from webcrawl.config import Configuration
+    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.features.feature import Parts
     from webcrawl.features.traps.quarantine import Withheld
-    from webcrawl.features.traps.store import TrapStore
     from webcrawl.frontier.intake import Intake
-    from webcrawl.storage.contract import Backend
+    from webcrawl.items import Page
+    from webcrawl.scheduler import InFlightRequest, Scheduler
+    from webcrawl.storage.contract import Backend, Counts
 
 logger = logging.getLogger(__name__)
 
+SECONDS = 1.0
+"""Interval between two synchronisations."""
 REQUEUED_AT_ONCE = 500
 CLAIM_SECONDS = 60.0
 """Time for which one process has the exclusive right to queue released URLs."""
@@ -40,30 +50,40 @@ class Queue(Protocol):
         ...
 
 
-class TrapsFeature:
-    """Synchronises the quarantine in memory with its store, so that all processes of a crawl agree within seconds."""
+class TrapsFeature(Feature):
+    """Shows pages to the detector, and synchronises the quarantine in memory with its store once a second, so that
+    all processes of a crawl agree."""
 
     def __init__(
-        self, detector: TrapDetector, store: TrapStore, backend: Backend, configuration: Configuration
+        self,
+        detector: TrapDetector,
+        store: TrapStore,
+        backend: Backend,
+        configuration: Configuration,
+        clock: Callable[[], float],
     ) -> None:
         self.detector = detector
         self._backend = backend
         self.rule = TrapRule(detector.quarantine)
         self._store = store
+        self._clock = clock
         self._withheld_max = configuration.traps_withheld_max
         self._worker = configuration.worker_name
         self._keeps_states = configuration.frontier_seen != "bloom"
         self._version: str | None = None
         self._released: dict[str, float] = {}
-        """Released patterns that may still have URLs to be queued, with the time until which the store is asked for
+        """Released patterns that may still have URLs to be queued, with the time until which the store is queried for
         them."""
         self._failed = False
+        self._stepped = False
+        self._task: asyncio.Task[None] | None = None
 
-    async def begin(self, now: float) -> None:
+    async def open(self, counts: Counts) -> None:
         """Load the stored quarantine before anything is fetched. The first step queues URLs that were released.
 
         :raises webcrawl.errors.CrawlError: it cannot be read
         """
+        now = self._clock()
         for trap in await self._store.traps():
             if trap.released_at is not None:
                 self._released[trap.pattern] = now
@@ -71,22 +91,60 @@ class TrapsFeature:
         if count := len(self.detector.quarantine):
             logger.info("%s in quarantine; see scrapy traps", text.things(count, "pattern"))
 
+    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
+        # Without this task, withheld URLs would no longer be stored.
+        self._task = scheduler.run_beside(self._watch(context.intake, scheduler))
+
+    async def page(
+        self,
+        page: Page,
+        response: Response,
+        flight: InFlightRequest,
+        found: Sequence[UrlEntry],
+        beside: Mapping[str, str],
+    ) -> None:
+        entry, body, encoding = flight.lease.entry, response.body, page.encoding or "utf-8"
+        # A revisited page has the content that it had before, which is no sign of a trap.
+        if page.mime in HTML_TYPES and request_codec.revisit_of(entry.payload) is None:
+            self.detector.page(
+                entry.url, entry.via, lambda: shingles_of(body, encoding, entry.url), found, len(body)
+            )
+
+    def keeps_open(self) -> bool:
+        """Return True until the URLs that were released since the crawl's last run are queued."""
+        return self._task is not None and not self._task.done() and not self._stepped
+
+    async def before_close(self) -> None:
+        await stop(self._task)
+        try:
+            await self.store_news()
+        except CrawlError as error:
+            logger.warning("The URLs that were withheld last are lost: %s", error)
+
+    async def _watch(self, intake: Intake, scheduler: Scheduler) -> None:
+        while True:
+            await self.step(scheduler, intake, self._clock())
+            if not self._stepped:
+                self._stepped = True
+                scheduler.wake()
+            await asyncio.sleep(SECONDS)
+
     async def step(self, queue: Queue, intake: Intake, now: float) -> None:
         """Store new local entries, load changes of other processes, and queue released URLs. A failed step is retried
         later."""
         try:
-            await self.tell()
+            await self.store_news()
             if await self._learn(now):
                 intake.forget()
-            await self._pay(queue, intake, now)
-        except (StorageFull, JobdirUnusable) as error:
+            await self._requeue(queue, intake, now)
+        except (StorageFull, StorageLost) as error:
             if not self._failed:
-                logger.warning("The quarantine cannot be kept at the moment: %s", error)
+                logger.warning("The quarantine cannot be stored at the moment: %s", error)
             self._failed = True
         else:
             self._failed = False
 
-    async def tell(self) -> None:
+    async def store_news(self) -> None:
         """Store new local entries. :raises webcrawl.errors.CrawlError: the next call tries again"""
         quarantine = self.detector.quarantine
         new, kept = quarantine.take_news()
@@ -113,7 +171,7 @@ class TrapsFeature:
         self._version = version
         return bool(left)
 
-    async def _pay(self, queue: Queue, intake: Intake, now: float) -> None:
+    async def _requeue(self, queue: Queue, intake: Intake, now: float) -> None:
         """Queue the withheld URLs of released patterns again."""
         for pattern, until in list(self._released.items()):
             if not await self._store.claim(self._worker, CLAIM_SECONDS):
@@ -135,37 +193,21 @@ class TrapsFeature:
         entry = intake.one(withheld.url, withheld.depth, withheld.via)
         if not isinstance(entry, UrlEntry):
             return None
-        state = await self._backend.state_of(entry.key, entry.fingerprint)
-        if state not in (None, State.REFUSED):
+        record = await self._backend.url_record(entry.key, entry.fingerprint)
+        if record is not None and record.state is not State.REFUSED:
             return None
-        # The backend knows the URL: it was queued before its pattern came into quarantine.
-        entry.repeat = state is State.REFUSED or not self._keeps_states
+        # The backend has the URL: it was queued before its pattern came into quarantine.
+        entry.repeat = record is not None or not self._keeps_states
         return entry
 
 
-def traps_feature_of(
-    configuration: Configuration, clock: Callable[[], float], backend: Backend, folder: Path | None
-) -> TrapsFeature | None:
-    """Return the trap detection of a crawl; None if it is switched off. ``folder``: the JOBDIR."""
-    if not configuration.traps_quarantine:
-        return None
+def build(parts: Parts) -> TrapsFeature:
+    """Return the trap detection of a crawl."""
+    configuration, backend, clock = parts.configuration, parts.backend, parts.clock
     detector = TrapDetector(
         clock,
         pages=configuration.traps_pages,
         new_share=configuration.traps_new_share,
         withheld_max=configuration.traps_withheld_max,
     )
-    return TrapsFeature(detector, _store(configuration, backend, folder), backend, configuration)
-
-
-def _store(configuration: Configuration, backend: Backend, folder: Path | None) -> TrapStore:
-    if configuration.frontier_backend == "redis":
-        # A crawl on one machine does not import the Redis backend.
-        from webcrawl.storage.redis import RedisBackend
-        from webcrawl.storage.redis.traps import RedisTraps
-
-        assert isinstance(backend, RedisBackend)
-        return RedisTraps(backend.server, backend.spider)
-    if configuration.frontier_backend == "memory" or folder is None:
-        return MemoryTraps()
-    return SqliteTraps(folder)
+    return TrapsFeature(detector, TrapStore(backend.tables), backend, configuration, clock)

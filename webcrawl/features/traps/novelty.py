@@ -73,7 +73,7 @@ class ReadingBudget:
 
 _TAG = re.compile(r"<[^<>]*>")
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
-_TELLING = re.compile(r"[0-9]+[.,][0-9]+|(?!(?:19|20)[0-9]{6}$|[12][0-9]{9}$)[0-9]{6,}")
+_SPECIFIC = re.compile(r"[0-9]+[.,][0-9]+|(?!(?:19|20)[0-9]{6}$|[12][0-9]{9}$)[0-9]{6,}")
 """Numbers that are no counts, dates or page numbers: measurements, prices, and long numbers."""
 _SHOWN = re.compile(
     r"<(?:img|video|audio|source|iframe|embed|object)\s[^<>]{0,2000}?(?:src|data)\s{0,5}=\s{0,5}[\"']?([^\"'\s<>#]{1,500})"
@@ -106,7 +106,7 @@ _PIECE = re.compile(rf"[a-z0-9]{{{TOKEN_LENGTH},}}")
 _NAMED_SESSION = re.compile(
     rf"[?&;](?:{'|'.join(map(re.escape, sorted(SESSION_NAMES)))})=([a-z0-9_,.-]{{6,}})"
 )
-_TOLD = re.compile(
+_TAG_TEXT = re.compile(
     r"<(?:img|meta|area)\s[^<>]{0,2000}?(?:alt|title|content)\s{0,5}=\s{0,5}[\"']([^\"'<>]{1,500})"
 )
 """Text inside tags."""
@@ -143,7 +143,7 @@ class Shingles:
     def each_stretch(self) -> Iterator[str]:
         """Yield the stretches of text between tags, each once and never empty. All short whole numbers and dates are
         replaced by the same character."""
-        met: set[str] = set()
+        yielded: set[str] = set()
         tail = ""
         for text in chain(self._cut(), ["\0"]):
             # Before the next tag, a stretch has no end.
@@ -157,8 +157,8 @@ class Shingles:
                 stretch = part.strip()
                 if "0" in digits:
                     stretch = _NUMBER.sub(_folded, stretch)
-                if stretch and stretch not in met:
-                    met.add(stretch)
+                if stretch and stretch not in yielded:
+                    yielded.add(stretch)
                     yield stretch
 
     @cached_property
@@ -208,8 +208,8 @@ class Shingles:
     @cached_property
     def _beginning(self) -> str:
         """The beginning of the text, including text inside tags; longer than ``TEXT_MAX`` if the page has more."""
-        told = islice(_TOLD.findall(self._html), _SHOWN_MAX)
-        text = "\0".join([*told, ""])
+        tag_texts = islice(_TAG_TEXT.findall(self._html), _SHOWN_MAX)
+        text = "\0".join([*tag_texts, ""])
         for piece in self._cut():
             text += piece
             if len(text) > TEXT_MAX:
@@ -238,10 +238,10 @@ class Shingles:
         return [ECHO if word in tokens or word in numbers else word for word in words]
 
     def signature(self) -> tuple[int, ...]:
-        """Return a few numbers: the first stands for the whole content; pages with nearly the same content share most
-        of the others. Empty for a page without content."""
-        said = sorted(fingerprint_all([*{*self.stretches, *self.shown}]))
-        return (hash(tuple(said)), *islice(said, _SIGNATURE)) if said else ()
+        """Return a few numbers: the first is a hash of the whole content; pages with nearly the same content share
+        most of the others. Empty for a page without content."""
+        fingerprints = sorted(fingerprint_all([*{*self.stretches, *self.shown}]))
+        return (hash(tuple(fingerprints)), *islice(fingerprints, _SIGNATURE)) if fingerprints else ()
 
 
 def same(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
@@ -254,7 +254,7 @@ def alike(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
     return 10 * len({*one[1:]} & {*other[1:]}) >= 9 * (max(len(one), len(other)) - 1) > 0
 
 
-def wording_of(body: bytes, encoding: str, url: str = "") -> Shingles:
+def shingles_of(body: bytes, encoding: str, url: str = "") -> Shingles:
     """Return the content of a page. ``encoding``: a codec of Python. ``url``: of the page. No body makes it raise."""
     html = body[: 2 * LOOKED_AT].decode(encoding, "replace")[:LOOKED_AT].lower()
     for begin, end in _UNSEEN:
@@ -318,7 +318,7 @@ def folded(words: Iterable[str]) -> frozenset[str]:
 
 def _folded(match: re.Match[str]) -> str:
     number = match[0]
-    return number if _TELLING.fullmatch(number) and not _DAY_AND_MONTH.fullmatch(number) else "#"
+    return number if _SPECIFIC.fullmatch(number) and not _DAY_AND_MONTH.fullmatch(number) else "#"
 
 
 def _without(text: str, begin: str, end: str) -> str:
@@ -345,16 +345,16 @@ SHOWN_WEIGHT = 5
 """Number of word groups that a file counts for."""
 ENOUGH = 400
 """Number of new word groups after which the rest of a page is not read."""
-TELLING = 3
+SPECIFIC_LENGTH = 3
 """Minimum length of a word that counts by itself."""
-MARKS_MAX, MARKED_LENGTH = 20_000, 30
-"""Up to ``MARKS_MAX`` words of at most ``MARKED_LENGTH`` characters are cached with their fingerprints; 4 MB."""
+CACHED_MAX, CACHED_LENGTH = 20_000, 30
+"""Up to ``CACHED_MAX`` words of at most ``CACHED_LENGTH`` characters are cached with their fingerprints; 4 MB."""
 _NOTHING = bytes(SLOTS)
 GROUP = 3
 USUAL_SHARE = 0.6
 """Minimum share of the examined pages that have a word pair for it to belong to the template."""
 LEARN_FIRST, LEARN_EVERY = 4, 8
-"""Numbers of pages after which the template is learnt for the first time, and then again each time."""
+"""Numbers of pages after which the template is learned for the first time, and then again each time."""
 TEMPLATE_SHARE = 0.2
 """Minimum share of a page's content that is its template: less may be common by chance."""
 NOISY_SHARE = 0.15
@@ -392,34 +392,38 @@ class Sketch:
         self._old: bytes | bytearray = _NOTHING
         self._used = 0
 
-    def take(self, wording: Shingles, noise: frozenset[str] = frozenset()) -> News:
+    def take(self, shingles: Shingles, noise: frozenset[str] = frozenset()) -> News:
         """Add a page; return its news. ``noise``: words that do not count, nor the groups that contain them. A page
         without content has no news."""
         total = new = words = 0
         young = self._young
-        for stretch in wording.each_stretch():
-            mark = _MARKS[stretch]
+        for stretch in shingles.each_stretch():
+            value = _FINGERPRINTS[stretch]
             # One slot may be used by chance, three rarely are.
-            is_known = young[mark & LAST] and young[mark >> BITS & LAST] and young[mark >> 2 * BITS & LAST]
-            if is_known or not self._add((mark, mark >> BITS, mark >> 2 * BITS)):
+            is_known = young[value & LAST] and young[value >> BITS & LAST] and young[value >> 2 * BITS & LAST]
+            if is_known or not self._add((value, value >> BITS, value >> 2 * BITS)):
                 # The whole stretch was seen before.
                 total += max(stretch.count(" ") - 1, 1)
                 continue
-            found = wording.without_echoes(words_in(stretch) or [stretch])
-            marks = list(map(_MARKS.__getitem__, found))
-            groups = set(map(hash, zip(marks, marks[1:], marks[2:], strict=False))) or {hash(tuple(marks))}
+            found = shingles.without_echoes(words_in(stretch) or [stretch])
+            fingerprints = list(map(_FINGERPRINTS.__getitem__, found))
+            groups = set(map(hash, zip(fingerprints, fingerprints[1:], fingerprints[2:], strict=False))) or {
+                hash(tuple(fingerprints))
+            }
             total += len(groups)
-            telling = {mark for word, mark in zip(found, marks, strict=True) if len(word) >= TELLING}
+            specific = {
+                value for word, value in zip(found, fingerprints, strict=True) if len(word) >= SPECIFIC_LENGTH
+            }
             if not noise.isdisjoint(found):
-                groups = _groups_without(noise, found, marks)
-                telling.difference_update(map(_MARKS.__getitem__, noise))
+                groups = _groups_without(noise, found, fingerprints)
+                specific.difference_update(map(_FINGERPRINTS.__getitem__, noise))
             new += self._add(groups)
-            words += self._add(telling)
+            words += self._add(specific)
             if new >= ENOUGH:
                 break
-        files = self._add(map(fingerprint, wording.shown))
+        files = self._add(map(fingerprint, shingles.shown))
         new += SHOWN_WEIGHT * files
-        total += SHOWN_WEIGHT * len(wording.shown)
+        total += SHOWN_WEIGHT * len(shingles.shown)
         if self._used > FULL_AT:
             self._old, self._young, self._used = self._young, bytearray(SLOTS), 0
         return News(new / total if total else 0.0, words, files)
@@ -437,27 +441,27 @@ class Sketch:
         return new
 
 
-class _Marks(dict[str, int]):
+class _Fingerprints(dict[str, int]):
     """Cache of fingerprints of words and short stretches: most occur on page after page."""
 
     def __missing__(self, word: str) -> int:
-        mark = fingerprint(word)
-        if len(word) <= MARKED_LENGTH:
-            if len(self) >= MARKS_MAX:
+        value = fingerprint(word)
+        if len(word) <= CACHED_LENGTH:
+            if len(self) >= CACHED_MAX:
                 self.clear()
-            self[word] = mark
-        return mark
+            self[word] = value
+        return value
 
 
-_MARKS = _Marks()
+_FINGERPRINTS = _Fingerprints()
 
 
-def _groups_without(noise: frozenset[str], words: list[str], marks: list[int]) -> set[int]:
+def _groups_without(noise: frozenset[str], words: list[str], fingerprints: list[int]) -> set[int]:
     """Return the groups of a stretch that contain no noise."""
     if len(words) < GROUP:
         return set()
     return {
-        hash(tuple(marks[at : at + GROUP]))
+        hash(tuple(fingerprints[at : at + GROUP]))
         for at in range(len(words) - GROUP + 1)
         if noise.isdisjoint(words[at : at + GROUP])
     }
@@ -484,7 +488,7 @@ def _pairs_of(words: Sequence[str]) -> set[Pair]:
 
 
 class Template:
-    """Common content of the pages of a kind, word by word, learnt from the last few examined pages."""
+    """Common content of the pages of a kind, word by word, learned from the last few examined pages."""
 
     def __init__(self) -> None:
         self.is_noisy: bool | None = None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SAMPLES = 5
 VALUES_MAX = 64
-STRANDS_MAX = 128
+PARAMETERS_MAX = 128
 VALUES_LEAST, SETS_LEAST = 3, 4
 """A parameter is blamed if it took at least so many values, or appeared beside so many different sets of parameters.
 """
@@ -48,7 +48,7 @@ class ParameterStats:
     """Statistics of the pages of a path that have a certain parameter, or of those without any."""
 
     looked: int = 0
-    told: int = 0
+    new: int = 0
     """Pages with new content."""
     fruitful: int = 0
     """Pages with new content or that lead on; not counted during the first ``WARMED_UP`` pages."""
@@ -70,7 +70,7 @@ class ParameterStats:
         self.sets.clear()
         self.samples.clear()
 
-    def charge(self, points: float, value: int, names: int, url: str) -> None:
+    def add_uninformative(self, points: float, value: int, names: int, url: str) -> None:
         """Count an uninformative page."""
         self.run += 1
         self.points += points
@@ -81,14 +81,14 @@ class ParameterStats:
             self.samples.append(url)
 
     @property
-    def is_ever_barren(self) -> bool:
+    def is_never_fruitful(self) -> bool:
         """True if at most one of its pages brought something; one may be chance."""
         return self.fruitful <= 1
 
     @property
     def is_patient(self) -> bool:
         """True if the run is not longer than the usual gaps before it allow."""
-        return not self.is_ever_barren and self.run * self.fruitful < GAPS * (self.looked - self.run)
+        return not self.is_never_fruitful and self.run * self.fruitful < GAPS * (self.looked - self.run)
 
 
 @dataclass(slots=True)
@@ -99,11 +99,11 @@ class PathRecord:
     look_at: int = 0
     """Number of the page that is examined next."""
     looked: int = 0
-    told: int = 0
+    new: int = 0
     """Pages with new content after the first ``WARMED_UP``."""
     streak: int = 0
     """Pages in a row that were not uninformative."""
-    strands: dict[str, ParameterStats] = field(default_factory=dict)
+    parameters: dict[str, ParameterStats] = field(default_factory=dict)
     traps: int = 0
     """Number of patterns of this path found to be traps."""
     has_ids: bool = False
@@ -116,7 +116,7 @@ class PathRecord:
     hollow: int = 0
     """Hollow pages in a row."""
 
-    def met(self, shape: Shape, *, has_id: bool) -> None:
+    def count_page(self, shape: Shape, *, has_id: bool) -> None:
         """Count a fetched page, whether or not it is examined."""
         self.pages += 1
         if has_id and not self.has_ids:
@@ -134,59 +134,59 @@ class PathRecord:
 
     def take_back(self, points: float) -> None:
         """Take back some of the points of each parameter."""
-        for strand in self.strands.values():
-            strand.points = max(0.0, strand.points - points)
+        for parameter in self.parameters.values():
+            parameter.points = max(0.0, parameter.points - points)
 
     def rest(self) -> None:
         """Restart all counts."""
         self.hollow = 0
-        for strand in self.strands.values():
-            strand.rest()
+        for parameter in self.parameters.values():
+            parameter.rest()
 
     @property
     def is_suspect(self) -> bool:
         """True if any parameter has points at the moment."""
-        return any(strand.points for strand in self.strands.values())
+        return any(parameter.points for parameter in self.parameters.values())
 
     def is_dull(self, shape: Shape) -> bool:
         """Return whether several pages of this kind were examined and none had new content."""
-        if self.looked >= WARMED_UP + DULL_FROM and not self.told:
+        if self.looked >= WARMED_UP + DULL_FROM and not self.new:
             return True
-        strands = [self.strands.get(name) for name in list(shape.parameters) or [""]]
-        return any(one is not None and one.looked >= DULL_FROM and not one.told for one in strands)
+        parameters = [self.parameters.get(name) for name in list(shape.parameters) or [""]]
+        return any(one is not None and one.looked >= DULL_FROM and not one.new for one in parameters)
 
-    def saw(self, shape: Shape, *, says_new: bool, barren: bool) -> None:
+    def count_examined(self, shape: Shape, *, has_news: bool, uninformative: bool) -> None:
         """Count an examined page."""
         self.looked += 1
-        self.told += says_new and self.looked > WARMED_UP
-        self.streak = 0 if barren else self.streak + 1
-        self.hollow = self.hollow if barren else 0
+        self.new += has_news and self.looked > WARMED_UP
+        self.streak = 0 if uninformative else self.streak + 1
+        self.hollow = self.hollow if uninformative else 0
         for name in list(shape.parameters) or [""]:
-            if name not in self.strands and len(self.strands) >= STRANDS_MAX:
+            if name not in self.parameters and len(self.parameters) >= PARAMETERS_MAX:
                 continue
-            strand = self.strands.setdefault(name, ParameterStats())
-            strand.looked += 1
-            strand.told += says_new
-            if len(strand.kinds) < 2:
-                strand.kinds.add(hash(shape.parameters.get(name)))
-            if not barren:
-                strand.fruitful += self.looked > WARMED_UP
-                strand.rest()
+            parameter = self.parameters.setdefault(name, ParameterStats())
+            parameter.looked += 1
+            parameter.new += has_news
+            if len(parameter.kinds) < 2:
+                parameter.kinds.add(hash(shape.parameters.get(name)))
+            if not uninformative:
+                parameter.fruitful += self.looked > WARMED_UP
+                parameter.rest()
 
-    def charge(self, shape: Shape, points: float, url: str) -> None:
+    def add_points(self, shape: Shape, points: float, url: str) -> None:
         """Add points for the last examined page, which was uninformative."""
         names = hash(frozenset(shape.parameters))
-        for name in self._accused(shape):
-            self.strands[name].charge(points, hash(shape.parameters.get(name)), names, url)
+        for name in self._suspects(shape):
+            self.parameters[name].add_uninformative(points, hash(shape.parameters.get(name)), names, url)
 
-    def verdict(self, shape: Shape, pattern: str, quota: float) -> list[Evidence]:
+    def evidence(self, shape: Shape, pattern: str, quota: float) -> list[Evidence]:
         """Return the evidence that the last page completes. ``quota``: points that make a trap."""
         blamed = self._blamed(shape, quota)
         if blamed and shape.parameters:
             # Of a combination, all parameters that combine are blamed.
             blamed |= {
                 name: one
-                for name, one in self.strands.items()
+                for name, one in self.parameters.items()
                 if name and len(one.sets) >= SETS_LEAST and _is_guilty(one, quota / 2)
             }
         found = [
@@ -197,48 +197,53 @@ class PathRecord:
             self.rest()
         return found
 
-    def _accused(self, shape: Shape) -> list[str]:
+    def _suspects(self, shape: Shape) -> list[str]:
         """Return the parameters to blame for an uninformative page; paging is not blamed if another
         parameter varies.
         """
-        names = [name for name in shape.parameters if name in self.strands]
+        names = [name for name in shape.parameters if name in self.parameters]
         if not shape.parameters:
             return [""]
         others = [name for name in names if not is_paging_name(name)]
-        return others if any(len(self.strands[name].kinds) > 1 for name in others) else names
+        return others if any(len(self.parameters[name].kinds) > 1 for name in others) else names
 
     def _blamed(self, shape: Shape, quota: float) -> dict[str, ParameterStats]:
         """Return the parameters that explain the run best: without fruitful pages if there are any, then the most
         varied."""
-        strands = {name: self.strands[name] for name in self._accused(shape) if name in self.strands}
+        parameters = {
+            name: self.parameters[name] for name in self._suspects(shape) if name in self.parameters
+        }
         # The more patterns of a path are in quarantine, the fewer points the rest needs, except the paging of its
         # list.
-        less = 1 if all(map(is_paging_name, strands)) else min(1 + self.traps, COMMON)
+        less = 1 if all(map(is_paging_name, parameters)) else min(1 + self.traps, COMMON)
         quota /= less
-        guilty = {name: one for name, one in strands.items() if _is_guilty(one, quota) and self._varies(name)}
-        barren = {
+        guilty = {
+            name: one for name, one in parameters.items() if _is_guilty(one, quota) and self._varies(name)
+        }
+        never_fruitful = {
             name: one
-            for name, one in strands.items()
-            if one.is_ever_barren and _is_guilty(one, quota / 2) and self._varies(name)
+            for name, one in parameters.items()
+            if one.is_never_fruitful and _is_guilty(one, quota / 2) and self._varies(name)
         }
         if not guilty:
             return {}
-        pool = barren or guilty
+        pool = never_fruitful or guilty
         most = max(len(one.values) for one in pool.values())
         return {name: one for name, one in pool.items() if len(one.values) == most}
 
     def _varies(self, name: str) -> bool:
-        """Return whether the parameter took several values, stood beside several others, or is not always present."""
-        strand = self.strands[name]
-        if not name or len(strand.values) >= VALUES_LEAST or len(strand.sets) >= SETS_LEAST:
+        """Return whether the parameter took several values, appeared beside several others, or is not always
+        present."""
+        parameter = self.parameters[name]
+        if not name or len(parameter.values) >= VALUES_LEAST or len(parameter.sets) >= SETS_LEAST:
             return True
-        return strand.looked < USUAL * self.looked
+        return parameter.looked < USUAL * self.looked
 
 
-def _is_guilty(strand: ParameterStats, quota: float) -> bool:
-    return strand.points >= quota and not strand.is_patient
+def _is_guilty(parameter: ParameterStats, quota: float) -> bool:
+    return parameter.points >= quota and not parameter.is_patient
 
 
-def _evidence(pattern: str, strand: ParameterStats) -> Evidence:
-    why = f"{strand.run} pages in a row brought nothing new"
-    return Evidence(pattern, why, strand.looked, tuple(strand.samples))
+def _evidence(pattern: str, parameter: ParameterStats) -> Evidence:
+    why = f"{parameter.run} pages in a row brought nothing new"
+    return Evidence(pattern, why, parameter.looked, tuple(parameter.samples))

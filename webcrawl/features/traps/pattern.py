@@ -114,9 +114,9 @@ FOLDER_SESSION = 6
 """Minimum length of a segment that matches ``_SHORT_TOKEN`` or ``_IN_FOLDER``."""
 _NUMBER = re.compile(r"\d+")
 PATH_SESSION = "/*"
-"""End of the name of a session in a path segment, as used among parameter names. Before it stands the pattern of the
-session's folder, since a segment that is a session there may name documents elsewhere. Alone, it stands for a session
-in any folder, as earlier versions wrote it."""
+"""End of the name of a session in a path segment, as used among parameter names. Before it is the pattern of the
+session's folder, since a segment that is a session there may name documents elsewhere. Alone, it is the name of a
+session in any folder, as earlier versions wrote it."""
 
 
 class Shape(NamedTuple):

@@ -49,6 +49,11 @@ class Trap:
         """Eight hexadecimal digits that identify the pattern."""
         return id_of(self.pattern)
 
+    @property
+    def covers(self) -> str:
+        """A description of the URLs that the pattern covers."""
+        return in_words(self.pattern)
+
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
@@ -137,7 +142,7 @@ class Quarantine:
         """Return whether every session of a URL is known to change nothing."""
         return all(self._session(shape.of_session(name)) is not None for name in shape.sessions)
 
-    def is_judged(self, pattern: str) -> bool:
+    def is_decided(self, pattern: str) -> bool:
         """Return whether a pattern is in quarantine or was released, so that it needs no further evaluation."""
         every = _of_every_folder(pattern)
         return pattern in self._traps or not self._released.isdisjoint((pattern, every))
@@ -173,7 +178,7 @@ class Quarantine:
 
     def add(self, evidence: Evidence, now: float) -> Trap | None:
         """Put a pattern into quarantine; return None if it is already there or was released."""
-        if self.is_judged(evidence.pattern):
+        if self.is_decided(evidence.pattern):
             return None
         samples = tuple(url[:SAMPLE_LENGTH] for url in evidence.samples)
         trap = Trap(evidence.pattern, evidence.why, now, evidence.looked, samples)

@@ -53,7 +53,7 @@ TIMES_AS_ALIKE = 2.5
 OTHERS = 3
 
 
-class _Answer(Enum):
+class _Comparison(Enum):
     """Result of comparing a page with the one that was fetched under another session."""
 
     SAME = auto()
@@ -91,7 +91,7 @@ class _Name:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Content:
     """Content of a page: its signature, a fingerprint of all its words, and a sample of its word pairs."""
 
     signature: tuple[int, ...]
@@ -104,24 +104,24 @@ class _Kind:
 
     def __init__(self) -> None:
         self.template = Template()
-        self.last: deque[tuple[int, _Said]] = deque(maxlen=OTHERS)
+        self.last: deque[tuple[int, _Content]] = deque(maxlen=OTHERS)
         """The most recent pages, with their bases."""
         self._usual: frozenset[Pair] = frozenset()
-        self._marks: frozenset[int] = frozenset()
+        self._fingerprints: frozenset[int] = frozenset()
 
-    def marks(self) -> frozenset[int]:
+    def usual_pairs(self) -> frozenset[int]:
         """Return fingerprints of the word pairs that most of these pages have."""
         usual = self.template.usual
         if usual is not self._usual:
             self._usual = usual
-            self._marks = frozenset(fingerprint_all([" ".join(pair[:2]) for pair in usual]))
-        return self._marks
+            self._fingerprints = frozenset(fingerprint_all([" ".join(pair[:2]) for pair in usual]))
+        return self._fingerprints
 
-    def likeness(self, base: int, said: _Said) -> float | None:
+    def likeness(self, base: int, content: _Content) -> float | None:
         """Return the highest similarity of the page to the most recent pages of other bases; None if
         there are none.
         """
-        found = [_likeness(said, other, self.marks()) for of, other in self.last if of != base]
+        found = [_likeness(content, other, self.usual_pairs()) for of, other in self.last if of != base]
         return max((one for one in found if one is not None), default=None)
 
 
@@ -130,7 +130,7 @@ class Sessions:
 
     def __init__(self) -> None:
         self._bases: OrderedDict[int, None] = OrderedDict()
-        self._said: OrderedDict[int, _Said] = OrderedDict()
+        self._contents: OrderedDict[int, _Content] = OrderedDict()
         self._names: OrderedDict[str, _Name] = OrderedDict()
         self._kinds: OrderedDict[tuple[str, ...], _Kind] = OrderedDict()
 
@@ -139,39 +139,39 @@ class Sessions:
         return base in self._bases
 
     def seen(
-        self, shape: Shape, url: str, wording: Callable[[], Shingles | None], settled: bool
+        self, shape: Shape, url: str, shingles: Callable[[], Shingles | None], settled: bool
     ) -> list[Evidence]:
         """Evaluate a fetched page with a session in its URL; return the evidence it completes. ``settled``: the
-        session is already known to change nothing. ``wording`` returns None if the page may not be read."""
+        session is already known to change nothing. ``shingles`` returns None if the page may not be read."""
         base = shape.base()
         self._fetched(base)
         names = {name: self._name(shape.of_session(name)) for name in shape.sessions}
         if settled or all(one.is_hopeless for one in names.values()):
             return []
-        read = wording()
+        read = shingles()
         words = [] if read is None else read.words()
         if read is None or not words:
             return []
         kind = self._kind((shape.place, *shape.sessions))
         kind.template.take(words)
-        now, before = _said_by(read, words, kind.marks()), self._said.get(base)
+        now, before = _content_of(read, words, kind.usual_pairs()), self._contents.get(base)
         kind.last.append((base, now))
         if before is None:
             self._remember(base, now)
             return []
-        answer = _compare(base, before, now, kind)
-        if answer in (_Answer.UNCLEAR, _Answer.DIFFERENT):
+        result = _compare(base, before, now, kind)
+        if result in (_Comparison.UNCLEAR, _Comparison.DIFFERENT):
             # The remembered content may date from before the template was known, or from an atypical visit.
             self._remember(base, now)
         found = []
         for name, one in names.items():
-            if not _count(one, answer, base, name, before, now):
+            if not _count(one, result, base, name, before, now):
                 continue
             if len(one.samples) < SAMPLES:
                 one.samples.append(url)
             if _is_void(name, one):
                 total = one.equal + one.close + one.counting
-                why = f"{total} pages said the same under another {_called(name)}"
+                why = f"{total} pages had the same content under another {_called(name)}"
                 found.append(Evidence(shape.of_session(name), why, total + one.different, tuple(one.samples)))
         return found
 
@@ -181,11 +181,11 @@ class Sessions:
         if len(self._bases) > BASES_MAX:
             self._bases.popitem(last=False)
 
-    def _remember(self, base: int, said: _Said) -> None:
-        self._said[base] = said
-        self._said.move_to_end(base)
-        if len(self._said) > PAGES_MAX:
-            self._said.popitem(last=False)
+    def _remember(self, base: int, content: _Content) -> None:
+        self._contents[base] = content
+        self._contents.move_to_end(base)
+        if len(self._contents) > PAGES_MAX:
+            self._contents.popitem(last=False)
 
     def _kind(self, names: tuple[str, ...]) -> _Kind:
         one = self._kinds.setdefault(names, _Kind())
@@ -202,58 +202,58 @@ class Sessions:
         return one
 
 
-def _said_by(wording: Shingles, words: list[str], usual: frozenset[int]) -> _Said:
+def _content_of(shingles: Shingles, words: list[str], usual: frozenset[int]) -> _Content:
     """Return the content of a page. The smallest fingerprints are the sample, so that samples of two pages overlap as
     the pages do."""
-    marks = set(fingerprint_all(list(map(" ".join, pairwise(words)))))
-    return _Said(
-        wording.signature(), fingerprint(" ".join(words)), array("q", sorted(marks - usual)[:SAMPLE])
+    pairs = set(fingerprint_all(list(map(" ".join, pairwise(words)))))
+    return _Content(
+        shingles.signature(), fingerprint(" ".join(words)), array("q", sorted(pairs - usual)[:SAMPLE])
     )
 
 
-def _compare(base: int, before: _Said, now: _Said, kind: _Kind) -> _Answer:
+def _compare(base: int, before: _Content, now: _Content, kind: _Kind) -> _Comparison:
     if before.words == now.words:
-        return _Answer.SAME if same(before.signature, now.signature) else _Answer.CLOSE
+        return _Comparison.SAME if same(before.signature, now.signature) else _Comparison.CLOSE
     if same(before.signature, now.signature):
-        return _Answer.BUT_NUMBERS
+        return _Comparison.BUT_NUMBERS
     if kind.template.is_noisy is None:
-        return _Answer.UNCLEAR
+        return _Comparison.UNCLEAR
     if not kind.template.is_noisy:
-        return _Answer.DIFFERENT
-    likeness = _likeness(before, now, kind.marks())
+        return _Comparison.DIFFERENT
+    likeness = _likeness(before, now, kind.usual_pairs())
     if likeness is None:
-        return _Answer.UNCLEAR
+        return _Comparison.UNCLEAR
     usual = kind.likeness(base, now)
     least = CLOSE_SHARE_ALONE if usual is None else max(CLOSE_SHARE, TIMES_AS_ALIKE * usual)
-    return _Answer.CLOSE if likeness >= least else _Answer.DIFFERENT
+    return _Comparison.CLOSE if likeness >= least else _Comparison.DIFFERENT
 
 
-def _likeness(one: _Said, other: _Said, usual: frozenset[int]) -> float | None:
+def _likeness(one: _Content, other: _Content, usual: frozenset[int]) -> float | None:
     """Return the share of common content of two pages outside the template; None if there is too little of it."""
     # A full sample contains no fingerprint above its largest.
-    full = [said.sample[-1] for said in (one, other) if len(said.sample) == SAMPLE]
+    full = [content.sample[-1] for content in (one, other) if len(content.sample) == SAMPLE]
     most = min(full) if full else None
     left, right = (
-        {mark for mark in said.sample if mark not in usual and (most is None or mark <= most)}
-        for said in (one, other)
+        {pair for pair in content.sample if pair not in usual and (most is None or pair <= most)}
+        for content in (one, other)
     )
     least = min(len(left), len(right))
     return None if least < OWN_LEAST else len(left & right) / least
 
 
-def _count(one: _Name, answer: _Answer, base: int, name: str, before: _Said, now: _Said) -> bool:
+def _count(one: _Name, result: _Comparison, base: int, name: str, before: _Content, now: _Content) -> bool:
     """Count a result; return whether the page was the same."""
-    if answer is not _Answer.SAME and is_session_name(name) and alike(before.signature, now.signature):
-        answer = _Answer.SAME
-    if answer is _Answer.UNCLEAR:
+    if result is not _Comparison.SAME and is_session_name(name) and alike(before.signature, now.signature):
+        result = _Comparison.SAME
+    if result is _Comparison.UNCLEAR:
         one.unclear += 1
-    elif answer is _Answer.DIFFERENT:
+    elif result is _Comparison.DIFFERENT:
         one.different += 1
     else:
-        one.equal += answer is _Answer.SAME
-        one.close += answer is _Answer.CLOSE
-        one.counting += answer is _Answer.BUT_NUMBERS
-        if answer is _Answer.SAME and len(one.bases) < PAGES_LEAST:
+        one.equal += result is _Comparison.SAME
+        one.close += result is _Comparison.CLOSE
+        one.counting += result is _Comparison.BUT_NUMBERS
+        if result is _Comparison.SAME and len(one.bases) < PAGES_LEAST:
             one.bases.add(base)
         if len(one.close_bases) < CLOSE_PAGES_LEAST:
             one.close_bases.add(base)

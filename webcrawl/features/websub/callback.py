@@ -11,7 +11,6 @@ import logging
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
-from webcrawl.features.websub import subscription as become
 from webcrawl.features.websub.subscriber import Subscriber
 from webcrawl.features.websub.subscription import OVER, PUSHING, Mode, State, Subscription
 
@@ -98,36 +97,36 @@ class Callback:
 
     async def intent(self, token: str, query: str, now: float) -> Answer:
         """Return the answer to a GET with this query string."""
-        said = _said(query)
+        parameters = _parameters(query)
         one = await self._subscriber.store.get(token)
-        if one is None or said is None or said.get("hub.topic") != one.topic:
+        if one is None or parameters is None or parameters.get("hub.topic") != one.topic:
             return self._refused()
-        if said.get("hub.mode") == "denied":
-            return await self._denied(one, said.get("hub.reason", ""), now)
-        challenge = said.get("hub.challenge", "")
+        if parameters.get("hub.mode") == "denied":
+            return await self._denied(one, parameters.get("hub.reason", ""), now)
+        challenge = parameters.get("hub.challenge", "")
         if not challenge or len(challenge) > CHALLENGE_MAX or not challenge.isprintable():
             return self._refused()
-        match said.get("hub.mode"):
+        match parameters.get("hub.mode"):
             case Mode.SUBSCRIBE:
-                is_meant = await self._subscribed(token, said.get("hub.lease_seconds"), now)
+                is_intended = await self._subscribed(token, parameters.get("hub.lease_seconds"), now)
             case Mode.UNSUBSCRIBE:
-                is_meant = one.state is State.LEAVING and await self._subscriber.store.change(one, None)
+                is_intended = one.state is State.LEAVING and await self._subscriber.store.change(one, None)
             case _:
-                is_meant = False
-        return Answer(200, challenge.encode("utf-8", "replace")) if is_meant else self._refused()
+                is_intended = False
+        return Answer(200, challenge.encode("utf-8", "replace")) if is_intended else self._refused()
 
     def _refused(self) -> Answer:
         self._counts.refused += 1
         return NOT_FOUND
 
     async def _denied(self, one: Subscription, reason: str, now: float) -> Answer:
-        why = " ".join(reason.split())[:200] or "the hub denied it"
+        reason = " ".join(reason.split())[:200] or "the hub denied it"
         if one.state is State.LEAVING:
             await self._subscriber.store.change(one, None)
         else:
-            await self._subscriber.change(one.token, lambda one: become.denied(one, why, now))
+            await self._subscriber.change(one.token, lambda one: one.denied(reason, now))
             self._counts.denied += 1
-            logger.info("No subscription to %s at %s: %s", one.topic, one.hub, ascii(why))
+            logger.info("No subscription to %s at %s: %s", one.topic, one.hub, ascii(reason))
         return OK
 
     async def _subscribed(self, token: str, lease: str | None, now: float) -> bool:
@@ -137,7 +136,7 @@ class Callback:
             return False
         asked = (State.ASKED, State.ACTIVE, State.ENDING)
         before = await self._subscriber.change(
-            token, lambda one: become.verified(one, seconds, now) if one.state in asked else one
+            token, lambda one: one.verified(seconds, now) if one.state in asked else one
         )
         if before is None or before.state not in asked:
             return False
@@ -146,7 +145,7 @@ class Callback:
             logger.info("Subscribed to %s at %s for %d s", before.topic, before.hub, seconds)
             for older in await self._subscriber.store.of_topics([before.topic]):
                 if older.hub == before.hub and older.generation < before.generation:
-                    await self._subscriber.change(older.token, _replaced)
+                    await self._subscriber.change(older.token, Subscription.replaced)
         return True
 
     # -- pushes ----------------------------------------------------------------------------------------------
@@ -169,9 +168,9 @@ class Callback:
         """End a push whose body has been received, or was not needed. When this returns, the push is
         stored durably."""
         counts = not push.too_long and (push.signature is None or push.signature.holds())
-        pause = self._subscriber.terms.pause_seconds
+        debounce_seconds = self._subscriber.terms.debounce_seconds
         before = await self._subscriber.change(
-            push.token, lambda one: become.pushed(one, pause, now) if counts else become.ignored(one)
+            push.token, lambda one: one.pushed(debounce_seconds, now) if counts else one.push_ignored()
         )
         if before is None:
             return NOT_FOUND
@@ -180,23 +179,19 @@ class Callback:
             return ACCEPTED
         self._counts.ignored += 1
         if not before.ignored:
-            fault = "is too long" if push.too_long else "has no signature of ours"
-            logger.warning("A push for %s %s and is ignored, as all like it will be", before.topic, fault)
+            flaw = "is too long" if push.too_long else "has no signature of ours"
+            logger.warning("A push for %s %s and is ignored, as all like it will be", before.topic, flaw)
         return ACCEPTED
 
 
-def _replaced(one: Subscription) -> Subscription:
-    return become.replaced(one) if one.state in (State.ACTIVE, State.ENDING) else one
-
-
-def _said(query: str) -> dict[str, str] | None:
+def _parameters(query: str) -> dict[str, str] | None:
     """Return the parameters; None if one occurs twice, since the request is ambiguous then."""
     try:
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
     except ValueError:
         return None
-    said = dict(pairs)
-    return said if len(said) == len(pairs) else None
+    parameters = dict(pairs)
+    return parameters if len(parameters) == len(pairs) else None
 
 
 def _lease(text: str) -> int | None:

@@ -91,12 +91,12 @@ def _resolved(urls: Iterable[str], base: str) -> Iterator[str]:
 def _in_headers(values: Iterable[str]) -> Iterator[tuple[str, str]]:
     for value in values:
         for link in _LINK.finditer(value):
-            said: dict[str, str] = {}
+            parameters: dict[str, str] = {}
             for name, quoted, plain in _PARAMETER.findall(link[2]):
                 # The first parameter of a name counts (RFC 8288, section 3).
-                said.setdefault(name.lower(), quoted or plain)
-            if "anchor" not in said:  # otherwise it is a link of another document
-                yield said.get("rel", ""), link[1]
+                parameters.setdefault(name.lower(), quoted or plain)
+            if "anchor" not in parameters:  # otherwise it is a link of another document
+                yield parameters.get("rel", ""), link[1]
 
 
 def _inside(body: bytes, content_type: str | None) -> Related:

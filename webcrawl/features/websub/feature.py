@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
@@ -10,39 +12,45 @@ from urllib.parse import parse_qs
 from scrapy.http import Request
 
 from webcrawl import request_codec
-from webcrawl.errors import StartRefused, StorageAway
+from webcrawl.errors import StartRefused, StorageAway, StorageFull
+from webcrawl.features.feature import Feature, stop
 from webcrawl.features.websub.callback import Callback
 from webcrawl.features.websub.server import Server
+from webcrawl.features.websub.store import SubscriptionStore
 from webcrawl.features.websub.subscriber import Subscriber, Terms
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.storage.contract import SharedBackend
-from webcrawl.storage.memory.subscriptions import MemorySubscriptions
-from webcrawl.storage.sqlite.subscriptions import SqliteSubscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from scrapy import Spider
 
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
+    from webcrawl.features.feature import Parts
     from webcrawl.features.websub.discovery import Advertised
-    from webcrawl.features.websub.store import SubscriptionStore
     from webcrawl.features.websub.subscription import Subscription
     from webcrawl.frontier.intake import Intake
     from webcrawl.scheduler import Scheduler
-    from webcrawl.storage.contract import Backend
+    from webcrawl.storage.contract import Counts
 
 LEVEL = 1 << 32
 """Level of requests to hubs and of pushed pages: before all other pages."""
+SECONDS = 1.0
+"""Interval between two steps; a push starts the next one at once."""
+LEAVE_SECONDS = 60.0
+"""Maximum time that a finished crawl waits for hubs to end its subscriptions."""
 _FORM = "application/x-www-form-urlencoded"
 
 logger = logging.getLogger(__name__)
 
 
-class WebSubFeature:
-    """Subscriptions of a running crawl, and the server at which hubs reach it."""
+class WebSubFeature(Feature):
+    """Subscriptions of a running crawl, and the server at which hubs reach it.
+
+    A task sends requests, renews subscriptions and passes on pushes; it ends the subscriptions of a finished crawl.
+    """
 
     def __init__(
         self,
@@ -55,15 +63,18 @@ class WebSubFeature:
     ) -> None:
         self.subscriber = subscriber
         self._place = configuration.websub_listen
+        self._leaves = configuration.websub_unsubscribe
+        self._left_at: float | None = None
+        self._clock = clock
         self._intake = intake
         self._shared = shared
-        self._heard: Callable[[], None] = lambda: None
-        self._server = Server(
-            Callback(subscriber), clock, configuration.websub_push_maxsize, lambda: self._heard()
-        )
+        self._soon = asyncio.Event()
+        self._server = Server(Callback(subscriber), clock, configuration.websub_push_maxsize, self._soon.set)
+        self._task: asyncio.Task[None] | None = None
+        self._stepped = self._failed = False
 
-    async def open(self) -> None:
-        """Open the store and listen. If several processes share the crawl, it is enough that one of a machine
+    async def open(self, counts: Counts) -> None:
+        """Load the crawl's key and listen. If several processes share the crawl, it is enough that one of a machine
         listens.
 
         :raises webcrawl.errors.CrawlError: the store cannot be used, or the address is in use
@@ -73,49 +84,99 @@ class WebSubFeature:
             await self._server.start(*self._place)
         except StartRefused as error:
             if not self._shared:
-                await self.subscriber.close()
                 raise
             logger.warning("%s; another worker has to answer hubs", error)
         else:
             logger.info("Listening for hubs at %s:%d", self._place[0], self._server.port)
 
-    def on_push(self, heard: Callable[[], None]) -> None:
-        """Have ``heard`` called when a push may have arrived."""
-        self._heard = heard
+    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
+        frontier = FrontierAccess(scheduler, context, scheduler.spider)
+        # Without this task, pushes would be accepted and their pages never visited.
+        self._task = scheduler.run_beside(self._run(scheduler, frontier))
 
-    async def close(self) -> None:
-        """Stop listening and close the store."""
+    def keeps_open(self) -> bool:
+        """Return True until pushed topics are queued, and until hubs have answered requests to unsubscribe."""
+        if self._task is None or self._task.done():
+            return False
+        return not self._stepped or (self._leaves and self._is_worth_waiting())
+
+    async def before_close(self) -> None:
+        """Stop listening."""
+        await stop(self._task)
         await self._server.stop()
-        await self.subscriber.close()
+        counts = self.subscriber.counts
+        if counts.requests or counts.pushes or counts.ignored:
+            logger.info(
+                "WebSub: hubs were asked %d times, %d subscriptions confirmed, %d denied; %d pushes, %d ignored",
+                counts.requests,
+                counts.verified,
+                counts.denied,
+                counts.pushes,
+                counts.ignored,
+            )
 
-    def noted(self, entry: UrlEntry, said: Advertised | None) -> None:
+    def note(self, entry: UrlEntry, advertised: Advertised | None) -> None:
         """Record topic and hubs of a page or feed. They are ignored if the topic is on another site, so that no site
         can make us visit others."""
-        if said is not None:
-            topic = self._intake.one(said.topic, entry.depth, entry.via)
+        if advertised is not None:
+            topic = self._intake.one(advertised.topic, entry.depth, entry.via)
             if isinstance(topic, str) or topic.key != entry.key:
-                said = None
-        if said is not None or entry.repeat:
-            self.subscriber.noted(entry, said)
+                advertised = None
+        if advertised is not None or entry.repeat:
+            self.subscriber.note(entry, advertised)
 
-    async def answered(self, form: bytes, status: int | None, location: str | None, now: float) -> None:
+    async def responded(self, form: bytes, status: int | None, location: str | None, now: float) -> None:
         """Record the hub's response to a request with this body; ``location``: target of a redirect."""
         [callback] = parse_qs(form.decode("ascii"))["hub.callback"]
-        await self.subscriber.answered(callback.rpartition("/")[2], status, location, now)
+        await self.subscriber.responded(callback.rpartition("/")[2], status, location, now)
+
+    async def _run(self, scheduler: Scheduler, frontier: FrontierAccess) -> None:
+        while True:
+            self._soon.clear()
+            if not scheduler.frontier.is_closing():
+                if await self._step(frontier):
+                    self._soon.set()
+                if not self._stepped or self._left_at is not None:
+                    self._stepped = True
+                    scheduler.wake()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._soon.wait(), SECONDS)
+
+    async def _step(self, frontier: FrontierAccess) -> bool:
+        """Run one step; return whether there is more to do at once."""
+        try:
+            more = await self.subscriber.step(frontier, self._clock())
+            if self._left_at is not None and not await self.subscriber.is_leaving():
+                self._leaves = False
+        except StorageFull as error:
+            if not self._failed:
+                logger.warning("Subscriptions cannot be kept at the moment: %s", error)
+            self._failed = True
+            return False
+        self._failed = False
+        return more
+
+    def _is_worth_waiting(self) -> bool:
+        now = self._clock()
+        if self._left_at is None:
+            self._left_at = now
+            self.subscriber.end()
+            self._soon.set()
+        return now - self._left_at < LEAVE_SECONDS
 
 
-class Asking:
+class FrontierAccess:
     """The ``Crawl`` of ``websub.subscriber``: queues requests to hubs and pushed topics in the frontier."""
 
     def __init__(self, scheduler: Scheduler, context: CrawlContext, spider: Spider) -> None:
         self._scheduler = scheduler
         self._intake = context.intake
         self._order = context.policies.order
-        self._visiting = context.visiting
+        self._revisits = context.features.get("revisits")
         self._clock = context.clock
         self._spider = spider
 
-    async def ask(self, hub: str, form: bytes, topic: str) -> str | None:
+    async def request(self, hub: str, form: bytes, topic: str) -> str | None:
         # The subscriber repeats the request when needed.
         request = Request(
             hub, method="POST", body=form, headers={"Content-Type": _FORM}, meta={"dont_retry": True}
@@ -127,8 +188,8 @@ class Asking:
         self._queue(replace(entry, kind=Kind.WEBSUB.value, payload=payload))
         return None
 
-    async def hint(self, one: Subscription) -> None:
-        visits = None if self._visiting is None else self._visiting.visits
+    async def revisit(self, one: Subscription) -> None:
+        visits = None if self._revisits is None else self._revisits.visits
         if visits is not None and await visits.hint(one.topic, self._clock()):
             return
         if one.kind == Kind.SITEMAP:
@@ -140,7 +201,7 @@ class Asking:
         else:
             self._queue(entry)
 
-    async def keep(self) -> None:
+    async def drain(self) -> None:
         if not await self._scheduler.frontier.drain():
             raise StorageAway("the crawl ends")
 
@@ -151,16 +212,10 @@ class Asking:
         self._scheduler.frontier.add([self._order.place_again(entry)])
 
 
-def websub_feature_of(
-    configuration: Configuration,
-    clock: Callable[[], float],
-    backend: Backend,
-    folder: Path | None,
-    intake: Intake,
-) -> WebSubFeature | None:
-    """Return the subscriptions of a crawl; None if hubs cannot reach it. ``folder``: the JOBDIR."""
-    if configuration.websub_callback_url is None:
-        return None
+def build(parts: Parts) -> WebSubFeature:
+    """Return the subscriptions of a crawl that hubs can reach."""
+    configuration = parts.configuration
+    assert configuration.websub_callback_url is not None
     terms = Terms(
         configuration.websub_callback_url,
         configuration.websub_lease_seconds,
@@ -169,18 +224,6 @@ def websub_feature_of(
         configuration.websub_per_key_max,
         configuration.websub_debounce_seconds,
     )
-    subscriber = Subscriber(_store(configuration, backend, folder), terms)
-    return WebSubFeature(subscriber, configuration, clock, intake, shared=isinstance(backend, SharedBackend))
-
-
-def _store(configuration: Configuration, backend: Backend, folder: Path | None) -> SubscriptionStore:
-    if configuration.frontier_backend == "redis":
-        # A crawl on one machine does not import the Redis backend.
-        from webcrawl.storage.redis import RedisBackend
-        from webcrawl.storage.redis.subscriptions import RedisSubscriptions
-
-        assert isinstance(backend, RedisBackend)
-        return RedisSubscriptions(backend.server, backend.spider)
-    if configuration.frontier_backend == "memory" or folder is None:
-        return MemorySubscriptions()
-    return SqliteSubscriptions(folder)
+    subscriber = Subscriber(SubscriptionStore(parts.backend.tables), terms)
+    shared = isinstance(parts.backend, SharedBackend)
+    return WebSubFeature(subscriber, configuration, parts.clock, parts.intake, shared=shared)

@@ -40,17 +40,17 @@ class WebsubMiddleware:
     """Placed where redirects are still visible. Responses of hubs end here; they are in the fetch log but not in the
     archive, since their requests contain secrets."""
 
-    def __init__(self, crawler: Crawler, subscribing: WebSubFeature) -> None:
+    def __init__(self, crawler: Crawler, feature: WebSubFeature) -> None:
         self._crawler = crawler
-        self._subscribing = subscribing
+        self._feature = feature
         self._clock = context_of(crawler).clock
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> WebsubMiddleware:
-        subscribing = context_of(crawler).subscribing
-        if subscribing is None:
+        feature = context_of(crawler).features.get("websub")
+        if feature is None:
             raise NotConfigured  # no log message: the feature is switched off
-        return cls(crawler, subscribing)
+        return cls(crawler, feature)
 
     def process_response(
         self, request: Request, response: Response
@@ -60,28 +60,28 @@ class WebsubMiddleware:
             return response
         entry = flight.lease.entry
         if entry.kind == Kind.WEBSUB:
-            return self._answered(flight, request, response)
+            return self._responded(flight, request, response)
         if entry.kind not in DOCUMENTS:
             return response
         if not 200 <= response.status < 300:
             if response.status in GONE:
-                self._subscribing.noted(entry, None)
+                self._feature.note(entry, None)
             return response
         if len(response.body) > LARGE_BYTES and may_be_feed_with_hub(response.body):
             return self._read(flight, response)
-        self._subscribing.noted(entry, advertised(*_parts(response)))
+        self._feature.note(entry, advertised(*_parts(response)))
         return response
 
     async def _read(self, flight: InFlightRequest, response: Response) -> Response:
-        said = await asyncio.to_thread(advertised, *_parts(response))
-        self._subscribing.noted(flight.lease.entry, said)
+        found = await asyncio.to_thread(advertised, *_parts(response))
+        self._feature.note(flight.lease.entry, found)
         return response
 
-    async def _answered(self, flight: InFlightRequest, request: Request, response: Response) -> NoReturn:
+    async def _responded(self, flight: InFlightRequest, request: Request, response: Response) -> NoReturn:
         _keep_out_of_archive(flight)
         location = response.headers.get("Location") if response.status in MOVED else None
         target = None if location is None else resolve(location.decode("utf-8", "replace"), request.url)
-        await self._tell(request, response.status, target)
+        await self._pass_on(request, response.status, target)
         raise Refused("websub", "an answer for the subscriber, not for the spider")
 
     def process_exception(self, request: Request, exception: Exception) -> Coroutine[Any, Any, None] | None:
@@ -93,11 +93,11 @@ class WebsubMiddleware:
         ):
             return None
         _keep_out_of_archive(flight)
-        return self._tell(request, None, None)
+        return self._pass_on(request, None, None)
 
-    async def _tell(self, request: Request, status: int | None, target: str | None) -> None:
+    async def _pass_on(self, request: Request, status: int | None, target: str | None) -> None:
         try:
-            await self._subscribing.answered(request.body, status, target, self._clock())
+            await self._feature.responded(request.body, status, target, self._clock())
         except CrawlError:
             return  # the subscriber repeats the request, since the hub does not verify it
 

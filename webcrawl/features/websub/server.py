@@ -21,10 +21,10 @@ _BUSY = Answer(503)
 _PIECE = 1 << 16
 
 logger = logging.getLogger(__name__)
-_UNHEARD = logging.getLogger(f"{__name__}.peers")
+_PEERS = logging.getLogger(f"{__name__}.peers")
 """Logger to which aiohttp writes errors of requests, with tracebacks. Anyone can send faulty requests, so it is
 silenced."""
-_UNHEARD.setLevel(logging.CRITICAL + 1)
+_PEERS.setLevel(logging.CRITICAL + 1)
 
 
 class Server:
@@ -34,13 +34,13 @@ class Server:
     """
 
     def __init__(
-        self, callback: Callback, clock: Callable[[], float], body_max: int, pushed: Callable[[], None]
+        self, callback: Callback, clock: Callable[[], float], body_max: int, on_push: Callable[[], None]
     ) -> None:
-        """``body_max``: maximum number of bytes of a push; ``pushed`` is called when one may have arrived."""
+        """``body_max``: maximum number of bytes of a push; ``on_push`` is called when one may have arrived."""
         self._callback = callback
         self._clock = clock
         self._body_max = body_max
-        self._pushed = pushed
+        self._on_push = on_push
         self._open = 0
         self._failed = False
         self._runner: web.AppRunner | None = None
@@ -55,7 +55,7 @@ class Server:
         runner = web.AppRunner(
             application,
             access_log=None,
-            logger=_UNHEARD,
+            logger=_PEERS,
             keepalive_timeout=_KEEP_ALIVE_SECONDS,
             # The signature is of the body as received, and a decompression bomb stays compressed.
             auto_decompress=False,
@@ -88,7 +88,7 @@ class Server:
             return push
         await self._read(request, push)
         answer = await self._callback.end(push, self._clock())
-        self._pushed()
+        self._on_push()
         return answer
 
     async def _read(self, request: web.Request, push: Push) -> None:
@@ -118,7 +118,7 @@ class Server:
             answer = Answer(408)
         except CrawlError as error:
             if not self._failed:
-                logger.warning("Hubs are told to come again: %s", error)
+                logger.warning("Hubs get status 503, since the store fails: %s", error)
             self._failed = True
             answer = _BUSY
         except (ConnectionError, ClientError, web.RequestPayloadError):

@@ -4,13 +4,12 @@ hubs."""
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal, Protocol
 from urllib.parse import urlencode, urlsplit
 
-from webcrawl.features.websub import subscription as become
 from webcrawl.features.websub.discovery import Advertised
 from webcrawl.features.websub.store import SubscriptionStore
 from webcrawl.features.websub.subscription import Mode, State, Subscription, secret_of, token_of
@@ -31,22 +30,22 @@ class Terms:
     subscriptions_max: int = 10_000
     per_key_max: int = 100
     """Maximum number of subscriptions to topics of one politeness key."""
-    pause_seconds: float = 60.0
+    debounce_seconds: float = 60.0
     """Minimum time between two fetches of a topic because of pushes."""
 
     def callback(self, token: str) -> str:
         return f"{self.callback_url.rstrip('/')}/{token}"
 
-    def signs(self, asked_at: str) -> bool:
+    def signs(self, request_url: str) -> bool:
         """Return whether a hub at this URL is given a secret: over HTTP anyone could read it."""
-        return self.secret == "always" or (self.secret == "https" and asked_at.startswith("https:"))
+        return self.secret == "always" or (self.secret == "https" and request_url.startswith("https:"))
 
 
 @dataclass(slots=True)
 class Counts:
     """Counts of this process."""
 
-    asked: int = 0
+    requests: int = 0
     """Requests to hubs, including renewals and unsubscribing."""
     verified: int = 0
     denied: int = 0
@@ -56,11 +55,11 @@ class Counts:
     """Accepted pushes."""
     ignored: int = 0
     """Pushes without the right signature, or too long."""
-    hints: int = 0
+    topics: int = 0
     """Topics queued because of pushes."""
 
 
-def favoured(hub: str) -> str:
+def first_request_url(hub: str) -> str:
     """Return the URL to which the first request to a hub is sent: HTTPS, even if its URL says HTTP (section 8.2)."""
     parts = urlsplit(hub)
     if parts.scheme == "http" and parts.port is None:
@@ -87,15 +86,15 @@ class Crawl(Protocol):
     """The parts of the crawl that are used here. Each method may raise a CrawlError: then the call is
     repeated later."""
 
-    async def ask(self, hub: str, form: bytes, topic: str) -> str | None:
+    async def request(self, hub: str, form: bytes, topic: str) -> str | None:
         """Queue the POST of a form to a hub. Return the reason if that is not allowed, otherwise None."""
         ...
 
-    async def hint(self, one: Subscription) -> None:
+    async def revisit(self, one: Subscription) -> None:
         """Queue the topic, or make it due, since it may have changed."""
         ...
 
-    async def keep(self) -> None:
+    async def drain(self) -> None:
         """Wait until all that was queued is durable."""
         ...
 
@@ -123,18 +122,15 @@ class Subscriber:
         self.counts = Counts()
         self.store = store
         self._key = b""
-        self._found: dict[str, tuple[Document, tuple[str, ...]]] = {}
-        """For each topic, a document that names it, and its hubs."""
+        self._documents: dict[str, tuple[Document, tuple[str, ...]]] = {}
+        """For each topic, a document that names it, and its hubs; not processed yet."""
         self._vanished: set[str] = set()
+        """URLs of pages that no longer name themselves as a topic with a hub."""
         self._is_full = self._ends = False
 
     async def open(self) -> None:
-        """Open the store. :raises webcrawl.errors.CrawlError: it cannot be used"""
-        await self.store.open()
+        """Load the crawl's key. :raises webcrawl.errors.CrawlError: the store cannot be used"""
         self._key = await self.store.key()
-
-    async def close(self) -> None:
-        await self.store.close()
 
     def secret(self, one: Subscription) -> str:
         """Return the secret with which its pushes are signed."""
@@ -142,13 +138,13 @@ class Subscriber:
 
     # -- documents -------------------------------------------------------------------------------------------
 
-    def noted(self, document: Document, said: Advertised | None) -> None:
+    def note(self, document: Document, advertised: Advertised | None) -> None:
         """Record topic and hubs of a fetched document; ``step`` processes them."""
-        vanished = document.repeat and (said is None or said.topic != document.url)
+        vanished = document.repeat and (advertised is None or advertised.topic != document.url)
         if vanished and len(self._vanished) < NEWS_MAX:
             self._vanished.add(document.url)
-        if said is not None and len(self._found) < NEWS_MAX:
-            self._found[said.topic] = document, said.hubs
+        if advertised is not None and len(self._documents) < NEWS_MAX:
+            self._documents[advertised.topic] = document, advertised.hubs
 
     async def step(self, crawl: Crawl, now: float) -> bool:
         """Process what is due now, up to a limit. Return whether there is more.
@@ -156,37 +152,37 @@ class Subscriber:
         :raises webcrawl.errors.CrawlError: a later call does the rest
         """
         if self._ends:
-            self._found.clear()
-            async for one in self._all():
+            self._documents.clear()
+            async for one in self.store.all():
                 await self._leave(one, now)
-        await self._take_in(now)
+        await self._handle_documents(now)
         due = await self.store.due(now, AT_ONCE)
-        told: list[Subscription] = []
+        passed_on: list[Subscription] = []
         for one in due:
-            await self._turn(one, crawl, told, now)
+            await self._act(one, crawl, passed_on, now)
         if due:
-            await crawl.keep()
-        for one in told:
+            await crawl.drain()
+        for one in passed_on:
             # A push that arrived meanwhile has changed the subscription, and is passed on when the claim has ended.
-            await self.store.change(one, become.hinted(one, now))
-        return len(due) == AT_ONCE or bool(self._found or self._vanished)
+            await self.store.change(one, one.push_passed_on(now))
+        return len(due) == AT_ONCE or bool(self._documents or self._vanished)
 
-    async def _take_in(self, now: float) -> None:
+    async def _handle_documents(self, now: float) -> None:
         """Process the documents recorded since the last step."""
-        found = dict(islice(self._found.items(), AT_ONCE))
+        found = dict(islice(self._documents.items(), AT_ONCE))
         known = await self.store.of_topics(list(found)) if found else ()
         for topic, (document, hubs) in found.items():
             own = [one for one in known if one.topic == topic]
-            await self._advertised(topic, document, hubs, own, now)
+            await self._subscribe(topic, document, hubs, own, now)
             # Keep it if it was recorded again meanwhile.
-            if self._found.get(topic) == (document, hubs):
-                del self._found[topic]
+            if self._documents.get(topic) == (document, hubs):
+                del self._documents[topic]
         vanished = list(islice(self._vanished, AT_ONCE))
         for one in await self.store.of_topics(vanished) if vanished else ():
             await self._leave(one, now)
         self._vanished.difference_update(vanished)
 
-    async def _advertised(
+    async def _subscribe(
         self, topic: str, document: Document, hubs: tuple[str, ...], known: list[Subscription], now: float
     ) -> None:
         for one in known:
@@ -217,10 +213,10 @@ class Subscriber:
     async def _begin(
         self, topic: str, document: Document | Subscription, hub: str, generation: int, now: float
     ) -> None:
-        token, asked_at = token_of(self._key, topic, hub, generation), favoured(hub)
-        signed, kind, depth = self.terms.signs(asked_at), document.kind, document.depth
+        token, request_url = token_of(self._key, topic, hub, generation), first_request_url(hub)
+        signed, kind, depth = self.terms.signs(request_url), document.kind, document.depth
         wanted = Subscription(
-            token, topic, document.key, hub, asked_at, generation, signed, now, now, kind, depth
+            token, topic, document.key, hub, request_url, generation, signed, now, now, kind, depth
         )
         await self.store.change(None, wanted)
 
@@ -230,85 +226,82 @@ class Subscriber:
 
     async def is_leaving(self) -> bool:
         """Return whether requests to unsubscribe have still to be sent or to be verified."""
-        async for one in self._all():
+        async for one in self.store.all():
             if one.state is not State.DENIED and one.state is not State.REPLACED:
                 return True
         return False
-
-    async def _all(self) -> AsyncIterator[Subscription]:
-        after = ""
-        while some := await self.store.some(after, AT_ONCE):
-            for one in some:
-                yield one
-            after = some[-1].token
 
     async def _leave(self, one: Subscription, now: float) -> None:
         if one.state is State.WANTED and not one.tries:
             await self.store.change(one, None)
         elif one.state not in (State.DENIED, State.REPLACED):
-            await self.change(one.token, lambda as_now: become.leave(as_now, now))
+            await self.change(one.token, lambda current: current.leaving(now))
 
     # -- due subscriptions -----------------------------------------------------------------------------------
 
-    async def _turn(self, one: Subscription, crawl: Crawl, told: list[Subscription], now: float) -> None:
+    async def _act(self, one: Subscription, crawl: Crawl, passed_on: list[Subscription], now: float) -> None:
         if one.hint_at is not None and one.hint_at <= now:
-            mine = become.claimed(one, now)
-            if await self.store.change(one, mine):
-                await crawl.hint(mine)
-                self.counts.hints += 1
-                told.append(mine)
+            claimed = one.push_claimed(now)
+            if await self.store.change(one, claimed):
+                await crawl.revisit(claimed)
+                self.counts.topics += 1
+                passed_on.append(claimed)
             return
         match one.state:
-            case State.WANTED | State.ASKED if become.is_hopeless(one):
+            case State.WANTED | State.ASKED if one.is_hopeless:
                 await self._deny(one, "the hub never asked back", now)
             case State.WANTED | State.ASKED:
-                await self._ask(one, Mode.SUBSCRIBE, crawl, now)
+                await self._request(one, Mode.SUBSCRIBE, crawl, now)
             case State.LEAVING if one.tries < LEFT_TRIES:
-                await self._ask(one, Mode.UNSUBSCRIBE, crawl, now)
+                await self._request(one, Mode.UNSUBSCRIBE, crawl, now)
             case State.ACTIVE:
                 await self._renew(one, crawl, now)
             case State.LEAVING | State.ENDING | State.REPLACED | State.DENIED:
                 await self.store.change(one, None)
 
-    async def _ask(self, one: Subscription, mode: Mode, crawl: Crawl, now: float) -> None:
-        if one.state is State.ASKED and one.asked_at != one.hub:
+    async def _request(self, one: Subscription, mode: Mode, crawl: Crawl, now: float) -> None:
+        if one.state is State.ASKED and one.request_url != one.hub:
             # At the URL requested last, the hub did not answer as a hub does.
             signed = self.terms.signs(one.hub)
-            moved = replace(one, asked_at=one.hub, signed=signed)
+            moved = replace(one, request_url=one.hub, signed=signed)
             if not await self.store.change(one, moved):
                 return
             one = moved
-        asked = become.ask(one, now)
-        if await self.store.change(one, asked):
-            self.counts.asked += 1
-            why = await crawl.ask(asked.asked_at, self.form(asked, mode), asked.topic)
-            if why is not None:
-                await self._deny(asked, f"may not be asked: {why}", now)
+        requested = one.requested(now)
+        if await self.store.change(one, requested):
+            self.counts.requests += 1
+            refusal = await crawl.request(requested.request_url, self.form(requested, mode), requested.topic)
+            if refusal is not None:
+                await self._deny(requested, f"may not be asked: {refusal}", now)
 
     def form(self, one: Subscription, mode: Mode) -> bytes:
         """Return the body of a request to its hub (section 5.1)."""
-        said = {"hub.mode": str(mode), "hub.topic": one.topic, "hub.callback": self.terms.callback(one.token)}
+        fields = {
+            "hub.mode": str(mode),
+            "hub.topic": one.topic,
+            "hub.callback": self.terms.callback(one.token),
+        }
         if mode is Mode.SUBSCRIBE:
-            said["hub.lease_seconds"] = str(self.terms.lease_seconds)
+            fields["hub.lease_seconds"] = str(self.terms.lease_seconds)
             if one.signed:
-                said["hub.secret"] = self.secret(one)
-        return urlencode(said, errors="surrogatepass").encode("ascii")
+                fields["hub.secret"] = self.secret(one)
+        return urlencode(fields, errors="surrogatepass").encode("ascii")
 
     async def _renew(self, one: Subscription, crawl: Crawl, now: float) -> None:
         """Renew by a new subscription with its own callback URL. The topic is fetched again too: it may have moved,
         or have another hub by now (section 6.1)."""
         await self._begin(one.topic, one, one.hub, one.generation + 1, now)
-        if await self.store.change(one, become.run_out(one)):
-            await crawl.hint(one)
+        if await self.store.change(one, one.not_renewed()):
+            await crawl.revisit(one)
 
-    async def _deny(self, one: Subscription, why: str, now: float) -> None:
-        if await self.store.change(one, become.denied(one, why, now)):
+    async def _deny(self, one: Subscription, reason: str, now: float) -> None:
+        if await self.store.change(one, one.denied(reason, now)):
             self.counts.denied += 1
-            logger.info("No subscription to %s at %s: %s", one.topic, one.hub, why)
+            logger.info("No subscription to %s at %s: %s", one.topic, one.hub, reason)
 
     # -- responses of hubs -----------------------------------------------------------------------------------
 
-    async def answered(self, token: str, status: int | None, location: str | None, now: float) -> None:
+    async def responded(self, token: str, status: int | None, location: str | None, now: float) -> None:
         """Record the response of a hub to a request: its status, None without a response, and the target of a 307 or
         308."""
         if status is not None and 200 <= status < 300:
@@ -319,15 +312,15 @@ class Subscriber:
         leaves = one.state is State.LEAVING
         if one.state is not State.ASKED and not leaves:
             return one
-        if location is not None and not become.is_hopeless(one):
-            return become.redirected(one, location, self.terms.signs(location), now)
-        if one.asked_at != one.hub and not leaves:
-            return replace(one, turn_at=now)
+        if location is not None and not one.is_hopeless:
+            return one.redirected(location, self.terms.signs(location), now)
+        if one.request_url != one.hub and not leaves:
+            return replace(one, action_at=now)
         final = status is not None and 400 <= status < 500 and status not in (408, 425, 429)
         if final and not leaves:
             self.counts.denied += 1
-            return become.denied(one, f"the hub answered {status}", now)
-        return replace(one, turn_at=now + BACK_OFF_SECONDS * 2.0 ** (one.tries - 1))
+            return one.denied(f"the hub answered {status}", now)
+        return replace(one, action_at=now + BACK_OFF_SECONDS * 2.0 ** (one.tries - 1))
 
     async def change(
         self, token: str, step: Callable[[Subscription], Subscription | None]

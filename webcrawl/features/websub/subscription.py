@@ -63,13 +63,13 @@ class Subscription:
     """Politeness key of the topic."""
     hub: str
     """Hub as the document names it."""
-    asked_at: str
+    request_url: str
     """URL to which requests to the hub are sent: by HTTPS if that may work, or the target of a redirect."""
     generation: int
     signed: bool
     """True if the hub was given a secret, so that unsigned pushes are ignored."""
     since: float
-    turn_at: float
+    action_at: float
     """Time of the next action, which depends on the state."""
     kind: str = "page"
     """Kind of request by which the topic is fetched, see ``frontier.records.Kind``."""
@@ -86,13 +86,82 @@ class Subscription:
     """Number of accepted pushes."""
     ignored: int = 0
     """Number of pushes without a signature, with a wrong one, or too long."""
-    why: str = ""
+    reason: str = ""
     """Reason of the denial."""
 
     @property
     def due_at(self) -> float:
         """Time of the next action or notification."""
-        return self.turn_at if self.hint_at is None else min(self.turn_at, self.hint_at)
+        return self.action_at if self.hint_at is None else min(self.action_at, self.hint_at)
+
+    @property
+    def is_hopeless(self) -> bool:
+        """True if the maximum number of requests was sent."""
+        return self.tries >= TRIES
+
+    # -- actions of the crawl ----------------------------------------------------------------------------------
+
+    def requested(self, now: float) -> Subscription:
+        """Record a request to the hub. The state determines its mode."""
+        state = self.state if self.state is State.LEAVING else State.ASKED
+        tries = self.tries + 1
+        action_at = now + ANSWER_SECONDS * 2.0 ** (tries - 1)
+        return replace(self, state=state, tries=tries, action_at=action_at)
+
+    def not_renewed(self) -> Subscription:
+        """End an active subscription without renewal."""
+        if self.state is not State.ACTIVE:
+            return self
+        return replace(self, state=State.ENDING, action_at=self.lease_ends_at)
+
+    def replaced(self) -> Subscription:
+        """Record that its successor is active."""
+        if self.state not in PUSHING:
+            return self
+        return replace(self, state=State.REPLACED, action_at=self.lease_ends_at)
+
+    def leaving(self, now: float) -> Subscription:
+        """Mark the subscription for unsubscribing."""
+        if self.state is State.LEAVING:
+            return self
+        return replace(self, state=State.LEAVING, tries=0, action_at=now)
+
+    # -- actions of the hub ------------------------------------------------------------------------------------
+
+    def redirected(self, url: str, signed: bool, now: float) -> Subscription:
+        """Record that the hub redirects requests to another URL."""
+        state = self.state if self.state is State.LEAVING else State.WANTED
+        return replace(self, request_url=url, signed=signed, state=state, action_at=now)
+
+    def denied(self, reason: str, now: float) -> Subscription:
+        """Record that the hub denied it, or does not answer."""
+        return replace(self, state=State.DENIED, reason=reason, action_at=now + FORGET_SECONDS)
+
+    def verified(self, lease_seconds: float, now: float) -> Subscription:
+        """Record a verification: the hub pushes from now on. Renewal is due when three quarters of the lease
+        have passed."""
+        ends_at = now + lease_seconds
+        # A verification of an ending subscription does not cause its renewal.
+        state = self.state if self.state is State.ENDING else State.ACTIVE
+        action_at = ends_at if state is State.ENDING else now + max(lease_seconds * 0.75, LEASE_LEAST)
+        return replace(self, state=state, lease_ends_at=ends_at, action_at=action_at, tries=0, reason="")
+
+    def pushed(self, debounce_seconds: float, now: float) -> Subscription:
+        """Record a push. Pushes in quick succession are passed to the crawl together, ``debounce_seconds`` apart."""
+        hint_at = max(now, self.hinted_at + debounce_seconds) if self.hint_at is None else self.hint_at
+        return replace(self, hint_at=hint_at, pushes=self.pushes + 1)
+
+    def push_ignored(self) -> Subscription:
+        """Record a push that does not count."""
+        return replace(self, ignored=self.ignored + 1)
+
+    def push_claimed(self, now: float) -> Subscription:
+        """Claim a push, to pass it to the crawl."""
+        return replace(self, hint_at=now + CLAIM_SECONDS)
+
+    def push_passed_on(self, now: float) -> Subscription:
+        """Record that the push was passed to the crawl."""
+        return replace(self, hint_at=None, hinted_at=now)
 
 
 _TOKEN = re.compile(r"[0-9a-f]{64}")
@@ -116,76 +185,3 @@ def secret_of(key: bytes, token: str) -> str:
 
 def _derived(key: bytes, *words: str) -> str:
     return hmac.new(key, "\n".join(words).encode("utf-8", "surrogatepass"), sha256).hexdigest()
-
-
-# -- our actions -----------------------------------------------------------------------------------------------
-
-
-def ask(one: Subscription, now: float) -> Subscription:
-    """Record a request to the hub. The state determines its mode."""
-    state = one.state if one.state is State.LEAVING else State.ASKED
-    tries = one.tries + 1
-    return replace(one, state=state, tries=tries, turn_at=now + ANSWER_SECONDS * 2.0 ** (tries - 1))
-
-
-def is_hopeless(one: Subscription) -> bool:
-    """Return whether the maximum number of requests was sent."""
-    return one.tries >= TRIES
-
-
-def run_out(one: Subscription) -> Subscription:
-    """End an active subscription without renewal."""
-    return replace(one, state=State.ENDING, turn_at=one.lease_ends_at) if one.state is State.ACTIVE else one
-
-
-def replaced(one: Subscription) -> Subscription:
-    """Record that its successor is active."""
-    return replace(one, state=State.REPLACED, turn_at=one.lease_ends_at)
-
-
-def leave(one: Subscription, now: float) -> Subscription:
-    """Mark the subscription for unsubscribing."""
-    return one if one.state is State.LEAVING else replace(one, state=State.LEAVING, tries=0, turn_at=now)
-
-
-# -- actions of the hub ----------------------------------------------------------------------------------------
-
-
-def redirected(one: Subscription, url: str, signed: bool, now: float) -> Subscription:
-    """Record that the hub redirects requests to another URL."""
-    state = one.state if one.state is State.LEAVING else State.WANTED
-    return replace(one, asked_at=url, signed=signed, state=state, turn_at=now)
-
-
-def denied(one: Subscription, why: str, now: float) -> Subscription:
-    return replace(one, state=State.DENIED, why=why, turn_at=now + FORGET_SECONDS)
-
-
-def verified(one: Subscription, lease_seconds: float, now: float) -> Subscription:
-    """Record a verification: the hub pushes from now on. Renewal is due when three quarters of the lease
-    have passed."""
-    ends_at = now + lease_seconds
-    # A verification of an ending subscription does not cause its renewal.
-    state = one.state if one.state is State.ENDING else State.ACTIVE
-    turn_at = ends_at if state is State.ENDING else now + max(lease_seconds * 0.75, LEASE_LEAST)
-    return replace(one, state=state, lease_ends_at=ends_at, turn_at=turn_at, tries=0, why="")
-
-
-def pushed(one: Subscription, pause_seconds: float, now: float) -> Subscription:
-    """Record a push. Pushes in quick succession are passed to the crawl together, ``pause_seconds`` apart."""
-    hint_at = max(now, one.hinted_at + pause_seconds) if one.hint_at is None else one.hint_at
-    return replace(one, hint_at=hint_at, pushes=one.pushes + 1)
-
-
-def ignored(one: Subscription) -> Subscription:
-    return replace(one, ignored=one.ignored + 1)
-
-
-def claimed(one: Subscription, now: float) -> Subscription:
-    """Claim a push, to pass it to the crawl."""
-    return replace(one, hint_at=now + CLAIM_SECONDS)
-
-
-def hinted(one: Subscription, now: float) -> Subscription:
-    """Record that the push was passed to the crawl."""
-    return replace(one, hint_at=None, hinted_at=now)

@@ -49,12 +49,12 @@ def over_time(figures: Digest) -> str:
         [part[number] * factor / step for part in bins] for number, factor in ((0, 1), (1, 8), (2, 1))
     )
 
-    def plot(values: list[float], name: str, told: str, shown: Callable[[float], str]) -> str:
+    def plot(values: list[float], name: str, title: str, shown: Callable[[float], str]) -> str:
         ends_at = line.starts_at + len(values) * step
         across, up = html.times(line.starts_at, ends_at), html.linear(max(values), shown)
-        frame = html.Frame(f"{told}; at most {shown(max(values))}", across, up, "UTC", name)
+        frame = html.Frame(f"{title}; at most {shown(max(values))}", across, up, "UTC", name)
         rows = [(second(line.starts_at + n * step), shown(value)) for n, value in enumerate(values)]
-        caption = f"{told}; each step is {text.duration(step)}"
+        caption = f"{title}; each step is {text.duration(step)}"
         return html.figure(html.steps(frame, values, line.starts_at, step), caption, ("from", name), rows)
 
     return html.section(
@@ -87,7 +87,7 @@ def growth(course: Course) -> str:
         return ""
     across = html.times(points[0].at, points[-1].at)
     drawn = ""
-    for name, told, series in (
+    for name, title, series in (
         ("URLs", "URLs that waited in the frontier", {"queued": [(p.at, p.queued) for p in points]}),
         (
             "hosts",
@@ -97,13 +97,13 @@ def growth(course: Course) -> str:
     ):
         up = html.linear(max(value for line in series.values() for _, value in line), html.whole)
         last = ", ".join(f"{which} {html.whole(line[-1][1])}" for which, line in series.items())
-        frame = html.Frame(f"{told}; at the end {last}", across, up, "UTC", name)
+        frame = html.Frame(f"{title}; at the end {last}", across, up, "UTC", name)
         rows = [
             (second(p.at), *(html.whole(line[number][1]) for line in series.values()))
             for number, p in enumerate(points)
         ]
         head = ("at", *series)
-        drawn += html.figure(html.curves(frame, series), f"{told}; at the end {last}", head, rows)
+        drawn += html.figure(html.curves(frame, series), f"{title}; at the end {last}", head, rows)
     return html.section("Growth of the frontier", drawn)
 
 
@@ -124,9 +124,9 @@ def costs(figures: Digest, course: Course, prices: Prices) -> str:
             ("CPU time of all processes", text.duration(course.cpu_seconds)),
             ("CPU time for each page", f"{1000 * each:.2f} ms"),
         ]
-    told = "" if each is not None else "how much CPU time it took was not written down (PROGRESS_LOG_SECONDS)"
+    note = "" if each is not None else "the CPU time was not recorded (PROGRESS_LOG_SECONDS)"
     rows += _money(figures, each, prices)
-    return html.section("Cost", html.facts(rows), f'<p class="quiet">{told}</p>' if told else "")
+    return html.section("Cost", html.facts(rows), f'<p class="quiet">{note}</p>' if note else "")
 
 
 def _money(figures: Digest, cpu_seconds_each: float | None, prices: Prices) -> list[tuple[str, str]]:
@@ -140,7 +140,7 @@ def _money(figures: Digest, cpu_seconds_each: float | None, prices: Prices) -> l
     if not parts:
         return []
     total = sum(cost for _, cost in parts)
-    rows = [(told, f"{cost:,.2f}") for told, cost in parts]
+    rows = [(name, f"{cost:,.2f}") for name, cost in parts]
     return [
         *rows,
         ("together", f"{total:,.2f}"),

@@ -21,13 +21,13 @@ def types(figures: Digest) -> str:
         "Content types", figures.mimes, "type", "pages with status 200 by the type their server named"
     )
     useless = figures.useless_extensions(html.SHOWN)
-    told = "pages with status 200, none of them text or XHTML; EXTENSIONS_REFUSED keeps a crawl from asking for them"
+    caption = "pages with status 200, none of them text or XHTML; EXTENSIONS_REFUSED excludes them"
     rows = [(f".{extension}", count) for extension, count in useless]
     if not rows:
         return shown
     return shown + html.section(
         "Extensions that brought nothing",
-        f'<p class="quiet">{told}</p>',
+        f'<p class="quiet">{caption}</p>',
         html.bars(("extension", "pages"), rows, html.whole),
     )
 
@@ -44,14 +44,14 @@ def sizes(figures: Digest) -> str:
     up = html.linear(max(bar[2] for bar in bars), html.whole)
     low, high = counted.part_below(0.5)
     mean = figures.page_bytes / figures.pages if figures.pages else 0.0
-    told = (
+    caption = (
         f"Pages with status 200 by the bytes of their body, two steps for each doubling. Half of them are smaller "
         f"than {text.size(low)} to {text.size(high)}; the mean of all pages is {text.size(mean)}"
     )
     empty = f"; {text.count(counted.counts[0])} were empty" if counted.counts[0] else ""
-    frame = html.Frame(f"Sizes of documents. {told}", across, up, "bytes, logarithmic", "pages")
+    frame = html.Frame(f"Sizes of documents. {caption}", across, up, "bytes, logarithmic", "pages")
     rows = [(_bytes(edges[n]), _bytes(edges[n + 1]), html.whole(counted.counts[n])) for n in span]
-    figure = html.figure(html.columns(frame, bars), told + empty, ("from", "below", "pages"), rows)
+    figure = html.figure(html.columns(frame, bars), caption + empty, ("from", "below", "pages"), rows)
     return html.section("Sizes of documents", figure)
 
 
@@ -59,10 +59,10 @@ def depths(figures: Digest) -> str:
     rows = sorted(figures.depths.most(60), key=lambda row: (len(row[0]), row[0]))
     if not rows:
         return ""
-    told = html.remark(figures.depths, 60, "pages by links from a seed")
+    caption = html.remark(figures.depths, 60, "pages by links from a seed")
     return html.section(
         "Depth",
-        f'<p class="quiet">{told}</p>',
+        f'<p class="quiet">{caption}</p>',
         html.bars(("links", "pages"), rows, html.whole, figures.depths.total),
     )
 

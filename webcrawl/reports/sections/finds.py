@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 def harvest(figures: Digest) -> str:
     """Render the section; empty unless the crawl is focused."""
     found = figures.harvest
-    if not found.judged:
+    if not found.scored:
         return ""
     rows = [
-        ("pages judged", text.count(found.judged)),
+        ("pages scored", text.count(found.scored)),
         ("relevant pages", text.count(found.relevant)),
-        ("harvest rate: relevant of all judged", _share(found.rate)),
-        ("mean relevance", f"{found.total / found.judged:.3f}"),
+        ("harvest rate: relevant of all scored", _share(found.rate)),
+        ("mean relevance", f"{found.total / found.scored:.3f}"),
     ]
     tenths = [
         (f"{number / TENTHS:.1f} to {(number + 1) / TENTHS:.1f}", count)
@@ -35,7 +35,7 @@ def harvest(figures: Digest) -> str:
         html.facts(rows),
         _over_time(found),
         '<p class="quiet">pages by their relevance</p>',
-        html.bars(("relevance", "pages"), tenths, html.whole, found.judged),
+        html.bars(("relevance", "pages"), tenths, html.whole, found.scored),
         f'<p class="quiet">{where}</p>' if most else "",
         html.bars(("host", "relevant pages"), most, html.whole, found.relevant) if most else "",
     )
@@ -47,24 +47,24 @@ def _over_time(found: Harvest) -> str:
     bins, step = line.bins(), line.step_seconds
     if not bins:
         return ""
-    judged, relevant = (list(accumulate(part[number] for part in bins)) for number in (0, 1))
+    scored, relevant = (list(accumulate(part[number] for part in bins)) for number in (0, 1))
     ends = [line.starts_at + (number + 1) * step for number in range(len(bins))]
     series = {
         "in each step": [(at, part[1] / part[0]) for at, part in zip(ends, bins, strict=True) if part[0]],
         "since the start": [
-            (at, hits / pages) for at, hits, pages in zip(ends, relevant, judged, strict=True)
+            (at, hits / pages) for at, hits, pages in zip(ends, relevant, scored, strict=True)
         ],
     }
-    told = f"Harvest rate over time; each step is {text.duration(step)}; on the whole {_share(found.rate)}"
+    caption = f"Harvest rate over time; each step is {text.duration(step)}; on the whole {_share(found.rate)}"
     across = html.times(line.starts_at, ends[-1])
     up = html.linear(max(value for points in series.values() for _, value in points), _share)
     rows = [
         (second(at), *(html.whole(number) for number in part), html.whole(hits))
         for at, part, hits in zip(ends, bins, relevant, strict=True)
     ]
-    frame = html.Frame(told, across, up, "UTC", "relevant of all judged")
-    head = ("until", "judged", "relevant", "relevant since the start")
-    return html.figure(html.curves(frame, series), told, head, rows)
+    frame = html.Frame(caption, across, up, "UTC", "relevant of all scored")
+    head = ("until", "scored", "relevant", "relevant since the start")
+    return html.figure(html.curves(frame, series), caption, head, rows)
 
 
 def _share(part: float) -> str:

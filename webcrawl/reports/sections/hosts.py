@@ -19,12 +19,12 @@ def hosts(figures: Digest) -> str:
     if not ranks.pages and not ranks.bytes:
         return ""
     with_pages = sum(ranks.pages.values())
-    told = f"{text.things(ranks.hosts, 'host')} were asked, {text.count(with_pages)} gave pages"
+    caption = f"{text.things(ranks.hosts, 'host')} were contacted, {text.count(with_pages)} gave pages"
     pages = [(host, number) for number, host in ranks.most_pages]
     sizes = [(host, number) for number, host in ranks.most_bytes]
     return html.section(
         "Hosts",
-        f'<p class="quiet">{told}</p>',
+        f'<p class="quiet">{caption}</p>',
         _rank_plots(ranks),
         "<h3>most pages</h3>" + html.bars(("host", "pages"), pages, html.whole, figures.pages)
         if pages
@@ -43,15 +43,15 @@ def _rank_plots(ranks: Ranks) -> str:
     ):
         if not curve:
             continue
-        told = (
+        caption = (
             f"{name.capitalize()} of each host, from the one with the most to the one with the least ({exact}); both "
             "axes are logarithmic"
         )
         across = html.logarithmic(1, max(curve[-1][0], 2), html.whole)
         up = html.logarithmic(max(curve[-1][1], 1), max(curve[0][1], 2), shown)
-        frame = html.Frame(told, across, up, "rank of the host", name)
+        frame = html.Frame(caption, across, up, "rank of the host", name)
         rows = [(html.whole(rank), shown(value)) for rank, value in curve]
-        drawn += html.figure(html.curves(frame, {name: curve}), told, ("rank", name), rows)
+        drawn += html.figure(html.curves(frame, {name: curve}), caption, ("rank", name), rows)
     return drawn
 
 
@@ -96,20 +96,20 @@ def failing(figures: Digest) -> str:
             )
         )
     head = ("politeness key", "failed", *kinds, *(["others"] if len(figures.errors) > 8 else []))
-    told = "politeness keys with the most requests that failed, and by what; each try counts"
-    return html.section("Failing hosts", f'<p class="quiet">{told}</p>', html.table(head, rows))
+    caption = "politeness keys with the most requests that failed, and by what; each try counts"
+    return html.section("Failing hosts", f'<p class="quiet">{caption}</p>', html.table(head, rows))
 
 
 def skipped(figures: Digest) -> str:
     if not figures.skipped:
         return ""
     rows = sorted(figures.skipped.items(), key=lambda item: (-item[1], item[0]))
-    told = "they ask for a longer Crawl-delay than POLITENESS_CRAWL_DELAY_MAX allows; none of their pages is fetched"
+    caption = "they ask for a longer Crawl-delay than POLITENESS_CRAWL_DELAY_MAX allows; no page is fetched"
     if len(rows) > _LISTED:
-        told += f"; the {_LISTED:,} longest of {len(rows):,}"
+        caption += f"; the {_LISTED:,} longest of {len(rows):,}"
     shown = [(origin, text.duration(seconds)) for origin, seconds in rows[:_LISTED]]
     return html.section(
-        "Skipped hosts", f'<p class="quiet">{told}</p>', _all(("origin", "Crawl-delay"), shown)
+        "Skipped hosts", f'<p class="quiet">{caption}</p>', _all(("origin", "Crawl-delay"), shown)
     )
 
 

@@ -36,10 +36,10 @@ def unused(figures: Digest) -> str:
         ),
         ("requests for which there was room in it", text.count(round(gaps.would_fit))),
     ]
-    told = (
-        "Gaps by how much longer they were than owed. The hosts may have had no URL to ask for: no log tells"
+    title = (
+        "Gaps by how much longer they were than owed. Whether the hosts had a URL to fetch is not in the log"
     )
-    return html.section("Politeness left unused", html.facts(rows), _histogram(gaps.unused, told))
+    return html.section("Politeness left unused", html.facts(rows), _histogram(gaps.unused, title))
 
 
 def _facts(gaps: Gaps) -> list[tuple[str, str]]:
@@ -50,7 +50,7 @@ def _facts(gaps: Gaps) -> list[tuple[str, str]]:
         ("waited together", text.duration(gaps.waited_seconds)),
     ]
     if gaps.unknown:
-        rows.append(("gaps of which the log does not tell what was owed", text.count(gaps.unknown)))
+        rows.append(("gaps whose owed delay is not in the log", text.count(gaps.unknown)))
     if gaps.forgotten:
         rows.append(("gaps that are not counted, for lack of memory, at most", text.count(gaps.forgotten)))
     return rows
@@ -66,24 +66,24 @@ def _grid(gaps: Gaps) -> str:
     ]
     across = html.logarithmic(0.001, max(max(cell[1] for cell in cells), 1.0), _seconds)
     up = html.logarithmic(0.001, max(max(cell[3] for cell in cells), 1.0), _seconds)
-    told = (
+    title = (
         "Each gap by the delay that was owed and by its own length: the darker the more. What is on the dashed line "
         "was as long as owed, what is above it longer; below it nothing may be"
     )
-    frame = html.Frame(told, across, up, "delay owed, logarithmic", "gap")
+    frame = html.Frame(title, across, up, "delay owed, logarithmic", "gap")
     rows = [
         (_range(edges, owed), _range(edges, gap), html.whole(count))
         for (owed, gap), count in sorted(gaps.grid.items())
     ]
     caption = (
-        f"{told}. A step is a quarter of a power of ten, so fields on the line hold what was "
-        "nearly as long as owed, shorter or longer: how many were shorter is said above. What is at the edge was a "
-        "millisecond or less"
+        f"{title}. A step is a quarter of a power of ten, so fields on the line hold what was "
+        "nearly as long as owed, shorter or longer: the number of shorter ones is stated above. Gaps at the edge "
+        "were a millisecond or less"
     )
     return html.figure(html.heat(frame, cells), caption, ("delay owed", "gap", "number"), rows)
 
 
-def _histogram(counted: Histogram, told: str) -> str:
+def _histogram(counted: Histogram, title: str) -> str:
     edges = [*counted.edges, counted.edges[-1] * 2]
     span = counted.span()
     bars = [
@@ -93,7 +93,7 @@ def _histogram(counted: Histogram, told: str) -> str:
     across = html.logarithmic(0.001, max(edges[span[-1] + 1], 1.0), _seconds)
     up = html.linear(max(bar[2] for bar in bars), html.whole)
     low, high = counted.part_below(0.5)
-    caption = f"{told}. Half of them were below {_seconds(low)} to {_seconds(high)}"
+    caption = f"{title}. Half of them were below {_seconds(low)} to {_seconds(high)}"
     frame = html.Frame(caption, across, up, "longer than owed, logarithmic", "gaps")
     rows = [(_range(edges, n), html.whole(counted.counts[n])) for n in span]
     return html.figure(html.columns(frame, bars), caption, ("longer by", "gaps"), rows)

@@ -11,17 +11,16 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 
-from webcrawl.errors import StartRefused
 from webcrawl.frontier.order import LevelSampler
-from webcrawl.frontier.queue_head import Place, place_of
-from webcrawl.frontier.records import Kind, State, UrlEntry, web_origin
+from webcrawl.frontier.queue_head import QueuePosition, queue_position
+from webcrawl.frontier.records import QUEUED, Kind, State, UrlEntry, UrlRecord, web_origin
 from webcrawl.frontier.seen import Seen
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.storage.contract import (
     FIRST_VISIT_AHEAD_SECONDS,
     HEAD,
+    QUEUE_FULL,
     Activated,
     Batch,
     Committed,
@@ -33,6 +32,7 @@ from webcrawl.storage.contract import (
     Spot,
     Walked,
 )
+from webcrawl.storage.memory.tables import MemoryTables
 
 
 @dataclass(slots=True)
@@ -43,13 +43,19 @@ class _Host:
     active: bool = False
     queue: list[UrlEntry] = field(default_factory=list)
     """Sorted by place."""
-    states: dict[int, State] = field(default_factory=dict)
-    pruned: set[int] = field(default_factory=set)
-    """Fingerprints that are refused since the queue was full: they may be found again."""
+    urls: dict[int, UrlRecord] = field(default_factory=dict)
+    """The records of its known URLs by their fingerprints."""
 
     def store(self, record: HostRecord) -> None:
         self.record = copy.deepcopy(record)
         self.is_stored = True
+
+    def is_pruned(self, fingerprint: int) -> bool:
+        """Return True if a URL is refused since the queue was full: it may be found again."""
+        return self.urls.get(fingerprint) == _PRUNED
+
+
+_PRUNED = UrlRecord(State.REFUSED, QUEUE_FULL)
 
 
 class MemoryBackend:
@@ -57,11 +63,14 @@ class MemoryBackend:
 
     def __init__(self, *, queue_max: int = 0, seen: Seen | None = None, delay_seconds: float = 0.0) -> None:
         self._hosts: dict[str, _Host] = {}
+        self._records: dict[UrlRecord, UrlRecord] = {}
+        """Each different record, so that URLs share it."""
         self._robots: dict[str, RobotsRecord] = {}
         self._counts = Counts()
         self._queue_max = queue_max
         self._seen = seen
         self._delay_seconds = delay_seconds
+        self.tables = MemoryTables()
 
     async def open(self, now: float) -> Counts:
         for host in self._hosts.values():
@@ -78,20 +87,20 @@ class MemoryBackend:
     async def close(self) -> None:
         """Nothing to release."""
 
-    async def activate(self, count: int, now: float, draw: LevelSampler) -> list[Activated]:
+    async def activate(self, count: int, now: float, sampler: LevelSampler) -> list[Activated]:
         ready: dict[int, list[_Host]] = {}
         for host in self._idle_hosts():
             if _due_at(host.record) <= now:
                 ready.setdefault(host.queue[0].level, []).append(host)
         chosen: list[_Host] = []
-        for level, wanted in draw.spread(list(ready), count).items():
+        for level, wanted in sampler.spread(list(ready), count).items():
             ready[level].sort(key=lambda host: _due_at(host.record))
             chosen += ready[level][:wanted]
         return [self._activate(host) for host in chosen]
 
-    async def load(self, key: str, after: Place | None, count: int) -> Loaded:
+    async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         queue = self._hosts[key].queue
-        start = 0 if after is None else bisect_right(queue, after, key=place_of)
+        start = 0 if after is None else bisect_right(queue, after, key=queue_position)
         entries = [copy.copy(entry) for entry in queue[start : start + count]]
         origins = {web_origin(entry.url) for entry in entries}
         robots = [copy.copy(self._robots[origin]) for origin in origins if origin in self._robots]
@@ -103,10 +112,10 @@ class MemoryBackend:
         found: list[UrlEntry] = []
         for key in keys[bisect_left(keys, first) :]:
             queue = self._hosts[key].queue
-            start = 0 if after is None else bisect_right(queue, after, key=place_of)
+            start = 0 if after is None else bisect_right(queue, after, key=queue_position)
             found += [copy.copy(entry) for entry in queue[start : start + count - len(found)]]
             if len(found) >= count:
-                return Walked(found, (key, place_of(found[-1])))
+                return Walked(found, (key, queue_position(found[-1])))
             after = None
         return Walked(found, None)
 
@@ -117,12 +126,15 @@ class MemoryBackend:
         host = self._hosts.get(move.entry.key)
         if host is None or host.active is (move.fence is None):
             return False
-        index, goal = _index_of(host.queue, place_of(move.entry)), _index_of(host.queue, move.place)
+        index, goal = (
+            _index_of(host.queue, queue_position(move.entry)),
+            _index_of(host.queue, move.new_position),
+        )
         if index is None or goal is not None:
             return False
         entry = host.queue.pop(index)
         entry.level = move.level
-        insort(host.queue, entry, key=place_of)
+        insort(host.queue, entry, key=queue_position)
         return True
 
     async def commit(self, batch: Batch) -> Committed:
@@ -139,8 +151,8 @@ class MemoryBackend:
             self._robots[robots.origin] = copy.copy(robots)
         pruned = [gone for key in {entry.key for entry in queued} for gone in self._prune(self._hosts[key])]
         if pruned:
-            places = {(entry.key, place_of(entry)) for entry in pruned}
-            queued = [entry for entry in queued if (entry.key, place_of(entry)) not in places]
+            places = {(entry.key, queue_position(entry)) for entry in pruned}
+            queued = [entry for entry in queued if (entry.key, queue_position(entry)) not in places]
             if self._seen is None:
                 may_return += [entry.fingerprint for entry in pruned if not entry.repeat]
         return Committed(queued, len(pruned), self._counts.queued, len(self._hosts), may_return=may_return)
@@ -178,17 +190,12 @@ class MemoryBackend:
         counts.given_up_urls = sum(len(host.queue) for host in given_up)
         return counts
 
-    async def state_of(self, key: str, fingerprint: int) -> State | None:
+    async def url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
         host = self._hosts.get(key)
-        return host.states.get(fingerprint) if host else None
+        return host.urls.get(fingerprint) if host else None
 
     async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
         return copy.copy(self._robots.get(origin))
-
-    async def checkpoint(self, directory: Path) -> None:
-        raise StartRefused(
-            "the memory backend has nothing to write a checkpoint from; FRONTIER_BACKEND=sqlite has"
-        )
 
     def _idle_hosts(self) -> list[_Host]:
         return [
@@ -223,13 +230,12 @@ class MemoryBackend:
     def _take_back(self, entry: UrlEntry, at: float, may_return: list[int]) -> bool:
         """Queue an entry of a URL that was pruned, if its queue has room. If not, add it to ``may_return``."""
         host = self._host(entry.key)
-        if entry.repeat or entry.fingerprint not in host.pruned:
+        if entry.repeat or not host.is_pruned(entry.fingerprint):
             return False
         if self._queue_max and len(host.queue) >= self._queue_max:
             may_return.append(entry.fingerprint)
             return False
-        host.pruned.discard(entry.fingerprint)
-        host.states[entry.fingerprint] = State.QUEUED
+        host.urls[entry.fingerprint] = QUEUED
         self._counts.refused -= 1
         self._push(host, entry, at)
         return True
@@ -238,7 +244,7 @@ class MemoryBackend:
         if not (host.queue or host.active or host.record.given_up):
             since = at if host.is_stored else at - FIRST_VISIT_AHEAD_SECONDS
             host.record.next_fetch_at = max(host.record.next_fetch_at, since)
-        insort(host.queue, copy.copy(entry), key=place_of)
+        insort(host.queue, copy.copy(entry), key=queue_position)
         self._counts.queued += 1
 
     def _admit(self, host: _Host, entry: UrlEntry) -> bool:
@@ -249,9 +255,9 @@ class MemoryBackend:
         if self._seen is not None:
             new = self._seen.add(entry.fingerprint)
         else:
-            new = entry.fingerprint not in host.states
+            new = entry.fingerprint not in host.urls
             if new:
-                host.states[entry.fingerprint] = State.QUEUED
+                host.urls[entry.fingerprint] = QUEUED
         if not new and not entry.repeat:
             return False
         entry.repeat = not new
@@ -261,33 +267,42 @@ class MemoryBackend:
         """Carry out one result. Returns True if the URL is to be queued again."""
         entry = settled.entry
         host = self._host(entry.key)
-        index = _index_of(host.queue, place_of(entry))
+        index = _index_of(host.queue, queue_position(entry))
         if index is not None:
             del host.queue[index]
             self._counts.queued -= 1
         elif not entry.repeat:
             # It was pruned while it was leased: its state since then counts, unless it was found again. Then its new
             # place in the queue counts.
-            if self._seen is None and host.states.get(entry.fingerprint) is not State.REFUSED:
+            known = host.urls.get(entry.fingerprint)
+            if self._seen is None and (known is None or known.state is not State.REFUSED):
                 return False
             self._counts.refused -= 1
-            host.pruned.discard(entry.fingerprint)
+        self._store(host, entry, settled.record)
         if settled.again is None:
-            self._end(host, entry, settled.state)
             return False
-        insort(host.queue, copy.copy(settled.again), key=place_of)
+        insort(host.queue, copy.copy(settled.again), key=queue_position)
         self._counts.queued += 1
-        if self._seen is None and not entry.repeat:
-            host.states[entry.fingerprint] = State.QUEUED
         return True
 
-    def _end(self, host: _Host, entry: UrlEntry, state: State) -> None:
+    def _store(self, host: _Host, entry: UrlEntry, record: UrlRecord) -> None:
+        """Store the record with which a URL leaves its queue, and count its state."""
+        known = host.urls.get(entry.fingerprint)
         if entry.repeat:
+            # Of a repeat only the status is stored.
+            if known is not None and known.rule != QUEUE_FULL:
+                self._keep(host, entry, known._replace(status=record.status or known.status))
             return
         if self._seen is None:
-            host.states[entry.fingerprint] = state
-        name = {State.DONE: "done", State.FAILED: "failed", State.REFUSED: "refused"}[state]
-        setattr(self._counts, name, getattr(self._counts, name) + 1)
+            if known is not None and record.status is None and record.rule != QUEUE_FULL:
+                record = record._replace(status=known.status)
+            self._keep(host, entry, record)
+        if record.state is not State.QUEUED:
+            name = record.state.name.lower()
+            setattr(self._counts, name, getattr(self._counts, name) + 1)
+
+    def _keep(self, host: _Host, entry: UrlEntry, record: UrlRecord) -> None:
+        host.urls[entry.fingerprint] = self._records.setdefault(record, record)
 
     def _prune(self, host: _Host) -> list[UrlEntry]:
         if not self._queue_max:
@@ -296,16 +311,14 @@ class MemoryBackend:
         del host.queue[self._queue_max :]
         self._counts.queued -= len(excess)
         for entry in excess:
-            self._end(host, entry, State.REFUSED)
-            if self._seen is None and not entry.repeat:
-                host.pruned.add(entry.fingerprint)
+            self._store(host, entry, _PRUNED)
         return excess
 
 
-def _index_of(queue: list[UrlEntry], place: Place) -> int | None:
+def _index_of(queue: list[UrlEntry], place: QueuePosition) -> int | None:
     """Return the index of the entry at ``place`` in ``queue``, None if there is none."""
-    index = bisect_left(queue, place, key=place_of)
-    return index if index < len(queue) and place_of(queue[index]) == place else None
+    index = bisect_left(queue, place, key=queue_position)
+    return index if index < len(queue) and queue_position(queue[index]) == place else None
 
 
 def _due_at(record: HostRecord) -> float:

@@ -4,8 +4,3 @@ Politeness keys are divided among shards; all state of a key, and the indexes in
 tag, so that a small Lua script changes them in one step. ``docs/decisions/0007-redis-backend.md`` has the reasons;
 the headers of the scripts in ``lua/`` have each key with its type and content.
 """
-
-from webcrawl.storage.redis.frontier import RedisBackend
-from webcrawl.storage.redis.names import RedisOptions
-
-__all__ = ["RedisBackend", "RedisOptions"]

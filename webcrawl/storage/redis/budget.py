@@ -17,7 +17,7 @@ OF_THE_SERVER = 0.9
 LONG = 256
 """The number of URLs from which a queue is long."""
 LONG_REMEMBERED = 10_000
-LOOKED_AT = 64
+SAMPLED = 64
 """Number of queues of a shard that are sampled in the search for the longest."""
 SHARDS_AT_ONCE = 4
 PRUNED_AT_ONCE = 2000
@@ -25,7 +25,7 @@ PRUNED_AT_ONCE = 2000
 
 
 class Budget:
-    """Keeps the room on each server, as ``Shard.room``. Servers are looked at once a heartbeat.
+    """Keeps the room on each server, as ``Shard.room``. Their memory use is read once a heartbeat.
 
     The budget is one server's, for everything that is on it; in a cluster each node has as much.
     """
@@ -42,22 +42,22 @@ class Budget:
         self._rank, self._members = 0, 1
         self._long: dict[str, int] = {}
 
-    async def look(self, rank: int | None = None, members: int | None = None) -> Filling | None:
-        """Ask the servers for their memory use. Returns the filling of the fullest.
+    async def measure(self, rank: int | None = None, members: int | None = None) -> Filling | None:
+        """Read the memory use of the servers. Returns the filling of the fullest.
 
-        ``members``: number of processes at work, of which this one has the number ``rank``; None keeps the last
+        ``members``: number of running processes, of which this one has the number ``rank``; None keeps the last
         values.
         """
         self._rank = self._rank if rank is None else rank
         self._members = members or self._members
         memories = await self._server.memory([shard.names.totals for shard in self._shards])
-        looked: set[str] = set()
+        measured: set[str] = set()
         for shard, memory in zip(self._shards, memories, strict=True):
             shard.room = self._rooms.setdefault(memory.server, ServerRoom())
-            if memory.server not in looked:
-                looked.add(memory.server)
-                shard.room.looked(memory.used_bytes, self._budget(memory), self._members)
-        fillings = [room.filling for name, room in self._rooms.items() if name in looked and room.filling]
+            if memory.server not in measured:
+                measured.add(memory.server)
+                shard.room.update(memory.used_bytes, self._budget(memory), self._members)
+        fillings = [room.filling for name, room in self._rooms.items() if name in measured and room.filling]
         return max(fillings, key=lambda one: one.used_bytes / one.budget_bytes, default=None)
 
     def _budget(self, memory: Memory) -> int:
@@ -76,16 +76,16 @@ class Budget:
             return entries
         if self._is_short(entries):
             # Others may have added less than they were allowed to.
-            await self.look()
+            await self.measure()
         return [entry for entry in entries if self._shard_of(entry.key).room.takes(entry)]
 
     def _is_short(self, entries: Iterable[UrlEntry]) -> bool:
-        asked: dict[int, tuple[ServerRoom, int, int]] = {}
+        needed: dict[int, tuple[ServerRoom, int, int]] = {}
         for entry in entries:
             room = self._shard_of(entry.key).room
-            _, number, size = asked.get(id(room), (room, 0, 0))
-            asked[id(room)] = room, number + 1, size + own_bytes(entry)
-        return any(room.is_short(number, size) for room, number, size in asked.values())
+            _, number, size = needed.get(id(room), (room, 0, 0))
+            needed[id(room)] = room, number + 1, size + own_bytes(entry)
+        return any(room.is_short(number, size) for room, number, size in needed.values())
 
     # -- pruning -------------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ class Budget:
         if not ours:
             return {}
         shards = random.sample(ours, min(len(ours), SHARDS_AT_ONCE))
-        lengths = await self._drawn(shards)
+        lengths = await self._sampled_lengths(shards)
         mine = {id(shard) for shard in ours}
         lengths |= {key: length for key, length in self._long.items() if id(self._shard_of(key)) in mine}
         wanted = max(shard.room.prunable_bytes for shard in shards) / FREED_BYTES
@@ -122,13 +122,13 @@ class Budget:
         for key in keys:
             self._shard_of(key).room.pruned(1)
 
-    async def _drawn(self, shards: Sequence[Shard]) -> dict[str, int]:
-        draws = [("HRANDFIELD", shard.names.queues, LOOKED_AT) for shard in shards]
-        drawn = await self._server.commands(draws)
-        asked = [(shard.names.hosts, keys) for shard, keys in zip(shards, drawn, strict=True) if keys]
-        values = await self._server.commands([("HMGET", name, *keys) for name, keys in asked])
+    async def _sampled_lengths(self, shards: Sequence[Shard]) -> dict[str, int]:
+        samples = [("HRANDFIELD", shard.names.queues, SAMPLED) for shard in shards]
+        sampled = await self._server.commands(samples)
+        found = [(shard.names.hosts, keys) for shard, keys in zip(shards, sampled, strict=True) if keys]
+        values = await self._server.commands([("HMGET", name, *keys) for name, keys in found])
         lengths = {}
-        for (_, keys), hosts in zip(asked, values, strict=True):
+        for (_, keys), hosts in zip(found, values, strict=True):
             for name, value in zip(keys, hosts, strict=True):
                 if value:
                     key = decoded(name)

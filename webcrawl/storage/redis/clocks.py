@@ -30,7 +30,7 @@ from webcrawl.storage.redis.shard import Shard
 _STATE = struct.Struct("<dd")
 """The beginning of a value, see ``lua/clock_state.lua``."""
 LOST_SECONDS = 0.5
-"""The time after which to ask again when our lease has ended: the next heartbeat joins anew."""
+"""The time after which to request again when our lease has ended: the next heartbeat joins anew."""
 
 
 async def uses_of(server: Server, names: ShardNames, pauses: Pauses, now: float) -> dict[str, Use]:
@@ -47,7 +47,7 @@ async def uses_of(server: Server, names: ShardNames, pauses: Pauses, now: float)
     return found
 
 
-class _Given(NamedTuple):
+class _Returned(NamedTuple):
     at: float
     """A time of ``uptime``."""
     one: RateLimitReturn
@@ -72,7 +72,7 @@ class RedisClocks:
         self._clock = clock
         self._claim_seconds = claim_seconds
         self._open: dict[int, tuple[Pauses, LeaseValidity]] = {}
-        self._given: deque[_Given] = deque()
+        self._returned: deque[_Returned] = deque()
 
     def rest(self, now: float) -> None:
         """Nothing to do: the server keeps the pauses that are owed."""
@@ -81,16 +81,16 @@ class RedisClocks:
         self, returned: Sequence[RateLimitReturn], wanted: Sequence[RateLimitRequest]
     ) -> list[LeaseValidity | RateLimitDenial]:
         if returned:
-            await self._server.call("disclaim", [self._disclaiming(one) for one in returned])
+            await self._server.call("return_clocks", [self._return_call(one) for one in returned])
             at = uptime()
             for one in returned:
                 self._open.pop(one.ticket, None)
-                self._given.append(_Given(at, one))
+                self._returned.append(_Returned(at, one))
         if not wanted:
             return []
         sent, shard = uptime(), self._shard()
-        calls = [self._claiming(one.ticket, one.pauses) for one in wanted]
-        answers = await self._server.call("claim", calls)
+        calls = [self._claim_call(one.ticket, one.pauses) for one in wanted]
+        answers = await self._server.call("claim_clocks", calls)
         return [self._answer(one, answer, sent, shard) for one, answer in zip(wanted, answers, strict=True)]
 
     def _answer(
@@ -105,28 +105,28 @@ class RedisClocks:
         self._open[one.ticket] = one.pauses, hold
         return hold
 
-    async def say_again(self) -> None:
+    async def repeat_uncertain(self) -> None:
         """Repeat returns and claims after a start of the server, which may have forgotten its last second."""
-        given = [self._disclaiming(one, again=True) for _, one in self._given]
-        if given:
-            await self._server.call("disclaim", given)
+        calls = [self._return_call(one, again=True) for _, one in self._returned]
+        if calls:
+            await self._server.call("return_clocks", calls)
         still_open = list(self._open.items())
-        calls = [self._claiming(ticket, pauses, again=True) for ticket, (pauses, _) in still_open]
-        answers = await self._server.call("claim", calls) if calls else []
+        claims = [self._claim_call(ticket, pauses, again=True) for ticket, (pauses, _) in still_open]
+        answers = await self._server.call("claim_clocks", claims) if claims else []
         for (_, (_, hold)), answer in zip(still_open, answers, strict=True):
             if int(answer[0]):
                 # Another process has a clock of it by now.
                 hold.until = 0.0
 
-    def forget_what_is_safe(self, told_before: float) -> None:
+    def forget_durable(self, sent_before: float) -> None:
         """Drop the returns sent before that moment (a time of ``uptime``): the server has them on its disk."""
-        while self._given and self._given[0].at < told_before:
-            self._given.popleft()
+        while self._returned and self._returned[0].at < sent_before:
+            self._returned.popleft()
 
-    def _claiming(self, ticket: int, pauses: Pauses, *, again: bool = False) -> Call:
+    def _claim_call(self, ticket: int, pauses: Pauses, *, again: bool = False) -> Call:
         return self._call(ticket, repr(self._claim_seconds), pauses, again=again)
 
-    def _disclaiming(self, one: RateLimitReturn, *, again: bool = False) -> Call:
+    def _return_call(self, one: RateLimitReturn, *, again: bool = False) -> Call:
         ago = "" if one.ended_at is None else repr(max(self._clock() - one.ended_at, 0.0))
         return self._call(one.ticket, ago, one.pauses, again=again)
 

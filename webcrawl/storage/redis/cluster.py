@@ -46,7 +46,7 @@ class Nodes:
     ) -> list[Any]:
         """Send commands, each of which names its key, and then others to every node with keys, in this order and on
         one connection of each. Returns the answers in their order, errors among them."""
-        async with self._talking() as client:
+        async with self._connected() as client:
             await client.initialize()
             async with client.pipeline() as pipeline:
                 for command in commands:
@@ -62,7 +62,7 @@ class Nodes:
 
     async def name_of(self, key: bytes) -> str:
         """Return the node that has ``key``."""
-        async with self._talking() as client:
+        async with self._connected() as client:
             await client.initialize()
             node = client.get_node_from_key(key.decode())
             if node is None:
@@ -71,40 +71,40 @@ class Nodes:
 
     async def names(self) -> list[str]:
         """Return the nodes that have keys."""
-        async with self._talking() as client:
+        async with self._connected() as client:
             await client.initialize()
             return [str(node.name) for node in client.get_primaries()]
 
     async def info(self, section: str, name: str) -> dict[str, Any]:
         """Return the INFO of a node."""
-        async with self._talking() as client:
+        async with self._connected() as client:
             await client.initialize()
             answer = await client.info(section, target_nodes=_node(client, name))
             return dict(answer)
 
     async def scan(self, name: str, cursor: int, pattern: bytes, count: int) -> tuple[int, list[bytes]]:
         """Do a step of SCAN on one node."""
-        async with self._talking() as client:
+        async with self._connected() as client:
             await client.initialize()
             sent: Any = client.scan(cursor, pattern, count, target_nodes=_node(client, name))
             cursors, found = await sent
             return int(cursors[name]), found
 
     @asynccontextmanager
-    async def _talking(self) -> AsyncIterator[RedisCluster]:
+    async def _connected(self) -> AsyncIterator[RedisCluster]:
         client = self._client
         try:
             async with asyncio.timeout(EXCHANGE_SECONDS):
                 yield client
         except _FAILED:
-            await self._meet_anew(client)
+            await self._reconnect(client)
             raise
         except AttributeError as error:
             # redis-py raises this for a connection that was closed under it.
-            await self._meet_anew(client)
+            await self._reconnect(client)
             raise exceptions.ConnectionError(f"the connection to a node was closed ({error})") from error
 
-    async def _meet_anew(self, client: RedisCluster) -> None:
+    async def _reconnect(self, client: RedisCluster) -> None:
         """Connect anew: any node that was ever known may be the one that is left."""
         if client is self._client:
             self._known = [(str(node.host), int(node.port)) for node in client.get_nodes()] or self._known

@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from webcrawl.frontier.queue_head import place_of
-from webcrawl.frontier.records import Kind, State, UrlEntry
+from webcrawl.frontier.queue_head import queue_position
+from webcrawl.frontier.records import Kind, State, UrlEntry, UrlRecord
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.storage.contract import FIRST_VISIT_AHEAD_SECONDS, QUEUE_FULL, Room, Settled
-from webcrawl.storage.redis.marks import mark_bytes
+from webcrawl.storage.redis.marks import pack_result
 from webcrawl.storage.redis.packing import (
     encoded,
     pack_entries,
     pack_entry,
     pack_record,
     pack_robots,
-    place_bytes,
+    position_bytes,
 )
 from webcrawl.storage.redis.server import Call
 from webcrawl.storage.redis.shard import Shard
@@ -73,7 +73,7 @@ def push_call(
     args: list[Any] = [member, repr(delay_seconds), long, repr(at), repr(first_at), queue_max, QUEUE_FULL]
     for key, entries in portion.keys.items():
         if len(entries) > 1:
-            entries.sort(key=place_of)
+            entries.sort(key=queue_position)
             _keep_apart(entries)
         packed = pack_entries(key, entries)
         text = b"".join(packed)
@@ -136,8 +136,8 @@ def settle_portions(
     records: Iterable[HostRecord], settled: Iterable[Settled], shard_of: Callable[[str], Shard]
 ) -> list[Portion]:
     """Divide ``Verdicts`` into portions, one of each key in a call: a full one fills a call."""
-    said = verdicts(records, settled)
-    return portions(said, lambda one: one.key, shard_of, lambda one: 1 + len(one.settled))
+    found = verdicts(records, settled)
+    return portions(found, lambda one: one.key, shard_of, lambda one: 1 + len(one.settled))
 
 
 def settle_call(portion: Portion, member: str, epoch: int | str, slack_seconds: float, long: int) -> Call:
@@ -160,23 +160,13 @@ def settle_call(portion: Portion, member: str, epoch: int | str, slack_seconds: 
 
 
 def _pack_settled(settled: Settled, words: dict[str, int]) -> bytes:
-    """``words``: the reasons of this call, with their numbers from 1 on."""
+    """``words``: those of this call, see ``pack_result``."""
     entry, again = settled.entry, settled.again
-    state = State.QUEUED if again is not None else settled.state
-    why = settled.rule if again is None and state in (State.FAILED, State.REFUSED) else None
-    number = 0 if why is None or entry.repeat else _number_of(why, words)
-    return b"%b%b%b%c%b" % (
-        place_bytes(place_of(entry)),
-        mark_bytes(entry.fingerprint),
-        b"-" if entry.repeat else b"%d" % state,
-        number,
+    return b"%b%b%b" % (
+        position_bytes(queue_position(entry)),
+        pack_result(entry, settled.record, words),
         b"" if again is None else pack_entry(again),
     )
-
-
-def _number_of(why: str, words: dict[str, int]) -> int:
-    """Return the number of a reason, 0 if it does not fit into a byte."""
-    return words.setdefault(why, len(words) + 1) if why in words or len(words) < 255 else 0
 
 
 def release_calls(
@@ -219,4 +209,4 @@ def robots_calls(
 
 def pruned(entries: Iterable[UrlEntry]) -> list[Settled]:
     """Return the results of URLs at the end of a queue that is too long."""
-    return [Settled(entry, State.REFUSED, QUEUE_FULL) for entry in entries]
+    return [Settled(entry, UrlRecord(State.REFUSED, QUEUE_FULL)) for entry in entries]

@@ -6,20 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from webcrawl.errors import StartRefused
+from webcrawl.errors import NoSuchCrawl, StartRefused
 from webcrawl.storage.contract import Counts, OperatorCommand
 from webcrawl.storage.inspection import CrawlStatus, Worker
 from webcrawl.storage.redis.leases import ServerClock, set_clock
 from webcrawl.storage.redis.names import CrawlNames, ShardNames
-from webcrawl.storage.redis.packing import PROTOCOL, READABLE, encoded, pairs
+from webcrawl.storage.redis.packing import PROTOCOL, encoded, pairs
 from webcrawl.storage.redis.server import Server
-from webcrawl.storage.redis.workers import LOOK
+from webcrawl.storage.redis.tables import RedisTables
+from webcrawl.storage.redis.workers import RELOAD
 
 _COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "given_up_urls")
-
-
-class NoSuchCrawl(StartRefused):
-    """Redis has no crawl of this name."""
 
 
 class Control:
@@ -30,10 +27,12 @@ class Control:
 
     def __init__(self, params: Mapping[str, Any], spider: str, lease_seconds: float) -> None:
         """``params``: as scrapy-redis gives them to redis-py. ``lease_seconds``: a member that was silent for this
-        long is not at work any more."""
+        long is gone."""
         self.spider = spider
         self.server = Server(params, list)
         self.shards: list[ShardNames] = []
+        self.tables = RedisTables(self.server, spider, lambda: len(self.shards))
+        """The crawl's tables, which may be read and written while workers run."""
         self._names = CrawlNames(spider)
         self._clock = ServerClock()
         self._lease_seconds = lease_seconds
@@ -46,7 +45,7 @@ class Control:
             where = f"on Redis at {self.server.address}"
             if not meta:
                 raise NoSuchCrawl(f"there is no crawl '{self.spider}' {where}; --spider NAME names another")
-            if meta.get("protocol") not in READABLE or not meta.get("shards", "").isdigit():
+            if meta.get("protocol") != PROTOCOL or not meta.get("shards", "").isdigit():
                 raise StartRefused(
                     f"the crawl '{self.spider}' {where} is one of protocol {meta.get('protocol')}, this webcrawl "
                     f"speaks {PROTOCOL}; use the version that began it"
@@ -66,19 +65,19 @@ class Control:
 
     async def command(self, command: OperatorCommand | None = None) -> OperatorCommand:
         """Return the operator's command until now; set it to ``command`` if one is given."""
-        told = (await self._meta()).get("command")
-        before = OperatorCommand(told) if told in list(OperatorCommand) else OperatorCommand.RUN
+        text = (await self._meta()).get("command")
+        before = OperatorCommand(text) if text in list(OperatorCommand) else OperatorCommand.RUN
         if command is not None:
             await self.server.commands([("HSET", self._names.meta, "command", str(command))])
         return before
 
-    async def look(self, when: str) -> None:
+    async def request_reload(self, when: str) -> None:
         """Have all workers read their exclusion files at once; ``when`` must be another text each time."""
-        await self.server.commands([("HSET", self._names.meta, LOOK, when)])
+        await self.server.commands([("HSET", self._names.meta, RELOAD, when)])
 
     async def workers(self) -> list[Worker]:
         """Return all members that reported and did not leave, in the order in which they started."""
-        everybody = await self._everybody()
+        reports = await self._reports()
         found = [
             Worker(
                 facts["name"],
@@ -87,31 +86,30 @@ class Control:
                 facts.get("figures", {}),
                 str(facts.get("exclusions", "")),
             )
-            for facts in everybody.values()
+            for facts in reports.values()
         ]
         return sorted(found, key=lambda worker: (worker.started_at or 0.0, worker.name))
 
     async def at_work(self) -> set[str]:
-        """Return the names of the members at work: those that reported lately, or have leases that have not ended."""
+        """Return the names of the running members: those that reported lately, or have leases that have not ended."""
         now = await self.now()
-        everybody = await self._everybody()
-        names = {name: str(facts["name"]) for name, facts in everybody.items()}
+        reports = await self._reports()
+        names = {name: str(facts["name"]) for name, facts in reports.items()}
         found = {
-            name for name, facts in everybody.items() if now - float(facts["seen_at"]) < self._lease_seconds
+            name for name, facts in reports.items() if now - float(facts["seen_at"]) < self._lease_seconds
         }
-        asked = [("ZRANGEBYSCORE", shard.fixed[7], f"({now!r}", "+inf") for shard in self.shards]
-        for members in await self.server.commands(asked):
+        commands = [("ZRANGEBYSCORE", shard.members, f"({now!r}", "+inf") for shard in self.shards]
+        for members in await self.server.commands(commands):
             found.update(member.decode("utf-8", "replace") for member in members)
         return {names.get(name, name) for name in found}
 
     async def settings(self) -> dict[str, str]:
-        """Return the settings that the crawl was begun with; those of its scope are under ``workers.SCOPE`` and the
-        name."""
+        """Return the settings that the crawl was begun with; those of its scope are under ``SCOPE`` and the name."""
         return await self._meta()
 
     async def name_of(self, member: str) -> str:
         """Return the name of a member; a member that never reported has its number for a name."""
-        facts = (await self._everybody()).get(member)
+        facts = (await self._reports()).get(member)
         return member if facts is None else str(facts["name"])
 
     async def seeded(self, hosts: Sequence[str]) -> bool:
@@ -120,14 +118,14 @@ class Control:
         places = await self.server.commands([("ZSCORE", self._names.seeded, name) for name in named])
         return any(place is not None for place in places)
 
-    async def standing(self) -> CrawlStatus:
+    async def status(self) -> CrawlStatus:
         """Return the status of the crawl."""
-        asked: list[tuple[Any, ...]] = []
+        commands: list[tuple[Any, ...]] = []
         for shard in self.shards:
-            asked.append(("HMGET", shard.totals, *_COUNTED))
-            asked.append(("ZLEXCOUNT", shard.idle, "[p", "(p\xff"))
-            asked.append(("HLEN", shard.held))
-        answers = await self.server.commands(asked)
+            commands.append(("HMGET", shard.totals, *_COUNTED))
+            commands.append(("ZLEXCOUNT", shard.idle, "[p", "(p\xff"))
+            commands.append(("HLEN", shard.held))
+        answers = await self.server.commands(commands)
         counts, active = Counts(), 0
         for totals, parked, held in zip(answers[::3], answers[1::3], answers[2::3], strict=True):
             for name, number in zip(_COUNTED, totals, strict=True):
@@ -139,10 +137,10 @@ class Control:
     async def _meta(self) -> dict[str, str]:
         return await self._hash(self._names.meta)
 
-    async def _everybody(self) -> dict[str, dict[str, Any]]:
+    async def _reports(self) -> dict[str, dict[str, Any]]:
         """Return the report of each member; see ``WorkerRegistry``. Some of them may have died long ago."""
-        told = await self._hash(self._names.crew)
-        return {member: json.loads(text) for member, text in told.items()}
+        texts = await self._hash(self._names.workers)
+        return {member: json.loads(text) for member, text in texts.items()}
 
     async def _hash(self, name: str) -> dict[str, str]:
         [answer] = await self.server.commands([("HGETALL", name)])

@@ -6,14 +6,13 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from webcrawl.errors import StartRefused, StorageAway, StorageFull
+from webcrawl.errors import StorageAway, StorageFull
 from webcrawl.frontier.order import LevelSampler
-from webcrawl.frontier.queue_head import Place
-from webcrawl.frontier.records import State
+from webcrawl.frontier.queue_head import QueuePosition
+from webcrawl.frontier.records import UrlRecord
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.storage.contract import (
     HEAD,
@@ -32,17 +31,17 @@ from webcrawl.storage.contract import (
 from webcrawl.storage.redis import leases
 from webcrawl.storage.redis.budget import Budget
 from webcrawl.storage.redis.clocks import RedisClocks
-from webcrawl.storage.redis.contents import RedisContents
 from webcrawl.storage.redis.holding import FORGETS_SECONDS, Holding
+from webcrawl.storage.redis.learned import SharedLearning
 from webcrawl.storage.redis.leases import FIRST_READINGS, ServerClock
 from webcrawl.storage.redis.loading import Loader, Walker
-from webcrawl.storage.redis.marks import mark_bytes
+from webcrawl.storage.redis.marks import Words, mark_bytes
 from webcrawl.storage.redis.names import CrawlNames, RedisOptions, ShardNames, shard_of
 from webcrawl.storage.redis.packing import PROTOCOL, encoded, unpack_robots
-from webcrawl.storage.redis.seeds import SeededNames, SeedLists, StartList
 from webcrawl.storage.redis.server import Call, Server
 from webcrawl.storage.redis.shard import Shard
-from webcrawl.storage.redis.visits import RedisVisits
+from webcrawl.storage.redis.shared_parts import RedisLog, RedisSeedLists, RedisStartList, SeededNames
+from webcrawl.storage.redis.tables import RedisTables
 from webcrawl.storage.redis.workers import PASSING, WorkerRegistry
 from webcrawl.storage.redis.writing import Writer
 
@@ -50,7 +49,7 @@ _T = TypeVar("_T")
 
 logger = logging.getLogger(__name__)
 
-PULSE_SECONDS = 1.0
+HEARTBEAT_SECONDS = 1.0
 
 SHARDS, SHARDS_OF_CLUSTER = 2, 16
 """On one server a commit costs less the fewer shards it is for; a cluster divides them among its nodes."""
@@ -73,28 +72,28 @@ class RedisBackend:
         identity: Mapping[str, str],
         owner_of: Callable[[str], str],
         clock: ServerClock,
-        learnt: Callable[[str], None] = lambda host: None,
+        learned: Callable[[str], None] = lambda host: None,
     ) -> None:
         """``params``: as scrapy-redis gives them to redis-py. ``identity``: settings on which all members must agree;
-        those whose names begin with ``workers.SCOPE`` may change while no member is at work. ``owner_of``: returns
-        the politeness key of an origin. ``clock`` is set by the server's. ``learnt``: called with each host that the
+        those whose names begin with ``technology.SCOPE`` may change while no worker runs. ``owner_of``: returns
+        the politeness key of an origin. ``clock`` is set by the server's. ``learned``: called with each host that the
         operator named to another member, before a URL of it is given out."""
         self._options = options
-        self.pulse_seconds = min(PULSE_SECONDS, options.lease_seconds / 5)
+        self.heartbeat_seconds = min(HEARTBEAT_SECONDS, options.lease_seconds / 5)
         self.silence_seconds = options.lease_seconds / 2
         self._identity = identity
         self._clock = clock
         self._member = f"{options.worker}-{uuid4().hex[:8]}"
         self._server = Server(params, self._recover_calls)
         self._names = CrawlNames(options.spider)
-        self._crew = WorkerRegistry(
+        self._workers = WorkerRegistry(
             self._server, self._names, self._member, options.worker, 2 * options.lease_seconds
         )
         self._meta: dict[str, str] = {}
         """The settings that the crawl was begun with."""
         self._shards: list[Shard] = []
         self._budget = Budget(self._server, self._shards, self._shard_of, options.budget_bytes)
-        self._walker = Walker(self._server, self._shards, self._shard_of, self._crew, self._member)
+        self._walker = Walker(self._server, self._shards, self._shard_of, self._workers, self._member)
         self._writer = Writer(
             self._server,
             options,
@@ -104,9 +103,9 @@ class RedisBackend:
             self._shard_of,
             clock,
             self._budget,
-            self._walker.repeat_what_is_doubtful,
+            self._walker.repeat_doubtful,
         )
-        self._seeded = SeededNames(self._server, self._names, learnt)
+        self._seeded = SeededNames(self._server, self._names, learned)
         self._loader = Loader(self._server, self._shard_of, self._seeded)
         self._holding = Holding(
             self._server,
@@ -120,9 +119,8 @@ class RedisBackend:
         self.clocks = RedisClocks(
             self._server, lambda: self._shards[0], self._member, clock, options.claim_seconds
         )
-        self.contents = RedisContents(self._server, lambda: [shard.names for shard in self._shards])
-        self.visits = RedisVisits(self._server, lambda: [shard.names for shard in self._shards])
-        self._pulsing = asyncio.Lock()
+        self.tables = RedisTables(self._server, options.spider, lambda: len(self._shards))
+        self._heartbeat_lock = asyncio.Lock()
 
     # -- life ----------------------------------------------------------------------------------------------
 
@@ -133,19 +131,18 @@ class RedisBackend:
                 await self._set_clock()
             shards = self._options.shards or (SHARDS_OF_CLUSTER if self._server.is_cluster else SHARDS)
             begun_with = {"protocol": PROTOCOL, "shards": str(shards), "crawl": uuid4().hex, **self._identity}
-            meta = await self._crew.found(begun_with)
+            meta = await self._workers.begin_crawl(begun_with)
             self._meta = {name: value for name, value in meta.items() if name not in PASSING}
             self._server.crawl = meta.get("crawl", "")
-            alone = await self._crew.agree(meta, self._identity, self._clock())
-            self._meta["protocol"] = PROTOCOL
+            alone = await self._workers.agree(meta, self._identity, self._clock())
             self._shards += [Shard(ShardNames(self._options.spider, n)) for n in range(int(meta["shards"]))]
             await self._seeded.learn()
             await self._holding.join()
             if alone:
                 await self._begin()
-            await self._crew.report(self._clock(), {})
-            await self._crew.members(self._clock())
-            await self._budget.look(self._crew.rank, self._crew.size)
+            await self._workers.report(self._clock(), {})
+            await self._workers.members(self._clock())
+            await self._budget.measure(self._workers.rank, self._workers.size)
             return await self.counts()
         except BaseException:
             await self._server.close()
@@ -155,19 +152,19 @@ class RedisBackend:
         try:
             if self._shards:
                 await self._holding.leave()
-                await self._crew.leave()
+                await self._workers.leave()
         except StorageAway as error:
             # All changes that had to become durable are durable; our keys can be taken when our leases have ended.
-            logger.warning("Nobody could be told that this worker leaves: %s", error)
+            logger.warning("The other workers do not know yet that this worker leaves: %s", error)
         finally:
             await self._server.close()
 
     async def _begin(self) -> None:
-        """Give every key another chance, as a crawl that is started again does: no other member is at work."""
+        """Give every key another chance, as a crawl that is started again does: no other member runs."""
         fixed: list[Call] = [(shard.names.fixed, []) for shard in self._shards]
         while any(await self._server.call("revive", fixed)):
             pass
-        await self._server.call("wake", fixed)
+        await self._server.call("end_robots_wait", fixed)
 
     def _recover_calls(self) -> list[Call]:
         given = leases.given_time(self._clock)
@@ -179,30 +176,32 @@ class RedisBackend:
 
     # -- keys ----------------------------------------------------------------------------------------------
 
-    async def activate(self, count: int, now: float, draw: LevelSampler) -> list[Activated]:
-        await self._holding.be_sure()
+    async def activate(self, count: int, now: float, sampler: LevelSampler) -> list[Activated]:
+        await self._holding.return_unknown_keys()
         shards = random.sample(self._shards, len(self._shards))
-        ready = [leases.ready_levels(view, now) for view in await self._looked_at(shards)]
-        wanted = draw.spread([level for levels in ready for level in levels], min(count, ACTIVATED_AT_ONCE))
-        asked: dict[int, list[int]] = {}
+        ready = [leases.ready_levels(view, now) for view in await self._ready_views(shards)]
+        wanted = sampler.spread(
+            [level for levels in ready for level in levels], min(count, ACTIVATED_AT_ONCE)
+        )
+        requests: dict[int, list[int]] = {}
         for level, number in wanted.items():
             having = [at for at, levels in enumerate(ready) if level in levels]
             for rank, at in enumerate(having):
                 part = number // len(having) + (rank < number % len(having))
                 if part:
-                    asked.setdefault(at, []).extend((level, part))
-        leased = await self._holding.lease([(shards[at], levels) for at, levels in asked.items()], now)
+                    requests.setdefault(at, []).extend((level, part))
+        leased = await self._holding.lease([(shards[at], levels) for at, levels in requests.items()], now)
         try:
             loaded = await self._loader.load_all([(record.key, None, HEAD) for _, record in leased])
         except BaseException:
-            self._holding.forsake(leased)
+            self._holding.abandon(leased)
             raise
         return [
             Activated(record, queue, shard.hold)
             for (shard, record), queue in zip(leased, loaded, strict=True)
         ]
 
-    async def load(self, key: str, after: Place | None, count: int) -> Loaded:
+    async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         return await self._loader.load(key, after, count)
 
     async def walk(self, spot: Spot | None, count: int) -> Walked:
@@ -230,31 +229,26 @@ class RedisBackend:
     async def wake(self, keys: Sequence[str]) -> None:
         calls: list[Call] = [(self._shard_of(key).names.fixed, [encoded(key)]) for key in keys]
         if calls:
-            await self._server.call("wake", calls)
+            await self._server.call("end_robots_wait", calls)
 
-    def seed_lists(self) -> SeedLists:
-        """The lists of seeds, and which member reads each."""
+    def seed_lists(self) -> RedisSeedLists:
         options = self._options
-        return SeedLists(
+        return RedisSeedLists(
             self._server, self._names.seed_lists, self._member, options.lease_seconds, self._clock
         )
 
-    def start_list(self, key: str) -> StartList:
-        """The list ``key``, to which any client pushes URLs for the crawl."""
-        return StartList(self._server, key, self._member, self._options.lease_seconds, self._clock)
+    def start_list(self, key: str) -> RedisStartList:
+        return RedisStartList(self._server, key, self._member, self._options.lease_seconds, self._clock)
 
-    @property
-    def spider(self) -> str:
-        """The prefix of all names of the crawl."""
-        return self._options.spider
+    def learner_store(self, focus: str) -> SharedLearning:
+        return SharedLearning(self._server, self._options.spider, focus)
 
-    @property
-    def server(self) -> Server:
-        """The connection, for other state of the crawl on the same server."""
-        return self._server
+    def change_log(self, name: str, kept: int) -> RedisLog:
+        feature, _, rest = name.partition(":")
+        return RedisLog(self._server, f"{{{self._options.spider}:{feature}}}:{rest}", kept)
 
     async def allow_hosts(self, hosts: Sequence[str]) -> None:
-        await self._seeded.tell(hosts)
+        await self._seeded.add(hosts)
 
     async def first_addresses(self, name: str, addresses: Sequence[str]) -> Sequence[str]:
         return await self._seeded.first(name, addresses)
@@ -262,19 +256,19 @@ class RedisBackend:
     # -- figures -------------------------------------------------------------------------------------------
 
     async def idle(self) -> Idle:
-        views = await self._looked_at(self._shards)
+        views = await self._ready_views(self._shards)
         at, parked_at = leases.first_due(views, self._clock())
         # Keys of other members may be forgotten until these have repeated them, and URLs until all are queued again.
         doubtful = self._writer.is_doubtful or any(wait for _, wait, _ in views)
         return Idle(at, parked_at, busy=doubtful or any(held for held, _, _ in views))
 
     async def keys_at_hand(self, at_most: int) -> int:
-        asked: list[tuple[Any, ...]] = []
+        commands: list[tuple[Any, ...]] = []
         for shard in self._shards:
-            asked.append(("ZLEXCOUNT", shard.names.idle, "[r", "(r\xff"))
-            asked.append(("HLEN", shard.names.held))
-            asked.append(("HGET", shard.names.totals, "held_urls"))
-        answers = await self._server.commands(asked)
+            commands.append(("ZLEXCOUNT", shard.names.idle, "[r", "(r\xff"))
+            commands.append(("HLEN", shard.names.held))
+            commands.append(("HGET", shard.names.totals, "held_urls"))
+        answers = await self._server.commands(commands)
         found = sum(answers[::3])
         if any(int(urls or 0) for urls in answers[2::3]):
             found += sum(answers[1::3])
@@ -283,20 +277,15 @@ class RedisBackend:
     async def counts(self) -> Counts:
         return await self._writer.counts()
 
-    async def state_of(self, key: str, fingerprint: int) -> State | None:
-        args = [encoded(key), mark_bytes(fingerprint)]
-        [state] = await self._server.call("state", [(self._shard_of(key).names.fixed, args)])
-        return None if state is None else State(state)
+    async def url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
+        names, args = self._shard_of(key).names, [encoded(key), mark_bytes(fingerprint)]
+        [found] = await self._server.call("url_state", [([*names.fixed, names.reasons], args)])
+        return None if found is None else Words(found[1]).record(found[0])
 
     async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
         """Return the known robots.txt answer of an origin that belongs to ``key``."""
         [value] = await self._server.commands([("HGET", self._shard_of(key).names.robots, encoded(origin))])
         return unpack_robots(origin, value) if value else None
-
-    async def checkpoint(self, directory: Path) -> None:
-        raise StartRefused(
-            "the state of this crawl is in Redis; take a copy of its append-only file or snapshot"
-        )
 
     def _server_started(self) -> None:
         self._writer.forget()
@@ -310,43 +299,43 @@ class RedisBackend:
 
     @property
     def workers(self) -> int:
-        return self._crew.at_work
+        return self._workers.live
 
     @property
-    def look_asked(self) -> str:
-        return self._crew.look_asked
+    def reload_request(self) -> str:
+        return self._workers.reload_request
 
     @property
     def exclusions(self) -> str:
-        return self._crew.exclusions
+        return self._workers.exclusions
 
     @exclusions.setter
     def exclusions(self, version: str) -> None:
-        self._crew.exclusions = version
+        self._workers.exclusions = version
 
     async def heartbeat(self, figures: Mapping[str, float]) -> HeartbeatAnswer:
-        async with self._pulsing:
+        async with self._heartbeat_lock:
             return await self._with_room(self._heartbeat(figures))
 
     async def _heartbeat(self, figures: Mapping[str, float]) -> HeartbeatAnswer:
         await self._set_clock()
         began = uptime()
         await self._holding.renew()
-        self._writer.forget_what_is_safe(began - FORGETS_SECONDS)
-        self._walker.forget_what_is_safe(began - FORGETS_SECONDS)
-        self.clocks.forget_what_is_safe(began - FORGETS_SECONDS)
-        await self._walker.repeat_what_is_doubtful()
-        await self._writer.repeat_what_is_doubtful()
+        self._writer.forget_durable(began - FORGETS_SECONDS)
+        self._walker.forget_durable(began - FORGETS_SECONDS)
+        self.clocks.forget_durable(began - FORGETS_SECONDS)
+        await self._walker.repeat_doubtful()
+        await self._writer.repeat_doubtful()
         if self._holding.news.forgotten:
             # The first second of a crawl can be forgotten too.
-            await self._crew.found_again(self._meta)
-            await self.clocks.say_again()
+            await self._workers.begin_again(self._meta)
+            await self.clocks.repeat_uncertain()
         await self._seeded.learn(forgotten=self._holding.news.forgotten)
         active = sum(len(shard.mine) for shard in self._shards)
         now = self._clock()
-        command = await self._crew.report(now, {"active": active, **figures})
-        share = await self._crew.share(now, self._holding.news.idle)
-        filling = await self._budget.look(self._crew.rank, self._crew.size)
+        command = await self._workers.report(now, {"active": active, **figures})
+        share = await self._workers.share(now, self._holding.news.idle)
+        filling = await self._budget.measure(self._workers.rank, self._workers.size)
         news = self._holding.take_news()
         news.changed_queues.update(self._writer.take_uncertain())
         for key in news.changed_queues:
@@ -360,12 +349,12 @@ class RedisBackend:
     def _shard_of(self, key: str) -> Shard:
         return self._shards[shard_of(key, len(self._shards))]
 
-    async def _looked_at(self, shards: Sequence[Shard]) -> list[leases.View]:
+    async def _ready_views(self, shards: Sequence[Shard]) -> list[leases.View]:
         calls: list[Call] = [(shard.names.fixed, [leases.given_time(self._clock)]) for shard in shards]
         answers = await self._server.call("ready", calls)
         views = [leases.view_of(answer, shard.epoch) for shard, answer in zip(shards, answers, strict=True)]
         # Without a lease of our own in a shard no key can be taken there before the next heartbeat.
         return [
-            (held, max(wait, PULSE_SECONDS / 2) if shard.hold.is_over() else wait, found)
+            (held, max(wait, HEARTBEAT_SECONDS / 2) if shard.hold.is_over() else wait, found)
             for shard, (held, wait, found) in zip(shards, views, strict=True)
         ]

@@ -12,7 +12,7 @@ from webcrawl.politeness.host_record import HostRecord
 from webcrawl.storage.contract import uptime
 from webcrawl.storage.redis.commits import release_calls
 from webcrawl.storage.redis.leases import Renewed, ServerClock, given_time, until
-from webcrawl.storage.redis.packing import decoded, encoded, place_from, unpack_host
+from webcrawl.storage.redis.packing import decoded, encoded, position_from, unpack_host
 from webcrawl.storage.redis.server import Call, Server
 from webcrawl.storage.redis.shard import Shard
 
@@ -68,35 +68,35 @@ class Holding:
 
     # -- keys --------------------------------------------------------------------------------------------------
 
-    async def be_sure(self) -> None:
+    async def return_unknown_keys(self) -> None:
         """Give back keys that the server holds for us in doubtful shards without our knowledge."""
         if any(shard.doubtful for shard in self._shards):
             async with self._turn:
                 doubtful = [shard for shard in self._shards if shard.doubtful and not shard.hold.is_over()]
-                await self._put_right(doubtful)
+                await self._rejoin(doubtful)
 
     async def lease(
-        self, asked: Sequence[tuple[Shard, Sequence[int]]], now: float
+        self, requests: Sequence[tuple[Shard, Sequence[int]]], now: float
     ) -> list[tuple[Shard, HostRecord]]:
         """Take idle keys: for each shard pairs of level and number."""
         first = [given_time(self._clock), repr(now), self._member]
-        calls: list[Call] = [(shard.names.fixed, [*first, *levels]) for shard, levels in asked]
+        calls: list[Call] = [(shard.names.fixed, [*first, *levels]) for shard, levels in requests]
         leased: list[tuple[Shard, HostRecord]] = []
-        if not asked:
+        if not requests:
             return leased
         async with self._turn:
-            with _doubting([shard for shard, _ in asked]):
+            with _doubtful_unless_done([shard for shard, _ in requests]):
                 answers = await self._server.call("lease", calls)
-            for (shard, _), (fence, *pairs) in zip(asked, answers, strict=True):
+            for (shard, _), (fence, *pairs) in zip(requests, answers, strict=True):
                 for key, value in zip(pairs[::2], pairs[1::2], strict=True):
                     record = unpack_host(decoded(key), value).record
                     record.fence = fence
                     shard.mine[record.key] = fence
-                    shard.let_go.pop(record.key, None)
+                    shard.released.pop(record.key, None)
                     leased.append((shard, record))
         return leased
 
-    def forsake(self, leased: Sequence[tuple[Shard, HostRecord]]) -> None:
+    def abandon(self, leased: Sequence[tuple[Shard, HostRecord]]) -> None:
         """Mark keys as unused: the next heartbeat gives them back."""
         for shard, record in leased:
             if shard.mine.get(record.key) == record.fence:
@@ -112,7 +112,7 @@ class Holding:
                 shard = self._shard_of(record.key)
                 if shard.mine.get(record.key) == record.fence:
                     del shard.mine[record.key]
-                    shard.let_go[record.key] = at, record
+                    shard.released[record.key] = at, record
 
     # -- renewing ----------------------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class Holding:
             await self._drop_ended()
             again = await self._heartbeat()
             if again:
-                await self._put_right(again)
+                await self._rejoin(again)
 
     def take_news(self) -> Renewed:
         """Return the news since the last call."""
@@ -145,14 +145,14 @@ class Holding:
         """Renew the leases and add to the news. Returns the shards that have to be joined again."""
         sent = uptime()
         first = self._first_args()
-        calls: list[Call] = [(shard.names.fixed, [*first, *shard.heard]) for shard in self._shards]
+        calls: list[Call] = [(shard.names.fixed, [*first, *shard.changed_queues]) for shard in self._shards]
         again = []
         self.news.idle = 0
         for shard, (epoch, idle, *marks) in zip(
-            self._shards, await self._server.call("pulse", calls), strict=True
+            self._shards, await self._server.call("heartbeat", calls), strict=True
         ):
             self.news.idle += max(idle, 0)
-            shard.heard = marks
+            shard.changed_queues = marks
             if shard.hold.is_over() or (idle < 0 and epoch == shard.epoch):
                 self.news.lost += shard.lose()
                 again.append(shard)
@@ -160,21 +160,21 @@ class Holding:
                 again.append(shard)
             else:
                 shard.hold.until = max(shard.hold.until, until(sent, self._lease_seconds))
-                self._forget_what_is_safe(shard, sent)
+                self._forget_durable(shard, sent)
             for key, mark in zip(marks[::2], marks[1::2], strict=True):
-                place = place_from(mark)
+                place = position_from(mark)
                 name = decoded(key)
                 self.news.changed_queues[name] = min(place, self.news.changed_queues.get(name, place))
         return again
 
     @staticmethod
-    def _forget_what_is_safe(shard: Shard, sent_at: float) -> None:
+    def _forget_durable(shard: Shard, sent_at: float) -> None:
         """Forget released keys: the server ran until ``sent_at``, and has earlier changes on its disk."""
-        if shard.let_go:
+        if shard.released:
             safe = sent_at - FORGETS_SECONDS
-            shard.let_go = {key: (at, record) for key, (at, record) in shard.let_go.items() if at > safe}
+            shard.released = {key: (at, record) for key, (at, record) in shard.released.items() if at > safe}
 
-    async def _put_right(self, shards: Sequence[Shard]) -> None:
+    async def _rejoin(self, shards: Sequence[Shard]) -> None:
         """Agree anew on the keys that are ours. A server that started may have forgotten everything of its last
         second: the keys it gave us, our commits, and our final records of released keys."""
         epochs = dict(zip(shards, await self._join(shards), strict=True))
@@ -182,23 +182,23 @@ class Holding:
         if started:
             self.news.forgotten = True
             self._forgotten()
-            await self._say_again(started)
+            await self._repeat_final_records(started)
         for shard in started:
             shard.epoch = epochs[shard]
             # The entries of their queues in memory may be more than the server has, or fewer.
             self.news.changed_queues.update(dict.fromkeys(shard.mine, EVERYTHING))
 
-    async def _say_again(self, shards: Sequence[Shard]) -> None:
+    async def _repeat_final_records(self, shards: Sequence[Shard]) -> None:
         """Repeat the final records of released keys, which were joined as ours."""
         at = uptime()
-        last_words = []
+        records = []
         for shard in shards:
-            shard.let_go = {key: (at, record) for key, (_, record) in shard.let_go.items()}
-            last_words += [record for _, record in shard.let_go.values()]
-        if last_words:
+            shard.released = {key: (at, record) for key, (_, record) in shard.released.items()}
+            records += [record for _, record in shard.released.values()]
+        if records:
             slack = self._clock.slack_seconds
             await self._server.call(
-                "release", release_calls(last_words, self._shard_of, self._member, "again", slack)
+                "release", release_calls(records, self._shard_of, self._member, "again", slack)
             )
 
     async def _join(self, shards: Sequence[Shard]) -> list[int]:
@@ -209,7 +209,7 @@ class Holding:
         calls: list[Call] = []
         for shard in shards:
             pairs = [part for key, fence in shard.mine.items() for part in (encoded(key), fence)]
-            for key, (_, record) in shard.let_go.items():
+            for key, (_, record) in shard.released.items():
                 pairs += (encoded(key), record.fence)
             calls.append((shard.names.fixed, [*first, shard.epoch, len(shard.mine), *pairs]))
         epochs = []
@@ -218,7 +218,7 @@ class Holding:
             shard.doubtful = bool(more)
             for name in gone:
                 key = decoded(name)
-                shard.let_go.pop(key, None)
+                shard.released.pop(key, None)
                 if shard.mine.pop(key, None) is not None:
                     self.news.lost.append(key)
             if shard.hold.is_over():
@@ -243,7 +243,7 @@ class Holding:
 
 
 @contextmanager
-def _doubting(shards: Sequence[Shard]) -> Iterator[None]:
+def _doubtful_unless_done(shards: Sequence[Shard]) -> Iterator[None]:
     """Mark ``shards`` as doubtful, unless all goes well."""
     before = [shard.doubtful for shard in shards]
     for shard in shards:

@@ -6,28 +6,40 @@ from __future__ import annotations
 import struct
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from webcrawl.errors import StorageLost
-from webcrawl.frontier.records import Kind, State, UrlEntry
-from webcrawl.politeness.host_record import RobotsRecord
+from webcrawl.features.focus.learner import Learner
+from webcrawl.frontier.records import Kind, State, UrlEntry, UrlRecord
+from webcrawl.politeness.host_record import Pauses, RobotsRecord
 from webcrawl.storage.inspection import (
     HOSTS_COUNTED,
     Activity,
-    Asked,
+    Checked,
     ExclusionImpact,
     KeySnapshot,
-    Known,
+    UrlSelection,
     UrlSnapshot,
+    Use,
 )
-from webcrawl.storage.redis.check.reading import AT_ONCE, SEGMENTS_AT_ONCE, KeyView, Reader, marks_in
+from webcrawl.storage.redis.check import Audit
+from webcrawl.storage.redis.check.reader import AT_ONCE, SEGMENTS_AT_ONCE, KeyView, Reader, marks_in
+from webcrawl.storage.redis.clocks import uses_of
 from webcrawl.storage.redis.control import Control
-from webcrawl.storage.redis.marks import segment_field, segment_of, segments_of, unpack_marks
+from webcrawl.storage.redis.learned import learner_of
+from webcrawl.storage.redis.marks import (
+    Words,
+    segment_field,
+    segment_of,
+    segments_of,
+    state_from,
+    unpack_marks,
+)
 from webcrawl.storage.redis.names import shard_of
 from webcrawl.storage.redis.packing import (
     StoredHost,
     decoded,
     encoded,
-    pairs,
     unpack_entries,
     unpack_host,
     unpack_robots,
@@ -36,14 +48,14 @@ from webcrawl.storage.redis.packing import (
 _UNREADABLE = (ValueError, IndexError, struct.error)
 
 
-class RedisBooks:
+class RedisUrlStateReader:
     """The ``UrlStateReader`` of an open ``Control``, with methods to await. They may raise StorageAway or
     StorageLost."""
 
     def __init__(self, control: Control) -> None:
         self._readers = [Reader(control.server, control.spider, n) for n in range(len(control.shards))]
-        self._words: dict[int, dict[int, str]] = {}
-        """For each shard that was asked: the reasons why URLs failed or were refused."""
+        self._words: dict[int, Words] = {}
+        """The words of each shard that was read."""
 
     async def queued(self) -> AsyncIterator[UrlEntry]:
         for reader in self._readers:
@@ -58,7 +70,7 @@ class RedisBooks:
                             if entry.kind not in (Kind.ROBOTS, Kind.WEBSUB):
                                 yield entry
 
-    async def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, Known]:
+    async def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, UrlRecord]:
         reader = self._readers[shard_of(key, len(self._readers))]
         name = encoded(key)
         [record] = await reader.records([name])
@@ -72,10 +84,10 @@ class RedisBooks:
             found = {}
             for first in range(0, len(fields), SEGMENTS_AT_ONCE):
                 some = fields[first : first + SEGMENTS_AT_ONCE]
-                for segment in await reader.ask("HMGET", reader.names.seen, *some):
-                    for mark, state, reason in unpack_marks(segment or b""):
+                for segment in await reader.send("HMGET", reader.names.seen, *some):
+                    for mark, code in unpack_marks(segment or b""):
                         if mark in wanted:
-                            found[mark] = Known(state, words.get(reason))
+                            found[mark] = words.record(code)
         except _UNREADABLE as error:
             raise _lost(f"what is known of {key}") from error
         return found
@@ -87,56 +99,59 @@ class RedisBooks:
                     yield [
                         mark
                         for _, segment in segments
-                        for mark, state, _ in unpack_marks(segment)
-                        if state is State.REFUSED
+                        for mark, code in unpack_marks(segment)
+                        if state_from(code) is State.REFUSED
                     ]
                 except _UNREADABLE as error:
                     raise _lost("what is known of URLs") from error
 
-    async def _words_of(self, reader: Reader) -> Mapping[int, str]:
+    async def _words_of(self, reader: Reader) -> Words:
         if reader.number not in self._words:
-            told = pairs(await reader.ask("HGETALL", reader.names.reasons))
-            self._words[reader.number] = {int(number): decoded(word) for word, number in told}
+            self._words[reader.number] = await _read_words(reader)
         return self._words[reader.number]
+
+
+async def _read_words(reader: Reader) -> Words:
+    return Words(await reader.send("HGETALL", reader.names.reasons))
 
 
 def _lost(what: str) -> StorageLost:
     return StorageLost(f"{what} in Redis cannot be read; see scrapy frontier check")
 
 
-async def reach_of(control: Control, asked: Asked) -> ExclusionImpact:
+async def read_impact(control: Control, selection: UrlSelection) -> ExclusionImpact:
     """Read the impact of an exclusion. ``control``: an open one. URLs that change meanwhile may be counted or not,
     but no key is counted twice.
 
     :raises StorageLost: a queue cannot be read
     """
-    reach = ExclusionImpact()
+    impact = ExclusionImpact()
     now = await control.now()
     for number in range(len(control.shards)):
         reader = Reader(control.server, control.spider, number)
-        members = await reader.ask("ZRANGEBYSCORE", reader.names.fixed[7], f"({now!r}", "+inf")
-        async for view in _views(reader, asked):
-            hit = await _hit(reader, view, asked)
+        members = await reader.send("ZRANGEBYSCORE", reader.names.members, f"({now!r}", "+inf")
+        async for view in _views(reader, selection):
+            hit = await _hit(reader, view, selection)
             # The value is a fence and a member; a member that was killed keeps its keys until its leases end.
-            reach.add(hit, is_leased=view.held.partition(b" ")[2] in members)
-    return reach
+            impact.add(hit, is_leased=view.held.partition(b" ")[2] in members)
+    return impact
 
 
-async def _views(reader: Reader, asked: Asked) -> AsyncIterator[KeyView]:
+async def _views(reader: Reader, selection: UrlSelection) -> AsyncIterator[KeyView]:
     keys: set[bytes] = set()
     async for found in reader.scan("HSCAN", reader.names.hosts):
-        keys.update(key for key, _ in found if asked.may_have(decoded(key)))
+        keys.update(key for key, _ in found if selection.may_have(decoded(key)))
     listed = sorted(keys)
     for first in range(0, len(listed), AT_ONCE):
         for view in await reader.views(listed[first : first + AT_ONCE]):
             yield view
 
 
-async def _hit(reader: Reader, view: KeyView, asked: Asked) -> int:
+async def _hit(reader: Reader, view: KeyView, selection: UrlSelection) -> int:
     hit = 0
     async for part in reader.queue(view):
         try:
-            hit += sum(asked.is_hit(entry.url) for entry in unpack_entries(part, view.name))
+            hit += sum(selection.is_hit(entry.url) for entry in unpack_entries(part, view.name))
         except (ValueError, IndexError, struct.error) as error:
             raise StorageLost(
                 f"the queue of {view.name} in Redis cannot be read; see scrapy frontier check"
@@ -144,19 +159,18 @@ async def _hit(reader: Reader, view: KeyView, asked: Asked) -> int:
     return hit
 
 
-LOOKS = 5
-"""Number of looks at a key that changes meanwhile."""
+READINGS = 5
+"""Number of readings of a key that changes meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The result of one look at a key for a URL."""
+    """The result of one reading of a key for a URL."""
 
     view: KeyView
     host: StoredHost | None
-    state: State | None = None
-    reason: int = 0
-    """The number of the reason why it failed or was refused; 0 for none."""
+    code: int | None = None
+    """The code of its record; None if it is not known."""
     entry: UrlEntry | None = None
     before: int = 0
 
@@ -164,10 +178,10 @@ class _Found:
     def agrees(self) -> bool:
         """True if the queue and the seen test were read as of one moment, as far as this URL is concerned."""
         first = self.entry is not None and not self.entry.repeat
-        return first == (self.state is State.QUEUED)
+        return first == (self.code is not None and state_from(self.code) is State.QUEUED)
 
 
-async def sighting_of(
+async def read_snapshot(
     control: Control, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
 ) -> UrlSnapshot:
     """Read the snapshot of one URL from the crawl of an open ``control``.
@@ -178,22 +192,21 @@ async def sighting_of(
     settings = await control.settings()
     key = key_of(settings)
     reader = Reader(control.server, control.spider, shard_of(key, len(control.shards)))
-    # Before the look: a URL that is queued then may be fetched while the rest is read.
+    # Before the key is read: a URL that is queued then may be fetched while the rest is read.
     now = await control.now()
     found = await _look(reader, key, fingerprint)
-    for _ in range(LOOKS - 1):
+    for _ in range(READINGS - 1):
         if found.agrees:
             break
         found = await _look(reader, key, fingerprint)
     return UrlSnapshot(
         now=now,
-        known=found.state is not None,
-        state=found.state,
+        known=found.code is not None,
+        record=None if found.code is None else (await _read_words(reader)).record(found.code),
         entry=found.entry,
         before=found.before,
         key=await _of_key(control, reader, found),
         robots=await _robots(reader, origin),
-        rule=await _word(reader, found.reason),
         command=await control.command(),
         at_work=tuple(sorted(await control.at_work())),
         settings=settings,
@@ -205,36 +218,25 @@ async def _look(reader: Reader, key: str, fingerprint: int) -> _Found:
     if not view.record:
         return _Found(view, None)
     host = unpack_host(key, view.record)
-    state, reason = await _state(reader, view, host, fingerprint)
+    code = await _code(reader, view, host, fingerprint)
     before = 0
     async for part in reader.queue(view):
         for mark in marks_in(part):
             if mark.fingerprint == fingerprint:
                 [entry] = unpack_entries(mark.packed, key)
                 if entry.kind != Kind.ROBOTS:
-                    return _Found(view, host, state, reason, entry, before)
+                    return _Found(view, host, code, entry, before)
             before += 1
-    return _Found(view, host, state, reason)
+    return _Found(view, host, code)
 
 
-async def _state(
-    reader: Reader, view: KeyView, host: StoredHost, fingerprint: int
-) -> tuple[State | None, int]:
+async def _code(reader: Reader, view: KeyView, host: StoredHost, fingerprint: int) -> int | None:
     number = segment_of(fingerprint, segments_of(host.known))
     async for _, segment in reader.segments(view.key, range(number, number + 1)):
-        for mark, state, reason in unpack_marks(segment):
+        for mark, code in unpack_marks(segment):
             if mark == fingerprint:
-                return state, reason
-    return None, 0
-
-
-async def _word(reader: Reader, number: int) -> str | None:
-    """Return the reason that has ``number``."""
-    if not number:
-        return None
-    words = {int(value): word for word, value in pairs(await reader.ask("HGETALL", reader.names.reasons))}
-    word = words.get(number)
-    return None if word is None else decoded(word)
+                return code
+    return None
 
 
 async def _of_key(control: Control, reader: Reader, found: _Found) -> KeySnapshot | None:
@@ -243,7 +245,7 @@ async def _of_key(control: Control, reader: Reader, found: _Found) -> KeySnapsho
         return None
     if view.held:
         member = view.held.partition(b" ")[2]
-        until = await reader.ask("ZSCORE", reader.names.fixed[7], member)
+        until = await reader.send("ZSCORE", reader.names.members, member)
         if until is None:
             return KeySnapshot(host.record, host.queued, Activity.ACTIVE)
         name = await control.name_of(member.decode("utf-8", "replace"))
@@ -260,14 +262,56 @@ async def _hosts_before(control: Control, member: bytes) -> int:
     """Return how many idle keys of the same level are due before the one with ``member`` in ``idle`` (see
     lua/shard.lua)."""
     rank, place = member[1:7], member[1:15]
-    asked = [
+    commands = [
         ("ZLEXCOUNT", names.idle, b"[" + kind + rank, b"(" + kind + place)
         for names in control.shards
         for kind in (b"r", b"p")
     ]
-    return min(sum(map(int, await control.server.commands(asked))), HOSTS_COUNTED)
+    return min(sum(map(int, await control.server.commands(commands))), HOSTS_COUNTED)
 
 
 async def _robots(reader: Reader, origin: str) -> RobotsRecord | None:
-    value = await reader.ask("HGET", reader.names.robots, encoded(origin))
+    value = await reader.send("HGET", reader.names.robots, encoded(origin))
     return None if value is None else unpack_robots(origin, value)
+
+
+class RedisInspection(Control):
+    """The ``SharedInspection`` of a crawl in Redis."""
+
+    def __init__(
+        self, params: Mapping[str, Any], spider: str, lease_seconds: float, delay_seconds: float
+    ) -> None:
+        """``delay_seconds``: see ``Audit``; the rest: see ``Control``."""
+        super().__init__(params, spider, lease_seconds)
+        self._delay_seconds = delay_seconds
+
+    @property
+    def place(self) -> str:
+        return f"Redis at {self.server.address}"
+
+    @property
+    def address(self) -> str:
+        return self.server.address
+
+    async def snapshot(
+        self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
+    ) -> UrlSnapshot:
+        return await read_snapshot(self, key_of, fingerprint, origin)
+
+    def url_states(self) -> RedisUrlStateReader:
+        return RedisUrlStateReader(self)
+
+    async def impact(self, selection: UrlSelection) -> ExclusionImpact:
+        return await read_impact(self, selection)
+
+    async def uses(self, pauses: Pauses) -> dict[str, Use]:
+        return await uses_of(self.server, self.shards[0], pauses, await self.now())
+
+    async def learner(self) -> Learner | None:
+        return await learner_of(self.server, self.spider)
+
+    async def check(self, progress: Callable[[int, int], None]) -> Checked:
+        return await Audit(self, self._delay_seconds, progress=progress).check()
+
+    async def mend(self, progress: Callable[[int, int], None]) -> Checked:
+        return await Audit(self, self._delay_seconds, progress=progress).mend()

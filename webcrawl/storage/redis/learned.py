@@ -4,8 +4,8 @@ and adds the changes of others.
 All names have one hash tag, ``{<spider>:focus}``, and a number that stands for the focus. ``deltas`` is a STREAM of
 changes: fields ``by`` (a name for the process), ``learned`` (examples) and ``deltas`` (12 bytes each: place, step,
 square, little-endian). ``saved`` is a HASH: all weights (``weights``, as ``saved.pack`` has them) with everything up
-to the entry ``at`` of the stream, which has nothing from before ``since`` any more. ``claim`` is the name of the
-process that saves, for some seconds.
+to the entry ``at`` of the stream, which has nothing from before ``since`` any more. ``lock`` is held by the process
+that saves (``Server.lock``).
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from __future__ import annotations
 import asyncio
 import re
 import struct
-from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator
 from uuid import uuid4
 from zlib import crc32
 
@@ -23,8 +22,9 @@ from webcrawl.features.focus.learner import Learner
 from webcrawl.features.focus.store import SAVE_SECONDS, saved_of, unpack
 from webcrawl.features.focus.weights import SIZE
 from webcrawl.storage.redis.packing import encoded, pairs
+from webcrawl.storage.redis.server import Server
 
-TELL_SECONDS = 2.0
+SEND_SECONDS = 2.0
 """Between two exchanges of a worker."""
 SAVED_EVERY = 3 * SAVE_SECONDS
 """Time for which the stream grows before the weights are saved and it is cut; a worker that was away for two of these
@@ -34,37 +34,25 @@ _DELTA = struct.Struct("<Iff")
 _FIRST = b"0-0"
 
 
-class Commands(Protocol):
-    """The part of a connection that is used."""
-
-    def scan(self, pattern: bytes) -> AsyncIterator[list[bytes]]:
-        """Yield the names of all keys that match a glob pattern, some at a time."""
-        ...
-
-    async def commands(self, commands: Sequence[tuple[Any, ...]], *, failing: bool = True) -> list[Any]:
-        """Send commands together, each of which names its key. Returns the answers in their order."""
-        ...
-
-
 class SharedLearning:
     """The ``LearnerStore`` of one worker. The weights of all workers become the same sums, in whatever order they are
     added."""
 
-    def __init__(self, server: Commands, spider: str, focus: str) -> None:
+    def __init__(self, server: Server, spider: str, focus: str) -> None:
         self._server = server
         number = crc32(encoded(focus))
         self._name(f"{_tag(spider)}{number:08x}:")
         self._focus = focus
-        self._me = uuid4().hex.encode()
+        self._me = uuid4().hex
         self._read = _FIRST
-        self._told_at: float | None = None
+        self._sent_at: float | None = None
         self._saved_at: float | None = None
 
     def _name(self, prefix: str) -> None:
-        self._deltas, self._saved, self._claim = f"{prefix}deltas", f"{prefix}saved", f"{prefix}claim"
+        self._deltas, self._saved, self._lock = f"{prefix}deltas", f"{prefix}saved", f"{prefix}lock"
 
     @classmethod
-    async def all_of(cls, server: Commands, spider: str) -> list[SharedLearning]:
+    async def all_of(cls, server: Server, spider: str) -> list[SharedLearning]:
         """Return a store for each focus that a crawl had, to be read."""
         pattern = re.sub(r"([*?\[\]\\])", r"\\\1", _tag(spider)) + "*:deltas"
         names = {bytes(name) async for some in server.scan(pattern.encode()) for name in some}
@@ -76,28 +64,28 @@ class SharedLearning:
 
     async def begin(self, learner: Learner) -> bool:
         known = await self._load(learner)
-        known |= await self._hear(learner, own=True)
+        known |= await self._receive_changes(learner, own=True)
         learner.learned()
         return known
 
     async def step(self, learner: Learner, now: float, *, last: bool = False) -> bool:
-        if self._told_at is not None and now - self._told_at < TELL_SECONDS and not last:
+        if self._sent_at is not None and now - self._sent_at < SEND_SECONDS and not last:
             return False
-        await self._tell(learner)
-        self._told_at = now
+        await self._send_changes(learner)
+        self._sent_at = now
         [since] = await self._server.commands([("HGET", self._saved, "since")])
         behind = since is not None and _number(since) > _number(self._read)
         if behind:
             await self._load(learner)
-        heard = await self._hear(learner, own=behind)
+        received = await self._receive_changes(learner, own=behind)
         if self._saved_at is None:
             self._saved_at = now
         if now - self._saved_at >= SAVED_EVERY or last:
             self._saved_at = now
             await self._save(learner, last=last)
-        return heard
+        return received
 
-    async def _tell(self, learner: Learner) -> None:
+    async def _send_changes(self, learner: Learner) -> None:
         news, learned = learner.weights.take_news()
         if not learned:
             return
@@ -109,19 +97,19 @@ class SharedLearning:
             learner.weights.give_back(news, learned)
             raise
 
-    async def _hear(self, learner: Learner, *, own: bool) -> bool:
-        heard = False
+    async def _receive_changes(self, learner: Learner, *, own: bool) -> bool:
+        received = False
         while True:
-            asked = ("XRANGE", self._deltas, b"(" + self._read, "+", "COUNT", _AT_ONCE)
-            [answer] = await self._server.commands([asked])
+            command = ("XRANGE", self._deltas, b"(" + self._read, "+", "COUNT", _AT_ONCE)
+            [answer] = await self._server.commands([command])
             for at, fields in answer or ():
-                said = dict(pairs(fields))
-                if own or said[b"by"] != self._me:
-                    learner.weights.add(dict(_deltas(said[b"deltas"])), int(said[b"learned"]))
-                    heard = True
+                message = dict(pairs(fields))
+                if own or message[b"by"] != self._me.encode():
+                    learner.weights.add(dict(_deltas(message[b"deltas"])), int(message[b"learned"]))
+                    received = True
                 self._read = bytes(at)
             if len(answer or ()) < _AT_ONCE:
-                return heard
+                return received
 
     async def _load(self, learner: Learner) -> bool:
         """Load all weights, as they were saved."""
@@ -136,14 +124,9 @@ class SharedLearning:
         return True
 
     async def _save(self, learner: Learner, *, last: bool) -> None:
-        milliseconds = int(SAVED_EVERY * 1000)
-        claimed, before = await self._server.commands(
-            [
-                ("SET", self._claim, self._me, "NX", "PX", milliseconds),
-                ("HGET", self._saved, "at"),
-            ]
-        )
-        if not (claimed or last) or before == self._read:
+        taken = await self._server.lock(self._lock, self._me, SAVED_EVERY)
+        [before] = await self._server.commands([("HGET", self._saved, "at")])
+        if not (taken or last) or before == self._read:
             return
         packed = await asyncio.to_thread(saved_of(learner, self._focus).pack)
         since = before or _FIRST
@@ -155,7 +138,7 @@ class SharedLearning:
         )
 
 
-async def learner_of(server: Commands, spider: str) -> Learner | None:
+async def learner_of(server: Server, spider: str) -> Learner | None:
     """Return the learner with the most examples; None if nothing was learned."""
     learners = []
     for store in await SharedLearning.all_of(server, spider):

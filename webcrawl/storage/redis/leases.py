@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from webcrawl.errors import StorageAway
-from webcrawl.frontier.queue_head import Place
+from webcrawl.frontier.queue_head import QueuePosition
 from webcrawl.storage.contract import uptime
 from webcrawl.storage.redis.packing import level_from
 from webcrawl.storage.redis.server import Server
@@ -50,7 +50,7 @@ class ServerClock:
         """The time that scripts use instead of the server's clock; for tests."""
         return None
 
-    def heard(self, server_time: float, sent_at: float, received_at: float) -> None:
+    def update(self, server_time: float, sent_at: float, received_at: float) -> None:
         """Take a reading: ``server_time`` in epoch seconds, the others as times of ``uptime``."""
         if not self._samples:
             # Times before the first reading were guesses.
@@ -79,7 +79,7 @@ class Renewed:
     """The results of a renewal."""
 
     lost: list[str] = field(default_factory=list)
-    changed_queues: dict[str, Place] = field(default_factory=dict)
+    changed_queues: dict[str, QueuePosition] = field(default_factory=dict)
     idle: int = 0
     """Number of keys that have URLs and no holder."""
     forgotten: bool = False
@@ -95,7 +95,7 @@ async def set_clock(server: Server, key: str, clock: ServerClock) -> None:
     """Read the clock of the server that has ``key``: all members ask the same one."""
     sent = uptime()
     [(seconds, microseconds)] = await server.commands([("EVAL", "return redis.call('TIME')", 1, key)])
-    clock.heard(int(seconds) + int(microseconds) / 1e6, sent, uptime())
+    clock.update(int(seconds) + int(microseconds) / 1e6, sent, uptime())
 
 
 def until(sent_at: float, lease_seconds: float) -> float:

@@ -9,20 +9,27 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from webcrawl.frontier.queue_head import Place, place_of
+from webcrawl.frontier.queue_head import QueuePosition, queue_position
 from webcrawl.frontier.records import UrlEntry, web_origin
 from webcrawl.storage.contract import Loaded, Move, Spot, Walked, uptime
 from webcrawl.storage.redis.commits import portions
-from webcrawl.storage.redis.packing import decoded, encoded, pairs, place_bytes, unpack_entries, unpack_robots
-from webcrawl.storage.redis.seeds import SeededNames
+from webcrawl.storage.redis.packing import (
+    decoded,
+    encoded,
+    pairs,
+    position_bytes,
+    unpack_entries,
+    unpack_robots,
+)
 from webcrawl.storage.redis.server import Call, Server
 from webcrawl.storage.redis.shard import Shard
+from webcrawl.storage.redis.shared_parts import SeededNames
 
 if TYPE_CHECKING:
     from webcrawl.storage.redis.workers import WorkerRegistry
 
 
-Stretch = tuple[str, Place | None, int]
+Stretch = tuple[str, QueuePosition | None, int]
 """Politeness key, the place behind which to begin, number of entries."""
 
 AT_ONCE = 50
@@ -43,7 +50,7 @@ class Loader:
         self._waiting: list[tuple[Stretch, asyncio.Future[Loaded]]] = []
         self._task: asyncio.Task[None] | None = None
 
-    async def load(self, key: str, after: Place | None, count: int) -> Loaded:
+    async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         """Load the next entries of one queue, together with other loads of the same time."""
         future: asyncio.Future[Loaded] = asyncio.get_running_loop().create_future()
         self._waiting.append(((key, after, count), future))
@@ -76,11 +83,11 @@ class Loader:
             args: list[Any] = []
             for number in numbers:
                 key, after, count = wanted[number]
-                args += (encoded(key), b"" if after is None else place_bytes(after), count)
+                args += (encoded(key), b"" if after is None else position_bytes(after), count)
             calls.append((shard.names.fixed, args))
-        news = self._seeded.question()
+        news = self._seeded.news_command()
         *answers, hosts = await self._server.call("load", calls, then=news)
-        self._seeded.answer(news, hosts)
+        self._seeded.take_news(news, hosts)
         found = [Loaded([], False, []) for _ in wanted]
         for (_, numbers), answer in zip(parts, answers, strict=True):
             for number, entries, more in zip(numbers, answer[::2], answer[1::2], strict=True):
@@ -130,7 +137,7 @@ def _by_shard(things: Iterable[Any], shard_of: Callable[[Any], Shard]) -> list[t
 
 
 HOSTS_AT_ONCE = 200
-"""Records of keys that are looked at in one step."""
+"""Number of records of keys that are read in one step."""
 
 
 class Walker:
@@ -142,13 +149,13 @@ class Walker:
         server: Server,
         shards: Sequence[Shard],
         shard_of: Callable[[str], Shard],
-        crew: WorkerRegistry,
+        workers: WorkerRegistry,
         member: str,
     ) -> None:
         self._server = server
         self._shards = shards
         self._shard_of = shard_of
-        self._crew = crew
+        self._workers = workers
         self._member = member
         self._recent: deque[tuple[float, list[Move]]] = deque()
         """Recent moves that may not be on the server's disk, with the time of ``uptime``."""
@@ -166,7 +173,7 @@ class Walker:
         while keys and len(entries) < count:
             found, more = await self._stretch(self._shards[number], keys[0], after, count - len(entries))
             entries += found
-            after = place_of(found[-1]) if more else None
+            after = queue_position(found[-1]) if more else None
             keys = keys if more else keys[1:]
         if not keys and cursor is None:
             number, cursor = number + 1, b"0"
@@ -189,12 +196,12 @@ class Walker:
 
     def _is_ours(self, shard: Shard, key: bytes) -> bool:
         """Return True if this process holds the key, or is to read it if no process holds it."""
-        return decoded(key) in shard.mine or crc32(key) % self._crew.size == self._crew.rank
+        return decoded(key) in shard.mine or crc32(key) % self._workers.size == self._workers.rank
 
     async def _stretch(
-        self, shard: Shard, key: bytes, after: Place | None, count: int
+        self, shard: Shard, key: bytes, after: QueuePosition | None, count: int
     ) -> tuple[list[UrlEntry], bool]:
-        args = [key, b"" if after is None else place_bytes(after), count]
+        args = [key, b"" if after is None else position_bytes(after), count]
         [(entries, more)] = await self._server.call("load", [(shard.names.fixed, args)])
         return list(unpack_entries(entries, decoded(key))), bool(more)
 
@@ -203,12 +210,12 @@ class Walker:
         self._doubtful += [move for _, moves in self._recent for move in moves]
         self._recent.clear()
 
-    def forget_what_is_safe(self, before: float) -> None:
+    def forget_durable(self, before: float) -> None:
         """Forget the moves made ``before`` (see ``uptime``): the server has them on its disk."""
         while self._recent and self._recent[0][0] < before:
             self._recent.popleft()
 
-    async def repeat_what_is_doubtful(self) -> None:
+    async def repeat_doubtful(self) -> None:
         """Repeat moves that the server may have forgotten. A page is settled by its place, so this comes before
         that."""
         if again := list(self._doubtful):
@@ -218,7 +225,7 @@ class Walker:
     async def move(self, moves: Sequence[Move]) -> list[Move]:
         """Move entries. Returns those that were moved. :raises webcrawl.errors.StorageFull: some of them may have
         been"""
-        await self.repeat_what_is_doubtful()
+        await self.repeat_doubtful()
         return await self._move(moves)
 
     async def _move(self, moves: Sequence[Move]) -> list[Move]:
@@ -231,7 +238,8 @@ class Walker:
             for key, members in portion.keys.items():
                 fence = members[0].fence
                 places = b"".join(
-                    place_bytes(place_of(move.entry)) + place_bytes(move.place) for move in members
+                    position_bytes(queue_position(move.entry)) + position_bytes(move.new_position)
+                    for move in members
                 )
                 args += (encoded(key), b"" if fence is None else fence, places)
             calls.append((portion.shard.names.fixed, args))

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
+from typing import Any
 
-from webcrawl.frontier.records import State
+from webcrawl.frontier.records import State, UrlEntry, UrlRecord
+from webcrawl.storage.redis.packing import decoded, pairs
 
 MARK_BYTES = 9
-"""A fingerprint, and a byte for state and reason."""
-
-REASONS_MAX = 63
-"""Number of different reasons that a shard can have for failed or refused URLs."""
+"""A fingerprint, and a byte for the code of its record."""
 
 _MARK = struct.Struct(">q")
 _FULL, _MANY = 64, 16384
@@ -55,18 +54,80 @@ def segment_from(field: bytes) -> tuple[bytes, int]:
     return field, 0
 
 
-def unpack_marks(segment: bytes) -> Iterator[tuple[int, State, int]]:
-    """Yield fingerprints, states and numbers of reasons (0 for none) in a segment of the seen test.
+def unpack_marks(segment: bytes) -> Iterator[tuple[int, int]]:
+    """Yield fingerprints and the codes of their records in a segment of the seen test.
 
-    :raises ValueError: it is cut off, or has no state
+    :raises ValueError: it is cut off
     """
     if len(segment) % MARK_BYTES:
         raise ValueError("a segment of the seen test ends within a mark")
     for at in range(0, len(segment), MARK_BYTES):
-        reason, state = divmod(segment[at + 8], 4)
-        if reason and state < State.FAILED:
-            raise ValueError(f"{segment[at + 8]} is no state of a URL")
-        yield _MARK.unpack_from(segment, at)[0], State(state), reason
+        yield _MARK.unpack_from(segment, at)[0], segment[at + 8]
+
+
+def state_from(code: int) -> State:
+    """Return the state in the code of a record."""
+    return State(code % 4)
+
+
+class Words:
+    """The words of the records of a shard, and the records that codes stand for."""
+
+    def __init__(self, stored: Any = ()) -> None:
+        """``stored``: the whole of ``reasons``, as Redis answers."""
+        words = [(decoded(word), int(number)) for word, number in pairs(stored)]
+        self._statuses = {number: word for word, number in words if word.startswith("\n")}
+        self._reasons = {number: word for word, number in words if not word.startswith("\n")}
+
+    def record(self, code: int) -> UrlRecord:
+        state, number = state_from(code), code // 4
+        if state is State.DONE and not number:
+            return UrlRecord(state, status=USUAL_STATUS)
+        words = self._reasons if state in (State.FAILED, State.REFUSED) else self._statuses
+        rule, status = _parts(words.get(number, ""))
+        return UrlRecord(state, rule or None, int(status) if status else None)
+
+
+USUAL_STATUS = 200
+"""The status of a done URL without a word."""
+
+
+def _parts(word: str) -> tuple[str, str]:
+    """Return the rule and the status in a word."""
+    rule, _, status = word.replace("\t", "\n").partition("\n")
+    return rule, status
+
+
+def pack_result(entry: UrlEntry, record: UrlRecord, words: dict[str, int]) -> bytes:
+    """Return the result of a URL as ``lua/seen.lua`` takes it. ``words``: those of this call, with their numbers from
+    1 on."""
+    number = 0
+    if (word := _word(entry, record)) is not None:
+        if word not in words and len(words) >= _WORDS_MAX:
+            # It says that the record has no rule, and that its status stays as it is.
+            word = ""
+        number = words.setdefault(word, len(words) + 1)
+    return b"%b%b%c" % (
+        mark_bytes(entry.fingerprint),
+        b"-" if entry.repeat else b"%d" % record.state,
+        number,
+    )
+
+
+_WORDS_MAX = 254
+"""The number of words of a call, besides the empty one: the number of a word is a byte."""
+
+
+def _word(entry: UrlEntry, record: UrlRecord) -> str | None:
+    """Return the word of a result; None for the usual one."""
+    if entry.repeat:
+        return None if record.status is None else f"\n{record.status}"
+    rule = (record.rule or "") if record.state in (State.FAILED, State.REFUSED) else ""
+    rule = rule.replace("\t", " ").replace("\n", " ")
+    if record.status is not None:
+        usual = record.state is State.DONE and record.status == USUAL_STATUS
+        return None if usual else f"{rule}\n{record.status}"
+    return rule if rule or record.state is State.DONE else None
 
 
 BUCKET_FULL = 300
@@ -106,9 +167,9 @@ class Known:
 
     def among(self, fingerprints: Iterable[int]) -> set[int]:
         """Return those of ``fingerprints`` that are known."""
-        asked = set(fingerprints)
-        known = asked & self._young
-        if old := asked & self._old:
+        wanted = set(fingerprints)
+        known = wanted & self._young
+        if old := wanted & self._old:
             self.update(old)
             known |= old
         return known

@@ -8,7 +8,18 @@ from zlib import crc32
 
 from webcrawl.storage.redis.packing import encoded
 
-_FIXED = ("hosts", "idle", "held", "stirred", "queues", "totals", "given_up", "members", "seen", "chunks")
+_FIXED = (
+    "hosts",
+    "idle",
+    "held",
+    "changed_queues",
+    "queues",
+    "totals",
+    "given_up",
+    "members",
+    "seen",
+    "chunks",
+)
 """The order in which ``lua/shard.lua`` expects them."""
 
 
@@ -23,7 +34,7 @@ class CrawlNames:
     def __init__(self, spider: str) -> None:
         self.spider = spider
         self.meta = f"{spider}:meta"
-        self.crew = f"{spider}:crew"
+        self.workers = f"{spider}:workers"
         self.seeded = f"{spider}:seeded"
         self.seed_addresses = f"{spider}:seed_addresses"
         self.seed_lists = f"{spider}:seed_lists"
@@ -35,32 +46,32 @@ class ShardNames:
     def __init__(self, spider: str, number: int) -> None:
         self._tag = f"{{{spider}:{number}}}:".encode()
         self.fixed = [self._tag + name.encode() for name in _FIXED]
-        self.idle, self.totals = self.fixed[1], self.fixed[5]
-        self.hosts, self.held, self.queues = self.fixed[0], self.fixed[2], self.fixed[4]
-        self.given_up = self.fixed[6]
-        self.seen, self.chunks = self.fixed[8], self.fixed[9]
+        self.hosts, self.idle, self.held, self.changed_queues, self.queues = self.fixed[:5]
+        self.totals, self.given_up, self.members, self.seen, self.chunks = self.fixed[5:]
         self.reasons = self._tag + b"reasons"
         self.robots = self._tag + b"robots"
         self.robots_ends = self._tag + b"robots_ends"
-        self.contents = self._tag + b"contents"
-        self.pages = self._tag + b"pages"
-        self.visits = self._tag + b"visits"
-        """Pages to revisit; also the prefix of all names that belong to revisits."""
-        self.visits_lessons, self.visits_full = self.visits + b":lessons", self.visits + b":full"
-        self.visits_due, self.visits_untold = self.visits + b":due", self.visits + b":untold"
-        self.others = [self.contents, self.pages, self.reasons, self.robots, self.robots_ends]
+        self.others = [self.reasons, self.robots, self.robots_ends]
         """Keys that only some operations need."""
         self.clocks = self._tag + b"clock:"
         """The prefix of the names of clocks that politeness keys share."""
-
-    def visits_of(self, key: str) -> bytes:
-        return self.visits + b":of:" + encoded(key)
-
-    def visits_out(self, key: str) -> bytes:
-        return self.visits + b":out:" + encoded(key)
+        self.tables = self._tag + b"table:"
+        """The prefix of the names of tables."""
 
     def clock(self, name: str) -> bytes:
         return self.clocks + encoded(name)
+
+    def table(self, name: str) -> TableNames:
+        return TableNames(self.tables + name.encode())
+
+
+class TableNames:
+    """Keys of one table in one shard; see ``lua/table.lua``. ``times`` and ``ids`` are prefixes of partitions."""
+
+    def __init__(self, name: bytes) -> None:
+        self.rows, self.headers = name, name + b":headers"
+        self.due, self.not_before = name + b":due", name + b":not_before"
+        self.times, self.ids = name + b":times:", name + b":ids:"
 
 
 @dataclass(frozen=True, slots=True)

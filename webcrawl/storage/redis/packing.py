@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from webcrawl.frontier.queue_head import Place
+from webcrawl.frontier.queue_head import QueuePosition
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 
@@ -33,12 +33,8 @@ def pairs(answer: Any) -> list[tuple[bytes, bytes]]:
     return list(zip(answer[::2], answer[1::2], strict=True))
 
 
-PROTOCOL = "3"
-"""Changes whenever processes with the old code could not work on the same crawl any more."""
-
-READABLE = ("1", "2", PROTOCOL)
-"""Protocols of crawls that this code can continue: in the first one URLs had no reasons, in the second entries had no
-traits."""
+PROTOCOL = "4"
+"""Changes whenever this code could not continue a crawl of older code, or work on it together with older code."""
 
 TOTALS = (
     "queued",
@@ -51,7 +47,8 @@ TOTALS = (
     "held_urls",
     "seen",
 )
-"""The running totals of a shard. ``totals`` also has ``fence``, ``epoch``, ``run``, ``quiet_until``, ``stirs``."""
+"""The running totals of a shard. ``totals`` also has ``fence``, ``epoch``, ``run``, ``quiet_until`` and
+``queue_changes``."""
 
 _RANKS = 1 << 47
 _POSITIONS = 1 << 63
@@ -61,20 +58,20 @@ _REST = struct.Struct("<IIIIdBdB")
 _ANSWERED, _CRAWL_DELAY, _ERROR, _PAGES = 1, 2, 4, 8
 _MICROSECONDS = 1_000_000
 _ENTRY = struct.Struct(">HIQIcBq")
-"""Place (two parts of its rank, its position), length of the rest, repeat, flags, fingerprint."""
+"""Queue position (two parts of its rank, its position), length of the rest, repeat, flags, fingerprint."""
 _PLAIN = struct.Struct(">HIQIcBqBBB")
 """The same, with depth, code of the prefix and length of the rest of the URL."""
 _BODY = 18
-_VIA, _KIND, _COUNTS, _PAYLOAD, _LISTED, _TRAITS = 1, 2, 4, 8, 16, 32
+_VIA, _KIND, _COUNTS, _PAYLOAD, _LISTED, _LINK_FEATURES = 1, 2, 4, 8, 16, 32
 
 
-def place_bytes(place: Place) -> bytes:
-    """Return 14 bytes that sort like places."""
-    rank, position = place
-    return (_RANKS + rank).to_bytes(6, "big") + max(position + _POSITIONS, 0).to_bytes(8, "big")
+def position_bytes(position: QueuePosition) -> bytes:
+    """Return 14 bytes that sort like queue positions."""
+    rank, within_level = position
+    return (_RANKS + rank).to_bytes(6, "big") + max(within_level + _POSITIONS, 0).to_bytes(8, "big")
 
 
-def place_from(text: bytes) -> Place:
+def position_from(text: bytes) -> QueuePosition:
     return int.from_bytes(text[:6], "big") - _RANKS, int.from_bytes(text[6:14], "big") - _POSITIONS
 
 
@@ -179,8 +176,8 @@ def pack_entries(key: str, entries: Iterable[UrlEntry]) -> list[bytes]:
             packed.append(_pack_rare(entry, prefixes))
             continue
         rank, length, flags, last = _RANKS - entry.level, size + more + 15, _VIA, b""
-        if entry.traits is not None:
-            flags, last = _VIA | _TRAITS, _text(entry.traits)
+        if entry.link_features is not None:
+            flags, last = _VIA | _LINK_FEATURES, _text(entry.link_features)
             length += len(last)
         repeat = b"1" if entry.repeat else b"0"
         packed.append(
@@ -239,9 +236,9 @@ def _pack_rare(entry: UrlEntry, prefixes: tuple[bytes, ...]) -> bytes:
     if entry.listed is not None:
         flags |= _LISTED
         parts.append(_text(entry.listed))
-    if entry.traits is not None:
-        flags |= _TRAITS
-        parts.append(_text(entry.traits))
+    if entry.link_features is not None:
+        flags |= _LINK_FEATURES
+        parts.append(_text(entry.link_features))
     if entry.payload is not None:
         flags |= _PAYLOAD
         parts.append(encoded(entry.payload))
@@ -291,9 +288,9 @@ def _unpack(body: bytes, flags: int, entry: UrlEntry, prefixes: tuple[bytes, ...
         length, at = _read_varint(body, at)
         entry.listed = decoded(body[at : at + length])
         at += length
-    if flags & _TRAITS:
+    if flags & _LINK_FEATURES:
         length, at = _read_varint(body, at)
-        entry.traits = decoded(body[at : at + length])
+        entry.link_features = decoded(body[at : at + length])
         at += length
     if flags & _PAYLOAD:
         entry.payload = decoded(body[at:])
@@ -318,7 +315,7 @@ class StoredHost:
 
 
 def pack_record(record: HostRecord, slack_seconds: float) -> bytes:
-    """Pack a holder's record of a key, as ``lua/crew.lua`` takes it. Its time is put later by ``slack_seconds``."""
+    """Pack a holder's record of a key, as ``lua/leases.lua`` takes it. Its time is put later by ``slack_seconds``."""
     flags = bool(record.answered) * _ANSWERED
     if record.crawl_delay_seconds is not None:
         flags |= _CRAWL_DELAY

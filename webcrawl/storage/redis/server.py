@@ -27,6 +27,7 @@ from redis.exceptions import BusyLoadingError
 
 from webcrawl.errors import StartRefused, StorageAway, StorageFull, StorageLost
 from webcrawl.storage.redis.cluster import Nodes
+from webcrawl.storage.redis.packing import encoded
 
 _USES = "-- uses: "
 
@@ -50,7 +51,7 @@ def script(name: str, crawl: str = "") -> Script:
     """
     text = _read(name)
     uses = next((line for line in text.splitlines() if line.startswith(_USES)), _USES)
-    parts = [_read(part) for part in ("making_known", *uses.removeprefix(_USES).split())]
+    parts = [_read(part) for part in ("preamble", *uses.removeprefix(_USES).split())]
     whole = "\n".join([*parts, text, f"-- of the crawl {crawl}\n"])
     return Script(name, whole, hashlib.sha1(whole.encode(), usedforsecurity=False).hexdigest())
 
@@ -61,8 +62,8 @@ def _read(name: str) -> str:
 
 OLDEST = (6, 2)
 
-LOOK_SECONDS = 0.5
-"""Between two looks at a server that is loading its data."""
+LOADING_POLL_SECONDS = 0.5
+"""The interval at which a server that is loading its data is checked."""
 
 Info = Mapping[str, Any]
 """The answer of INFO."""
@@ -82,26 +83,26 @@ def refuse_unfit(info: Info, address: str) -> None:
         )
 
 
-async def until_loaded(address: str, ask: Callable[[], Awaitable[Sequence[Info]]]) -> None:
+async def until_loaded(address: str, get_info: Callable[[], Awaitable[Sequence[Info]]]) -> None:
     """Wait until no server is loading its data any more, and log a warning once.
 
     A server that has just started refuses everything but INFO until it has read its append-only file, which takes
-    minutes with a large crawl. ``ask`` gets the INFO of each server.
+    minutes with a large crawl. ``get_info`` returns the INFO of each server.
     """
-    said = False
+    is_logged = False
     while True:
         try:
-            reading = [info for info in await ask() if int(info.get("loading", 0))]
+            reading = [info for info in await get_info() if int(info.get("loading", 0))]
         except BusyLoadingError:
             reading = [{}]
         if not reading:
             return
-        if not said:
-            said = True
+        if not is_logged:
+            is_logged = True
             logger.warning(
                 "Redis at %s is reading its data%s: waiting for it", address, _progress(reading[0])
             )
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(LOADING_POLL_SECONDS)
 
 
 def _progress(info: Info) -> str:
@@ -115,30 +116,32 @@ Call = tuple[Sequence[bytes], Sequence[Any]]
 """KEYS and ARGV of one call of a script."""
 
 OPERATIONS = (
-    "allow",
-    "claim",
-    "disclaim",
-    "done",
+    "add_seeded",
+    "claim_clocks",
+    "end_robots_wait",
+    "heartbeat",
     "join",
     "lease",
     "leave",
     "load",
+    "lock",
     "move",
-    "pulse",
     "push",
-    "reading",
+    "queue_excess",
+    "read_seed_list",
     "ready",
     "release",
+    "return_clocks",
     "revive",
     "robots",
     "settle",
-    "state",
-    "tail",
-    "take",
-    "visits_hint",
-    "visits_keep",
-    "visits_take",
-    "wake",
+    "start_urls_done",
+    "table_put",
+    "table_rows",
+    "table_swap",
+    "table_update",
+    "take_start_urls",
+    "url_state",
 )
 AT_ONCE = 32
 """Calls under way; each has a connection, and a pool of a hundred fails when none is left."""
@@ -146,7 +149,7 @@ AT_ONCE = 32
 LOADED_LATER = 3
 """Number of retries of a call that a server did not know: the server may start again in between."""
 _SCANNED = 1000
-"""Keys that a server looks at in one step of a scan."""
+"""Number of keys that a server visits in one step of a scan."""
 
 _AWAY = (
     exceptions.ConnectionError,
@@ -208,7 +211,7 @@ class Server:
         :raises StartRefused: it cannot be reached, or is no Redis for this
         """
         try:
-            await self._meet()
+            await self._connect()
         except BaseException as error:
             await self.close()
             if isinstance(error, _DENIED):
@@ -217,7 +220,7 @@ class Server:
                 raise StartRefused(f"Redis at {self.address} cannot be reached: {error}") from error
             raise
 
-    async def _meet(self) -> None:
+    async def _connect(self) -> None:
         self._client = _client(self._params)
         info = dict(await self._client.info())
         refuse_unfit(info, self.address)
@@ -246,25 +249,41 @@ class Server:
     ) -> list[Any]:
         """Call one operation with each of ``calls``. Returns the answers in their order. ``then``: a command that is
         carried out after them; its answer comes last."""
-        sha = script(name, self.crawl).sha
-        asked = [("EVALSHA", sha, len(keys), *keys, *args) for keys, args in calls]
-        together = [*asked, then] if then is not None and self._cluster is None else asked
+        answers = await self.send([self.calling(name, one) for one in calls], then=then)
+        raise_first(answers)
+        return answers
+
+    def calling(self, name: str, call: Call) -> tuple[Any, ...]:
+        """Return the command that calls an operation; for ``send``."""
+        keys, args = call
+        return ("EVALSHA", script(name, self.crawl).sha, len(keys), *keys, *args)
+
+    async def lock(self, key: str, holder: str | bytes, seconds: float) -> bool:
+        """Return whether ``holder`` has the lock ``key`` for ``seconds`` from now: it is free, or was held by
+        ``holder``, for which it is renewed."""
+        name = encoded(holder) if isinstance(holder, str) else holder
+        [taken] = await self.call("lock", [([encoded(key)], [name, max(int(seconds * 1000), 1)])])
+        return bool(taken)
+
+    async def send(
+        self, commands: Sequence[tuple[Any, ...]], *, then: tuple[Any, ...] | None = None
+    ) -> list[Any]:
+        """Send commands together, calls of operations among them. Returns the answers in their order, errors of
+        single commands among them. ``then``: as for ``call``."""
+        together = [*commands, then] if then is not None and self._cluster is None else commands
         answers = await self.commands(together, failing=False)
         for _ in range(LOADED_LATER):
             unknown = [at for at, one in enumerate(answers) if isinstance(one, exceptions.NoScriptError)]
             if not unknown:
                 break
             await self._recover()
-            for at, answer in zip(
-                unknown, await self.commands([asked[at] for at in unknown], failing=False), strict=True
-            ):
+            again = await self.commands([commands[at] for at in unknown], failing=False)
+            for at, answer in zip(unknown, again, strict=True):
                 answers[at] = answer
-            if len(answers) > len(asked):
-                del answers[-1]
-        if then is not None and len(answers) == len(asked):
+            del answers[len(commands) :]
+        if then is not None and len(answers) == len(commands):
             # In a cluster another node may carry it out, so it waits for the answers.
             answers += await self.commands([then], failing=False)
-        _raise_first(answers)
         return answers
 
     async def commands(self, commands: Sequence[tuple[Any, ...]], *, failing: bool = True) -> list[Any]:
@@ -278,7 +297,7 @@ class Server:
                 await self._client.connection_pool.disconnect(inuse_connections=False)
             raise translate(error) from error
         if failing:
-            _raise_first(answers)
+            raise_first(answers)
         return answers
 
     async def _sent(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -349,7 +368,7 @@ class Server:
                     answers = await self._sent([*first, *known])
             except (*_AWAY, exceptions.RedisError) as error:
                 raise translate(error) from error
-            _raise_first(answers)
+            raise_first(answers)
 
 
 def _memory(server: str, info: Mapping[str, Any]) -> Memory:
@@ -374,7 +393,8 @@ def translate(error: BaseException) -> Exception:
     return StorageLost(f"Redis answers with an error: {error}")
 
 
-def _raise_first(answers: Sequence[Any]) -> None:
+def raise_first(answers: Sequence[Any]) -> None:
+    """Raise the crawl's own exception for the first error among answers."""
     for answer in answers:
         if isinstance(answer, BaseException):
             raise translate(answer) from answer

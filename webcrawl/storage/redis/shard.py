@@ -3,7 +3,7 @@
 Two marks of the budget matter. Between the first and the second, new URLs of the lowest levels are turned away, the
 more of them the nearer the second is. From the second on no new URL is taken, and the ends of the longest queues are
 pruned. The allowance makes the second mark hold with any number of processes: the amount that may be added until the
-next look is the room before the mark, divided among them all.
+next update is the room before the mark, divided among them all.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ def is_given(entry: UrlEntry) -> bool:
 
 
 class ServerRoom:
-    """The room on one server. Updated at each look; asked for every new URL in between."""
+    """The room on one server. Updated at each heartbeat; every new URL is checked against it in between."""
 
     def __init__(self) -> None:
         self.room = Room.PLENTY
         self.filling: Filling | None = None
-        """As of the last look; None without a budget."""
+        """As of the last update; None without a budget."""
         self.prunable_bytes = 0.0
-        """Number of bytes that this process is to prune until the next look."""
+        """Number of bytes that this process is to prune until the next update."""
         self._allowance_bytes = math.inf
         self._bar: Worth | None = None
         """Entries of this worth or less are turned away; None turns nothing away."""
         self._offers: list[Worth] = []
 
-    def looked(self, used_bytes: int, budget_bytes: int, members: int) -> None:
+    def update(self, used_bytes: int, budget_bytes: int, members: int) -> None:
         """Update the room: ``used_bytes`` of the budget are used, and ``members`` processes share the rest. A budget
         of 0 is none."""
         if not budget_bytes:
@@ -159,10 +159,10 @@ class Shard:
     hold: LeaseValidity = field(default_factory=lambda: LeaseValidity(0.0))
     mine: dict[str, int] = field(default_factory=dict)
     """Keys that are active here, with their fencing numbers."""
-    let_go: dict[str, tuple[float, HostRecord]] = field(default_factory=dict)
+    released: dict[str, tuple[float, HostRecord]] = field(default_factory=dict)
     """Keys that were released a moment ago: the time (see ``uptime``), and the final record of each. The server may
     still forget them."""
-    heard: list[bytes] = field(default_factory=list)
+    changed_queues: list[bytes] = field(default_factory=list)
     """The changed queues of the last heartbeat: key and mark in turn."""
     doubtful: bool = False
     """True if the answer to a lease was lost: the server may hold keys for us without our knowledge."""
@@ -198,7 +198,7 @@ class Shard:
         """Drop all keys. Returns the keys that were held."""
         lost = list(self.mine)
         self.mine.clear()
-        self.let_go.clear()
+        self.released.clear()
         self._robots.clear()
         self.hold.until = 0.0
         self.hold = LeaseValidity(0.0)

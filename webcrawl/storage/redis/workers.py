@@ -9,27 +9,25 @@ from typing import Any
 from webcrawl.errors import StartRefused, StorageLost
 from webcrawl.storage.contract import OperatorCommand
 from webcrawl.storage.redis.names import CrawlNames
-from webcrawl.storage.redis.packing import PROTOCOL, READABLE, pairs
+from webcrawl.storage.redis.packing import PROTOCOL, pairs
 from webcrawl.storage.redis.server import Server, script
+from webcrawl.storage.technology import SCOPE
 
-SCOPE = "scope:"
-"""The prefix of names in ``meta`` that may change between two runs, while no worker is at work."""
-
-LOOK = "look"
+RELOAD = "look"
 """The name in ``meta`` of the time when the operator last had all workers read their exclusion files."""
 
-PASSING = ("command", LOOK)
+PASSING = ("command", RELOAD)
 """Names in ``meta`` that are not part of the settings that the crawl was begun with."""
 
 ALIVE_SECONDS = 10.0
-"""A worker that is at work, or obeys a stop, sends a heartbeat each second: one that was silent for this long does
+"""A worker that runs, or obeys a stop, sends a heartbeat each second: one that was silent for this long does
 neither."""
 
 
 class WorkerRegistry:
     """The crawl's ``meta`` (the settings it was begun with, and the operator's command) and its list of members.
 
-    ``<spider>:meta`` is a HASH of text; ``<spider>:crew`` a HASH from member to a JSON object with ``name``,
+    ``<spider>:meta`` is a HASH of text; ``<spider>:workers`` a HASH from member to a JSON object with ``name``,
     ``protocol``, ``started_at``, ``seen_at`` (epoch seconds), ``figures``, and ``exclusions`` if there is a list.
     """
 
@@ -47,47 +45,49 @@ class WorkerRegistry:
         """Number of members as of the last request."""
         self.rank = 0
         """The number of this process among them, from 0 on."""
-        self.at_work = 1
+        self.live = 1
         """Number of processes that sent a heartbeat in the last seconds, this one included."""
         self.exclusions = ""
         """The version of the exclusion list in force here."""
-        self.look_asked = ""
-        """The value of ``LOOK`` in ``meta`` as of the last request."""
+        self.reload_request = ""
+        """The value of ``RELOAD`` in ``meta`` as of the last request."""
 
-    async def found(self, values: Mapping[str, str]) -> dict[str, str]:
+    async def begin_crawl(self, values: Mapping[str, str]) -> dict[str, str]:
         """Begin the crawl with ``values`` unless it exists. Returns the settings it was begun with."""
         flat = [part for pair in values.items() for part in pair]
-        [answer] = await self._server.commands([("EVAL", script("found").text, 1, self._names.meta, *flat)])
+        [answer] = await self._server.commands(
+            [("EVAL", script("begin_crawl").text, 1, self._names.meta, *flat)]
+        )
         parts = [part.decode("utf-8", "replace") for part in answer]
         return dict(zip(parts[::2], parts[1::2], strict=True))
 
-    async def found_again(self, values: Mapping[str, str]) -> None:
+    async def begin_again(self, values: Mapping[str, str]) -> None:
         """Begin the crawl again: the server may have forgotten the settings that it was begun with.
 
         :raises StorageLost: another process has begun it with other settings meanwhile
         """
-        meta = await self.found(values)
+        meta = await self.begin_crawl(values)
         lasting = [name for name in values if name != "crawl" and not name.startswith(SCOPE)]
         if other := [name for name in lasting if meta.get(name) != values[name]]:
             raise StorageLost(
-                f"Redis had forgotten the crawl '{self._names.spider}', and somebody began it anew with another "
-                f"{other[0]}: {meta.get(other[0])} instead of {values[other[0]]}"
+                f"Redis had forgotten the crawl '{self._names.spider}', and another worker began it anew with "
+                f"another {other[0]}: {meta.get(other[0])} instead of {values[other[0]]}"
             )
 
     async def members(self, now: float) -> dict[str, dict[str, Any]]:
         """Return the members that reported lately, this process among them once it reported."""
-        [answer] = await self._server.commands([("HGETALL", self._names.crew)])
-        everybody = {name.decode(): json.loads(text) for name, text in pairs(answer)}
-        heard = {
+        [answer] = await self._server.commands([("HGETALL", self._names.workers)])
+        reports = {name.decode(): json.loads(text) for name, text in pairs(answer)}
+        recent = {
             name: facts
-            for name, facts in everybody.items()
+            for name, facts in reports.items()
             if now - float(facts["seen_at"]) < self._silent_seconds
         }
-        self.size = max(len(heard), 1)
-        self.rank = sum(name < self._member for name in heard)
-        others = {name: facts for name, facts in heard.items() if name != self._member}
-        self.at_work = 1 + _heard_within(ALIVE_SECONDS, others, now)
-        return heard
+        self.size = max(len(recent), 1)
+        self.rank = sum(name < self._member for name in recent)
+        others = {name: facts for name, facts in recent.items() if name != self._member}
+        self.live = 1 + _count_recent(ALIVE_SECONDS, others, now)
+        return recent
 
     async def agree(self, meta: Mapping[str, str], identity: Mapping[str, str], now: float) -> bool:
         """Check that this process may work with the others. Returns True if it is the first of them.
@@ -97,14 +97,13 @@ class WorkerRegistry:
         members = await self.members(now)
         alone = not members
         where = f"the crawl '{self._names.spider}' on Redis at {self._server.address}"
-        earlier = alone and meta.get("protocol") in READABLE
-        if meta.get("protocol") != PROTOCOL and not earlier:
+        if meta.get("protocol") != PROTOCOL:
             raise StartRefused(
-                f"{where} is worked on by a webcrawl with protocol {meta.get('protocol')}, this one speaks "
+                f"{where} was begun by a webcrawl with protocol {meta.get('protocol')}, this one speaks "
                 f"{PROTOCOL}; use the version that began it, or another database"
             )
-        changed = {"protocol": PROTOCOL} if earlier and meta["protocol"] != PROTOCOL else {}
-        if meta.get("command") == OperatorCommand.STOP and not _heard_within(ALIVE_SECONDS, members, now):
+        changed: dict[str, str] = {}
+        if meta.get("command") == OperatorCommand.STOP and not _count_recent(ALIVE_SECONDS, members, now):
             # All workers have obeyed: a worker that starts now is meant to go on.
             changed["command"] = str(OperatorCommand.RUN)
         for name, value in identity.items():
@@ -138,13 +137,13 @@ class WorkerRegistry:
             "figures": dict(figures),
             **({"exclusions": self.exclusions} if self.exclusions else {}),
         }
-        _, (command, look) = await self._server.commands(
+        _, (command, reload) = await self._server.commands(
             [
-                ("HSET", self._names.crew, self._member, json.dumps(facts)),
-                ("HMGET", self._names.meta, "command", LOOK),
+                ("HSET", self._names.workers, self._member, json.dumps(facts)),
+                ("HMGET", self._names.meta, "command", RELOAD),
             ]
         )
-        self.look_asked = look.decode("utf-8", "replace") if look else ""
+        self.reload_request = reload.decode("utf-8", "replace") if reload else ""
         return OperatorCommand(command.decode()) if command else OperatorCommand.RUN
 
     async def share(self, now: float, idle: int) -> int | None:
@@ -159,7 +158,7 @@ class WorkerRegistry:
         return share_of(self._member, held, idle)
 
     async def leave(self) -> None:
-        await self._server.commands([("HDEL", self._names.crew, self._member)])
+        await self._server.commands([("HDEL", self._names.workers, self._member)])
 
 
 def share_of(member: str, held: Mapping[str, int], idle: int) -> int:
@@ -174,5 +173,5 @@ def share_of(member: str, held: Mapping[str, int], idle: int) -> int:
     return max(share + (by_most.index(member) < over), 1)
 
 
-def _heard_within(seconds: float, members: Mapping[str, Mapping[str, Any]], now: float) -> int:
+def _count_recent(seconds: float, members: Mapping[str, Mapping[str, Any]], now: float) -> int:
     return sum(now - float(facts["seen_at"]) < seconds for facts in members.values())

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import StorageAway
-from webcrawl.frontier.queue_head import EVERYTHING, Place, place_of
+from webcrawl.frontier.queue_head import EVERYTHING, QueuePosition, queue_position
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.politeness.host_record import HostRecord
 from webcrawl.storage.contract import Batch, Committed, Counts, Settled, uptime
@@ -22,7 +22,7 @@ from webcrawl.storage.redis.commits import (
     settle_portions,
 )
 from webcrawl.storage.redis.marks import Known
-from webcrawl.storage.redis.packing import decoded, encoded, place_from, unpack_entries
+from webcrawl.storage.redis.packing import decoded, encoded, position_from, unpack_entries
 from webcrawl.storage.redis.server import Call, Server
 from webcrawl.storage.redis.shard import Shard
 
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 _COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "given_up_urls")
 _RELIEVED_AT_ONCE = 16
 _TAKEN_IN_AT_ONCE = 1000
-_PRUNED = ord("3")
-"""The fate of a URL that was pruned from a queue that is still full."""
+_REPEAT, _PRUNED = ord("2"), ord("3")
+"""The fates of an entry that was queued beside another, and of a URL that was pruned from a queue that is still full.
+"""
 
 
 class Writer:
@@ -87,12 +88,12 @@ class Writer:
         self._doubtful += [entry for _, entries in self._recent for entry in entries]
         self._recent.clear()
 
-    async def repeat_what_is_doubtful(self) -> None:
+    async def repeat_doubtful(self) -> None:
         """Queue again entries that may have been forgotten; those that are still known are not queued twice."""
         if self._doubtful:
-            told, again = self._starts, list(self._doubtful)
+            starts, again = self._starts, list(self._doubtful)
             await self._push(again, {}, 0.0)
-            if told == self._starts:
+            if starts == self._starts:
                 # Entries that were still there may not be on the disk yet either: the server may be killed once more.
                 self._recent.append((uptime(), again))
                 del self._doubtful[: len(again)]
@@ -102,12 +103,12 @@ class Writer:
         """True if entries may be forgotten and are not queued again yet."""
         return bool(self._doubtful)
 
-    def forget_what_is_safe(self, before: float) -> None:
+    def forget_durable(self, before: float) -> None:
         """Forget entries queued ``before`` (see ``uptime``): the server has them on its disk."""
         while self._recent and self._recent[0][0] < before:
             self._recent.popleft()
 
-    def take_uncertain(self) -> dict[str, Place]:
+    def take_uncertain(self) -> dict[str, QueuePosition]:
         """Return the active keys of this process whose queues may hold more than it knows, with a place before it
         all."""
         keys, self._uncertain = self._uncertain, set()
@@ -141,7 +142,7 @@ class Writer:
         pruned = await self._prune(lengths)
         crowded_out = await self._relieve()
         if gone := pruned | crowded_out:
-            queued = [entry for entry in queued if (entry.key, place_of(entry)) not in gone]
+            queued = [entry for entry in queued if (entry.key, queue_position(entry)) not in gone]
         total = sum(shard.queued for shard in self._shards)
         hosts = sum(shard.hosts for shard in self._shards)
         return Committed(
@@ -151,7 +152,7 @@ class Writer:
 
     async def make_room(self) -> None:
         """Prune URLs over the budget, so that a server that refuses more does so no longer."""
-        await self._budget.look()
+        await self._budget.measure()
         for _ in range(_RELIEVED_AT_ONCE):
             if not await self._relieve():
                 return
@@ -193,11 +194,14 @@ class Writer:
         delay, long, most = self._options.delay_seconds, self._long, self._options.queue_max
         calls = [push_call(portion, self._member, delay, long, most, now) for portion in made]
         for portion, answer in zip(made, await self._server.call("push", calls), strict=True):
-            portion.shard.queued, portion.shard.hosts, fates, moves, told = answer
+            portion.shard.queued, portion.shard.hosts, fates, moves, long_queues = answer
             members: list[UrlEntry] = list(portion.in_order())
             for at, place in zip(moves[::2], moves[1::2], strict=True):
-                members[at - 1].position = place_from(place)[1]
-            self._known.update(entry.fingerprint for entry in members if entry.kind != Kind.ROBOTS)
+                members[at - 1].position = position_from(place)[1]
+            # A repeat is known too, but may be the repeat of a URL that was pruned and may return.
+            self._known.update(
+                entry.fingerprint for entry, fate in zip(members, fates, strict=True) if fate != _REPEAT
+            )
             for entry, fate in zip(members, fates.decode(), strict=True):
                 if fate in "03":
                     known_before.add(id(entry))
@@ -208,7 +212,7 @@ class Writer:
                     entry.fingerprint for entry, fate in zip(members, fates, strict=True) if fate == _PRUNED
                 )
             changed = _changed(members, known_before) if b"0" in fates or b"3" in fates else portion.keys
-            lengths.update(_lengths(changed, told))
+            lengths.update(_lengths(changed, long_queues))
         new = [entry for entry in news if id(entry) not in known_before] if known_before else list(news)
         self._remember(new)
         return new
@@ -248,12 +252,12 @@ class Writer:
             if total == -1:
                 raise StorageAway("Redis has started anew; the worker queues again what Redis may have lost")
             portion.shard.queued = total
-            fates, told, dropped = answer
-            again += self._judged(portion, fates, dropped, lost)
-            lengths.update(_lengths(portion.keys, told))
+            fates, long_queues, dropped = answer
+            again += self._apply_fates(portion, fates, dropped, lost)
+            lengths.update(_lengths(portion.keys, long_queues))
         return again
 
-    def _judged(
+    def _apply_fates(
         self, portion: Portion, fates: bytes, dropped: Sequence[bytes], lost: set[str]
     ) -> list[UrlEntry]:
         """Apply the answer for a portion. Returns the entries that went back, and adds keys that are lost to
@@ -278,28 +282,28 @@ class Writer:
             del mine[key]
             lost.add(key)
 
-    async def _prune(self, lengths: dict[str, int]) -> set[tuple[str, Place]]:
+    async def _prune(self, lengths: dict[str, int]) -> set[tuple[str, QueuePosition]]:
         """Cut queues that are longer than ``queue_max``. Returns (key, place) of the entries removed."""
         most = self._options.queue_max
         return await self._cut({key: most for key, length in lengths.items() if most and length > most})
 
-    async def _relieve(self) -> set[tuple[str, Place]]:
+    async def _relieve(self) -> set[tuple[str, QueuePosition]]:
         """Cut the longest queues of servers that are full. Returns (key, place) of the entries removed."""
         gone = await self._cut(await self._budget.over())
         self._budget.pruned(key for key, _ in gone)
         return gone
 
-    async def _cut(self, most: dict[str, int]) -> set[tuple[str, Place]]:
+    async def _cut(self, most: dict[str, int]) -> set[tuple[str, QueuePosition]]:
         """Cut queues to the lengths of ``most``, lowest level and last come first."""
-        gone: set[tuple[str, Place]] = set()
+        gone: set[tuple[str, QueuePosition]] = set()
         full = list(most)
         while full:
             calls: list[Call] = [(self._shard_of(key).names.fixed, [encoded(key), most[key]]) for key in full]
-            tails = await self._server.call("tail", calls)
+            tails = await self._server.call("queue_excess", calls)
             over = [
                 entry for key, tail in zip(full, tails, strict=True) for entry in unpack_entries(tail, key)
             ]
-            gone.update((entry.key, place_of(entry)) for entry in over)
+            gone.update((entry.key, queue_position(entry)) for entry in over)
             left: dict[str, int] = {}
             await self._settle((), pruned(over), left, set())
             self._let_return(entry.fingerprint for entry in over if not entry.repeat)
@@ -331,7 +335,7 @@ def _changed(entries: Iterable[UrlEntry], known_before: Container[int]) -> set[s
     return {entry.key for entry in entries if id(entry) not in known_before}
 
 
-def _lengths(keys: Iterable[str], told: Sequence[Any]) -> dict[str, int]:
-    """Return the number of queued URLs of each of ``keys``, 0 for those that ``told`` omits since they are short."""
-    long = {decoded(key): length for key, length in zip(told[::2], told[1::2], strict=True)}
+def _lengths(keys: Iterable[str], long_queues: Sequence[Any]) -> dict[str, int]:
+    """Return the number of queued URLs of each of ``keys``, 0 for those that ``long_queues`` omits."""
+    long = {decoded(key): length for key, length in zip(long_queues[::2], long_queues[1::2], strict=True)}
     return {key: long.get(key, 0) for key in keys}

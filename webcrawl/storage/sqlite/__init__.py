@@ -3,7 +3,3 @@
 ``frontier`` implements the contract for the event loop, ``opening`` prepares a file or reports why it cannot be used,
 ``queues``, ``keys`` and ``seen`` have the statements, ``schema.sql`` the tables.
 """
-
-from webcrawl.storage.sqlite.frontier import SqliteBackend
-
-__all__ = ["SqliteBackend"]

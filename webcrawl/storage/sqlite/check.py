@@ -15,7 +15,7 @@ from pathlib import Path
 from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.frontier.seen import Seen
 from webcrawl.storage.inspection import LISTED, Checked, Finding, Findings, Kind
-from webcrawl.storage.sqlite.inspection import looking_at
+from webcrawl.storage.sqlite.opening import open_stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def check(path: Path) -> Checked:
     :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
     """
     checked = Checked()
-    with looking_at(path) as connection:
+    with open_stored(path) as connection:
         _look(connection, path, checked)
     return checked
 
@@ -177,8 +177,8 @@ def _look(connection: sqlite3.Connection, path: Path, checked: Checked) -> None:
         checked.unchecked.append("states of single URLs, which FRONTIER_SEEN=bloom does not keep")
         for url, _ in _unknown_to_filter(connection, path, checked.left):
             checked.left.add(Finding(Kind.UNKNOWN, url))
-    for name, told, counted in _wrong_totals(connection, exact):
-        checked.left.add(Finding(Kind.TOTAL, name, f"says {told}, is {counted}"))
+    for name, stored, counted in _wrong_totals(connection, exact):
+        checked.left.add(Finding(Kind.TOTAL, name, f"says {stored}, is {counted}"))
     checked.queued, checked.hosts = (
         connection.execute(COUNTS[name]).fetchone()[0] for name in ("queued", "hosts")
     )
@@ -196,9 +196,9 @@ def _repair(connection: sqlite3.Connection, path: Path) -> Findings:
         for url, fingerprint in list(_unknown_to_filter(connection, path, Findings())):
             connection.execute("INSERT INTO seen_journal VALUES (?)", (fingerprint,))
             mended.add(Finding(Kind.UNKNOWN, url))
-    for name, told, counted in list(_wrong_totals(connection, exact)):
+    for name, stored, counted in list(_wrong_totals(connection, exact)):
         connection.execute(f"UPDATE totals SET {name} = ?", (counted,))
-        mended.add(Finding(Kind.TOTAL, name, f"says {told}, is {counted}"))
+        mended.add(Finding(Kind.TOTAL, name, f"says {stored}, is {counted}"))
     return mended
 
 
@@ -240,8 +240,8 @@ def _find(connection: sqlite3.Connection, agreement: Agreement, findings: Findin
 def _wrong_totals(connection: sqlite3.Connection, exact: bool) -> Iterator[tuple[str, int, int]]:
     """Yield the name of each wrong total, its stored value and the counted one."""
     counts = {**COUNTS, **(EXACT_COUNTS if exact else {})}
-    told = connection.execute(f"SELECT {', '.join(counts)} FROM totals").fetchone()
-    for (name, statement), number in zip(counts.items(), told, strict=True):
+    stored = connection.execute(f"SELECT {', '.join(counts)} FROM totals").fetchone()
+    for (name, statement), number in zip(counts.items(), stored, strict=True):
         [counted] = connection.execute(statement).fetchone()
         if counted != number:
             yield name, number, counted

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from sys import maxsize
 
-from webcrawl.frontier.queue_head import Place, place_of
-from webcrawl.frontier.records import Kind, State, UrlEntry
+from webcrawl.frontier.queue_head import QueuePosition, queue_position
+from webcrawl.frontier.records import QUEUED, Kind, State, UrlEntry, UrlRecord
 from webcrawl.storage.contract import QUEUE_FULL, Batch, Committed, Settled
 from webcrawl.storage.sqlite.keys import Keys
 from webcrawl.storage.sqlite.queues import Queues
-from webcrawl.storage.sqlite.seen import Ends, Mark, SeenTest
+from webcrawl.storage.sqlite.seen import Answers, Ends, Mark, SeenTest
 
 Row = tuple[int, UrlEntry]
 """The number of a key, and an entry for its queue."""
@@ -54,7 +54,9 @@ class Commits:
         pruned = self._prune(rows, may_return)
         totals["hosts"] += self._keys.added
         if pruned:
-            rows = [(host_id, entry) for host_id, entry in rows if (host_id, place_of(entry)) not in pruned]
+            rows = [
+                (host_id, entry) for host_id, entry in rows if (host_id, queue_position(entry)) not in pruned
+            ]
         return Committed(
             [entry for _, entry in rows],
             len(pruned),
@@ -68,35 +70,38 @@ class Commits:
         again."""
         rows: list[Row] = []
         ends: Ends = {}
-        queued = self._queues.remove([(ids[one.entry.key], *place_of(one.entry)) for one in settled])
+        answers: Answers = {}
+        queued = self._queues.remove([(ids[one.entry.key], *queue_position(one.entry)) for one in settled])
         for one in settled:
             entry = one.entry
             host_id = ids[entry.key]
-            place = (host_id, *place_of(entry))
-            was_queued = place in queued
-            if was_queued:
+            mark = host_id, entry.fingerprint
+            place = (host_id, *queue_position(entry))
+            if place in queued:
                 queued.discard(place)
                 left[host_id] = left.get(host_id, 0) + 1
             elif not entry.repeat:
                 # It was pruned while it was leased: its state since then counts, unless it was found again. Then its
                 # new place in the queue counts.
-                if not self._is_refused((host_id, entry.fingerprint), ends):
+                if not self._is_refused(mark, ends):
                     continue
                 self._totals["refused"] -= 1
             if one.again is not None:
                 rows.append((host_id, one.again))
-                if not was_queued and not entry.repeat:
-                    ends[host_id, entry.fingerprint] = State.QUEUED, None
-            elif not entry.repeat:
-                self._end(ends, (host_id, entry.fingerprint), one.state, one.rule)
-        self._seen.settle(ends)
+            if not entry.repeat:
+                self._end(ends, mark, one.record)
+            if one.record.status is not None and entry.repeat:
+                answers[mark] = one.record.status
+            elif one.record.status is not None:
+                answers.pop(mark, None)
+        self._seen.settle(ends, answers)
         return rows
 
     def _is_refused(self, mark: Mark, ends: Ends) -> bool:
         """Return True if a URL that left its queue is refused by now; ``ends`` are not in the seen test yet. A seen
         test without states never finds a URL again."""
-        state = ends[mark][0] if mark in ends else self._seen.state_of(*mark)
-        return state in (State.REFUSED, None)
+        record = ends.get(mark) or self._seen.record(*mark)
+        return record is None or record.state is State.REFUSED
 
     def _admitted(
         self,
@@ -146,19 +151,21 @@ class Commits:
                 may_return.append(entry.fingerprint)
                 continue
             room[host_id] -= 1
-            ends[mark] = State.QUEUED, None
+            ends[mark] = QUEUED
             taken.append((host_id, entry))
-        self._seen.settle(ends)
+        self._seen.settle(ends, {})
         self._totals["refused"] -= len(taken)
         return taken
 
-    def _end(self, ends: Ends, mark: Mark, state: State, rule: str | None) -> None:
-        ends[mark] = state, rule
-        self._totals[_TOTAL_OF[state]] += 1
+    def _end(self, ends: Ends, mark: Mark, record: UrlRecord) -> None:
+        """Give a URL the record with which it leaves its queue, and count its state."""
+        ends[mark] = record
+        if record.state is not State.QUEUED:
+            self._totals[record.state.name.lower()] += 1
 
-    def _prune(self, rows: Sequence[Row], may_return: list[int]) -> set[tuple[int, Place]]:
+    def _prune(self, rows: Sequence[Row], may_return: list[int]) -> set[tuple[int, QueuePosition]]:
         """Cut full queues. Returns (host id, place) of the entries removed."""
-        pruned: set[tuple[int, Place]] = set()
+        pruned: set[tuple[int, QueuePosition]] = set()
         if not self._queue_max:
             return pruned
         ends: Ends = {}
@@ -168,8 +175,8 @@ class Commits:
                 gains[host_id] = gains.get(host_id, 0) - 1
                 pruned.add((host_id, place))
                 if not repeat:
-                    self._end(ends, (host_id, fingerprint), State.REFUSED, QUEUE_FULL)
-        self._seen.settle(ends)
+                    self._end(ends, (host_id, fingerprint), UrlRecord(State.REFUSED, QUEUE_FULL))
+        self._seen.settle(ends, {})
         if self._seen.keeps_states:
             may_return += [fingerprint for _, fingerprint in ends]
         self._keys.queued(gains, {}, 0.0)
@@ -187,6 +194,3 @@ def _gains(rows: Sequence[Row], left: Mapping[int, int]) -> tuple[dict[int, int]
         if level is None or level < entry.level:
             levels[host_id] = entry.level
     return gains, levels
-
-
-_TOTAL_OF = {State.DONE: "done", State.FAILED: "failed", State.REFUSED: "refused"}

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, ParamSpec, TypeVar
 
 from webcrawl.errors import StorageAway, StorageFull, StorageLost
 from webcrawl.frontier.order import LevelSampler
-from webcrawl.frontier.queue_head import Place
-from webcrawl.frontier.records import State
+from webcrawl.frontier.queue_head import QueuePosition
+from webcrawl.frontier.records import UrlRecord
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.storage.contract import (
     HEAD,
@@ -34,6 +33,7 @@ from webcrawl.storage.sqlite.keys import Keys
 from webcrawl.storage.sqlite.opening import open_database, translate_opening
 from webcrawl.storage.sqlite.queues import Queues
 from webcrawl.storage.sqlite.seen import BloomSeen, ExactSeen, SeenTest
+from webcrawl.storage.sqlite.tables import SqliteTables
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -60,7 +60,8 @@ class SqliteOptions:
 
 
 class SqliteBackend:
-    """All state in ``directory/frontier.db``. One thread holds the only connection that writes.
+    """The frontier in ``directory/frontier.db``, the tables in files beside it. One thread holds the only connection
+    that writes the frontier.
 
     Only the hand-over runs on the event loop, so a commit or a checkpoint of the write-ahead log that takes long
     delays only the calls that wait for it.
@@ -72,20 +73,28 @@ class SqliteBackend:
         self._options = options
         self._identity = identity
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="frontier")
+        self.tables = SqliteTables(directory)
 
     async def open(self, now: float) -> Counts:
-        return await self._run(self._open, now)
+        # First, since opening the frontier changes it: a crawl that is refused stays as it is.
+        await self.tables.open()
+        try:
+            return await self._run(self._open, now)
+        except BaseException:
+            await self.tables.close()
+            raise
 
     async def close(self) -> None:
         try:
             await self._run(self._close)
         finally:
             self._thread.shutdown()
+            await self.tables.close()
 
-    async def activate(self, count: int, now: float, draw: LevelSampler) -> list[Activated]:
-        return await self._run(self._activate, count, now, draw)
+    async def activate(self, count: int, now: float, sampler: LevelSampler) -> list[Activated]:
+        return await self._run(self._activate, count, now, sampler)
 
-    async def load(self, key: str, after: Place | None, count: int) -> Loaded:
+    async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         return await self._run(self._load, key, after, count)
 
     async def walk(self, spot: Spot | None, count: int) -> Walked:
@@ -112,14 +121,11 @@ class SqliteBackend:
     async def counts(self) -> Counts:
         return await self._run(self._count)
 
-    async def state_of(self, key: str, fingerprint: int) -> State | None:
-        return await self._run(self._state_of, key, fingerprint)
+    async def url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
+        return await self._run(self._url_record, key, fingerprint)
 
     async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
         return await self._run(self._robots_of, origin)
-
-    async def checkpoint(self, directory: Path) -> None:
-        await self._run(self._checkpoint, directory)
 
     async def _run(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         loop = asyncio.get_running_loop()
@@ -136,15 +142,15 @@ class SqliteBackend:
     def _open(self, now: float) -> Counts:
         self._connection = open_database(self._path, self._options.cache_bytes, self._identity)
         try:
-            self._take_up(now)
+            self._load_state(now)
         except BaseException as error:
-            self._let_go()
+            self._disconnect()
             if isinstance(error, sqlite3.DatabaseError):
                 raise translate_opening(error, self._path) from error
             raise
         return self._count()
 
-    def _take_up(self, now: float) -> None:
+    def _load_state(self, now: float) -> None:
         options = self._options
         self._keys = Keys(self._connection, options.delay_seconds)
         self._queues = Queues(self._connection, options.robots_max)
@@ -173,22 +179,22 @@ class SqliteBackend:
             # A full disk loses nothing here: the database has what the filter's file lacks.
             with suppress(OSError, sqlite3.OperationalError):
                 self._seen.save()
-            self._let_go()
+            self._disconnect()
 
-    def _let_go(self) -> None:
+    def _disconnect(self) -> None:
         """Close the connection, and drop the objects whose cursors would keep it open."""
         for name in ("_commits", "_keys", "_queues", "_seen"):
             self.__dict__.pop(name, None)
         self._connection.close()
 
-    def _activate(self, count: int, now: float, draw: LevelSampler) -> list[Activated]:
+    def _activate(self, count: int, now: float, sampler: LevelSampler) -> list[Activated]:
         with self._transaction():
             return [
                 Activated(record, self._queues.load(host_id, record.key, None, HEAD))
-                for host_id, record in self._keys.activate(count, now, draw)
+                for host_id, record in self._keys.activate(count, now, sampler)
             ]
 
-    def _load(self, key: str, after: Place | None, count: int) -> Loaded:
+    def _load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         return self._queues.load(self._keys.id_of(key), key, after, count)
 
     def _walk(self, spot: Spot | None, count: int) -> Walked:
@@ -223,19 +229,12 @@ class SqliteBackend:
         self._keys.count_given_up(counts)
         return counts
 
-    def _state_of(self, key: str, fingerprint: int) -> State | None:
+    def _url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
         host_id = self._keys.known_id(key)
-        return None if host_id is None else self._seen.state_of(host_id, fingerprint)
+        return None if host_id is None else self._seen.record(host_id, fingerprint)
 
     def _robots_of(self, origin: str) -> RobotsRecord | None:
         return self._queues.robots_of(origin)
-
-    def _checkpoint(self, directory: Path) -> None:
-        self._seen.save()
-        with closing(sqlite3.connect(directory / self._path.name)) as copy:
-            self._connection.backup(copy)
-        for path in self._directory.glob("seen-*.bloom"):
-            shutil.copy2(path, directory)
 
     def _commit(self, batch: Batch) -> Committed:
         before = dict(self._totals)

@@ -5,56 +5,41 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from webcrawl.errors import JobdirDamaged, JobdirUnusable
-from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.errors import JobdirDamaged
+from webcrawl.frontier.records import QUEUED, State, UrlEntry, UrlRecord
 from webcrawl.frontier.seen import Seen
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.storage.contract import Counts
 from webcrawl.storage.inspection import (
     HOSTS_COUNTED,
     Activity,
-    Asked,
+    Checked,
     CrawlStatus,
     ExclusionImpact,
     KeySnapshot,
-    Known,
+    UrlSelection,
     UrlSnapshot,
 )
+from webcrawl.storage.sqlite import check
 from webcrawl.storage.sqlite.keys import parse
-from webcrawl.storage.sqlite.opening import is_new, read_only, translate_opening
+from webcrawl.storage.sqlite.opening import open_stored
+from webcrawl.storage.sqlite.seen import read_records
+from webcrawl.storage.sqlite.tables import SqliteTables
 
 
-def standing_of(path: Path, now: float) -> CrawlStatus:
+def read_status(path: Path, now: float) -> CrawlStatus:
     """Read the status of the crawl in ``path``, also while it runs; ``now`` in epoch seconds.
 
     :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
     """
-    with looking_at(path) as connection:
-        return _read_standing(connection, now)
+    with open_stored(path) as connection:
+        return _status(connection, now)
 
 
-@contextmanager
-def looking_at(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the database of a crawl, also while it runs, in a transaction that cannot change it: it shows one moment.
-
-    :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
-    """
-    if not path.is_file():
-        raise JobdirUnusable(f"{path.parent} is no crawl with a frontier on disk: it has no {path.name}")
-    try:
-        with closing(read_only(path)) as connection:
-            connection.execute("BEGIN")
-            if is_new(connection, path, {}):
-                raise JobdirUnusable(f"there is no crawl in {path} yet")
-            yield connection
-    except sqlite3.DatabaseError as error:
-        raise translate_opening(error, path) from error
-
-
-def _read_standing(connection: sqlite3.Connection, now: float) -> CrawlStatus:
+def _status(connection: sqlite3.Connection, now: float) -> CrawlStatus:
     row = connection.execute("SELECT queued, done, failed, refused, hosts FROM totals").fetchone()
     counts = Counts(*row)
     [active] = connection.execute("SELECT count(*) FROM hosts WHERE active = 1").fetchone()
@@ -78,63 +63,56 @@ _AT_ONCE = 10_000
 
 
 @contextmanager
-def books_of(path: Path) -> Iterator[SqliteBooks]:
+def open_url_states(path: Path) -> Iterator[SqliteUrlStateReader]:
     """Open ``path``, also while its crawl runs. All results are of one moment.
 
     :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
     """
-    with looking_at(path) as connection:
-        yield SqliteBooks(connection)
+    with open_stored(path) as connection:
+        yield SqliteUrlStateReader(connection)
 
 
-class SqliteBooks:
+class SqliteUrlStateReader:
     """The ``UrlStateReader`` of a database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._ask = connection.execute
-        row = self._ask("SELECT value FROM meta WHERE name = 'FRONTIER_SEEN'").fetchone()
+        self._execute = connection.execute
+        row = self._execute("SELECT value FROM meta WHERE name = 'FRONTIER_SEEN'").fetchone()
         self.states_kept = row != ("bloom",)
 
     def queued(self) -> Iterator[UrlEntry]:
-        for row in self._ask(_QUEUED):
+        for row in self._execute(_QUEUED):
             entry = UrlEntry(*row)
             entry.repeat = bool(entry.repeat)
             yield entry
 
-    def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, Known]:
-        host = self._ask("SELECT id FROM hosts WHERE key = ?", (key,)).fetchone()
-        if host is None:
-            return {}
-        asked = ",".join("?" * len(fingerprints))
-        rows = self._ask(
-            f"SELECT fingerprint, state, rule FROM seen WHERE host_id = ? AND fingerprint IN ({asked})",
-            (host[0], *fingerprints),
-        )
-        return {fingerprint: Known(State(state), rule) for fingerprint, state, rule in rows}
+    def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, UrlRecord]:
+        host = self._execute("SELECT id FROM hosts WHERE key = ?", (key,)).fetchone()
+        return {} if host is None else read_records(self._execute, host[0], fingerprints)
 
     def refused(self) -> Iterator[Sequence[int]]:
-        rows = self._ask("SELECT fingerprint FROM seen WHERE state = ?", (State.REFUSED,))
+        rows = self._execute("SELECT fingerprint FROM seen WHERE state = ?", (State.REFUSED,))
         while some := rows.fetchmany(_AT_ONCE):
             yield [fingerprint for (fingerprint,) in some]
 
 
-def reach_of(path: Path, asked: Asked) -> ExclusionImpact:
+def read_impact(path: Path, selection: UrlSelection) -> ExclusionImpact:
     """Read the impact of an exclusion from ``path``, also while its crawl runs. Memory does not grow with its queues.
 
     :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
     """
-    with looking_at(path) as connection:
-        return _read_reach(connection, asked)
+    with open_stored(path) as connection:
+        return _impact(connection, selection)
 
 
-def _read_reach(connection: sqlite3.Connection, asked: Asked) -> ExclusionImpact:
-    reach = ExclusionImpact()
+def _impact(connection: sqlite3.Connection, selection: UrlSelection) -> ExclusionImpact:
+    impact = ExclusionImpact()
     rows = connection.execute("SELECT id, key, active FROM hosts WHERE queued > 0")
     for host_id, key, active in rows:
-        if asked.may_have(key):
+        if selection.may_have(key):
             urls = connection.execute("SELECT url FROM queue WHERE host_id = ?", (host_id,))
-            reach.add(sum(asked.is_hit(url) for (url,) in urls), is_leased=bool(active))
-    return reach
+            impact.add(sum(selection.is_hit(url) for (url,) in urls), is_leased=bool(active))
+    return impact
 
 
 _HOST = (
@@ -155,7 +133,7 @@ _ROBOTS = (
 )
 
 
-def sighting_of(
+def read_snapshot(
     path: Path, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str, now: float
 ) -> UrlSnapshot:
     """Read the snapshot of one URL from ``path``, also while its crawl runs. All results are of one moment.
@@ -165,12 +143,12 @@ def sighting_of(
 
     :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
     """
-    with looking_at(path) as connection:
-        return _Look(connection, path, key_of, fingerprint).sighting(origin, now)
+    with open_stored(path) as connection:
+        return _Look(connection, path, key_of, fingerprint).snapshot(origin, now)
 
 
 class _Look:
-    """One look, in one transaction."""
+    """One reading, in one transaction."""
 
     def __init__(
         self,
@@ -179,26 +157,25 @@ class _Look:
         key_of: Callable[[Mapping[str, str]], str],
         fingerprint: int,
     ) -> None:
-        self._ask = connection.execute
+        self._execute = connection.execute
         self._path = path
         self._fingerprint = fingerprint
-        self._meta: dict[str, str] = dict(self._ask("SELECT name, value FROM meta").fetchall())
+        self._meta: dict[str, str] = dict(self._execute("SELECT name, value FROM meta").fetchall())
         self._key = key_of(self._meta)
 
-    def sighting(self, origin: str, now: float) -> UrlSnapshot:
-        host = self._ask(_HOST, (self._key,)).fetchone()
+    def snapshot(self, origin: str, now: float) -> UrlSnapshot:
+        host = self._execute(_HOST, (self._key,)).fetchone()
         entry = None if host is None else self._entry(host[0])
-        known, state, rule = self._seen(None if host is None else host[0], entry)
-        robots = self._ask(_ROBOTS, (origin,)).fetchone()
+        known, record = self._seen(None if host is None else host[0], entry)
+        robots = self._execute(_ROBOTS, (origin,)).fetchone()
         return UrlSnapshot(
             now=now,
             known=known,
-            state=state,
+            record=record,
             entry=entry,
             before=0 if entry is None else self._before(host[0], entry),
             key=None if host is None else self._of_key(host),
             robots=None if robots is None else RobotsRecord(*robots),
-            rule=rule,
             rules_kept=self._meta.get("FRONTIER_SEEN") != "bloom",
             settings=self._meta,
         )
@@ -220,11 +197,11 @@ class _Look:
             activity = Activity.IDLE if queued else Activity.EMPTY
         before = None
         if activity is Activity.IDLE:
-            [before] = self._ask(_HOSTS_BEFORE, (level, next_fetch_at, HOSTS_COUNTED)).fetchone()
+            [before] = self._execute(_HOSTS_BEFORE, (level, next_fetch_at, HOSTS_COUNTED)).fetchone()
         return KeySnapshot(record, queued, activity, hosts_before=before)
 
     def _entry(self, host_id: int) -> UrlEntry | None:
-        row = self._ask(_ENTRY, (host_id, self._fingerprint)).fetchone()
+        row = self._execute(_ENTRY, (host_id, self._fingerprint)).fetchone()
         if row is None:
             return None
         url, rank, position, depth, via, kind, redirects, attempts, repeat, payload, *rest = row
@@ -232,22 +209,22 @@ class _Look:
         return UrlEntry(url, *place, depth, via, kind, redirects, attempts, bool(repeat), payload, *rest)
 
     def _before(self, host_id: int, entry: UrlEntry) -> int:
-        [before] = self._ask(_BEFORE, (host_id, -entry.level, entry.position)).fetchone()
+        [before] = self._execute(_BEFORE, (host_id, -entry.level, entry.position)).fetchone()
         return int(before)
 
-    def _seen(self, host_id: int | None, entry: UrlEntry | None) -> tuple[bool, State | None, str | None]:
-        """Return whether the URL is known, its state and the rule."""
+    def _seen(self, host_id: int | None, entry: UrlEntry | None) -> tuple[bool, UrlRecord | None]:
+        """Return True if the URL is known, and its record."""
         if self._meta.get("FRONTIER_SEEN") == "bloom":
             queued = entry is not None and not entry.repeat
-            return queued or self._in_filter(), State.QUEUED if queued else None, None
-        row = self._ask(
-            "SELECT state, rule FROM seen WHERE host_id = ? AND fingerprint = ?", (host_id, self._fingerprint)
-        ).fetchone()
-        return (False, None, None) if row is None else (True, State(row[0]), row[1])
+            return queued or self._in_filter(), QUEUED if queued else None
+        known = {} if host_id is None else read_records(self._execute, host_id, [self._fingerprint])
+        return bool(known), known.get(self._fingerprint)
 
     def _in_filter(self) -> bool:
         """Return True if the Bloom filter or its journal has it. The filter is read into memory for that."""
-        found = self._ask("SELECT 1 FROM seen_journal WHERE fingerprint = ?", (self._fingerprint,)).fetchone()
+        found = self._execute(
+            "SELECT 1 FROM seen_journal WHERE fingerprint = ?", (self._fingerprint,)
+        ).fetchone()
         generation = int(self._meta.get("bloom_generation", "0"))
         if found is not None or not generation:
             return found is not None
@@ -257,3 +234,34 @@ class _Look:
             return not Seen.load(path).add(self._fingerprint)
         except (OSError, ValueError) as error:
             raise JobdirDamaged(f"the seen filter: {error}") from error
+
+
+class SqliteInspection:
+    """The ``FolderInspection`` of ``frontier.db`` and the other databases of a folder."""
+
+    def __init__(self, path: Path) -> None:
+        """``path``: of ``frontier.db``."""
+        self._path = path
+
+    def status(self, now: float) -> CrawlStatus:
+        return read_status(self._path, now)
+
+    def snapshot(
+        self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str, now: float
+    ) -> UrlSnapshot:
+        return read_snapshot(self._path, key_of, fingerprint, origin, now)
+
+    def url_states(self) -> AbstractContextManager[SqliteUrlStateReader]:
+        return open_url_states(self._path)
+
+    def impact(self, selection: UrlSelection) -> ExclusionImpact:
+        return read_impact(self._path, selection)
+
+    def check(self) -> Checked:
+        return check.check(self._path)
+
+    def mend(self) -> Checked:
+        return check.mend(self._path)
+
+    def tables(self, *, changing: bool) -> SqliteTables:
+        return SqliteTables(self._path.parent, reading=not changing)

@@ -160,9 +160,9 @@ class Keys:
             f"UPDATE hosts SET given_up = 0, idle = (queued > 0), level = {_LEVEL} WHERE given_up = 1"
         )
 
-    def activate(self, count: int, now: float, draw: LevelSampler) -> list[tuple[int, HostRecord]]:
+    def activate(self, count: int, now: float, sampler: LevelSampler) -> list[tuple[int, HostRecord]]:
         chosen: list[tuple[int, HostRecord]] = []
-        for level, wanted in draw.spread(self._ready_levels(now), count).items():
+        for level, wanted in sampler.spread(self._ready_levels(now), count).items():
             rows = self._cursor.execute(
                 "SELECT id, key, next_fetch_at, delay_seconds, record FROM hosts "
                 "WHERE idle = 1 AND level = ? AND next_fetch_at <= ? ORDER BY next_fetch_at LIMIT ?",

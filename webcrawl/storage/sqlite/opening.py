@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import closing, contextmanager
 from importlib import resources
 from pathlib import Path
 
 from webcrawl.errors import JobdirDamaged, JobdirUnusable, JobdirVersion
 
-SCHEMA_VERSION = "3"
+SCHEMA_VERSION = "4"
 SPIDER = "spider"
 """The part of an identity that is no setting: the spider whose crawl it is."""
+_ADD_STATUS = "ALTER TABLE seen ADD COLUMN status INTEGER;"
 _UPGRADES = {
-    "2": "ALTER TABLE queue ADD COLUMN traits TEXT;",
+    "2": f"ALTER TABLE queue ADD COLUMN traits TEXT; {_ADD_STATUS}",
+    "3": _ADD_STATUS,
 }
 """The statements that upgrade an earlier version to this one."""
 _UNUSABLE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
@@ -61,6 +64,24 @@ def read_only(path: Path) -> sqlite3.Connection:
             raise
         return sqlite3.connect(f"{quoted}?immutable=1", uri=True, isolation_level=None)
     return connection
+
+
+@contextmanager
+def open_stored(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open the database of a crawl, also while it runs, in a transaction that cannot change it: it shows one moment.
+
+    :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
+    """
+    if not path.is_file():
+        raise JobdirUnusable(f"{path.parent} is no crawl with a frontier on disk: it has no {path.name}")
+    try:
+        with closing(read_only(path)) as connection:
+            connection.execute("BEGIN")
+            if is_new(connection, path, {}):
+                raise JobdirUnusable(f"there is no crawl in {path} yet")
+            yield connection
+    except sqlite3.DatabaseError as error:
+        raise translate_opening(error, path) from error
 
 
 def _tune(connection: sqlite3.Connection, cache_bytes: int) -> None:
@@ -123,8 +144,8 @@ def is_new(
     for name, value in identity.items():
         if name == SPIDER and meta.get(name, value) != value:
             raise JobdirUnusable(
-                f"JOBDIR {path.parent} is a crawl of the spider {meta[name]}, and {value} would make nothing of what "
-                f"is queued there; give another JOBDIR"
+                f"JOBDIR {path.parent} is a crawl of the spider {meta[name]}, and {value} cannot process "
+                f"its queued requests; give another JOBDIR"
             )
         if meta.get(name, value) != value:
             raise JobdirUnusable(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from webcrawl.frontier.queue_head import Place, place_of
+from webcrawl.frontier.queue_head import QueuePosition, queue_position
 from webcrawl.frontier.records import Kind, UrlEntry, web_origin
 from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.storage.contract import Loaded, Move, Spot, Walked
@@ -75,7 +75,7 @@ def _written(statement: str, row: str, size: int) -> str:
 
 
 _PAGE = Kind.PAGE.value
-_FIRST: Place = (-(1 << 63), -(1 << 63))
+_FIRST: QueuePosition = (-(1 << 63), -(1 << 63))
 
 
 _FIELDS = (
@@ -130,7 +130,7 @@ class Queues:
             if (
                 entry.payload is None
                 and entry.listed is None
-                and entry.traits is None
+                and entry.link_features is None
                 and entry.kind == _PAGE
                 and not (entry.redirects or entry.attempts or entry.repeat)
             ):
@@ -141,7 +141,7 @@ class Queues:
             values += (entry.url, entry.depth, entry.via)
             if values is other:
                 values += (str(entry.kind), entry.redirects, entry.attempts, int(entry.repeat))
-                values += (entry.payload, entry.listed, entry.traits)
+                values += (entry.payload, entry.listed, entry.link_features)
         self._push_plain.run(plain)
         self._push.run(other)
 
@@ -157,7 +157,7 @@ class Queues:
     def move(self, moves: Sequence[Move], ids: Mapping[str, int]) -> list[Move]:
         """Carry out those of ``moves`` whose keys have numbers in ``ids``. Returns the moves carried out."""
         there = [move for move in moves if move.entry.key in ids]
-        places = [(ids[move.entry.key], *place_of(move.entry)) for move in there]
+        places = [(ids[move.entry.key], *queue_position(move.entry)) for move in there]
         before = set(self._vacant.numbers(list(chain.from_iterable(places))))
         self._move.run(
             [value for place, move in zip(places, there, strict=True) for value in (*place, -move.level)]
@@ -173,9 +173,9 @@ class Queues:
             (*(spot or (0, *_FIRST)), count),
         ).fetchall()
         entries = [_entry(row[:-1]) for row in rows]
-        return Walked(entries, (rows[-1][-1], *place_of(entries[-1])) if len(rows) == count else None)
+        return Walked(entries, (rows[-1][-1], *queue_position(entries[-1])) if len(rows) == count else None)
 
-    def load(self, host_id: int, key: str, after: Place | None, count: int) -> Loaded:
+    def load(self, host_id: int, key: str, after: QueuePosition | None, count: int) -> Loaded:
         rank, position = after or _FIRST
         rows = self._cursor.execute(
             f"SELECT url, ?, {_FIELDS} FROM queue WHERE host_id = ? AND (rank, position) > (?, ?) "
@@ -190,7 +190,7 @@ class Queues:
         row = self._cursor.execute("SELECT queued FROM hosts WHERE id = ?", (host_id,)).fetchone()
         return row[0] if row else 0
 
-    def prune(self, host_id: int, queue_max: int) -> list[tuple[Place, int, bool]]:
+    def prune(self, host_id: int, queue_max: int) -> list[tuple[QueuePosition, int, bool]]:
         """Cut the queue to ``queue_max``, lowest level and last come first. Returns (place, fingerprint, repeat) of
         the entries removed."""
         length = self.length(host_id)

@@ -1,4 +1,4 @@
--- The state of one crawl (schema version 3). Times are epoch seconds; open this file with any SQLite tool,
+-- The state of one crawl (schema version 4). Times are epoch seconds; open this file with any SQLite tool,
 -- also while the crawl runs: it is in WAL mode and readers do not disturb it.
 
 CREATE TABLE meta (
@@ -28,13 +28,15 @@ CREATE INDEX hosts_active ON hosts (id) WHERE active = 1;
 CREATE INDEX hosts_given_up ON hosts (id, queued) WHERE given_up = 1;
 
 -- Every URL ever queued, by fingerprint (xxh3-64 of the canonical form), with its state:
--- 0 queued (or leased), 1 done, 2 failed, 3 refused; `rule` is the rule that refused it or the error of its failure.
+-- 0 queued (or leased), 1 done, 2 failed, 3 refused; `rule` is the rule that refused it or the error of its failure,
+-- `status` the HTTP status of the last response to it.
 -- Clustered by key: four links in five stay on their host, so one page's links lie close together.
 CREATE TABLE seen (
     host_id     INTEGER NOT NULL,
     fingerprint INTEGER NOT NULL,
     state       INTEGER NOT NULL DEFAULT 0,
     rule        TEXT,
+    status      INTEGER,
     PRIMARY KEY (host_id, fingerprint)
 ) WITHOUT ROWID;
 
@@ -61,7 +63,7 @@ CREATE TABLE queue (
     repeat      INTEGER NOT NULL,               -- queued beside another of the same fingerprint
     payload     TEXT,
     listed      TEXT,                           -- what its sitemap says of it, as JSON
-    traits      TEXT,                           -- what is known of the link to it, for those who score it
+    traits      TEXT,                           -- the features of the link to it, for the scorer
     PRIMARY KEY (host_id, rank, position)
 );
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import chain, compress
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from webcrawl.errors import JobdirDamaged
-from webcrawl.frontier.records import State
+from webcrawl.frontier.records import State, UrlRecord
 from webcrawl.frontier.seen import Seen
 from webcrawl.storage.contract import QUEUE_FULL
 from webcrawl.storage.sqlite.queues import Rows
@@ -22,12 +22,30 @@ JOURNAL_MAX = 500_000
 Mark = tuple[int, int]
 """The number of a URL's key, and its fingerprint."""
 
-Ends = dict[Mark, tuple[State, str | None]]
-"""The final states of URLs, and the rule of each."""
+Ends = dict[Mark, UrlRecord]
+"""The new records of URLs."""
+
+Answers = dict[Mark, int]
+"""The statuses of responses to requests that leave the other parts of the record as they are."""
+
+_COLUMNS = "state, rule, status"
+"""The columns of ``seen`` that hold a record, in the order of its fields."""
+
+
+def read_records(
+    execute: Callable[..., Iterable[Any]], host_id: int, fingerprints: Sequence[int]
+) -> dict[int, UrlRecord]:
+    """Return the records of the known ones among some URLs of a key. ``execute`` executes a statement."""
+    places = ",".join("?" * len(fingerprints))
+    rows = execute(
+        f"SELECT fingerprint, {_COLUMNS} FROM seen WHERE host_id = ? AND fingerprint IN ({places})",
+        (host_id, *fingerprints),
+    )
+    return {fingerprint: UrlRecord(State(state), *rest) for fingerprint, state, *rest in rows}
 
 
 class SeenTest(Protocol):
-    """The seen test of the backend. Called on the store's thread, inside a transaction unless said otherwise."""
+    """The seen test of the backend. Called on the store's thread, inside a transaction unless stated otherwise."""
 
     keeps_states: bool
 
@@ -36,9 +54,11 @@ class SeenTest(Protocol):
         If one comes several times, only the first is new."""
         ...
 
-    def settle(self, ends: Ends) -> None: ...
+    def settle(self, ends: Ends, answers: Answers) -> None:
+        """Store records, then statuses. A URL that gets no status keeps its own, unless it is pruned."""
+        ...
 
-    def state_of(self, host_id: int, fingerprint: int) -> State | None: ...
+    def record(self, host_id: int, fingerprint: int) -> UrlRecord | None: ...
 
     def committed(self) -> None:
         """The transaction was committed. Called outside of it."""
@@ -74,10 +94,18 @@ class ExactSeen:
         self._add = Rows(cursor, "INSERT INTO seen (host_id, fingerprint) VALUES {rows}", "(?, ?)")
         self._settle = Rows(
             cursor,
-            "WITH one (host, fingerprint, state, rule) AS (VALUES {rows}) UPDATE seen "
-            "SET state = one.state, rule = one.rule FROM one "
+            "WITH one (host, fingerprint, state, rule, status) AS (VALUES {rows}) UPDATE seen "
+            "SET state = one.state, rule = one.rule, "
+            f"status = iif(one.rule = '{QUEUE_FULL}', NULL, coalesce(one.status, seen.status)) FROM one "
             "WHERE host_id = one.host AND seen.fingerprint = one.fingerprint",
-            "(?, ?, ?, ?)",
+            "(?, ?, ?, ?, ?)",
+        )
+        self._answer = Rows(
+            cursor,
+            "WITH one (host, fingerprint, status) AS (VALUES {rows}) UPDATE seen SET status = one.status FROM one "
+            "WHERE host_id = one.host AND seen.fingerprint = one.fingerprint "
+            f"AND rule IS NOT '{QUEUE_FULL}'",
+            "(?, ?, ?)",
         )
 
     def add(self, marks: Sequence[Mark]) -> tuple[Sequence[bool], Sequence[int]]:
@@ -88,23 +116,19 @@ class ExactSeen:
             new[number] = False
         # Comparing fingerprints alone is faster than comparing marks; two equal ones are rare.
         if len(set(values[1::2])) < len(marks):
-            met: set[Mark] = set()
+            marks_before: set[Mark] = set()
             for number, mark in enumerate(marks):
-                new[number] = new[number] and mark not in met
-                met.add(mark)
+                new[number] = new[number] and mark not in marks_before
+                marks_before.add(mark)
         self._add.run(list(chain.from_iterable(compress(marks, new))))
         return new, pruned
 
-    def settle(self, ends: Ends) -> None:
-        self._settle.run(
-            [value for mark, (state, rule) in ends.items() for value in (*mark, int(state), rule)]
-        )
+    def settle(self, ends: Ends, answers: Answers) -> None:
+        self._settle.run([value for mark, record in ends.items() for value in (*mark, *record)])
+        self._answer.run([value for mark, status in answers.items() for value in (*mark, status)])
 
-    def state_of(self, host_id: int, fingerprint: int) -> State | None:
-        row = self._cursor.execute(
-            "SELECT state FROM seen WHERE host_id = ? AND fingerprint = ?", (host_id, fingerprint)
-        ).fetchone()
-        return State(row[0]) if row else None
+    def record(self, host_id: int, fingerprint: int) -> UrlRecord | None:
+        return read_records(self._cursor.execute, host_id, [fingerprint]).get(fingerprint)
 
     def committed(self) -> None:
         pass
@@ -156,10 +180,10 @@ class BloomSeen:
         self._added.add(fingerprint)
         return True
 
-    def settle(self, ends: Ends) -> None:
+    def settle(self, ends: Ends, answers: Answers) -> None:
         pass
 
-    def state_of(self, host_id: int, fingerprint: int) -> State | None:
+    def record(self, host_id: int, fingerprint: int) -> UrlRecord | None:
         return None
 
     def committed(self) -> None:

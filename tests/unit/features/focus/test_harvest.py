@@ -29,7 +29,7 @@ def harvests(seed: int, pages: int) -> dict[str, int]:
     return {order: one.count for order, one in found.items()}
 
 
-def judge(seeds: Sequence[int], pages: int) -> None:
+def compare_harvests(seeds: Sequence[int], pages: int) -> None:
     """Breadth-first is given what chance would give, where it found less: a small number makes any ratio large."""
     all_found = {seed: harvests(seed, pages) for seed in seeds}
     times = {
@@ -48,12 +48,12 @@ def judge(seeds: Sequence[int], pages: int) -> None:
 def test_a_learner_finds_forty_times_as_much_as_breadth_first_and_more_than_by_the_parents_relevance() -> (
     None
 ):
-    judge([1, 2, 4], 500)
+    compare_harvests([1, 2, 4], 500)
 
 
 @pytest.mark.soak
 def test_the_same_on_ten_webs_and_for_longer() -> None:
-    judge(range(1, 11), 2000)
+    compare_harvests(range(1, 11), 2000)
 
 
 def test_noise_leaves_the_order_in_which_urls_were_found() -> None:

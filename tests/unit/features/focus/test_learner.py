@@ -7,19 +7,6 @@ import random
 import pytest
 
 from webcrawl.features.focus.credit import DISCOUNT, Credit
-from webcrawl.features.focus.features import (
-    FAR,
-    NO_TRAITS,
-    context,
-    digit_of,
-    features,
-    packed,
-    place,
-    split,
-    standing_after,
-    tail,
-    unpacked,
-)
 from webcrawl.features.focus.learner import (
     BIAS,
     FROM,
@@ -30,6 +17,19 @@ from webcrawl.features.focus.learner import (
     Skill,
     level_of,
 )
+from webcrawl.features.focus.link_features import (
+    FAR,
+    NO_LINK_FEATURES,
+    context,
+    digit_of,
+    model_features,
+    pack,
+    page_context,
+    place,
+    split,
+    tail,
+    unpack,
+)
 from webcrawl.features.focus.weights import Weights, slot
 from webcrawl.frontier.order import Order, Scorer
 from webcrawl.frontier.records import UrlEntry
@@ -38,7 +38,7 @@ HUB = "http://hub.test/"
 
 
 def link(text: str, standing: str = "005", promises: int = 0) -> str:
-    return packed(f"{standing}{promises}00", text, "beside it")
+    return pack(f"{standing}{promises}00", text, "beside it")
 
 
 def teach(learner: Learner, rounds: int = 40) -> None:
@@ -50,31 +50,31 @@ def teach(learner: Learner, rounds: int = 40) -> None:
     learner.learned()
 
 
-# -- traits and features -------------------------------------------------------------------------------------
+# -- link features -------------------------------------------------------------------------------------------
 
 
-def test_traits_are_a_short_text_and_come_back() -> None:
-    text = packed("550110", "Radio | Teleskope für 2 x & Ähnliches", "see\nalso " + "9" * 500)
+def test_link_features_are_a_short_text_and_come_back() -> None:
+    text = pack("550110", "Radio | Teleskope für 2 x & Ähnliches", "see\nalso " + "9" * 500)
     assert text == "550110|radio teleskope für ähnliches|see also"
-    assert unpacked(text) == ("550110", "radio teleskope für ähnliches", "see also")
+    assert unpack(text) == ("550110", "radio teleskope für ähnliches", "see also")
 
 
 @pytest.mark.parametrize("nothing", [None, "", "x", "12345|a|b", "1234567|a|b", "12a456|a|b", "|||"])
 def test_what_is_none_has_no_traits(nothing: str | None) -> None:
-    assert unpacked(nothing) == NO_TRAITS
+    assert unpack(nothing) == NO_LINK_FEATURES
 
 
 def test_a_standing_fades_with_each_link() -> None:
-    first = standing_after(NO_TRAITS, 0.9, 0.5)
+    first = page_context(NO_LINK_FEATURES, 0.9, 0.5)
     assert first == (5, 5, 0)
-    traits = unpacked(f"{first.relevance}{first.ancestors}{first.distance}000||")
-    second = standing_after(traits, 0.0, 0.5)
+    link_data = unpack(f"{first.relevance}{first.ancestors}{first.distance}000||")
+    second = page_context(link_data, 0.0, 0.5)
     assert second.relevance == 0
     assert 0 < second.ancestors < 5
     assert second.distance == 1
     for _ in range(20):
-        traits = unpacked(f"{second.relevance}{second.ancestors}{second.distance}000||")
-        second = standing_after(traits, 0.0, 0.5)
+        link_data = unpack(f"{second.relevance}{second.ancestors}{second.distance}000||")
+        second = page_context(link_data, 0.0, 0.5)
     assert second == (0, 0, FAR)
 
 
@@ -129,15 +129,15 @@ def test_a_dump_that_is_none_is_refused(broken: bytes) -> None:
 def test_what_processes_learn_adds_up_in_any_order() -> None:
     rng = random.Random(5)
     workers = [Weights() for _ in range(3)]
-    told = []
+    shared = []
     for worker in workers:
         for _ in range(50):
             worker.learn([slot(f"f{rng.randrange(20)}") for _ in range(4)], rng.random())
-        told.append((worker, *worker.take_news()))
+        shared.append((worker, *worker.take_news()))
     for worker in workers:
-        rng.shuffle(told)
-        for teller, news, learned in told:
-            if teller is not worker:
+        rng.shuffle(shared)
+        for sender, news, learned in shared:
+            if sender is not worker:
                 worker.add(news, learned)
     sums = [[worker.weight(f"f{number}") for number in range(20)] for worker in workers]
     assert sums[0] == pytest.approx(sums[1], abs=1e-5)
@@ -165,13 +165,13 @@ def test_a_page_is_worth_what_it_led_to_and_so_is_the_way_there() -> None:
     assert credit.fetched(1, None, [], 0.0) == []
     assert credit.fetched(2, 1, [20], 0.0) == [([20], 0.0)]
     assert credit.fetched(3, 2, [30], 0.0) == [([30], 0.0)]
-    told: dict[int, float] = {}
+    worths: dict[int, float] = {}
     for number in range(20):
         for slots, worth in credit.fetched(100 + number, 3, [1000 + number], 1.0):
-            told[slots[0]] = worth
-    assert told[1000] == 1
-    assert told[30] == pytest.approx(DISCOUNT, abs=0.1)
-    assert 0 < told[20] < told[30], "the page before hears of it too, and less"
+            worths[slots[0]] = worth
+    assert worths[1000] == 1
+    assert worths[30] == pytest.approx(DISCOUNT, abs=0.1)
+    assert 0 < worths[20] < worths[30], "the page before gains too, and less"
 
 
 def test_what_led_nowhere_is_worth_what_it_is() -> None:
@@ -323,7 +323,7 @@ def test_the_frontier_asks_for_levels_of_links_and_of_nothing_else() -> None:
         UrlEntry(url, "c.test", 1),
         UrlEntry(url, "c.test", 1, via=HUB, kind="robots"),
         UrlEntry(url, "c.test", 1, via=HUB, payload="{}"),
-        UrlEntry(url, "c.test", 1, via=HUB, traits=link("x", "550")),
+        UrlEntry(url, "c.test", 1, via=HUB, link_features=link("x", "550")),
         UrlEntry(url, "c.test", 1, via=HUB),
     ]
     levels = scorer.levels(entries)
@@ -335,6 +335,6 @@ def test_the_frontier_asks_for_levels_of_links_and_of_nothing_else() -> None:
 
 
 def test_features_of_a_link_are_few() -> None:
-    traits = unpacked(packed("550110", "word " * 100, "word " * 100))
-    found = features("http://h.test/" + "a/" * 500 + "x" * 500 + "?" + "a=1&" * 500, traits)
+    link_data = unpack(pack("550110", "word " * 100, "word " * 100))
+    found = model_features("http://h.test/" + "a/" * 500 + "x" * 500 + "?" + "a=1&" * 500, link_data)
     assert len(found) < 60

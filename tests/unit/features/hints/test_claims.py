@@ -15,8 +15,8 @@ CASES = json.loads((Path(__file__).parents[3] / "data/hints_claims.json").read_t
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_a_claim_is_held_against_the_last_visit(case: dict) -> None:
-    told = None if case["told"] is None else json.dumps(case["told"])
-    claim = Claim.of(7, told)
+    text = None if case["told"] is None else json.dumps(case["told"])
+    claim = Claim.of(7, text)
     if case["changed"] is None:
         assert claim is None
     else:

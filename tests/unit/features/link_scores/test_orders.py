@@ -11,7 +11,7 @@ import pytest
 from tests.contract.samples import NOW
 from tests.unit.frontier.virtual_crawl import VirtualCrawl, page
 from webcrawl.features.link_scores.scorer import Importance
-from webcrawl.features.link_scores.table import Table
+from webcrawl.features.link_scores.worth_table import WorthTable
 from webcrawl.frontier.lease import Outcome, Result
 from webcrawl.frontier.order import Order
 from webcrawl.storage.memory.frontier import MemoryBackend
@@ -46,7 +46,7 @@ class Web:
 def share_of_links(name: str, seed: int) -> float:
     """The share of all links that lead to the first pages that are fetched."""
     web, fetched = Web(seed), set[str]()
-    importance = None if name == "breadth_first" else Importance(Table(1 << 14), cash=name == "opic")
+    importance = None if name == "breadth_first" else Importance(WorthTable(1 << 14), cash=name == "opic")
 
     def answer(entry: UrlEntry) -> tuple[int, Outcome]:
         fetched.add(entry.url)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.contract.samples import entry
 from webcrawl.features.link_scores.scorer import LOWEST, PAGES_FIRST, Importance
-from webcrawl.features.link_scores.table import Table
+from webcrawl.features.link_scores.worth_table import WorthTable
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.urls.fingerprint import fingerprint
 
@@ -29,13 +29,13 @@ def levels(importance: Importance, *names: str) -> list[int | None]:
 
 
 def test_by_in_links_a_page_has_its_level_by_how_many_pages_link_to_it() -> None:
-    importance = Importance(Table(64), cash=False)
+    importance = Importance(WorthTable(64), cash=False)
     counted(importance, {"a": ["x", "y"], "b": ["x", "x"], "c": ["x"], "d": ["x", "d"]})
     assert levels(importance, "x", "y", "d", "nobody") == [4, 0, LOWEST, LOWEST]
 
 
 def test_by_opic_a_page_shares_out_its_own_cash_and_what_came_to_it() -> None:
-    importance = Importance(Table(64), cash=True)
+    importance = Importance(WorthTable(64), cash=True)
     counted(importance, {"a": ["x", "y"], "b": ["x"]})
     assert importance.table.worth(*marks("x")) == 1.5
     counted(importance, {"x": ["p", "q"]})
@@ -46,7 +46,7 @@ def test_by_opic_a_page_shares_out_its_own_cash_and_what_came_to_it() -> None:
 
 
 def test_a_page_without_links_to_others_shares_out_nothing() -> None:
-    importance = Importance(Table(64), cash=True)
+    importance = Importance(WorthTable(64), cash=True)
     counted(importance, {"a": ["x"], "x": ["x"], "y": []})
     assert importance.table.worth(*marks("x")) == 1.0
 
@@ -62,7 +62,7 @@ def test_a_page_without_links_to_others_shares_out_nothing() -> None:
     ],
 )
 def test_only_pages_that_were_found_by_a_link_are_ranked(fields: dict[str, object]) -> None:
-    importance = Importance(Table(64), cash=False)
+    importance = Importance(WorthTable(64), cash=False)
     counted(importance, {"a": ["x"]})
     other = link("x")
     for name, value in fields.items():
@@ -71,7 +71,7 @@ def test_only_pages_that_were_found_by_a_link_are_ranked(fields: dict[str, objec
 
 
 def test_what_is_queued_is_scored_again_ever_less_often() -> None:
-    importance = Importance(Table(64), cash=False)
+    importance = Importance(WorthTable(64), cash=False)
     changed = []
     for page in range(1, 2000):
         before = importance.version
@@ -84,11 +84,11 @@ def test_what_is_queued_is_scored_again_ever_less_often() -> None:
 
 @pytest.mark.parametrize("cash", [False, True])
 def test_what_two_processes_add_is_the_same_for_both(cash: bool) -> None:
-    one, other, alone = (Importance(Table(64), cash=cash) for _ in range(3))
+    one, other, alone = (Importance(WorthTable(64), cash=cash) for _ in range(3))
     one.news, other.news = {}, {}
     counted(one, {"a": ["x", "y"], "b": ["x"]})
     counted(other, {"c": ["x"], "d": ["y", "z"]})
     counted(alone, {"a": ["x", "y"], "b": ["x"], "c": ["x"], "d": ["y", "z"]})
-    one.heard(other.news, other.pages)
-    other.heard(one.news, 2)
+    one.add(other.news, other.pages)
+    other.add(one.news, 2)
     assert levels(one, "x", "y", "z") == levels(other, "x", "y", "z") == levels(alone, "x", "y", "z")

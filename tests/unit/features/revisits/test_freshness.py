@@ -87,10 +87,10 @@ def test_pages_ask_for_as_many_visits_as_there_are(days: float, dated_part: floa
     web = Web(
         1, pages=200, mean_interval_seconds=days * DAY, dated_part=dated_part, years=4, measured_from_years=2
     )
-    asked = Web(**{**_fields(web), "hurried": False}).crawl(FreshnessPolicy(pace(days)))
+    crawled = Web(**{**_fields(web), "hurried": False}).crawl(FreshnessPolicy(pace(days)))
     budget = web.pages * 2 * YEAR / (days * DAY)
-    print(f"asked for {asked.visits / budget:.3f} of the budget")
-    assert 0.88 < asked.visits / budget <= 1.001
+    print(f"used {crawled.visits / budget:.3f} of the budget")
+    assert 0.88 < crawled.visits / budget <= 1.001
 
 
 def _fields(web: Web) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def test_what_was_learnt_outlives_the_process_and_is_shared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "reason"),
     [
         (history(), "by 1 visit with 0 changes it changes about each"),
         (history(*[(hour / 24, True) for hour in range(1, 60)]), "other pages gain more by visits"),
@@ -159,7 +159,7 @@ def test_what_was_learnt_outlives_the_process_and_is_shared() -> None:
         (history((30, True)), "to know that better"),
     ],
 )
-def test_it_says_why(found: History, told: str) -> None:
+def test_it_says_why(found: History, reason: str) -> None:
     text = FreshnessPolicy(pace()).explain(found, T0)
-    assert told in text, text
+    assert reason in text, text
     assert "when it is still the same with a chance of" in text

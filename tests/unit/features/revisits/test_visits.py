@@ -10,8 +10,9 @@ from webcrawl.features.revisits.estimate import Expectation
 from webcrawl.features.revisits.freshness import FreshnessPolicy
 from webcrawl.features.revisits.page import Finding, Visit
 from webcrawl.features.revisits.policies import FixedPolicy, Pace
+from webcrawl.features.revisits.store import VisitStore
 from webcrawl.features.revisits.visits import Rules, Visits
-from webcrawl.storage.memory.visits import MemoryVisits
+from webcrawl.storage.memory.tables import MemoryTables
 
 NOW = 1_700_000_000.0
 
@@ -28,9 +29,9 @@ class Archive:
         self.events.append(("archived", len(entries)))
 
 
-class Store(MemoryVisits):
+class Store(VisitStore):
     def __init__(self, events):
-        super().__init__()
+        super().__init__(MemoryTables())
         self.events = events
         self.full = 0
 
@@ -63,8 +64,8 @@ def visits(events):
 
 def test_visits_are_kept_behind_the_archive(visits, events):
     entries = [entry(), entry(), entry()]
-    visits.tell(visit(1), entries[0])
-    visits.tell(visit(2), entries[2])
+    visits.record(visit(1), entries[0])
+    visits.record(visit(2), entries[2])
     asyncio.run(visits.append(entries))
     assert events == [("archived", 3), ("kept", [1, 2], [])]
     asyncio.run(visits.append([entry()]))
@@ -73,7 +74,7 @@ def test_visits_are_kept_behind_the_archive(visits, events):
 
 def test_what_was_archived_is_not_archived_again_while_the_store_is_full(visits, events):
     entries = [entry()]
-    visits.tell(visit(1), entries[0])
+    visits.record(visit(1), entries[0])
     visits._archive.full = visits.store.full = 1
     for _ in range(2):
         with pytest.raises(StorageFull):
@@ -84,8 +85,8 @@ def test_what_was_archived_is_not_archived_again_while_the_store_is_full(visits,
 
 def test_two_visits_of_a_page_in_one_group_are_one_after_the_other(visits):
     entries = [entry(), entry()]
-    visits.tell(visit(1), entries[0])
-    visits.tell(visit(1, digest=b"y", at=NOW + 5), entries[1])
+    visits.record(visit(1), entries[0])
+    visits.record(visit(1, digest=b"y", at=NOW + 5), entries[1])
     asyncio.run(visits.append(entries))
     [page] = asyncio.run(visits.store.find([("h", 1)]))
     assert (page.history.visits, page.history.changes, page.digest) == (2, 1, b"y")
@@ -93,34 +94,34 @@ def test_two_visits_of_a_page_in_one_group_are_one_after_the_other(visits):
 
 def test_what_is_gone_is_forgotten_and_what_never_was_is_not_asked_for(visits, events):
     entries = [entry()]
-    visits.tell(visit(1), entries[0])
+    visits.record(visit(1), entries[0])
     asyncio.run(visits.append(entries))
-    visits.tell(visit(1, Finding.GONE, at=NOW + 5), None)
-    visits.tell(visit(7, Finding.GONE), None)
-    asyncio.run(visits.keep_loose())
+    visits.record(visit(1, Finding.GONE, at=NOW + 5), None)
+    visits.record(visit(7, Finding.GONE), None)
+    asyncio.run(visits.store_loose())
     assert events[-1] == ("kept", [], [("h", 1)])
-    assert visits.standing.pages == 0
+    assert visits.status.pages == 0
 
 
 def test_a_hint_wakes_whoever_waits_and_only_for_a_page_that_is_known(visits):
     entries = [entry()]
-    visits.tell(visit(1), entries[0])
+    visits.record(visit(1), entries[0])
     asyncio.run(visits.append(entries))
     visits.news.clear()
     assert asyncio.run(visits.hint("http://h/2", NOW)) is False
     assert not visits.news.is_set()
     assert asyncio.run(visits.hint("http://h/1", NOW + 3)) is True
     assert visits.news.is_set()
-    assert asyncio.run(visits.look()).next_at == NOW + 3
+    assert asyncio.run(visits.count()).next_at == NOW + 3
 
 
 def test_how_many_pages_there_are_is_known_between_looks(visits):
-    assert visits.standing.pages == 0
+    assert visits.status.pages == 0
     entries = [entry(), entry()]
     for number, one in enumerate(entries):
-        visits.tell(visit(number), one)
+        visits.record(visit(number), one)
     asyncio.run(visits.append(entries))
-    assert (visits.standing.pages, visits.standing.next_at) == (2, NOW + 100)
+    assert (visits.status.pages, visits.status.next_at) == (2, NOW + 100)
 
 
 class Learner(FixedPolicy):
@@ -144,12 +145,12 @@ class Learner(FixedPolicy):
 
 def test_a_policy_that_learns_hears_of_each_visit_and_of_what_others_learnt():
     policies = [Learner(), Learner()]
-    store = MemoryVisits()
+    store = VisitStore(MemoryTables())
     crawls = [Visits(store, Rules(policy), lambda: NOW, None, lambda url: ("", 0)) for policy in policies]
     for number, visits in enumerate(crawls):
         for at in range(3 + number):
-            visits.tell(visit(number, at=NOW + at), None)
-        asyncio.run(visits.keep_loose())
+            visits.record(visit(number, at=NOW + at), None)
+        asyncio.run(visits.store_loose())
         asyncio.run(visits.share_lessons(f"w{number}"))
     assert [policy.learnt for policy in policies] == [[1, 2, 3], [1, 2, 3, 4]]
     assert policies[1].recalled == (None, ["3 visits"], 1)
@@ -161,7 +162,7 @@ def test_a_policy_that_learns_hears_of_each_visit_and_of_what_others_learnt():
 def test_what_is_to_be_expected_of_a_copy_is_known_under_any_policy(visits, policy):
     visits.rules = Rules(policy(Pace()))
     entries = [entry()]
-    visits.tell(visit(1), entries[0])
+    visits.record(visit(1), entries[0])
     asyncio.run(visits.append(entries))
     [page] = asyncio.run(visits.store.find([("h", 1)]))
     assert visits.expected(page).unchanged == 1

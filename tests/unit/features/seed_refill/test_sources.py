@@ -1,4 +1,4 @@
-"""Whoever is asked for seeds: what comes is bounded, and what is wrong is an outcome."""
+"""Sources of seeds: their output is bounded, and a failure is an outcome."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from webcrawl.features.seed_refill import sources
-from webcrawl.features.seed_refill.sources import Command, Hook, NoAnswer
+from webcrawl.features.seed_refill.sources import Command, Hook, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def test_what_a_command_writes_is_the_answer() -> None:
     assert (
-        asyncio.run(Command("sh -c 'echo http://$KEYS_WITH_URLS.test/; echo x >&2'").ask(7))
+        asyncio.run(Command("sh -c 'echo http://$KEYS_WITH_URLS.test/; echo x >&2'").fetch(7))
         == b"http://7.test/\n"
     )
 
@@ -32,27 +32,27 @@ def test_what_a_command_writes_is_the_answer() -> None:
     ],
 )
 def test_a_command_that_fails_gives_no_answer(text: str, says: str) -> None:
-    with pytest.raises(NoAnswer, match=says):
-        asyncio.run(Command(text, most_bytes=100).ask(0))
+    with pytest.raises(SourceError, match=says):
+        asyncio.run(Command(text, most_bytes=100).fetch(0))
 
 
 def test_a_command_that_takes_too_long_ends_with_what_it_started(tmp_path: Path) -> None:
-    told = tmp_path / "pid"
-    with pytest.raises(NoAnswer, match=r"had not ended after 0.3 s"):
-        asyncio.run(Command(f"sh -c 'sleep 600 & echo $! >{told}; wait'", seconds=0.3).ask(0))
-    pid = int(told.read_text())
+    pid_file = tmp_path / "pid"
+    with pytest.raises(SourceError, match=r"had not ended after 0.3 s"):
+        asyncio.run(Command(f"sh -c 'sleep 600 & echo $! >{pid_file}; wait'", seconds=0.3).fetch(0))
+    pid = int(pid_file.read_text())
     stat = Path(f"/proc/{pid}/stat")
-    # Gone, or waiting for somebody to look at what became of it.
+    # Gone, or waiting until its status is read.
     assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def test_a_command_ends_with_the_crawl() -> None:
     async def run() -> None:
         command = Command("sleep 600")
-        asking = asyncio.create_task(command.ask(0))
+        asking = asyncio.create_task(command.fetch(0))
         await asyncio.sleep(0)
         command.end()
-        with pytest.raises(NoAnswer, match="status -9"):
+        with pytest.raises(SourceError, match="status -9"):
             await asking
 
     asyncio.run(run())
@@ -62,7 +62,7 @@ def test_what_a_function_returns_is_the_answer() -> None:
     async def more(keys: int) -> Iterable[str]:
         return (f"http://{n}.test/" for n in range(keys))
 
-    assert asyncio.run(Hook(more).ask(2)) == b"http://0.test/\nhttp://1.test/"
+    assert asyncio.run(Hook(more).fetch(2)) == b"http://0.test/\nhttp://1.test/"
 
 
 async def _text(keys: int) -> Iterable[str]:
@@ -105,6 +105,6 @@ async def _late(keys: int) -> Iterable[str]:
 def test_a_function_that_fails_gives_no_answer(
     function: object, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "ANSWER_LINES", 50)
-    with pytest.raises(NoAnswer, match=says):
-        asyncio.run(Hook(function, seconds=0.05).ask(0))  # type: ignore[arg-type]
+    monkeypatch.setattr(sources, "LINES_MAX", 50)
+    with pytest.raises(SourceError, match=says):
+        asyncio.run(Hook(function, seconds=0.05).fetch(0))  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ FULL = entry(
     repeat=True,
     payload='{"method":"POST"}',
     listed="{}",
-    traits="x",
+    link_features="x",
 )
 QUEUE = [FULL, *(entry(f"http://{host}.test/{n}", 0, 0) for host in "cab" for n in range(3))]
 

@@ -57,9 +57,9 @@ def test_what_repeats_itself_at_the_root_says_nothing_of_folders():
 
 
 def test_the_objection_names_the_pattern_and_how_it_is_released():
-    said = refuses(held("h.test/cal/#"), "http://h.test/cal/1")
-    assert "h.test/cal/#" in said
-    assert f"scrapy traps release {id_of('h.test/cal/#')}" in said
+    reason = refuses(held("h.test/cal/#"), "http://h.test/cal/1")
+    assert "h.test/cal/#" in reason
+    assert f"scrapy traps release {id_of('h.test/cal/#')}" in reason
 
 
 def test_so_many_urls_are_remembered_and_the_rest_is_counted():

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from tests.fakeweb.content import word
-from tests.unit.features.traps.test_judge import LONG, detector, noisy, page
+from tests.unit.features.traps.test_pattern_evaluator import LONG, detector, noisy, page
 from webcrawl.features.traps.quarantine import TrapRule
 from webcrawl.scope.scope import Candidate
 

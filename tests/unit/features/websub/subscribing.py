@@ -9,12 +9,12 @@ from urllib.parse import parse_qsl, urlencode
 
 from webcrawl.features.websub.callback import Answer, Callback, Push
 from webcrawl.features.websub.discovery import Advertised
+from webcrawl.features.websub.store import SubscriptionStore
 from webcrawl.features.websub.subscriber import Subscriber, Terms
 from webcrawl.frontier.records import UrlEntry
-from webcrawl.storage.memory.subscriptions import MemorySubscriptions
+from webcrawl.storage.memory.tables import MemoryTables
 
 if TYPE_CHECKING:
-    from webcrawl.features.websub.store import SubscriptionStore
     from webcrawl.features.websub.subscription import Subscription
 
 DAY = 86_400.0
@@ -27,12 +27,12 @@ class Stage:
     """One process of a crawl, at ``now``."""
 
     runner: asyncio.Runner
-    store: SubscriptionStore = field(default_factory=MemorySubscriptions)
+    store: SubscriptionStore = field(default_factory=lambda: SubscriptionStore(MemoryTables()))
     terms: Terms = TERMS
     now: float = 1_000_000.0
-    asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     """Hubs and the forms they were sent."""
-    hints: list[str] = field(default_factory=list)
+    revisited: list[str] = field(default_factory=list)
     refusal: str | None = None
 
     def __post_init__(self) -> None:
@@ -40,14 +40,14 @@ class Stage:
         self.callback = Callback(self.subscriber)
         self.runner.run(self.subscriber.open())
 
-    async def ask(self, hub: str, form: bytes, topic: str) -> str | None:
-        self.asked.append((hub, dict(parse_qsl(form.decode("ascii"), strict_parsing=True))))
+    async def request(self, hub: str, form: bytes, topic: str) -> str | None:
+        self.requests.append((hub, dict(parse_qsl(form.decode("ascii"), strict_parsing=True))))
         return self.refusal
 
-    async def hint(self, one: Subscription) -> None:
-        self.hints.append(one.topic)
+    async def revisit(self, one: Subscription) -> None:
+        self.revisited.append(one.topic)
 
-    async def keep(self) -> None:
+    async def drain(self) -> None:
         """Nothing to do."""
 
     def step(self, seconds: float = 0.0) -> None:
@@ -55,8 +55,8 @@ class Stage:
         self.runner.run(self.subscriber.step(self, self.now))
 
     def find(self, *hubs: str, topic: str = TOPIC, key: str = KEY, again: bool = False) -> None:
-        said = Advertised(topic, hubs) if hubs else None
-        self.subscriber.noted(UrlEntry(topic, key, 0, depth=2, repeat=again), said)
+        advertised = Advertised(topic, hubs) if hubs else None
+        self.subscriber.note(UrlEntry(topic, key, 0, depth=2, repeat=again), advertised)
         self.step()
 
     def known(self, topic: str = TOPIC) -> list[Subscription]:
@@ -69,16 +69,16 @@ class Stage:
 
     def token(self, at: int = -1) -> str:
         """That of a request that was sent."""
-        return self.asked[at][1]["hub.callback"].rpartition("/")[2]
+        return self.requests[at][1]["hub.callback"].rpartition("/")[2]
 
-    def intent(self, token: str | None = None, **said: str) -> Answer:
+    def intent(self, token: str | None = None, **fields: str) -> Answer:
         asked = {
             "hub.mode": "subscribe",
             "hub.topic": TOPIC,
             "hub.challenge": "abc",
             "hub.lease_seconds": "864000",
         }
-        asked |= {f"hub.{name}": value for name, value in said.items()}
+        asked |= {f"hub.{name}": value for name, value in fields.items()}
         query = urlencode({name: value for name, value in asked.items() if value is not None})
         return self.runner.run(self.callback.intent(token or self.token(), query, self.now))
 

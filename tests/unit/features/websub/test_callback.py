@@ -60,9 +60,9 @@ def test_what_was_not_asked_for_is_not_confirmed(stage: Stage, said: dict) -> No
 
 def test_who_does_not_know_the_url_learns_nothing(stage: Stage) -> None:
     stage.subscribe()
-    for token in ("", "0" * 64, stage.token()[:-1]):
-        assert stage.intent(token or "x").status == 404
-        assert stage.push(CONTENT, signature(stage), token or "x") == 404
+    for token in ("x", "0" * 64, stage.token()[:-1]):
+        assert stage.intent(token).status == 404
+        assert stage.push(CONTENT, signature(stage), token) == 404
 
 
 def test_a_parameter_that_is_there_twice_is_not_believed(stage: Stage) -> None:
@@ -100,11 +100,11 @@ def test_nobody_makes_us_leave(stage: Stage) -> None:
 def test_a_hub_may_deny_at_any_time(stage: Stage, active: bool) -> None:
     stage.subscribe() if active else stage.find(HUB)
     assert stage.intent(mode="denied", reason="too\nmany \x1b[1m", challenge=None).status == 200
-    assert (stage.one.state, stage.one.why) == (State.DENIED, "too many \x1b[1m")
+    assert (stage.one.state, stage.one.reason) == (State.DENIED, "too many \x1b[1m")
     assert stage.push(CONTENT, signature(stage)) == 410
     stage.step(DAY)
     stage.find(HUB)
-    assert len(stage.asked) == 1
+    assert len(stage.requests) == 1
 
 
 def test_a_denial_of_another_topic_is_none(stage: Stage) -> None:
@@ -118,7 +118,7 @@ def test_a_signed_push_makes_the_crawl_look(stage: Stage, method: str) -> None:
     stage.subscribe()
     assert stage.push(CONTENT, signature(stage, method)) == 202
     stage.step()
-    assert stage.hints == [TOPIC]
+    assert stage.revisited == [TOPIC]
     assert stage.one.pushes == 1
 
 
@@ -145,7 +145,7 @@ def test_a_push_with_a_bad_signature_is_acknowledged_and_ignored(stage: Stage, m
     stage.subscribe()
     assert stage.push(CONTENT, make(stage)) == 202
     stage.step(DAY)
-    assert stage.hints == []
+    assert stage.revisited == []
     assert (stage.one.pushes, stage.one.ignored, stage.subscriber.counts.ignored) == (0, 1, 1)
 
 
@@ -153,7 +153,7 @@ def test_a_push_before_the_hub_has_asked_back_is_none(stage: Stage) -> None:
     stage.find(HUB)
     assert stage.push(CONTENT, signature(stage)) == 404
     stage.step(60)
-    assert stage.hints == []
+    assert stage.revisited == []
 
 
 def test_pushes_that_come_fast_are_told_together_and_the_last_is_not_lost(stage: Stage) -> None:
@@ -164,31 +164,31 @@ def test_pushes_that_come_fast_are_told_together_and_the_last_is_not_lost(stage:
     for _ in range(10):
         stage.push(CONTENT, signature(stage))
         stage.step(1)
-    assert stage.hints == [TOPIC]
+    assert stage.revisited == [TOPIC]
     stage.step(50)
-    assert stage.hints == [TOPIC] * 2
+    assert stage.revisited == [TOPIC] * 2
     stage.step(DAY)
-    assert stage.hints == [TOPIC] * 2
+    assert stage.revisited == [TOPIC] * 2
     assert stage.one.pushes == 20
 
 
 def test_a_push_that_comes_while_the_crawl_is_told_of_one_is_told_too(stage: Stage) -> None:
     stage.subscribe()
     stage.push(CONTENT, signature(stage))
-    tell = stage.hint
+    revisit = stage.revisit
 
     async def told_meanwhile(one) -> None:
-        await tell(one)
-        stage.hint = tell
+        await revisit(one)
+        stage.revisit = revisit
         push = await stage.callback.begin(stage.token(), signed)
         push.signature.feed(CONTENT)
         await stage.callback.end(push, stage.now)
 
     signed = signature(stage)
-    stage.hint = told_meanwhile
+    stage.revisit = told_meanwhile
     stage.step()
     stage.step(3600)
-    assert stage.hints == [TOPIC] * 2
+    assert stage.revisited == [TOPIC] * 2
 
 
 def test_a_push_that_came_before_the_end_is_told_all_the_same(stage: Stage) -> None:
@@ -196,4 +196,4 @@ def test_a_push_that_came_before_the_end_is_told_all_the_same(stage: Stage) -> N
     stage.push(CONTENT, signature(stage))
     stage.intent(mode="denied")
     stage.step()
-    assert stage.hints == [TOPIC]
+    assert stage.revisited == [TOPIC]

@@ -14,10 +14,11 @@ from webcrawl.errors import StartRefused, StorageFull
 from webcrawl.features.websub.callback import Callback
 from webcrawl.features.websub.discovery import Advertised
 from webcrawl.features.websub.server import Server
+from webcrawl.features.websub.store import SubscriptionStore
 from webcrawl.features.websub.subscriber import Subscriber, Terms
 from webcrawl.features.websub.subscription import State, Subscription
 from webcrawl.frontier.records import UrlEntry
-from webcrawl.storage.memory.subscriptions import MemorySubscriptions
+from webcrawl.storage.memory.tables import MemoryTables
 
 DAY = 86_400.0
 TOPIC = "http://a.test/feed"
@@ -25,23 +26,23 @@ TOPIC = "http://a.test/feed"
 
 @dataclass
 class Crawl:
-    """Asks hubs at once, and notes hints."""
+    """Sends requests to hubs at once, and records the topics to revisit."""
 
     hub: Hub
     now: float = 1_000_000.0
-    hints: list[str] = field(default_factory=list)
+    revisited: list[str] = field(default_factory=list)
     pushed: int = 0
 
-    async def ask(self, hub: str, form: bytes, topic: str) -> str | None:
+    async def request(self, hub: str, form: bytes, topic: str) -> str | None:
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         async with self.hub.session.post(hub, data=form, headers=headers, allow_redirects=False) as response:
             self.answers.append((form, response.status, response.headers.get("Location")))
         return None
 
-    async def hint(self, one: Subscription) -> None:
-        self.hints.append(one.topic)
+    async def revisit(self, one: Subscription) -> None:
+        self.revisited.append(one.topic)
 
-    async def keep(self) -> None:
+    async def drain(self) -> None:
         """Nothing to do."""
 
     def heard(self) -> None:
@@ -54,10 +55,10 @@ class Crawl:
         await self.subscriber.step(self, self.now)
         for form, status, location in self.answers:
             token = form.decode().partition("hub.callback=")[2].partition("&")[0].rpartition("%2F")[2]
-            await self.subscriber.answered(token, status, location, self.now)
+            await self.subscriber.responded(token, status, location, self.now)
 
     async def find(self, hub: str) -> None:
-        self.subscriber.noted(UrlEntry(TOPIC, "a.test", 0), Advertised(TOPIC, (hub,)))
+        self.subscriber.note(UrlEntry(TOPIC, "a.test", 0), Advertised(TOPIC, (hub,)))
         await self.step()
 
 
@@ -66,8 +67,7 @@ async def crawl_and_hub(**options) -> AsyncIterator[tuple[Crawl, Hub]]:
     hub = Hub(lambda: crawl.now)
     await hub.start()
     crawl = Crawl(hub)
-    store = MemorySubscriptions()
-    crawl.subscriber = Subscriber(store, Terms("", secret="always", **options))
+    crawl.subscriber = Subscriber(SubscriptionStore(MemoryTables()), Terms("", secret="always", **options))
     await crawl.subscriber.open()
     crawl.server = Server(Callback(crawl.subscriber), lambda: crawl.now, 100_000, crawl.heard)
     await crawl.server.start("127.0.0.1", 0)
@@ -77,7 +77,6 @@ async def crawl_and_hub(**options) -> AsyncIterator[tuple[Crawl, Hub]]:
         yield crawl, hub
     finally:
         await crawl.server.stop()
-        await crawl.subscriber.close()
         await hub.stop()
 
 
@@ -90,7 +89,7 @@ def test_from_the_first_request_to_the_last() -> None:
                 hub.method = method
                 assert await hub.push(TOPIC, b"new " * 20_000) == [202]
                 await crawl.step(3600)
-            assert crawl.hints == [TOPIC] * 4
+            assert crawl.revisited == [TOPIC] * 4
             # The lease is renewed with another callback, and the old one ends at the next push.
             await crawl.step(8 * DAY)
             await crawl.step()
@@ -130,14 +129,14 @@ def test_intents_and_pushes_that_are_not_ours_come_to_nothing() -> None:
             held.secret = wish.secret
             assert await hub.push(TOPIC, b"new" * 100_000) == [202]
             await crawl.step(DAY)
-            assert crawl.hints == []
+            assert crawl.revisited == []
             assert crawl.subscriber.counts.ignored == 3
             assert await hub.push(TOPIC, b"new") == [202]
             await crawl.step()
-            assert crawl.hints == [TOPIC]
+            assert crawl.revisited == [TOPIC]
             assert await hub.deny(TOPIC, held.callback, "no more") == 200
             [one] = await crawl.subscriber.store.of_topics([TOPIC])
-            assert (one.state, one.why) == (State.DENIED, "no more")
+            assert (one.state, one.reason) == (State.DENIED, "no more")
 
     asyncio.run(play())
 
@@ -151,7 +150,7 @@ def test_a_hub_that_moved_is_followed_and_one_that_refuses_is_not_asked_again() 
         async with crawl_and_hub() as (crawl, hub):
             await crawl.find(hub.url + "refuses")
             [one] = await crawl.subscriber.store.of_topics([TOPIC])
-            assert (one.state, one.why) == (State.DENIED, "the hub answered 403")
+            assert (one.state, one.reason) == (State.DENIED, "the hub answered 403")
 
     asyncio.run(play())
 
@@ -218,7 +217,7 @@ def test_what_is_no_request_is_no_matter_for_the_log(caplog: pytest.LogCaptureFi
                     text.format(path=path, signed="X-Hub-Signature: sha1=aa\r\n", long="a" * 9000),
                 )
             await crawl.step(DAY)
-            assert crawl.hints == []
+            assert crawl.revisited == []
             assert await hub.push(TOPIC, b"new") == [202]
 
     asyncio.run(play())

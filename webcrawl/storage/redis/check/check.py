@@ -1,4 +1,4 @@
-"""The check as a whole: how often each shard is looked at, and when it is repaired."""
+"""The check as a whole: how often each shard is checked, and when it is repaired."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from webcrawl.errors import StartRefused
 from webcrawl.storage.inspection import Checked, Finding, Findings, Kind
-from webcrawl.storage.redis.check.look import Look, look_at, strays
-from webcrawl.storage.redis.check.reading import Reader
+from webcrawl.storage.redis.check.reader import Reader
 from webcrawl.storage.redis.check.repairs import Flaw, Mender
+from webcrawl.storage.redis.check.shard import ShardResult, check_shard, strays
 from webcrawl.storage.redis.control import Control
 
 APART_SECONDS = 2.0
-"""Between two looks while workers are at work: longer than a page takes to pass through the storage."""
+"""Between two checks of a shard while workers run: longer than a page takes to pass through the storage."""
 
-LOOKS = 3
-"""Number of looks at a shard whose looks differ."""
+CHECKS = 3
+"""The most checks of a shard whose results differ."""
 
 ROUNDS = 1000
-"""The most looks at a shard that is repaired: one for each stage, and more if there is very much to repair."""
+"""The most checks of a shard that is repaired: one for each stage, and more if there is very much to repair."""
 
 Progress = Callable[[int, int], None]
 
@@ -27,8 +27,8 @@ Progress = Callable[[int, int], None]
 class Audit:
     """Checks the consistency of a crawl, and repairs it.
 
-    While no worker is at work one look is exact. Otherwise findings are verified by further looks, and only those
-    that are the same in two consecutive looks count; totals that changed during a look are not compared.
+    While no worker runs one check is exact. Otherwise findings are verified by further checks, and only those
+    that are the same in two consecutive checks count; totals that changed during a check are not compared.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Audit:
         pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         """``control``: an open one. ``delay_seconds``: of a host whose record is lost. ``progress`` is called with
-        the number of shards looked at and the number of all."""
+        the number of shards checked and the number of all."""
         self._control = control
         self._delay_seconds = delay_seconds
         self._progress = progress
@@ -51,61 +51,61 @@ class Audit:
         ]
 
     async def check(self) -> Checked:
-        """Look at everything, and change nothing."""
+        """Check everything, and change nothing."""
         checked = Checked()
         doubtful: dict[int, set[Finding]] = {}
         for reader in self._readers:
-            look = await look_at(reader, len(self._readers))
-            if (look.flaws or look.moved) and (at_work := await self._control.at_work()):
+            result = await check_shard(reader, len(self._readers))
+            if (result.flaws or result.moved) and (at_work := await self._control.at_work()):
                 checked.at_work |= at_work
-                doubtful[reader.number] = _found_in(look)
+                doubtful[reader.number] = _found_in(result)
             else:
-                self._count(look, None, checked)
-        for left in reversed(range(LOOKS - 1)):
+                self._count(result, None, checked)
+        for left in reversed(range(CHECKS - 1)):
             if doubtful:
                 await self._pause(APART_SECONDS)
-                doubtful = await self._look_again(doubtful, checked, is_last=not left)
+                doubtful = await self._check_again(doubtful, checked, is_last=not left)
         await self._add_strays(checked)
         checked.at_work |= await self._control.at_work()
         return checked
 
-    async def _look_again(
+    async def _check_again(
         self, doubtful: dict[int, set[Finding]], checked: Checked, *, is_last: bool
     ) -> dict[int, set[Finding]]:
-        """Count the shards in which this look finds the same as the one before. Returns the others, which are still
+        """Count the shards in which this check finds the same as the one before. Returns the others, which are still
         doubtful."""
         still: dict[int, set[Finding]] = {}
         for number, before in doubtful.items():
-            look = await look_at(self._readers[number], len(self._readers))
-            now = _found_in(look)
-            if not is_last and (look.moved or not now <= before):
+            result = await check_shard(self._readers[number], len(self._readers))
+            now = _found_in(result)
+            if not is_last and (result.moved or not now <= before):
                 still[number] = now
                 continue
-            if look.moved or any(finding.kind is Kind.TOTAL for finding in now - before):
-                checked.uncompared.append(look.where)
-            self._count(look, now & before, checked)
+            if result.moved or any(finding.kind is Kind.TOTAL for finding in now - before):
+                checked.uncompared.append(result.where)
+            self._count(result, now & before, checked)
         return still
 
     async def mend(self) -> Checked:
-        """Look at everything and repair what can be repaired.
+        """Check everything, and repair all flaws that have a repair.
 
-        :raises StartRefused: a worker is at work, or began; repairs made until then stay
+        :raises StartRefused: a worker runs, or began to; repairs made until then stay
         """
         checked = Checked()
         await self._refuse_company()
         for reader in self._readers:
-            look = await self._mended(reader, checked.mended)
-            self._count(look, None, checked)
+            result = await self._mended(reader, checked.mended)
+            self._count(result, None, checked)
         await self._add_strays(checked)
         return checked
 
-    def _count(self, look: Look, sure: set[Finding] | None, checked: Checked) -> None:
-        """Count the findings of a look, or only those that are ``sure``."""
-        checked.urls += look.urls
-        checked.queued += look.sums.queued
-        checked.hosts += look.sums.hosts
+    def _count(self, result: ShardResult, sure: set[Finding] | None, checked: Checked) -> None:
+        """Count the findings of a check, or only those that are ``sure``."""
+        checked.urls += result.urls
+        checked.queued += result.sums.queued
+        checked.hosts += result.sums.hosts
         if sure is None:
-            checked.left.merge(look.flaws.findings)
+            checked.left.merge(result.flaws.findings)
         for finding in sorted(sure or (), key=str):
             checked.left.add(finding)
         self._counted += 1
@@ -117,17 +117,17 @@ class Audit:
 
     # -- repairs ---------------------------------------------------------------------------------------------
 
-    async def _mended(self, reader: Reader, mended: Findings) -> Look:
-        """Look and repair in turn until nothing is left that can be repaired."""
+    async def _mended(self, reader: Reader, mended: Findings) -> ShardResult:
+        """Check and repair in turn until no flaw with a repair is left."""
         before: list[Flaw] = []
         for _ in range(ROUNDS):
-            look = await look_at(reader, len(self._readers))
-            some = _first_stage(look.flaws)
+            result = await check_shard(reader, len(self._readers))
+            some = _first_stage(result.flaws)
             if not some or some == before:
                 break
             await self._repair(reader, some, mended)
             before = some
-        return look
+        return result
 
     async def _repair(self, reader: Reader, flaws: Sequence[Flaw], mended: Findings) -> None:
         await self._refuse_company()
@@ -140,13 +140,13 @@ class Audit:
         if at_work := await self._control.at_work():
             names = ", ".join(sorted(at_work))
             raise StartRefused(
-                f"nothing is mended while somebody is at work ({names}); stop the crawl first: "
+                f"nothing is mended while a worker is running ({names}); stop the crawl first: "
                 "scrapy frontier stop --wait"
             )
 
 
-def _found_in(look: Look) -> set[Finding]:
-    return {flaw.finding for flaw in look.flaws}
+def _found_in(result: ShardResult) -> set[Finding]:
+    return {flaw.finding for flaw in result.flaws}
 
 
 def _first_stage(flaws: Iterable[Flaw]) -> list[Flaw]:

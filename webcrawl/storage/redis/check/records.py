@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from webcrawl.frontier.records import State
 from webcrawl.storage.inspection import Kind
-from webcrawl.storage.redis.check.reading import AT_ONCE, KeyView, Mark, Reader, marks_in
+from webcrawl.storage.redis.check.reader import AT_ONCE, KeyView, Mark, Reader, marks_in
 from webcrawl.storage.redis.check.repairs import Flaws, Repair, Stage
 from webcrawl.storage.redis.marks import (
     MARK_BYTES,
@@ -18,6 +18,7 @@ from webcrawl.storage.redis.marks import (
     segment_from,
     segment_of,
     segments_of,
+    state_from,
     unpack_marks,
 )
 from webcrawl.storage.redis.names import shard_of
@@ -52,7 +53,7 @@ class Marks:
     segments: int = 0
 
 
-class SeenLook:
+class SeenCheck:
     """Compares the segments of the seen test of a shard."""
 
     def __init__(self, reader: Reader, flaws: Flaws) -> None:
@@ -66,7 +67,7 @@ class SeenLook:
             marks.segments += 1
             for fingerprint, states in self._sort(view, number, segment, waiting.segments).items():
                 known += 1
-                marks.states[self._judge(view, fingerprint, states, waiting)] += 1
+                marks.states[self._count_state(view, fingerprint, states, waiting)] += 1
         return known
 
     def _sort(self, view: KeyView, number: int, segment: bytes, segments: int) -> dict[int, list[State]]:
@@ -74,34 +75,34 @@ class SeenLook:
         found: dict[int, list[State]] = {}
         for unit in _units(segment):
             try:
-                [(fingerprint, state, _)] = unpack_marks(unit)
+                [(fingerprint, code)] = unpack_marks(unit)
             except ValueError as error:
                 name = f"a mark of {view.name} in segment {number}"
-                self._flaws.add(Kind.UNREADABLE, name, str(error), _restate(view.key))
+                self._flaws.add(Kind.UNREADABLE, name, str(error), _repair_known(view.key))
                 continue
             right = segment_of(fingerprint, segments)
             if right != number:
                 self._misplaced(view.key, fingerprint, f"in segment {number}, not in {right}")
                 continue
-            found.setdefault(fingerprint, []).append(state)
+            found.setdefault(fingerprint, []).append(state_from(code))
         return found
 
     def _misplaced(self, key: bytes, fingerprint: int, detail: str, *args: bytes) -> None:
-        self._flaws.add(Kind.MISPLACED, _named(key, fingerprint), detail, _restate(key, *args))
+        self._flaws.add(Kind.MISPLACED, _named(key, fingerprint), detail, _repair_known(key, *args))
 
-    def _judge(self, view: KeyView, fingerprint: int, states: list[State], waiting: Waiting) -> State:
+    def _count_state(self, view: KeyView, fingerprint: int, states: list[State], waiting: Waiting) -> State:
         # A URL gets another state than queued when it is settled: that state stands.
         state = min(states, key=lambda one: one or len(State))
         if len(states) > 1:
             names = " and ".join(one.name.lower() for one in sorted(states))
-            self._flaws.add(Kind.TWO_STATES, _named(view.key, fingerprint), names, _restate(view.key))
+            self._flaws.add(Kind.TWO_STATES, _named(view.key, fingerprint), names, _repair_known(view.key))
         if state is not State.QUEUED:
             if fingerprint in waiting.marks:
                 waiting.settled[fingerprint] = state
         elif fingerprint in waiting.marks:
             waiting.marks.discard(fingerprint)
         else:
-            forget = Repair(Stage.STATES, "restate", view.key, (b"-" + mark_bytes(fingerprint),))
+            forget = Repair(Stage.STATES, "repair_known", view.key, (b"-" + mark_bytes(fingerprint),))
             self._flaws.add(Kind.NOWHERE, _named(view.key, fingerprint), "", forget)
         return state
 
@@ -131,21 +132,21 @@ class SeenLook:
                 self._misplaced(key, fingerprint, f"in segment {number} of {segments}", b"#" + name)
 
     def _unowned(self, key: bytes) -> None:
-        make = Repair(Stage.STRUCTURE, "reckon", key)
+        make = Repair(Stage.STRUCTURE, "repair_key", key)
         self._flaws.add(Kind.STRAY, f"what is known of {decoded(key)}", "the host has no record", make)
 
 
-def known_otherwise(flaws: Flaws, view: KeyView, told: int, counted: int) -> None:
+def known_otherwise(flaws: Flaws, view: KeyView, stored: int, counted: int) -> None:
     """Report that the record has a wrong number of known URLs."""
-    flaws.add(Kind.KNOWN, view.name, f"says {told}, is {counted}", _restate(view.key))
+    flaws.add(Kind.KNOWN, view.name, f"says {stored}, is {counted}", _repair_known(view.key))
 
 
 def _units(segment: bytes) -> list[bytes]:
     return [segment[at : at + MARK_BYTES] for at in range(0, len(segment), MARK_BYTES)]
 
 
-def _restate(key: bytes, *args: bytes) -> Repair:
-    return Repair(Stage.STRUCTURE, "restate", key, args)
+def _repair_known(key: bytes, *args: bytes) -> Repair:
+    return Repair(Stage.STRUCTURE, "repair_known", key, args)
 
 
 def _named(key: bytes, fingerprint: int) -> str:
@@ -159,7 +160,7 @@ _UNREADABLE = (ValueError, OverflowError, struct.error, IndexError)
 
 @dataclass(slots=True)
 class Sums:
-    """Counts of one look at a shard."""
+    """Counts of one check of a shard."""
 
     hosts: int = 0
     queued: int = 0
@@ -174,7 +175,7 @@ class Sums:
     marks: Marks = field(default_factory=Marks)
 
 
-class QueueLook:
+class QueueCheck:
     """Checks the keys of a shard, each with its whole queue and all its known URLs."""
 
     def __init__(
@@ -187,20 +188,20 @@ class QueueLook:
         self._shards = shards
         self._members = members
         self._at_once = at_once
-        self._seen = SeenLook(reader, flaws)
+        self._seen = SeenCheck(reader, flaws)
 
-    async def look(self, sums: Sums) -> None:
+    async def run(self, sums: Sums) -> None:
         """Compare the records with the queues and the seen test, and count."""
         async for views in self._reader.hosts():
             for view in views:
-                await self._look_at(view, sums)
-        names, ask = self._reader.names, self._reader.ask
-        if await ask("HLEN", names.queues) != sums.tails or await ask("ZCARD", names.chunks) != sums.chunks:
+                await self._check_key(view, sums)
+        names, send = self._reader.names, self._reader.send
+        if await send("HLEN", names.queues) != sums.tails or await send("ZCARD", names.chunks) != sums.chunks:
             await self._find_ownerless(sums)
-        if await ask("HLEN", names.seen) != sums.marks.segments:
+        if await send("HLEN", names.seen) != sums.marks.segments:
             await self._seen.find_strays()
 
-    async def _look_at(self, view: KeyView, sums: Sums) -> None:
+    async def _check_key(self, view: KeyView, sums: Sums) -> None:
         host = self._stored(view)
         known, queued = (host.known, host.queued) if host else (0, 0)
         parts = 1 + max(known, queued) // self._at_once
@@ -209,10 +210,10 @@ class QueueLook:
             waiting = Waiting(segments_of(known), part, parts)
             walk = await self._walk(view, waiting, is_first=part == 0)
             if part == 0:
-                self._judge(view, host, walk, sums)
+                self._check_host(view, host, walk, sums)
             counted += await self._seen.compare(view, waiting, sums.marks)
             if waiting.marks:
-                await self._name_all(view, waiting)
+                await self._report_unknown(view, waiting)
         if host is not None and counted != known:
             known_otherwise(self._flaws, view, known, counted)
 
@@ -224,7 +225,7 @@ class QueueLook:
                 for mark in marks_in(part):
                     walk.step(mark)
                     if not mark.repeat and waiting.covers(mark.fingerprint):
-                        self._await(view, mark, waiting)
+                        self._add_waiting(view, mark, waiting)
         except ValueError as error:
             if is_first:
                 self._flaws.add(Kind.UNREADABLE, f"the queue of {view.name}", str(error))
@@ -239,7 +240,7 @@ class QueueLook:
             keys.update(await self._reader.without_record(list({chunk_key(member) for member in members})))
         for key in sorted(keys):
             [view] = await self._reader.views([key])
-            make = Repair(Stage.STRUCTURE, "reckon", key)
+            make = Repair(Stage.STRUCTURE, "repair_key", key)
             self._flaws.add(Kind.STRAY, f"the queue of {view.name}", "the host has no record", make)
             walk = await self._walk(view, Waiting(), is_first=True)
             sums.hosts += 1
@@ -247,35 +248,35 @@ class QueueLook:
 
     # -- URLs ------------------------------------------------------------------------------------------------
 
-    def _await(self, view: KeyView, mark: Mark, waiting: Waiting) -> None:
+    def _add_waiting(self, view: KeyView, mark: Mark, waiting: Waiting) -> None:
         if mark.fingerprint not in waiting.marks:
             waiting.marks.add(mark.fingerprint)
             return
-        repair = Repair(Stage.STATES, "reckon", view.key, (mark.place,))
+        repair = Repair(Stage.STATES, "repair_key", view.key, (mark.place,))
         self._flaws.add(Kind.TWICE, _url(view, mark), f"again at {mark.where}", repair)
 
-    async def _name_all(self, view: KeyView, waiting: Waiting) -> None:
+    async def _report_unknown(self, view: KeyView, waiting: Waiting) -> None:
         """Report the queued URLs that are left in ``waiting``: the seen test does not have them as queued."""
         with suppress(ValueError):
             async for part in self._reader.queue(view):
                 for mark in marks_in(part):
                     if not mark.repeat and mark.fingerprint in waiting.marks:
-                        self._name(view, mark, waiting)
+                        self._report_one(view, mark, waiting)
 
-    def _name(self, view: KeyView, mark: Mark, waiting: Waiting) -> None:
+    def _report_one(self, view: KeyView, mark: Mark, waiting: Waiting) -> None:
         state = waiting.settled.get(mark.fingerprint)
         if state is not None:
-            drop = Repair(Stage.STATES, "reckon", view.key, (mark.place,))
+            drop = Repair(Stage.STATES, "repair_key", view.key, (mark.place,))
             self._flaws.add(Kind.SETTLED, _url(view, mark), f"state {int(state)}", drop)
             return
         know = b"+" + mark_bytes(mark.fingerprint) + bytes((State.QUEUED,))
         self._flaws.add(
-            Kind.UNKNOWN, _url(view, mark), "", Repair(Stage.STATES, "restate", view.key, (know,))
+            Kind.UNKNOWN, _url(view, mark), "", Repair(Stage.STATES, "repair_known", view.key, (know,))
         )
 
     # -- hosts -----------------------------------------------------------------------------------------------
 
-    def _judge(self, view: KeyView, host: StoredHost | None, walk: _Walk, sums: Sums) -> None:
+    def _check_host(self, view: KeyView, host: StoredHost | None, walk: _Walk, sums: Sums) -> None:
         chunks = walk.parts - bool(view.tail)
         sums.hosts += 1
         sums.tails += bool(view.tail)
@@ -287,14 +288,14 @@ class QueueLook:
         if host is None:
             return
         if not walk.in_order or host.last < walk.last:
-            self._reckon(Kind.DISORDER, view, "", Stage.STRUCTURE)
+            self._repair_key(Kind.DISORDER, view, "", Stage.STRUCTURE)
         elif host.chunks != chunks:
-            self._reckon(Kind.DISORDER, view, f"says {host.chunks} chunks, is {chunks}", Stage.STRUCTURE)
+            self._repair_key(Kind.DISORDER, view, f"says {host.chunks} chunks, is {chunks}", Stage.STRUCTURE)
         if host.queued != walk.count:
-            self._reckon(Kind.LENGTH, view, f"says {host.queued}, is {walk.count}")
+            self._repair_key(Kind.LENGTH, view, f"says {host.queued}, is {walk.count}")
         elif walk.count and host.level != walk.level:
-            self._reckon(Kind.LEVEL, view, f"says {host.level}, is {walk.level}")
-        self._judge_place(view, host, walk.count, sums)
+            self._repair_key(Kind.LEVEL, view, f"says {host.level}, is {walk.level}")
+        self._check_place(view, host, walk.count, sums)
 
     def _stored(self, view: KeyView) -> StoredHost | None:
         try:
@@ -303,34 +304,34 @@ class QueueLook:
             self._flaws.add(Kind.UNREADABLE, f"the record of {view.name}", str(error))
             return None
 
-    def _judge_place(self, view: KeyView, host: StoredHost, queued: int, sums: Sums) -> None:
+    def _check_place(self, view: KeyView, host: StoredHost, queued: int, sums: Sums) -> None:
         places = {"idle": view.idle, "held": bool(view.held), "given up": view.given_up}
         right = place_of(view, host)
         sums.idle += view.idle
         if right == "held":
             sums.held += 1
             sums.held_urls += queued
-            self._judge_holder(view, sums)
+            self._check_holder(view, sums)
         elif right == "given up":
             sums.given_up_hosts += 1
             sums.given_up_urls += queued
         found = [place for place, there in places.items() if there] or ["nowhere"]
         if found != [right]:
             detail = f"is {' and '.join(found)}, and should be {right}"
-            self._reckon(Kind.PLACE, view, detail)
+            self._repair_key(Kind.PLACE, view, detail)
 
-    def _judge_holder(self, view: KeyView, sums: Sums) -> None:
+    def _check_holder(self, view: KeyView, sums: Sums) -> None:
         number, space, member = view.held.partition(b" ")
         if not space or not number.isdigit():
-            strike = Repair(Stage.STRUCTURE, "strike", self._reader.names.held, (view.key,))
-            self._flaws.add(Kind.UNREADABLE, f"the lease of {view.name}", repr(view.held), strike)
+            remove = Repair(Stage.STRUCTURE, "remove_entries", self._reader.names.held, (view.key,))
+            self._flaws.add(Kind.UNREADABLE, f"the lease of {view.name}", repr(view.held), remove)
             return
         sums.highest_fence = max(sums.highest_fence, int(number))
         if member not in self._members:
-            self._reckon(Kind.HOLDER, view, member.decode("utf-8", "replace"))
+            self._repair_key(Kind.HOLDER, view, member.decode("utf-8", "replace"))
 
-    def _reckon(self, kind: Kind, view: KeyView, detail: str, stage: Stage = Stage.HOSTS) -> None:
-        self._flaws.add(kind, view.name, detail, Repair(stage, "reckon", view.key))
+    def _repair_key(self, kind: Kind, view: KeyView, detail: str, stage: Stage = Stage.HOSTS) -> None:
+        self._flaws.add(kind, view.name, detail, Repair(stage, "repair_key", view.key))
 
 
 def place_of(view: KeyView, host: StoredHost) -> str:
@@ -375,7 +376,7 @@ _KEY_AT = 15
 """Offset of the key in a member of ``idle``."""
 
 
-class IndexLook:
+class IndexCheck:
     """Checks the indexes for entries without a record. An index with as many entries as the records led to has
     none."""
 
@@ -383,14 +384,14 @@ class IndexLook:
         self._reader = reader
         self._flaws = flaws
 
-    async def look(self, sums: Sums) -> None:
-        names, ask = self._reader.names, self._reader.ask
-        if await ask("ZCARD", names.idle) != sums.idle:
+    async def run(self, sums: Sums) -> None:
+        names, send = self._reader.names, self._reader.send
+        if await send("ZCARD", names.idle) != sums.idle:
             await self._idle()
-        if await ask("HLEN", names.held) != sums.held:
+        if await send("HLEN", names.held) != sums.held:
             await self._fields(names.held, "the lease of")
         await self._fields(names.given_up, "the mark as given up of", "SSCAN")
-        await self._stirred()
+        await self._changed_queues()
         await self._robots()
 
     async def _idle(self) -> None:
@@ -401,35 +402,35 @@ class IndexLook:
             for member in members:
                 view = views[member[_KEY_AT:]]
                 if member != view.idle_member:
-                    self._strike(name, member, f"an idle entry of {view.name}")
+                    self._remove(name, member, f"an idle entry of {view.name}")
 
-    async def _stirred(self) -> None:
-        name = self._reader.names.fixed[3]
+    async def _changed_queues(self) -> None:
+        name = self._reader.names.changed_queues
         await self._fields(name, "the mark for the holder of")
         async for found in self._reader.scan("HSCAN", name):
             for key, mark in found:
                 if len(mark) != PLACE_BYTES + NUMBER_BYTES:
-                    strike = Repair(Stage.STRUCTURE, "strike", name, (key,))
+                    remove = Repair(Stage.STRUCTURE, "remove_entries", name, (key,))
                     detail = f"{len(mark)} bytes instead of a place and a number"
                     self._flaws.add(
-                        Kind.UNREADABLE, f"the mark for the holder of {decoded(key)}", detail, strike
+                        Kind.UNREADABLE, f"the mark for the holder of {decoded(key)}", detail, remove
                     )
 
     async def _fields(self, name: bytes, what: str, scan: str = "HSCAN") -> None:
         async for found in self._reader.scan(scan, name):
             for key in await self._reader.without_record([key for key, _ in found]):
-                self._strike(name, key, f"{what} {decoded(key)}")
+                self._remove(name, key, f"{what} {decoded(key)}")
 
     async def _robots(self) -> None:
         """Each answer of robots.txt has its time of expiry in a ZSET, and the other way round."""
-        names, ask = self._reader.names, self._reader.ask
-        answers = set(await ask("HKEYS", names.robots))
-        ends = set(await ask("ZRANGE", names.robots_ends, 0, -1))
+        names, send = self._reader.names, self._reader.send
+        answers = set(await send("HKEYS", names.robots))
+        ends = set(await send("ZRANGE", names.robots_ends, 0, -1))
         for name, only in ((names.robots, answers - ends), (names.robots_ends, ends - answers)):
             for origin in sorted(only):
-                strike = Repair(Stage.STRUCTURE, "strike", name, (origin,))
+                remove = Repair(Stage.STRUCTURE, "remove_entries", name, (origin,))
                 detail = "no time of expiry" if name == names.robots else "no answer"
-                self._flaws.add(Kind.ROBOTS, decoded(origin), detail, strike)
+                self._flaws.add(Kind.ROBOTS, decoded(origin), detail, remove)
 
-    def _strike(self, name: bytes, member: bytes, subject: str) -> None:
-        self._flaws.add(Kind.STRAY, subject, "", Repair(Stage.STRUCTURE, "strike", name, (member,)))
+    def _remove(self, name: bytes, member: bytes, subject: str) -> None:
+        self._flaws.add(Kind.STRAY, subject, "", Repair(Stage.STRUCTURE, "remove_entries", name, (member,)))

@@ -9,15 +9,15 @@ from enum import IntEnum
 from typing import Any
 
 from webcrawl.storage.inspection import Finding, Findings, Kind
-from webcrawl.storage.redis.check.reading import Reader
+from webcrawl.storage.redis.check.reader import Reader
 from webcrawl.storage.redis.server import script
 
 REPAIRED_AT_ONCE = 50_000
-"""Flaws of a look that are kept with their repairs; more are found again in the next look."""
+"""Number of flaws of a check that are kept with their repairs; more are found again in the next check."""
 
 
 class Stage(IntEnum):
-    """The order of repairs: things of a later stage are looked at anew when those of the earlier one are right."""
+    """The order of repairs: parts of a later stage are checked anew when those of the earlier one are right."""
 
     STRUCTURE = 0
     """Entries and members are where they can be found, and belong to something."""
@@ -34,7 +34,7 @@ class Repair:
 
     stage: Stage
     operation: str
-    """``reckon``, ``restate``, ``strike`` or ``adjust``."""
+    """``repair_key``, ``repair_known``, ``remove_entries`` or ``adjust_totals``."""
     subject: bytes
     """The politeness key, the name of a key in Redis, or of a total."""
     args: tuple[bytes | int, ...] = ()
@@ -49,7 +49,7 @@ class Flaw:
 
 
 class Flaws:
-    """The flaws of one look: all are counted, a bounded number is kept."""
+    """The flaws of one check: all are counted, a bounded number is kept."""
 
     def __init__(self, where: str) -> None:
         """``where``: the shard, in words."""
@@ -89,43 +89,43 @@ class Mender:
         for repair in repairs:
             by_operation.setdefault(repair.operation, []).append(repair)
         for operation, some in by_operation.items():
-            if operation == "reckon":
-                await self._reckon(some)
-            elif operation == "restate":
-                await self._restate(some)
-            elif operation == "strike":
-                await self._strike(some)
+            if operation == "repair_key":
+                await self._repair_keys(some)
+            elif operation == "repair_known":
+                await self._repair_known(some)
+            elif operation == "remove_entries":
+                await self._remove_entries(some)
             else:
-                await self._adjust(some)
+                await self._adjust_totals(some)
 
-    async def _reckon(self, repairs: Sequence[Repair]) -> None:
+    async def _repair_keys(self, repairs: Sequence[Repair]) -> None:
         for key, drop in _by_key(repairs).items():
             for first in range(0, max(len(drop), 1), AT_ONCE):
                 args = [key, repr(self._now), repr(self._delay_seconds), *drop[first : first + AT_ONCE]]
-                await self._call("reckon", self._reader.names.fixed, args)
+                await self._call("repair_key", self._reader.names.fixed, args)
 
-    async def _restate(self, repairs: Sequence[Repair]) -> None:
+    async def _repair_known(self, repairs: Sequence[Repair]) -> None:
         for key, corrections in _by_key(repairs).items():
             for first in range(0, max(len(corrections), 1), AT_ONCE):
                 args = [key, *corrections[first : first + AT_ONCE]]
-                await self._call("restate", self._reader.names.fixed, args)
+                await self._call("repair_known", self._reader.names.fixed, args)
 
-    async def _strike(self, repairs: Sequence[Repair]) -> None:
+    async def _remove_entries(self, repairs: Sequence[Repair]) -> None:
         for first in range(0, len(repairs), AT_ONCE):
             some = repairs[first : first + AT_ONCE]
             keys = list(dict.fromkeys(repair.subject for repair in some))
             args: list[Any] = []
             for repair in some:
                 args += (keys.index(repair.subject) + 1, *repair.args)
-            await self._call("strike", keys, args)
+            await self._call("remove_entries", keys, args)
 
-    async def _adjust(self, repairs: Sequence[Repair]) -> None:
+    async def _adjust_totals(self, repairs: Sequence[Repair]) -> None:
         args = [part for repair in repairs for part in (repair.subject, *repair.args)]
-        await self._call("adjust", [self._reader.names.totals], args)
+        await self._call("adjust_totals", [self._reader.names.totals], args)
 
     async def _call(self, operation: str, keys: Sequence[bytes], args: Sequence[Any]) -> None:
         # The whole text is sent: a server that started knows no script, and a worker must be the one to notice that.
-        await self._reader.ask("EVAL", script(operation).text, len(keys), *keys, *args)
+        await self._reader.send("EVAL", script(operation).text, len(keys), *keys, *args)
 
 
 def _by_key(repairs: Sequence[Repair]) -> dict[bytes, list[bytes | int]]:

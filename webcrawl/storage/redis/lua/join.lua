@@ -1,5 +1,5 @@
 -- join: become or stay a member, and agree on the keys that are held
--- uses: shard crew
+-- uses: shard leases
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV[1]     epoch seconds, '' for the server's clock
@@ -15,7 +15,7 @@
 -- Returns     {epoch, keys that are held by others, 1 if more keys unknown to it are left}
 
 local now, me = clock(ARGV[1]), ARGV[3]
-bury(now, tonumber(ARGV[2]))
+take_over_expired(now, tonumber(ARGV[2]))
 redis.call('ZADD', MEMBERS, now + tonumber(ARGV[4]), me)
 
 local epoch = redis.call('HGET', TOTALS, 'epoch') or '0'
@@ -26,7 +26,7 @@ for arg = 7, last, 2 do
     local held = redis.call('HGET', HELD, key)
     known[key] = not held or fence_of(held) <= tonumber(ARGV[arg + 1])
     if not held then
-        local host = read(key) or first_met(0)
+        local host = read(key) or new_record(0)
         displace(key, host)
         host.given_up = 0
         redis.call('HSET', HELD, key, mine)

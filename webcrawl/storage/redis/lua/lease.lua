@@ -1,5 +1,5 @@
 -- lease: make idle keys active whose time has come
--- uses: shard crew
+-- uses: shard leases
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV[1]     epoch seconds, '' for the server's clock: decides when leases end
@@ -10,7 +10,7 @@
 --             leased yet (see recover.lua)
 
 local now, due, me = clock(ARGV[1]), due_bytes(ARGV[2]), ARGV[3]
-bury(now, tonumber(ARGV[2]))
+take_over_expired(now, tonumber(ARGV[2]))
 local ends = redis.call('ZSCORE', MEMBERS, me)
 local quiet = tonumber(redis.call('HGET', TOTALS, 'quiet_until') or '0')
 if not ends or tonumber(ends) <= now or quiet > now then
@@ -61,8 +61,8 @@ for number, value in ipairs(values(HOSTS, keys)) do
     held[#held + 1] = key
     held[#held + 1] = mine
 end
-carry_out_on('ZREM', IDLE, members)
-carry_out_on('HSET', HELD, held)
-carry_out_on('HSET', HOSTS, written)
+call_in_parts('ZREM', IDLE, members)
+call_in_parts('HSET', HELD, held)
+call_in_parts('HSET', HOSTS, written)
 settle_totals()
 return leased

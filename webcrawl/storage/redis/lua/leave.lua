@@ -1,5 +1,5 @@
 -- leave: end a membership; keys that the member still holds rest as if they had been contacted just now
--- uses: shard crew
+-- uses: shard leases
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV[1]     epoch seconds by the clock in which the hosts' times are kept

@@ -1,5 +1,5 @@
 -- move: give queued entries other places in their queues
--- uses: shard queue crew
+-- uses: shard queue leases
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV[1]      the caller's name as a member
@@ -43,8 +43,8 @@ local written = {}
 for number = 1, #keys do
     local key, value, holder = keys[number], hosts[number], held[number]
     local fence, text = ARGV[3 * number], ARGV[3 * number + 1]
-    local as_said = fence == '' and not holder or fence ~= '' and holder == token(fence, me)
-    if not (value and as_said) then
+    local as_given = fence == '' and not holder or fence ~= '' and holder == token(fence, me)
+    if not (value and as_given) then
         fates[#fates + 1] = string.rep('0', #text / 28)
     else
         if not holder then
@@ -57,6 +57,6 @@ for number = 1, #keys do
         written[#written + 1], written[#written + 2] = key, value
     end
 end
-carry_out_on('HSET', HOSTS, written)
+call_in_parts('HSET', HOSTS, written)
 settle_totals()
 return table.concat(fates)

@@ -2,7 +2,7 @@
 -- uses: shard queue seen
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
--- KEYS[11]     reasons HASH  see settle.lua
+-- KEYS[11]     reasons HASH  see seen.lua
 -- ARGV[1]      the caller's name as a member
 -- ARGV[2]      delay_seconds of a new key
 -- ARGV[3]      the length from which the length of a queue is returned
@@ -33,10 +33,10 @@ local hosts, held = values(HOSTS, keys), values(HELD, keys)
 local only, segments, firsts = {}, {}, {}
 for number = 1, #keys do
     local known = hosts[number] and unpacked('<I4', hosts[number], 5) or 0
-    only[number] = seen.ask_only(keys[number], known)
+    only[number] = seen.request_only(keys[number], known)
     if not only[number] then
         firsts[number] = #segments
-        seen.ask_all(keys[number], known, ARGV[3 * number + 6], 6, segments)
+        seen.request_all(keys[number], known, ARGV[3 * number + 6], 6, segments)
     end
 end
 seen.fetch()
@@ -231,7 +231,7 @@ local function reindex(key, value, rank)
     return sub(closed(host), RECORD_AT)
 end
 
-local names, lengths, written, stored, stirred, places = {}, {}, {}, {}, {}, {}
+local names, lengths, written, stored, changed, places = {}, {}, {}, {}, {}, {}
 local queued_more, known_more, held_more, returned_all = 0, 0, 0, 0
 local earlier, next = {}, 0
 for number = 1, #keys do
@@ -295,7 +295,7 @@ for at = 1, #open do
         if holder then
             held_more = held_more + more
             if sub(holder, -#ending) ~= ending then
-                stirred[#stirred + 1] = key
+                changed[#changed + 1] = key
                 places[#places + 1] = first
             end
         elseif byte(value, GIVEN_UP_AT) == 1 then
@@ -320,9 +320,9 @@ for at = 1, #open do
     end
 end
 
-stir(stirred, places)
-carry_out_on('HSET', HOSTS, written)
-carry_out_on('HSET', QUEUES, stored)
+mark_changed(changed, places)
+call_in_parts('HSET', HOSTS, written)
+call_in_parts('HSET', QUEUES, stored)
 seen.save()
 count('queued', queued_more)
 count('seen', known_more)

@@ -82,7 +82,7 @@ local function fill_chunks(prefix, before, text, at)
         end
         at = after
     end
-    carry_out_on('ZADD', CHUNKS, args)
+    call_in_parts('ZADD', CHUNKS, args)
     return next / 2, before .. sub(text, from)
 end
 

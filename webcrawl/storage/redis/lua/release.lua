@@ -1,10 +1,10 @@
 -- release: release keys, with their final records
--- uses: shard crew
+-- uses: shard leases
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV[1]      the caller's name as a member
 -- ARGV[2]      'release', or 'again': repeat a release, if the server has forgotten it and nothing newer is known
--- ARGV[3..]    for each key: key, fence ('0': not checked), its record as in crew.lua
+-- ARGV[3..]    for each key: key, fence ('0': not checked), its record as in leases.lua
 -- Returns      the keys that were skipped, since the caller does not hold them
 
 local me, again, lost = ARGV[1], ARGV[2] == 'again', {}
@@ -13,7 +13,7 @@ for arg = 3, #ARGV, 3 do
     local key = ARGV[arg]
     local held = redis.call('HGET', HELD, key)
     if may_write(held, ARGV[arg + 1], me) then
-        local host = read(key) or first_met(0)
+        local host = read(key) or new_record(0)
         if not held then
             displace(key, host)
         end
@@ -21,7 +21,7 @@ for arg = 3, #ARGV, 3 do
             take_record(host, ARGV[arg + 2])
         end
         if held then
-            if redis.call('HDEL', STIRRED, key) == 1 then
+            if redis.call('HDEL', CHANGED_QUEUES, key) == 1 then
                 -- A change by others meanwhile may be the robots.txt that it waits for.
                 host.blocked = 0
             end

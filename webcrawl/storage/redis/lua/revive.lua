@@ -1,5 +1,5 @@
 -- revive: give given-up keys another chance, at most 1000 at once
--- uses: shard crew
+-- uses: shard leases
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- Returns     the number of keys

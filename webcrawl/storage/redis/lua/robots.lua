@@ -21,7 +21,7 @@ for arg = 3, #ARGV, 4 do
     redis.call('ZADD', KEYS[12], ARGV[arg + 2], origin)
     local held = redis.call('HGET', HELD, key)
     if held and string.sub(held, string.find(held, ' ', 1, true) + 1) ~= me then
-        stir({ key }, { FIRST_PLACE })
+        mark_changed({ key }, { FIRST_PLACE })
     end
 end
 local kept = redis.call('ZCARD', KEYS[12])

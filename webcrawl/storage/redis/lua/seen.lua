@@ -1,17 +1,31 @@
 -- The seen test: the known URLs of a key, with the state of each. Included in the operations that use it.
 --
 -- A URL is known by its mark: the 8 bytes of its fingerprint, big-endian. A key's marks are in segments, the fields
--- of `seen`: strings of marks in no order, each with one more byte: its state (0 queued, 1 done, 2 failed, 3 refused)
--- plus four times the number of the reason why it failed or was refused (0 for none; see settle.lua). So a URL costs
--- 9 bytes and its part of a field. Segment 0 is the field <key>, segment n the field <key> and n in 4 bytes,
--- big-endian. The number of known URLs of the key decides the number of segments, see `segments_of`; the last three
--- bytes of a mark decide its segment, by linear hashing (Litwin, 1980). marks.py has the same.
+-- of `seen`: strings of marks in no order, each with one more byte, its code: its state (0 queued, 1 done, 2 failed,
+-- 3 refused) plus four times the number of its word (0 for none). So a URL costs 9 bytes and its part of a field.
+-- Segment 0 is the field <key>, segment n the field <key> and n in 4 bytes, big-endian. The number of known URLs of
+-- the key decides the number of segments, see `segments_of`; the last three bytes of a mark decide its segment, by
+-- linear hashing (Litwin, 1980).
+--
+-- The word of a URL has what is unusual in its record. A failed or refused URL has the rule, and if it was answered a
+-- tab and the status; another URL has a line feed and the status, empty for none. Without a word a done URL has the
+-- status 200, and every other URL no rule and no status.
+--
+-- `reasons` is a HASH word -> number with the first words of the shard: up to 63 of failed or refused URLs, of which 23
+-- have a status, and up to 63 of others. If there is no number left, the status is not stored, then the rule is not.
+-- It is KEYS[11] of the operations that need it.
+--
+-- marks.py has the same.
 
 local FULL, MANY = 64, 16384
+local STATES, DONE, FAILED, REFUSED = { [0] = 'queued', 'done', 'failed', 'refused' }, 1, 2, 3
+local REPEAT, WORDS_MAX, WITH_STATUS_MAX, UNKNOWN = 45, 63, 23, '\n'
+-- The rule of URLs that were pruned: these have no status, so that their code is always the same.
+local QUEUE_FULL = 'queue-full'
 
--- `fields`: the segments that were asked for, and `numbers` the other way round; `texts`: their contents; `added`:
--- the units to append to them.
-local seen = { fields = {}, numbers = {}, texts = {}, added = {}, changed = {} }
+-- `fields`: the requested segments, and `numbers` the other way round; `texts`: their contents; `added`:
+-- the units to append to them; `words`: those of a call; `new_words`: new ones with their numbers.
+local seen = { fields = {}, numbers = {}, texts = {}, added = {}, changed = {}, words = {}, new_words = {} }
 
 -- Doubled when they are full; added one by one if doubling would be too much at once.
 local function segments_of(known)
@@ -43,7 +57,7 @@ local function field_of(key, segment)
 end
 
 -- Return the number of a segment in the lists.
-local function ask(key, segment)
+local function request(key, segment)
     local field = field_of(key, segment)
     local number = seen.numbers[field]
     if not number then
@@ -53,24 +67,24 @@ local function ask(key, segment)
     return number
 end
 
--- Ask for the only segment of a key. Returns its number; nil if there are more.
-function seen.ask_only(key, known)
-    return known <= FULL and ask(key, 0) or nil
+-- Request the only segment of a key. Returns its number; nil if there are more.
+function seen.request_only(key, known)
+    return known <= FULL and request(key, 0) or nil
 end
 
--- Ask for the segment of a mark that begins at `at`. Returns its number.
-function seen.ask(key, known, text, at)
-    return ask(key, known <= FULL and 0 or segment_of(text, at, segments_of(known)))
+-- Request the segment of a mark that begins at `at`. Returns its number.
+function seen.request(key, known, text, at)
+    return request(key, known <= FULL and 0 or segment_of(text, at, segments_of(known)))
 end
 
--- Ask for the segments of units of a mark and a byte, from `at` on; append their numbers to `found`.
-function seen.ask_all(key, known, text, at, found)
+-- Request the segments of units of a mark and a byte, from `at` on; append their numbers to `found`.
+function seen.request_all(key, known, text, at, found)
     local segments, numbers, next = segments_of(known), {}, #found
     for begin = at, #text, 9 do
         local segment = segments <= 256 and byte(text, begin + 7) % segments or segment_of(text, begin, segments)
         local number = numbers[segment]
         if not number then
-            number = ask(key, segment)
+            number = request(key, segment)
             numbers[segment] = number
         end
         next = next + 1
@@ -78,7 +92,7 @@ function seen.ask_all(key, known, text, at, found)
     end
 end
 
--- Read the segments that were asked for.
+-- Read the requested segments.
 function seen.fetch()
     seen.texts = values(SEEN, seen.fields)
 end
@@ -114,11 +128,164 @@ function seen.state(number, at)
     return byte(seen.texts[number], at + 8) % 4
 end
 
--- Set the state and reason of the mark at `at`.
-function seen.turn(number, at, state)
+-- Set the code of the mark at `at`.
+function seen.turn(number, at, code)
     local text = seen.texts[number]
-    seen.texts[number] = sub(text, 1, at + 7) .. state .. sub(text, at + 9)
+    seen.texts[number] = sub(text, 1, at + 7) .. code .. sub(text, at + 9)
     seen.changed[number] = true
+end
+
+-- The code of the mark at `at`.
+function seen.code(number, at)
+    return byte(seen.texts[number], at + 8)
+end
+
+-- `reasons`, read when it is needed: the number of each word, the words by kind (failed or refused; others) and number,
+-- how many of a kind there are, and how many have a rule and a status.
+local stored
+
+local function read_words()
+    stored = { numbers = {}, [true] = {}, [false] = {}, with_status = 0 }
+    local pairs_read = call('HGETALL', KEYS[11])
+    for at = 1, #pairs_read, 2 do
+        local word, number = pairs_read[at], tonumber(pairs_read[at + 1])
+        stored.numbers[word] = number
+        stored[byte(word) ~= 10][number] = word
+        stored.with_status = stored.with_status + (find(word, '\t', 1, true) and 1 or 0)
+    end
+end
+
+-- Return the number of a word; nil if there is none left.
+local function number_of(word)
+    if not stored then
+        read_words()
+    end
+    local number = stored.numbers[word]
+    if number then
+        return number
+    end
+    local words, has_both = stored[byte(word) ~= 10], find(word, '\t', 1, true)
+    local left = WORDS_MAX - #words
+    if byte(word) == 10 and word ~= UNKNOWN and not stored.numbers[UNKNOWN] then
+        -- One is for done URLs whose status is not stored.
+        left = left - 1
+    end
+    if left < 1 or has_both and stored.with_status == WITH_STATUS_MAX then
+        return nil
+    end
+    number = #words + 1
+    words[number], stored.numbers[word] = word, number
+    stored.with_status = stored.with_status + (has_both and 1 or 0)
+    local next = #seen.new_words
+    seen.new_words[next + 1], seen.new_words[next + 2] = word, number
+    return number
+end
+
+-- Return the code of a URL.
+local function code_of(state, rule, status)
+    if rule == QUEUE_FULL then
+        status = ''
+    end
+    if state >= FAILED then
+        local number = status ~= '' and number_of(rule .. '\t' .. status) or rule ~= '' and number_of(rule)
+        return state + 4 * (number or 0)
+    end
+    if status == (state == DONE and '200' or '') then
+        return state
+    end
+    return state + 4 * (number_of('\n' .. status) or state == DONE and number_of(UNKNOWN) or 0)
+end
+
+-- Return the rule and the status in a word, '' for none. The status is nil if the word does not have it.
+local function parts_of(word)
+    local at = find(word, '[\t\n]')
+    if at then
+        return sub(word, 1, at - 1), sub(word, at + 1)
+    end
+    return word, nil
+end
+
+-- Return the rule and the status in a code, '' for none.
+local function record_of(code)
+    local state, number = code % 4, math.floor(code / 4)
+    if number == 0 then
+        return '', state == DONE and '200' or ''
+    end
+    if not stored then
+        read_words()
+    end
+    local rule, status = parts_of(stored[state >= FAILED][number] or '')
+    return rule, status or ''
+end
+
+-- Take the words of a call. They are written as those above, but with a line feed in place of the tab; if a word has
+-- none of them, the URL keeps its status. New ones are written by `save`: a server without room carries out a script
+-- whose first steps create some.
+function seen.take_words(words)
+    seen.words = words
+end
+
+-- Results: 10 bytes, in which a URL has its mark, its new state (a digit; '-' for a repeat, which has none) and the
+-- number of its word among those of the call (a byte; 0 for none). Of a repeat only the status is stored.
+
+-- Request the segment of the mark of a result that begins at `at`. Returns its number; false if nothing is stored.
+function seen.request_result(key, known, text, at)
+    return (byte(text, at + 8) ~= REPEAT or byte(text, at + 9) > 0) and seen.request(key, known, text, at)
+end
+
+local function turn_to(number, found, code)
+    if code ~= seen.code(number, found) then
+        seen.turn(number, found, string.char(code))
+    end
+end
+
+-- Store the status of the mark at `found`.
+local function answer(number, found, status)
+    local code = seen.code(number, found)
+    local rule = record_of(code)
+    turn_to(number, found, code_of(code % 4, rule, status))
+end
+
+-- Carry out the result that begins at `at`. `removed`: whether the URL was in its queue. Returns true if it was new
+-- in the seen test, nil if it was settled before.
+function seen.settle(number, text, at, removed)
+    local mark, state, word = sub(text, at, at + 7), byte(text, at + 8), seen.words[byte(text, at + 9)]
+    local found = seen.find(number, mark)
+    local rule, status = parts_of(word or '')
+    if state == REPEAT then
+        if found then
+            answer(number, found, status)
+        end
+        return false
+    end
+    state = state - 48
+    local before = found and seen.state(number, found)
+    if not removed and before and before ~= REFUSED or seen.is_new(number, mark) then
+        -- This was carried out before; or it was pruned while it was fetched, and found again: its new place in the
+        -- queue counts.
+        return nil
+    end
+    if not word and state == DONE then
+        status = '200'
+    elseif not status then
+        local _, kept = record_of(before and seen.code(number, found) or 0)
+        status = kept
+    end
+    if not before then
+        -- The server forgot its last second.
+        seen.add(number, mark .. string.char(code_of(state, rule, status)))
+    else
+        turn_to(number, found, code_of(state, rule, status))
+    end
+    if before ~= state then
+        if before and before > 0 then
+            count(STATES[before], -1)
+        end
+        if state > 0 then
+            count(STATES[state], 1)
+        end
+    end
+    return not before
 end
 
 local function mix()
@@ -131,7 +298,7 @@ end
 
 -- Move the marks of a segment whose hash has the bit `whole` to the segment `whole` after it.
 local function split(key, segment, whole)
-    local number, other = ask(key, segment), ask(key, segment + whole)
+    local number, other = request(key, segment), request(key, segment + whole)
     local text = seen.texts[number]
     if text == nil then
         text = call('HGET', SEEN, seen.fields[number])
@@ -177,13 +344,14 @@ function seen.grow(key, before, now)
     end
 end
 
--- Write the segments that changed.
+-- Write new words, and the segments that changed.
 function seen.save()
+    call_in_parts('HSET', KEYS[11], seen.new_words)
     mix()
     local args, next = {}, 0
     for number in pairs(seen.changed) do
         args[next + 1], args[next + 2] = seen.fields[number], seen.texts[number]
         next = next + 2
     end
-    carry_out_on('HSET', SEEN, args)
+    call_in_parts('HSET', SEEN, args)
 end

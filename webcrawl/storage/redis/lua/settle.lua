@@ -1,18 +1,17 @@
 -- settle: store records of keys, and the results of URLs that were leased, or that are pruned
--- uses: shard queue seen crew
+-- uses: shard queue seen leases
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
--- KEYS[11]     reasons HASH  word -> number: why URLs failed or were refused, the first 63 words of the shard
+-- KEYS[11]     reasons HASH  see seen.lua
 -- ARGV[1]      the caller's name as a member
 -- ARGV[2]      epoch in which the links of these URLs were queued, '' for no check: a server that has started since
 --              may have forgotten them
 -- ARGV[3]      the length from which the length of a queue is returned
--- ARGV[4]      how many words follow, at most 255: why URLs failed or were refused
+-- ARGV[4]      how many words of URLs follow, at most 255, see seen.lua
 -- ARGV[5..]    these words; then for each key: key, fence of its record ('0': not checked; '' for no record), its
---              record as in crew.lua, number of URLs, and for each URL two: fence ('0': not checked), and in one
---              string its place (14 bytes), its mark (8 bytes), its new state (a digit; '-' for a repeat, which has
---              none), the number of its word (a byte; 0 for none) and, if it goes back into the queue, its entry at
---              the new place
+--              record as in leases.lua, number of URLs, and for each URL two: fence ('0': not checked), and in one
+--              string its place (14 bytes), its result (10 bytes, see seen.lua) and, if it goes back into the queue,
+--              its entry at the new place
 -- Returns      {queued in all, fates, keys and lengths of long queues, keys whose records were dropped}; a fate is 1
 --              if the result was stored, 0 if it was dropped because the caller does not hold the key, 2 if the URL
 --              is not queued again: it was pruned while it was fetched, and was found again or settled since; or {-1}
@@ -21,10 +20,6 @@
 if ARGV[2] ~= '' and ARGV[2] ~= (call('HGET', TOTALS, 'epoch') or '0') then
     return { -1 }
 end
-
-local NAMES = { [0] = 'queued', 'done', 'failed', 'refused' }
-local PRUNED, REPEAT = 3, 45
-local REASONS, REASONS_MAX = KEYS[11], 63
 
 -- `args`: where the part of each key begins in ARGV.
 local me, long, keys, args = ARGV[1], tonumber(ARGV[3]), {}, {}
@@ -41,54 +36,13 @@ for number = 1, #keys do
     local key = keys[number]
     local known = hosts[number] and unpacked('<I4', hosts[number], 5) or 0
     for arg = args[number] + 5, args[number] + 3 + 2 * ARGV[args[number] + 3], 2 do
-        segments[arg] = byte(ARGV[arg], 23) ~= REPEAT and seen.ask(key, known, ARGV[arg], 15)
+        segments[arg] = seen.request_result(key, known, ARGV[arg], 15)
     end
 end
 seen.fetch()
 
--- The numbers of the words; none for new words when there are enough already. They are written at the end: a server
--- without room carries out a script whose first steps create some.
-local reasons, met = {}, {}
 if words > 0 then
-    local names = { unpack(ARGV, 5, 4 + words) }
-    local numbers, most = values(REASONS, names), nil
-    for word = 1, words do
-        most = most or not numbers[word] and call('HLEN', REASONS)
-        if not numbers[word] and most < REASONS_MAX then
-            most = most + 1
-            numbers[word] = most
-            met[#met + 1], met[#met + 2] = names[word], most
-        end
-        reasons[word] = tonumber(numbers[word] or 0)
-    end
-end
-
--- Set the new state of a URL. Returns true if it was new in the seen test, nil if the URL was settled before.
-local function turn(segment, text, removed)
-    local mark, state = sub(text, 15, 22), byte(text, 23) - 48
-    local told = string.char(state + 4 * (reasons[byte(text, 24)] or 0))
-    local found = seen.find(segment, mark)
-    local before = found and seen.state(segment, found)
-    if not removed and before and before ~= PRUNED or seen.is_new(segment, mark) then
-        -- This was carried out before; or it was pruned while it was fetched, and found again: its new place in the
-        -- queue counts.
-        return nil
-    end
-    if not before then
-        -- The server forgot its last second.
-        seen.add(segment, mark .. told)
-    elseif before ~= state then
-        seen.turn(segment, found, told)
-    end
-    if before ~= state then
-        if before and before > 0 then
-            count(NAMES[before], -1)
-        end
-        if state > 0 then
-            count(NAMES[state], 1)
-        end
-    end
-    return not before
+    seen.take_words({ unpack(ARGV, 5, 4 + words) })
 end
 
 -- Settle a URL. Returns how many more the queue has, how many more are known, and true if the URL is not in the queue
@@ -97,7 +51,7 @@ local function settle(rows, arg)
     local text = ARGV[arg]
     local removed, new = queue.remove(rows, sub(text, 1, 14)), false
     if segments[arg] then
-        new = turn(segments[arg], text, removed)
+        new = seen.settle(segments[arg], text, 15, removed)
         if new == nil then
             return removed and -1 or 0, 0, #text > 24 and not queue.has(rows, sub(text, 25, 38))
         end
@@ -116,8 +70,8 @@ local function settle_all(number, value, holder, fate)
     local more, new, first = 0, 0, args[number]
     for arg = first + 5, first + 3 + 2 * ARGV[first + 3], 2 do
         if may_write(holder, ARGV[arg - 1], me) then
-            local gained, met, dropped = settle(rows, arg)
-            more, new = more + gained, new + met
+            local gained, added, dropped = settle(rows, arg)
+            more, new = more + gained, new + added
             if dropped then
                 fates[fate + (arg - first - 5) / 2] = '2'
             end
@@ -178,8 +132,7 @@ for number = 1, #keys do
     end
 end
 
-carry_out_on('HSET', REASONS, met)
-carry_out_on('HSET', HOSTS, written)
+call_in_parts('HSET', HOSTS, written)
 seen.save()
 settle_totals()
 return { tonumber(call('HGET', TOTALS, 'queued') or '0'), table.concat(fates), lengths, lost }

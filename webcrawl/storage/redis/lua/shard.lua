@@ -3,9 +3,9 @@
 --
 -- KEYS[1]  hosts    HASH  politeness key -> header (see HEADER) and the rest of its record, opaque here
 -- KEYS[2]  idle     ZSET  lexical, scores 0: class ('r' rests, 'p' parked), rank (6 bytes), due (8 bytes, microseconds), key
--- KEYS[3]  held     HASH  active key -> fence and member, see crew.lua
--- KEYS[4]  stirred  HASH  active key -> first place where another member queued an entry, and the number of this
---          change
+-- KEYS[3]  held     HASH  active key -> fence and member, see leases.lua
+-- KEYS[4]  changed_queues HASH  active key -> first place where another member queued an entry, and the number of
+--          this change
 -- KEYS[5]  queues   HASH  politeness key -> the end of its queue; see queue.lua
 -- KEYS[6]  totals   HASH  name -> integer; see TOTALS in packing.py
 -- KEYS[7]  given_up SET   keys that are given up
@@ -16,10 +16,10 @@
 -- rank: 2^47 less the level, big-endian. place: rank and position (8 bytes, big-endian, 2^63 more than it is).
 --
 -- Steps that are done for every page matter here. Any step costs as much as about ten of compiled code, a call of a
--- function about a hundred, making a string as many as it has bytes, a call of the server a thousand. So questions
--- are asked together where possible, and long strings are not taken apart without need.
+-- function about a hundred, making a string as many as it has bytes, a call of the server a thousand. So values
+-- are read together where possible, and long strings are not taken apart without need.
 
-local HOSTS, IDLE, HELD, STIRRED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local HOSTS, IDLE, HELD, CHANGED_QUEUES = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local QUEUES, TOTALS, GIVEN_UP, MEMBERS = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local SEEN, CHUNKS = KEYS[9], KEYS[10]
 local byte, sub, find, call = string.byte, string.sub, string.find, redis.call
@@ -76,7 +76,7 @@ local function values(hash, fields)
 end
 
 -- Carry out a command with any number of arguments after its key: fields and values, scores and members.
-local function carry_out_on(command, key, args)
+local function call_in_parts(command, key, args)
     for from = 1, #args, UNPACKED do
         call(command, key, unpack(args, from, math.min(from + UNPACKED - 1, #args)))
     end
@@ -112,19 +112,19 @@ local function write(key, host)
 end
 
 -- The record of a new key.
-local function first_met(delay)
+local function new_record(delay)
     count('hosts', 1)
     return opened(fresh(delay))
 end
 
 -- Mark keys as changed for their holders, each at its place or after it. The mark stays until its holder has
 -- confirmed it; the number distinguishes it from later changes.
-local function stir(keys, places)
+local function mark_changed(keys, places)
     if #keys == 0 then
         return
     end
-    local number, args = string.format('%0' .. WIDE - 14 .. 'd', call('HINCRBY', TOTALS, 'stirs', 1)), {}
-    local before = values(STIRRED, keys)
+    local number, args = string.format('%0' .. WIDE - 14 .. 'd', call('HINCRBY', TOTALS, 'queue_changes', 1)), {}
+    local before = values(CHANGED_QUEUES, keys)
     for at = 1, #keys do
         local place = places[at]
         if before[at] and before[at] < place then
@@ -132,7 +132,7 @@ local function stir(keys, places)
         end
         args[#args + 1], args[#args + 2] = keys[at], place .. number
     end
-    carry_out_on('HSET', STIRRED, args)
+    call_in_parts('HSET', CHANGED_QUEUES, args)
 end
 
 local function due_bytes(at)

@@ -1,0 +1,54 @@
+"""The modules that a crawl imports until it has ended, in a process of its own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import signals
+
+from webcrawl.features.registry import FURTHER, SHAPING
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+FEATURES = "webcrawl.features."
+ALL = {entry.name for entry in (*SHAPING, *FURTHER)}
+ON = {"traps", "content_seen"}
+"""Folders of features that are on unless a setting switches them off."""
+NONE = {"TRAPS_QUARANTINE": False, "CONTENT_SEEN": False}
+"""Settings of a crawl without features."""
+
+
+class Recorder:
+    """An extension that writes the names of all imported modules into the JOBDIR when the crawl has ended."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        recorder = cls(Path(crawler.settings["JOBDIR"]) / "modules.txt")
+        crawler.signals.connect(recorder.write, signal=signals.engine_stopped)
+        return recorder
+
+    def write(self) -> None:
+        self._path.write_text("\n".join(sys.modules))
+
+
+@pytest.mark.parametrize(("more", "on"), [({}, ON), (NONE, set())], ids=["defaults", "none"])
+def test_a_crawl_imports_no_module_of_a_feature_that_is_off(
+    serve: Any, crawl: Any, more: dict[str, object], on: set[str]
+) -> None:
+    web = serve(hosts=2, pages=10)
+    extensions = f'{{"{__name__}.Recorder": 1}}'
+    ended = crawl(web.seeds, afresh=True, EXTENSIONS=extensions, **more).assert_ended_well()
+    assert len(ended.fetched()) >= 10
+    imported = set((ended.path / "modules.txt").read_text().split())
+    assert "webcrawl.features.registry" in imported
+    folders = {name.split(".")[2] for name in imported if name.startswith(FEATURES)}
+    assert folders & ALL == on

@@ -1,0 +1,80 @@
+"""The table of features and the places of their middlewares agree with the folders, and with the settings."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import Settings
+from scrapy.utils.misc import load_object
+
+import webcrawl.features
+from webcrawl import settings as components
+from webcrawl.crawl.context import context_of
+from webcrawl.features import middlewares
+from webcrawl.features.feature import Feature
+from webcrawl.features.registry import FURTHER, SHAPING
+
+if TYPE_CHECKING:
+    from webcrawl.features.middlewares import FeatureMiddleware
+
+NAMES = [entry.name for entry in (*SHAPING, *FURTHER)]
+PLACES = [one for one in vars(middlewares).values() if isinstance(one, type) and hasattr(one, "middleware")]
+
+
+class Plain(Spider):
+    name = "plain"
+
+
+class Continuous(Spider):
+    name = "continuous"
+    custom_settings = {"CRAWL_MODE": "continuous", "WEBSUB_CALLBACK_URL": "https://us.test/"}  # noqa: RUF012
+
+
+def crawler_of(spider: type[Spider]) -> Crawler:
+    given = Settings({"FRONTIER_BACKEND": "memory"})
+    given.setmodule(components)
+    given.set("FRONTIER_BACKEND", "memory", "cmdline")
+    crawler = Crawler(spider, given)
+    crawler.spider = spider()
+    return crawler
+
+
+def test_each_folder_of_a_feature_has_a_line_in_the_table() -> None:
+    folder = Path(webcrawl.features.__file__).parent
+    assert sorted(NAMES) == sorted(path.parent.name for path in folder.glob("*/feature.py"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_feature_is_built_by_its_module(name: str) -> None:
+    module = import_module(f"webcrawl.features.{name}.feature")
+    assert callable(module.build)
+    kinds = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Feature)]
+    assert [one.__name__ for one in kinds if one.__module__ == module.__name__] != []
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
+def test_each_place_is_in_the_chain_and_has_a_middleware(place: type[FeatureMiddleware]) -> None:
+    assert place.feature in NAMES
+    assert f"{place.__module__}.{place.__name__}" in components.DOWNLOADER_MIDDLEWARES_BASE
+    assert isinstance(load_object(place.path()), type)
+
+
+@pytest.mark.parametrize("spider", [Plain, Continuous])
+def test_the_settings_of_a_spider_switch_features_on(spider: type[Spider]) -> None:
+    crawler = crawler_of(spider)
+    features = context_of(crawler).features
+    for place in PLACES:
+        if place.feature in features:
+            made: Any = place.from_crawler(crawler)
+            assert isinstance(made, load_object(place.path()))
+        else:
+            with pytest.raises(NotConfigured):
+                place.from_crawler(crawler)
+    assert ("websub" in features, "hints" in features) == (spider is Continuous,) * 2
+    assert [name for name in NAMES if name in features][:2] == ["traps", "content_seen"]

@@ -1,0 +1,183 @@
+"""Pages that a process beside the crawl reads are the same pages, and what ends the process costs one of them."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webcrawl.child_process import Frames, frame
+from webcrawl.parsing import process
+from webcrawl.parsing.html import Document, PageInput, extract
+from webcrawl.parsing.links import Link
+from webcrawl.parsing.process import Readers, document_frame, document_of
+
+URL = "http://a.example/docs/"
+FRAIL = "tests.unit.parsing.frail_reader"
+
+PAGES = {
+    "plain": b"<title>One</title><a href='/x' rel=nofollow>x &amp; y</a><a href=y><img alt=z></a>",
+    "empty": b"",
+    "no links": b"<p>text",
+    "a lone surrogate": b"<title>&#xD800;</title><a href='/?q=&#xDFFF;'>\xed\xa0\x80</a>",
+    "head": b"<html lang=de><base href=/b/><meta name=robots content=noindex><link rel=canonical href=/c>"
+    b"<link rel=alternate hreflang=fr href=/fr><a href=z>z</a>",
+    "more links than wanted": b"<a href=%d></a>" * 30 % tuple(range(30)),
+    "not for the tree": b"<div>" * 5000 + b"<a href=/deep>deep</a>",
+}
+
+
+@asynccontextmanager
+async def reading(processes: int = 1, in_place_first: int = 0, module: str = FRAIL) -> AsyncIterator[Readers]:
+    pages = Readers(processes, in_place_first, module)
+    try:
+        yield pages
+    finally:
+        pages.close()
+
+
+async def read(pages: Readers, body: bytes) -> Document:
+    return await pages.extract(PageInput(body, URL, "text/html; charset=utf-8", links_max=20))
+
+
+def in_place(body: bytes) -> Document:
+    return extract(PageInput(body, URL, "text/html; charset=utf-8", links_max=20))
+
+
+def test_every_kind_of_page_is_read_as_in_place() -> None:
+    async def scenario() -> None:
+        async with reading(2) as pages:
+            await read(pages, b"")
+            found = await asyncio.gather(*(read(pages, body) for body in PAGES.values()))
+            for name, document in zip(PAGES, found, strict=True):
+                assert document == in_place(PAGES[name]), name
+            assert pages.ended == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_page_that_ends_its_process_is_the_only_one_that_is_lost() -> None:
+    async def scenario() -> None:
+        async with reading() as pages:
+            bodies = [b"<title>%d</title>" % number for number in range(8)]
+            bodies[2:2] = [b"<title>deadly</title>"]
+            bodies[5:5] = [b"<title>deadly too</title>"]
+            await read(pages, b"")
+            found = await asyncio.gather(*(read(pages, body) for body in bodies))
+            wrong = [document.error for document in found if document.error]
+            assert wrong == ["ended the process that read it"] * 2
+            assert [document.title for document in found if not document.error] == [str(n) for n in range(8)]
+            assert (await read(pages, PAGES["plain"])) == in_place(PAGES["plain"])
+
+    asyncio.run(scenario())
+
+
+def test_a_process_that_says_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with reading() as pages:
+            await read(pages, b"")
+            monkeypatch.setattr(process, "SILENCE_SECONDS", 0.2)
+            [each._check_progress(each._received - 1) for each in pages._readers]
+            stuck = read(pages, b"stopping")
+            fine = read(pages, PAGES["plain"])
+            first, second = await asyncio.gather(stuck, fine)
+            assert first.error == "ended the process that read it"
+            assert second == in_place(PAGES["plain"])
+
+    asyncio.run(scenario())
+
+
+def test_a_long_page_holds_up_no_short_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> list[str]:
+        order: list[str] = []
+        async with reading() as pages:
+
+            async def one(name: str, body: bytes) -> None:
+                await read(pages, body)
+                order.append(name)
+
+            await read(pages, b"")
+            await asyncio.gather(one("long", b"<p>text" * 30_000 + b"<div>" * 5000), one("short", b"<p>"))
+        return order
+
+    assert asyncio.run(scenario()) == ["short", "long"]
+
+
+def test_the_first_pages_of_a_crawl_need_no_process() -> None:
+    async def scenario() -> None:
+        async with reading(in_place_first=2) as pages:
+            for expected in (0, 0, 1):
+                assert await read(pages, PAGES["plain"]) == in_place(PAGES["plain"])
+                assert len(pages._readers) == expected
+        async with reading(processes=0) as pages:
+            await read(pages, PAGES["plain"])
+            assert not pages._readers
+
+    asyncio.run(scenario())
+
+
+def test_without_a_process_pages_are_read_in_place_and_it_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        async with reading(module="keyword") as pages:
+            for _ in range(3):
+                assert await read(pages, PAGES["plain"]) == in_place(PAGES["plain"])
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(scenario())
+    assert [record.message for record in caplog.records] == [
+        "Pages are read in place, since no process can be started for them: it does not answer"
+    ]
+
+
+texts = st.text(st.characters(), max_size=5)
+
+
+@given(
+    st.lists(st.builds(Link, texts, texts, texts, texts), max_size=4),
+    st.lists(st.tuples(texts, texts), max_size=3),
+    st.none() | texts,
+    st.integers(1, 40),
+)
+def test_a_document_comes_over_the_socket_as_it_is(
+    links: list[Link], pairs: list[tuple[str, str]], text: str | None, piece: int
+) -> None:
+    others = [tuple(link) for link in links]
+    document = Document(
+        "t", "b", "utf-8", 3, ["noindex"], pairs, text, text, pairs, {"u": "w"}, text, others, links
+    )
+    sent = document_frame(7, document) + frame("behind")
+    received = Frames()
+    values = [
+        value for start in range(0, len(sent), piece) for value in received.feed(sent[start : start + piece])
+    ]
+    number, *parts = values[0]
+    assert (number, values[1]) == (7, "behind")
+    assert document_of(*parts) == document
+    assert all(isinstance(link, Link) for link in document_of(*parts).links)
+
+
+def test_the_links_are_the_last_field_of_a_document() -> None:
+    assert fields(Document)[-1].name == "links"
+
+
+def test_a_large_page_is_never_read_in_place() -> None:
+    large = b"<p>" * process.LARGE_BYTES + b"<a href=/end>x</a>"
+
+    async def scenario() -> None:
+        async with reading(in_place_first=1_000) as pages:
+
+            async def refuse(*_: object, **__: object) -> Document:
+                raise AssertionError("it was read in place")
+
+            pages._in_place.extract = refuse  # type: ignore[method-assign]
+            # All but the first one wait for the process that it starts.
+            found = await asyncio.gather(*(read(pages, large) for _ in range(3)))
+            assert found == [in_place(large)] * 3
+
+    asyncio.run(scenario())

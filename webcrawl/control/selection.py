@@ -1,0 +1,77 @@
+"""The crawl that the settings of a command name, on Redis or in a JOBDIR."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.spiderloader import get_spider_loader
+
+from webcrawl.config import Configuration
+from webcrawl.errors import CrawlError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy import Spider
+    from scrapy.settings import BaseSettings
+
+    from webcrawl.control.local import LocalCrawl
+    from webcrawl.control.shared import SharedCrawl
+    from webcrawl.storage.technology import Technology
+
+    StoredCrawl = SharedCrawl | LocalCrawl
+    """A crawl as other processes see it."""
+
+
+def no_inspection_message(configuration: Configuration) -> str:
+    """Return the reason why other processes cannot read a crawl."""
+    return f"a crawl with FRONTIER_BACKEND={configuration.storage.name} cannot be inspected from outside"
+
+
+def apply_spider_settings(name: str, settings: BaseSettings) -> type[Spider] | None:
+    """Apply the settings of the spider ``name``, which may say where its crawl is, and return it; None if it is not
+    in this project, but only a name in Redis.
+    """
+    loader = get_spider_loader(settings)
+    if name not in loader.list():
+        return None
+    spider = loader.load(name)
+    spider.update_settings(settings)
+    return spider
+
+
+def require_crawl(settings: BaseSettings, spider: str) -> StoredCrawl:
+    """Return the crawl that the settings name. :raises CrawlError: they name none that other processes can read"""
+    configuration = Configuration.from_settings(settings)
+    crawl = select_crawl(settings, configuration, spider)
+    if crawl is not None:
+        return crawl
+    if not configuration.storage.is_lasting:
+        raise CrawlError(no_inspection_message(configuration))
+    raise CrawlError("which crawl? give -s REDIS_URL=... for one on Redis, or -s JOBDIR=DIR")
+
+
+def select_crawl(settings: BaseSettings, configuration: Configuration, spider: str) -> StoredCrawl | None:
+    """Return the crawl of ``spider``; None if the settings name none that other processes can read."""
+    storage = configuration.storage
+    if storage.is_shared:
+        # A crawl in a folder does not need this import.
+        from webcrawl.control.shared import SharedCrawl
+
+        return SharedCrawl(
+            storage,
+            spider,
+            lambda: storage.inspect_shared(configuration, settings, spider),
+            configuration.lease_seconds,
+        )
+    return None if configuration.jobdir is None else select_crawl_in(configuration.jobdir, storage)
+
+
+def select_crawl_in(folder: Path, storage: Technology) -> LocalCrawl | None:
+    """Return the crawl in a JOBDIR; None if the technology keeps none there."""
+    if storage.frontier_file is None:
+        return None
+    # Scrapy imports all commands at each start.
+    from webcrawl.control.local import LocalCrawl
+
+    return LocalCrawl(folder, storage)

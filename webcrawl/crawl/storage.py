@@ -1,0 +1,88 @@
+"""The storage of one crawl, built from its settings, and the settings on which its processes must agree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.crawl.rules import digest_of
+from webcrawl.scope.whitelist import whitelist_of
+from webcrawl.storage.technology import SCOPE, CrawlFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from scrapy.settings import BaseSettings
+
+    from webcrawl.config import Configuration
+    from webcrawl.crawl.rules import CrawlRules
+    from webcrawl.storage.contract import Backend
+    from webcrawl.storage.technology import CrawlClock
+
+
+_SHARED_DELAYS = ("POLITENESS_ADDRESS_DELAY", "POLITENESS_DOMAIN_DELAY", "POLITENESS_HOST_DELAY")
+_LISTS = ("ALLOW_FILE", "DENY_FILE", "USELESS_PATHS_FILE")
+
+
+def backend_of(
+    configuration: Configuration,
+    choices: CrawlRules,
+    settings: BaseSettings,
+    folder: Path | None,
+    owner: str | None = None,
+    spider: object = None,
+    learnt: Callable[[str], None] = lambda host: None,
+) -> tuple[Backend, CrawlClock]:
+    """Return the backend of a crawl, not opened yet, and its clock. ``owner``: the name of the spider that owns it,
+    if that matters. ``spider``: the spider, whose arguments change the scope. ``learnt``: see ``CrawlFacts``."""
+    facts = CrawlFacts(
+        configuration,
+        settings,
+        folder,
+        owner,
+        identity_of(configuration, choices),
+        lambda: agreed(configuration, choices, spider),
+        choices.politeness_key().of_url,
+        learnt,
+    )
+    return configuration.storage.build(facts)
+
+
+def identity_of(configuration: Configuration, choices: CrawlRules) -> dict[str, str]:
+    """Return the settings that determine the key of a URL, and which URLs are the same."""
+    return {"POLITENESS_KEY": configuration.politeness_key, **choices.comparison()}
+
+
+def agreed(configuration: Configuration, choices: CrawlRules, spider: object) -> dict[str, str]:
+    """Return the settings on which all processes of a crawl must agree, as messages show them."""
+    domains = getattr(spider, "domains", None)
+    scope = {
+        "DEPTH_LIMIT": configuration.depth_limit,
+        "URLLENGTH_LIMIT": configuration.urllength_limit,
+        "EXTENSIONS_REFUSED": digest_of(sorted(configuration.extensions_refused)),
+        **{name: digest_of(one.text for one in choices.expressions.get(name, ())) for name in _LISTS},
+        "TOP_LEVEL_DOMAINS": digest_of(sorted(configuration.top_level_domains)),
+        "PORTS_ALLOWED": ",".join(map(str, sorted(configuration.ports_allowed))) or "all",
+        **{name: getattr(configuration, name.lower()) for name in _SHARED_DELAYS},
+        "POLITENESS_GROUPS_FILE": digest_of(map(str, choices.shared_clocks.groups.groups)),
+        "PATH_SEGMENTS_MAX": configuration.path_segments_max,
+        "PATH_REPEATS_MAX": configuration.path_repeats_max,
+        "REQUESTS_PER_KEY_MAX": configuration.requests_per_key_max,
+        "PAGE_BUDGET": configuration.page_budget,
+        "CONTENT_SEEN": configuration.content_seen or "False",
+        "CRAWL_MODE": getattr(spider, "mode", None) or configuration.crawl_mode,
+        "REVISIT_CHANGE": configuration.revisit_change,
+        # The list itself is read again while the crawl runs, and may have another path on each machine.
+        "EXCLUSION_FILE": "given" if configuration.exclusion_file else "none",
+        "FETCH_PRIVATE_ADDRESSES": _shown(configuration.fetch_private_addresses),
+        "allow": getattr(spider, "allow", None) or "none",
+        "stay": getattr(spider, "stay", None) or "none",
+        "domains": whitelist_of(domains).digest() if domains else "none",
+        "allowed_domains": digest_of(sorted(getattr(spider, "allowed_domains", None) or ())),
+    }
+    fixed = identity_of(configuration, choices)
+    return {**fixed, **{f"{SCOPE}{name}": str(value) for name, value in scope.items()}}
+
+
+def _shown(private: bool | tuple[Any, ...]) -> str:
+    return str(private) if isinstance(private, bool) else ",".join(sorted(map(str, private)))

@@ -1,0 +1,106 @@
+"""The life cycle that the features of a crawl share."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from scrapy.http import Response
+
+    from webcrawl.config import Configuration
+    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.crawl.rules import CrawlRules
+    from webcrawl.features.registry import Features
+    from webcrawl.frontier.committer import ArchiveThread
+    from webcrawl.frontier.intake import Intake
+    from webcrawl.frontier.records import UrlEntry
+    from webcrawl.items import Page
+    from webcrawl.scheduler import InFlightRequest, Scheduler
+    from webcrawl.storage.contract import Backend, Counts
+
+
+class Feature:
+    """An optional part of a crawl. The methods are called in this order; those of this class do nothing."""
+
+    sinks: ClassVar[tuple[str, ...]] = ()
+    """Import paths of archive sinks that the feature needs."""
+    records_links: ClassVar[bool] = False
+    """True if it records the URLs that a URL leads to, and the crawl does not queue them."""
+
+    async def open(self, counts: Counts) -> None:
+        """Open the feature's state. The frontier is open, with these figures; nothing is fetched yet.
+
+        :raises webcrawl.errors.CrawlError: the state cannot be used; the crawl does not start
+        """
+
+    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
+        """Start the feature's tasks: the spider is open. ``scheduler.run_beside`` runs a task."""
+
+    def refused(self, entry: UrlEntry) -> None:
+        """Process a queued URL that was refused at its lease: it is not fetched."""
+
+    async def page(
+        self,
+        page: Page,
+        response: Response,
+        flight: InFlightRequest,
+        found: Sequence[UrlEntry],
+        beside: Mapping[str, str],
+    ) -> None:
+        """Process a page of the spider. ``found``: the queue entries of its new links. ``beside``: the text around
+        each link, if a focus needs it."""
+
+    def rate(self, flight: InFlightRequest) -> None:
+        """Rate the result of a URL, before the archive decides how much of it is stored."""
+
+    def settled(self, flight: InFlightRequest) -> None:
+        """Process the result of a URL, before the frontier stores it."""
+
+    def awaits_urls(self) -> bool:
+        """Return whether the feature will queue URLs at some time: the crawl is not idle until then."""
+        return False
+
+    def keeps_open(self) -> bool:
+        """Return whether the crawl must stay open. Called each time that it is idle."""
+        return False
+
+    async def before_close(self) -> None:
+        """End the feature's tasks. URLs can still be queued."""
+
+    async def drained(self) -> None:
+        """Store the rest: all results are in the archive, and the storage is still open."""
+
+    async def close(self) -> None:
+        """Release resources. The frontier and its storage are closed."""
+
+
+@dataclass(slots=True)
+class Parts:
+    """The parts of a crawl of which its features are built."""
+
+    configuration: Configuration
+    spider: object
+    choices: CrawlRules
+    clock: Callable[[], float]
+    backend: Backend
+    folder: Path | None
+    """The JOBDIR; None for a crawl in memory."""
+    features: Features
+    """The features that were built before."""
+    intake: Intake = field(init=False)
+    """Not there for the features that give rules or scores to it."""
+    archive: ArchiveThread | None = field(init=False)
+    """Not there for the features that add sinks to it; None for a crawl in memory."""
+
+
+async def stop(task: asyncio.Task[None] | None) -> None:
+    """Cancel a task and wait for its end."""
+    while task is not None and not task.done():
+        # Again each second: a library on the way may swallow a cancellation that comes together with an answer.
+        task.cancel()
+        await asyncio.wait([task], timeout=1.0)

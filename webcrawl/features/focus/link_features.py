@@ -1,0 +1,169 @@
+"""Features of links, from which a link's worth is estimated before it is fetched.
+
+``LinkFeatures`` are the data that the link's queue entry carries as a short text: six digits, then the words of the
+anchor text and those around it, separated by bars: ``550110|radio telescopes|see also``.
+
+The features of the model are short names that have a weight each. They come in groups that many links of a page
+share, so that the sum of a group is computed once for all of them: ``context`` of the page, ``place`` for the folder
+that the link leads to, ``words`` of the anchor text, ``tail`` for the rest of the URL, and the words ``beside``
+it."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+WORDS_MAX = 8
+"""Maximum number of words of the anchor text, and of those around it, that are kept."""
+LOOKED_AT = 120
+"""Number of characters that are searched for them."""
+WORD = re.compile(r"[^\W\d_]{2,24}")
+
+BOUNDS = (0.05, 0.12, 0.3, 0.5, 0.8)
+"""Bounds by which a relevance becomes one digit: 0 below the first, 5 from the last on."""
+FAR = 5
+"""Maximum counted number of links from the last relevant page."""
+FADING = 0.7
+"""Factor of an ancestor's relevance for each link."""
+
+
+class PageContext(NamedTuple):
+    """The context of the links of a page: its relevance, the highest of its ancestors' (multiplied by
+    ``FADING`` for each link), and the number of links from the last relevant page, ``FAR`` for none."""
+
+    relevance: int = 0
+    ancestors: int = 0
+    distance: int = FAR
+
+
+class LinkFeatures(NamedTuple):
+    """``digits``: the page's context (three), whether the link's words promise a relevant page, whether it stays on
+    its host, and whether it is an ordinary link (0) or of another element (1). ``text`` and ``around`` are words in
+    lower case, separated by spaces."""
+
+    digits: str
+    text: str = ""
+    around: str = ""
+
+
+NO_LINK_FEATURES = LinkFeatures(f"00{FAR}000")
+"""The features of URLs that were not found as a link of a page, such as those of a sitemap."""
+
+
+def digit_of(relevance: float) -> int:
+    """Return 0..5 for a relevance of 0..1."""
+    return sum(relevance >= bound for bound in BOUNDS)
+
+
+def pack(digits: str, text: str, around: str) -> str:
+    """Return link features as text."""
+    return f"{digits}|{_words(text) if text else ''}|{_words(around) if around else ''}"
+
+
+@lru_cache(1 << 14)
+def _words(text: str) -> str:
+    return " ".join(WORD.findall(text[:LOOKED_AT].lower())[:WORDS_MAX])
+
+
+def unpack(text: str | None) -> LinkFeatures:
+    """Parse the result of ``packed``. Any other text gives ``NO_LINK_FEATURES``."""
+    if text is None:
+        return NO_LINK_FEATURES
+    parts = text.split("|", 2)
+    if len(parts) != 3 or not _is_digits(parts[0]):
+        return NO_LINK_FEATURES
+    return tuple.__new__(LinkFeatures, parts)
+
+
+@lru_cache(1 << 12)
+def _is_digits(digits: str) -> bool:
+    return len(digits) == len(NO_LINK_FEATURES.digits) and digits.isdecimal()
+
+
+def page_context(link: LinkFeatures, relevance: float, relevant: float) -> PageContext:
+    """Return the context of a page fetched by a link with these features. ``relevant``: minimum relevance of a
+    relevant page. The faded relevance of an ancestor is kept only as its digit."""
+    ancestors = int(link.digits[1])
+    faded = FADING * (0.0, *BOUNDS)[ancestors]
+    distance = 0 if relevance >= relevant else min(int(link.digits[2]) + 1, FAR)
+    return PageContext(digit_of(relevance), digit_of(max(relevance, faded)), distance)
+
+
+_NUMBER = re.compile(r"\d+")
+_FOLDERS_MAX = 4
+_SHORT = 3
+"""Up to this number, the words of an anchor text are counted."""
+HIGH = 4
+"""From this digit on, a page's relevance adds separate features for the words of its links."""
+
+
+def split(url: str) -> tuple[str, str]:
+    """Split a URL into the part before the last slash of its path, and the part after it."""
+    if "?" not in url:
+        folder, _, last = url.rpartition("/")
+        return folder, last
+    path, mark, query = url.partition("?")
+    folder, _, last = path.rpartition("/")
+    return folder, last + mark + query
+
+
+def context(digits: str) -> list[str]:
+    """Return features of the page's context, and of the link on the page."""
+    relevance, ancestors, distance, is_promising, is_same_host, element = tuple(digits)
+    return [
+        f"relevance of the page {relevance}",
+        f"relevance of its ancestors {ancestors}",
+        f"links since a relevant page {distance}",
+        f"promise {is_promising}",
+        f"promise {is_promising} on a page of {relevance}",
+        f"{'same' if is_same_host == '1' else 'another'} host, page of {relevance}",
+        f"type {element}",
+    ]
+
+
+def place(folder: str) -> list[str]:
+    """Return features of host and folder; all numbers in folders are equal."""
+    host, _, path = folder.partition("://")[2].partition("/")
+    found = [f"host {host}"]
+    if path:
+        found.append(f"folder {host}/{_NUMBER.sub('#', path)}")
+        found += [f"in {part}" for part in _NUMBER.sub("#", path.lower()).split("/")[:_FOLDERS_MAX] if part]
+    return found
+
+
+def tail(last: str) -> list[str]:
+    """Return the words of file name, extension and query."""
+    return WORD.findall(last[:LOOKED_AT].lower())[:WORDS_MAX]
+
+
+def named(word: str) -> str:
+    """Return the feature of a word in the tail of the URL."""
+    return f"name {word}"
+
+
+def words(relevance: str, text: str) -> list[str]:
+    """Return features of the anchor text, on a page of this relevance (a digit)."""
+    anchor_words = text.split()
+    found = [f"says {word}" for word in anchor_words]
+    found.append(f"says {min(len(anchor_words), _SHORT)} words, page of {relevance}")
+    if int(relevance) >= HIGH:
+        found += [f"on a relevant page says {word}" for word in anchor_words]
+    return found
+
+
+def beside(word: str) -> str:
+    """Return the feature of a word around the link."""
+    return f"beside {word}"
+
+
+def model_features(url: str, link: LinkFeatures) -> list[str]:
+    """Return all features of a link, as names that have a weight."""
+    folder, last = split(url)
+    return [
+        *context(link.digits),
+        *place(folder),
+        *map(named, tail(last)),
+        *words(link.digits[0], link.text),
+        *map(beside, link.around.split()),
+    ]

@@ -1,0 +1,130 @@
+"""The table of features: when each one is on, and where it is built. A feature that is off is not imported.
+
+The order of the table is the order in which features are built, opened and given results. They are ended in the
+reverse order, so that a feature that queues URLs ends before those that those URLs concern. ``Scheduler`` calls them:
+
+* start: frontier opened, ``open``, spider opened, ``begin``
+* end: ``before_close``, frontier drained, ``drained``, frontier and storage closed, ``close``, archive closed
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from webcrawl.features.content_seen.feature import ContentSeenFeature
+    from webcrawl.features.feature import Feature, Parts
+    from webcrawl.features.focus.feature import FocusFeature
+    from webcrawl.features.hints.feature import HintsFeature
+    from webcrawl.features.link_scores.feature import LinkScoresFeature
+    from webcrawl.features.revisits.feature import RevisitsFeature
+    from webcrawl.features.segments.feature import SegmentsFeature
+    from webcrawl.features.traps.feature import TrapsFeature
+    from webcrawl.features.websub.feature import WebSubFeature
+    from webcrawl.frontier.records import UrlEntry
+
+
+class Entry(NamedTuple):
+    """A feature that a crawl can have."""
+
+    name: str
+    """The folder of the feature in ``webcrawl/features``; its module ``feature`` has a function ``build``."""
+    is_on: Callable[[Parts], bool]
+
+
+SEGMENT_FILE = "segment.jsonl.gz"
+"""Name of the segment in the JOBDIR of its crawl; its presence identifies such a crawl."""
+LINK_ORDERS = ("in_links", "opic")
+"""The values of ``FRONTIER_ORDER`` that depend on the links to a URL."""
+
+
+def _has_focus(parts: Parts) -> bool:
+    argued = getattr(parts.spider, "focus", None)
+    has_method = callable(getattr(parts.spider, "relevance", None))
+    return bool(isinstance(argued, str) and argued) or has_method or parts.configuration.focus is not None
+
+
+def _is_segment(parts: Parts) -> bool:
+    given, folder = getattr(parts.spider, "segment", None), parts.folder
+    return folder is not None and bool(given or (folder / SEGMENT_FILE).exists())
+
+
+SHAPING = (
+    Entry("traps", lambda parts: parts.configuration.traps_quarantine),
+    Entry("focus", _has_focus),
+    Entry("link_scores", lambda parts: parts.configuration.frontier_order in LINK_ORDERS),
+    Entry("segments", _is_segment),
+)
+"""The features that give rules, scores or archive sinks to the crawl, and are built before these parts of it."""
+FURTHER = (
+    Entry("content_seen", lambda parts: bool(parts.configuration.content_seen)),
+    Entry("revisits", lambda parts: parts.configuration.crawl_mode == "continuous"),
+    Entry("hints", lambda parts: parts.configuration.hints_follow and "revisits" in parts.features),
+    Entry("websub", lambda parts: parts.configuration.websub_callback_url is not None),
+    Entry(
+        "seed_refill", lambda parts: parts.configuration.asks_for_seeds and "segments" not in parts.features
+    ),
+    Entry("pushed_urls", lambda parts: parts.configuration.storage.is_shared),
+    Entry(
+        "checkpoints", lambda parts: parts.configuration.checkpoint_interval > 0 and parts.folder is not None
+    ),
+)
+"""The other features."""
+
+
+class Features:
+    """The features of a crawl that are on, in the order of the table."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Feature] = {}
+
+    def build(self, entries: Sequence[Entry], parts: Parts) -> None:
+        """Build the features that are on. Raises as the function ``build`` of each."""
+        for entry in entries:
+            if entry.is_on(parts):
+                module = import_module(f"webcrawl.features.{entry.name}.feature")
+                self.add(entry.name, module.build(parts))
+
+    def add(self, name: str, feature: Feature) -> None:
+        """Add a feature behind those that are there."""
+        self._by_name[name] = feature
+
+    def refused(self, entry: UrlEntry) -> None:
+        """Pass a queued URL that was refused at its lease to all features."""
+        for feature in self:
+            feature.refused(entry)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    def __iter__(self) -> Iterator[Feature]:
+        return iter(self._by_name.values())
+
+    def __reversed__(self) -> Iterator[Feature]:
+        return reversed(self._by_name.values())
+
+    if TYPE_CHECKING:
+
+        @overload
+        def get(self, name: Literal["traps"]) -> TrapsFeature | None: ...
+        @overload
+        def get(self, name: Literal["focus"]) -> FocusFeature | None: ...
+        @overload
+        def get(self, name: Literal["link_scores"]) -> LinkScoresFeature | None: ...
+        @overload
+        def get(self, name: Literal["segments"]) -> SegmentsFeature | None: ...
+        @overload
+        def get(self, name: Literal["content_seen"]) -> ContentSeenFeature | None: ...
+        @overload
+        def get(self, name: Literal["revisits"]) -> RevisitsFeature | None: ...
+        @overload
+        def get(self, name: Literal["hints"]) -> HintsFeature | None: ...
+        @overload
+        def get(self, name: Literal["websub"]) -> WebSubFeature | None: ...
+
+    def get(self, name: str) -> Any:
+        """Return a feature by its name in the table; None if it is off."""
+        return self._by_name.get(name)

@@ -1,0 +1,363 @@
+"""Pattern evaluator: decides which patterns of URLs bring nothing new and, by their shape, will never end.
+
+Pages are counted by pattern. Their content is examined only once a pattern has several pages, less often the longer
+the pattern keeps bringing something new, and never more than the reading budget allows. A page is uninformative
+if nearly all of its content was on other pages of its path, and it leads to no new URL of another kind.
+
+An uninformative page gives its pattern points, depending on how its URL was found and what it looks like: many for
+URLs that grow out of each other, since no finite set of pages does that for long; none where it may be chance. A
+pattern is a trap when uninformative pages in a row have reached ``POINTS``. Nothing here depends on the time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from webcrawl.features.traps.novelty import LEARN_EVERY, Likeness, News, Shingles, Sketch, Template
+from webcrawl.features.traps.parameters import Evidence, PathRecord
+from webcrawl.features.traps.pattern import (
+    DEEP,
+    REPEATED,
+    Shape,
+    is_paging_name,
+    place_and_segments,
+    shape_of,
+)
+from webcrawl.features.traps.url_shape import (
+    Dated,
+    UrlRelation,
+    are_days_apart,
+    dated,
+    extends,
+    follows,
+    has_id,
+    may_be_days_apart,
+    names_a_date,
+    stem_of,
+    url_relation,
+)
+
+POINTS = 60
+REPEATS = 10.0
+"""Points of a page whose path repeats a segment, below an uninformative page of the same kind: six pages make a trap.
+"""
+COMBINES = 5.0
+"""Points of a page with a combination of parameters: twelve pages make a trap."""
+DEEPENS = 3.0
+CHAIN_LEAST = 2
+"""Minimum length of a chain of uninformative pages, each linked from the one before. ``DEEPENS`` are the points of a
+page that is deeper than an uninformative page that led to it: twenty make a trap."""
+PERIOD = 6.0
+"""Points of a page about a month or another period: ten make a trap."""
+DAY = 3.0
+"""Points of a page about a day, or about a date and found elsewhere: twenty make a trap, since empty days are common.
+"""
+ONE_PARAMETER = 3.0
+NUMBERED = 0.02
+"""Points of pages that differ only in a number, in the path or in one parameter: three thousand make a trap, since a
+site whose pages have almost no text looks the same and is not a trap."""
+HOLLOW = 0.75
+"""Points of pages whose numbers are drawn from a wide range and that all have the same content: eighty make a trap,
+since such a site may return that page for any number."""
+REPEATS_FROM = 5
+"""Minimum number of segments of a path for its repeated segments to count: folder trees with short names repeat them
+too."""
+WITHOUT_ISSUE = 0.0
+"""Points of pages that lead to no further page of their kind: such pages end by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class UninformativePage:
+    """A page that brought nothing new.
+
+    ``pattern``: the pattern it counts for; ``breeds``: whether it leads to new URLs of its own kind; ``chain``: the
+    number of such pages that led to each other up to this one; ``is_hollow``: whether it has only the content that
+    all pages of its kind have, under a number drawn from a wide range; ``numbers_are_ids`` as for ``dated``.
+    """
+
+    shape: Shape
+    pattern: str
+    via: str | None
+    breeds: bool
+    chain: int
+    is_hollow: bool = False
+    numbers_are_ids: bool = False
+
+
+def points_of(page: UninformativePage) -> float:
+    """Return the points of a page, between 0 and ``REPEATS``."""
+    shape = page.shape
+    via = None if page.via is None else shape_of(page.via)
+    if page.pattern.endswith((REPEATED, DEEP)):
+        if (
+            not page.breeds
+            or page.chain < CHAIN_LEAST
+            or via is None
+            or not extends(shape, via.place, via.segments)
+        ):
+            return WITHOUT_ISSUE
+        if page.pattern.endswith(DEEP):
+            return DEEPENS
+        return REPEATS if len(shape.segments) >= REPEATS_FROM else WITHOUT_ISSUE
+    is_child = via is not None and follows(shape, via)
+    when = dated(shape, numbers_are_ids=page.numbers_are_ids)
+    if via is not None and shape.pattern == via.pattern and are_days_apart(shape, via):
+        when = Dated.DAY
+    if when is not Dated.NO and names_a_date(shape):
+        is_child = is_child or (via is not None and stem_of(via) == stem_of(shape))
+        return PERIOD if is_child and page.breeds and when is Dated.PERIOD else DAY
+    return _of_child(shape, page.is_hollow) if is_child and page.breeds else WITHOUT_ISSUE
+
+
+def most_points_of(page: UninformativePage) -> float:
+    """Return an upper bound of ``points_of`` at a fraction of its cost: the shape of the referring URL is not
+    computed."""
+    shape = page.shape
+    if page.pattern.endswith((REPEATED, DEEP)):
+        return REPEATS
+    if page.via is not None and may_be_days_apart(shape, page.via):
+        return PERIOD
+    if dated(shape, numbers_are_ids=page.numbers_are_ids) is not Dated.NO:
+        return PERIOD
+    return _of_child(shape, page.is_hollow)
+
+
+def _of_child(shape: Shape, is_hollow: bool) -> float:
+    """Return the points of a page that was found on a page of its kind and leads to more of these."""
+    if all(map(is_paging_name, shape.parameters)) or is_number(shape.parameters):
+        return HOLLOW if is_hollow else NUMBERED
+    if len(shape.parameters) > 1 or any("," in value for value in shape.parameters.values()):
+        return COMBINES
+    return ONE_PARAMETER
+
+
+def is_number(parameters: Mapping[str, str]) -> bool:
+    """Return whether there is exactly one parameter and its value is a number."""
+    return len(parameters) == 1 and all(value.isdecimal() for value in parameters.values())
+
+
+_NUMBERS = re.compile(r"\d+")
+
+LOOKED_FROM = 5
+"""Examination of a pattern starts when it has one page for every ``LOOKED_FROM`` that would make it a trap."""
+PATIENT_AFTER = 4
+STRIDES = (1, 3, 5, 9, 17)
+"""Examination intervals: after each ``PATIENT_AFTER`` pages in a row that brought something new, the interval grows:
+every third page is examined, then every fifth and so on. Odd, so that of two kinds that alternate both are examined.
+"""
+STRIDE_OF_LEADING = 5
+"""Longest interval if the pages had no new content and only led to other kinds."""
+NUMBERED_STRIDE = 25
+HOLLOW_STRIDE = 2
+"""Intervals for pages with few points: one page is examined now and then, and counts for all pages between."""
+PATHS_MAX = 20_000
+SKETCHES_MAX = 256
+"""Maximum number of paths whose sketch is kept; 8 to 16 MB."""
+LEARN_AGAIN = 64
+"""Number of examined pages after which it is determined again whether the pages of a path contain noise."""
+MOSTLY_NEW = 0.5
+"""A page with at least this share of new content has its own text, and not only noise. The template used to find
+noise is not learned from it; that would cost more than the rest of the examination."""
+DOUBT = 2
+"""Number of hollow pages whose points are taken back for one that is not hollow, if noise may be the cause."""
+TEMPLATES_MAX = 64
+NEW_WORDS = 2
+"""A page with at least so many new words counts as informative."""
+DEEP_SEGMENTS = 4
+USUAL_PAGES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A fetched page. ``shingles`` is called only if needed, and returns None if the page may not be read; ``found``
+    returns the URLs of the page that are new to the crawl."""
+
+    url: str
+    via: str | None
+    shingles: Callable[[], Shingles | None]
+    found: Callable[[], Iterator[str]]
+
+
+class _Issue(Enum):
+    """Kind of new URLs that a page leads to: of other kinds, only of its own kind, or none."""
+
+    LEADS_ON = auto()
+    BREEDS = auto()
+    NONE = auto()
+
+
+class PatternEvaluator:
+    """Keeps the records of the most recent paths; the number of paths bounds its memory."""
+
+    def __init__(self, pages: int = USUAL_PAGES, new_share: float = 0.1) -> None:
+        """``pages``: number of uninformative pages in a row that make combinations of parameters a trap; other shapes
+        need proportionally more or fewer. ``new_share``: share of new content below which a page is uninformative."""
+        self._quota = POINTS * pages / USUAL_PAGES
+        self._new_share = new_share
+        self._paths: OrderedDict[str, PathRecord] = OrderedDict()
+        self._sketches: OrderedDict[str, Sketch] = OrderedDict()
+        self._templates: OrderedDict[str, Template] = OrderedDict()
+        self._chains: OrderedDict[int, int] = OrderedDict()
+
+    def seen(self, shape: Shape, visit: Visit) -> list[Evidence]:
+        """Evaluate a fetched page; return the evidence it completes."""
+        pattern = _pattern_of(shape, visit)
+        if pattern is None:
+            return []
+        path = self._path(pattern)
+        path.count_page(shape, has_id=path.has_ids or has_id(shape))
+        if path.pages < path.look_at or not self._is_worth_a_look(path, shape, pattern, visit.via):
+            return []
+        shingles = visit.shingles()
+        if shingles is None:
+            return []
+        known = pattern in self._sketches
+        news, likeness = self._read(path, pattern, shingles)
+        if not known:
+            return []
+        unseen = 0 if likeness is None else likeness.unseen
+        has_news = news.share >= self._new_share or news.words >= NEW_WORDS + unseen
+        issue = _Issue.LEADS_ON if has_news else self._issue(shape, pattern, visit.found())
+        is_uninformative = not has_news and issue is not _Issue.LEADS_ON
+        path.count_examined(shape, has_news=has_news, uninformative=is_uninformative)
+        if not is_uninformative:
+            self._set_stride(path, has_news)
+            return []
+        path.look_at = path.pages + 1
+        if path.is_sparse and likeness is None:
+            likeness = self._template(pattern).take(shingles.without_echoes(shingles.words()))
+            unseen = likeness.unseen
+        hollow = likeness is not None and likeness.is_hollow and path.is_sparse and not news.files
+        # Of a long page, only the beginning was compared word by word.
+        hollow = hollow and (shingles.is_short or unseen > 0 or not news.share)
+        if path.hollow and not hollow:
+            # Content that is on many but not all pages is the template of real pages, or noise hides that it is on
+            # all.
+            if unseen:
+                path.take_back(DOUBT * HOLLOW * path.stride)
+            else:
+                path.rest()
+        path.hollow = path.hollow + 1 if hollow else path.hollow if unseen else 0
+        page = UninformativePage(
+            shape,
+            pattern,
+            visit.via,
+            issue is _Issue.BREEDS,
+            self._chain(pattern, visit),
+            hollow,
+            path.has_ids,
+        )
+        points = points_of(page)
+        if points in (NUMBERED, HOLLOW):
+            points *= path.stride
+            is_young = path.is_sparse and path.looked < LEARN_EVERY
+            path.stride = HOLLOW_STRIDE if hollow or is_young else NUMBERED_STRIDE
+            path.look_at = path.pages + path.stride
+        path.add_points(shape, points, visit.url)
+        return path.evidence(shape, pattern, self._quota)
+
+    def _read(self, path: PathRecord, pattern: str, shingles: Shingles) -> tuple[News, Likeness | None]:
+        """Return the page's news, and its likeness to the template of its kind, or None if the template was not
+        consulted."""
+        template, sketch = self._template(pattern), self._sketch(pattern)
+        if template.is_noisy:
+            likeness = template.take(shingles.without_echoes(shingles.words()))
+            return sketch.take(shingles, likeness.noise), likeness
+        news = sketch.take(shingles)
+        learns = template.is_noisy is None or path.looked % LEARN_AGAIN < LEARN_EVERY
+        if not learns or news.share >= MOSTLY_NEW:
+            return news, None
+        return news, template.take(shingles.without_echoes(shingles.words()))
+
+    def _issue(self, shape: Shape, pattern: str, found: Iterator[str]) -> _Issue:
+        """Classify the new URLs of a page."""
+        breeds = False
+        kinds: set[tuple[str, str]] = set()
+        for url in found:
+            slash = url.index("/", 8)
+            # Of links that differ only in their numbers, one is examined.
+            kind = (url[:slash], _NUMBERS.sub("#", url[slash:]))
+            if kind in kinds:
+                continue
+            kinds.add(kind)
+            other = shape_of(url)
+            if other.sessions:
+                # A session makes the URL new at each visit.
+                continue
+            relation = url_relation(shape, other, goes_deeper=pattern.endswith(DEEP))
+            if relation is UrlRelation.OTHER or (relation is UrlRelation.NEAR and not self._is_dull(other)):
+                return _Issue.LEADS_ON
+            breeds = True
+        return _Issue.BREEDS if breeds else _Issue.NONE
+
+    def _is_dull(self, shape: Shape) -> bool:
+        path = self._paths.get(shape.pattern)
+        return path is not None and path.is_dull(shape)
+
+    def _path(self, pattern: str) -> PathRecord:
+        path = self._paths.get(pattern)
+        if path is None:
+            path = self._paths[pattern] = PathRecord()
+            if len(self._paths) > PATHS_MAX:
+                gone, _ = self._paths.popitem(last=False)
+                self._sketches.pop(gone, None)
+        else:
+            self._paths.move_to_end(pattern)
+        return path
+
+    def _sketch(self, pattern: str) -> Sketch:
+        sketch = self._sketches.setdefault(pattern, Sketch())
+        self._sketches.move_to_end(pattern)
+        if len(self._sketches) > SKETCHES_MAX:
+            self._sketches.popitem(last=False)
+        return sketch
+
+    def _template(self, pattern: str) -> Template:
+        template = self._templates.setdefault(pattern, Template())
+        self._templates.move_to_end(pattern)
+        if len(self._templates) > TEMPLATES_MAX:
+            self._templates.popitem(last=False)
+        return template
+
+    def _is_worth_a_look(self, path: PathRecord, shape: Shape, pattern: str, via: str | None) -> bool:
+        """Return False while its pages would have no points anyway; examination starts later the more pages a trap
+        needs."""
+        if path.is_suspect:
+            return True
+        least = self._quota / (path.pages * LOOKED_FROM)
+        if least > REPEATS:
+            return False
+        page = UninformativePage(shape, pattern, via, True, CHAIN_LEAST, path.is_sparse, path.has_ids)
+        return most_points_of(page) >= least and points_of(page) >= least
+
+    @staticmethod
+    def _set_stride(path: PathRecord, has_news: bool) -> None:
+        path.stride = 1
+        stride = STRIDES[min(path.streak // PATIENT_AFTER, len(STRIDES) - 1)]
+        path.look_at = path.pages + (stride if has_news else min(stride, STRIDE_OF_LEADING))
+
+    def _chain(self, pattern: str, visit: Visit) -> int:
+        """Return the length of the chain of uninformative pages that led to each other up to this one."""
+        if not pattern.endswith((DEEP, REPEATED)):
+            return 1
+        chain = self._chains[hash(visit.url)] = 1 + self._chains.get(hash(visit.via), 0)
+        if len(self._chains) > PATHS_MAX:
+            self._chains.popitem(last=False)
+        return chain
+
+
+def _pattern_of(shape: Shape, visit: Visit) -> str | None:
+    """Return the pattern under which a page is examined; None for a page with a unique pattern."""
+    if shape.varies or shape.parameters:
+        return shape.pattern
+    if (
+        len(shape.segments) >= DEEP_SEGMENTS
+        and visit.via is not None
+        and extends(shape, *place_and_segments(visit.via))
+    ):
+        return shape.below(1)
+    return None

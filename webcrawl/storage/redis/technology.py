@@ -1,0 +1,56 @@
+"""The technology ``redis``: the state is on a server or a cluster, for a crawl of any number of processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.storage.technology import Technology
+
+if TYPE_CHECKING:
+    from webcrawl.config import Configuration
+    from webcrawl.storage.contract import Backend
+    from webcrawl.storage.inspection import SharedInspection
+    from webcrawl.storage.technology import CrawlClock, CrawlFacts
+
+
+class RedisTechnology(Technology):
+    name = "redis"
+    is_shared = True
+    copied_otherwise = "Redis is copied as any Redis is"
+    implied_by = "REDIS_URL"
+
+    def build(self, facts: CrawlFacts) -> tuple[Backend, CrawlClock]:
+        # A crawl on one machine does not import the client of Redis.
+        from webcrawl.storage.redis.connection import connection_parameters, patience_of
+        from webcrawl.storage.redis.frontier import RedisBackend
+        from webcrawl.storage.redis.leases import ServerClock
+        from webcrawl.storage.redis.names import RedisOptions
+
+        given, key_of, clock = facts.configuration, facts.key_of, ServerClock()
+        options = RedisOptions(
+            spider=facts.spider or "crawl",
+            lease_seconds=given.lease_seconds,
+            queue_max=given.frontier_queue_max,
+            robots_max=given.robots_cache_size,
+            budget_bytes=given.redis_budget_bytes,
+            delay_seconds=given.politeness_min_delay,
+            claim_seconds=max(2 * given.download_timeout, given.lease_seconds),
+            worker=given.worker_name,
+        )
+        parameters = connection_parameters(facts.settings, patience_of(given.lease_seconds))
+        backend = RedisBackend(
+            parameters, options, facts.agreed(), lambda origin: key_of(f"{origin}/"), clock, facts.learnt
+        )
+        return backend, clock
+
+    def inspect_shared(self, configuration: Configuration, settings: Any, spider: str) -> SharedInspection:
+        from webcrawl.storage.redis.connection import connection_parameters
+        from webcrawl.storage.redis.inspection import RedisInspection
+
+        given = configuration
+        return RedisInspection(
+            connection_parameters(settings), spider, given.lease_seconds, given.politeness_min_delay
+        )
+
+
+TECHNOLOGY = RedisTechnology()

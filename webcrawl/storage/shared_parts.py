@@ -1,0 +1,107 @@
+"""Contracts of the parts of a shared backend that are not the frontier: lists of seeds, of which one process reads
+each; start lists, to which any client pushes URLs; and logs of changes that the processes exchange.
+
+Every coroutine may raise StorageAway, StorageFull and StorageLost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+
+class Turn(Enum):
+    """The process whose turn it is to read a list."""
+
+    THEIRS = 0
+    OURS = 1
+    FINISHED = 2
+    """All of its seeds are queued."""
+
+
+class Progress(NamedTuple):
+    """The progress of reading a list."""
+
+    turn: Turn
+    queued: int
+    """Seeds from its beginning that are durably queued, wrong lines included."""
+
+
+class SeedLists(Protocol):
+    """How far each list of seeds was read, and by which process. Lists are identified by their digests.
+
+    A reader has the list alone until the lease time has passed without a report of it; the next one goes on from
+    there.
+    """
+
+    async def request_turn(self, digest: str, queued: int = 0) -> Progress:
+        """Request the turn, or keep it; ``queued`` seeds are in the crawl."""
+        ...
+
+    async def give_up(self, digest: str, queued: int) -> None:
+        """Give up the turn: another process may go on at once."""
+        ...
+
+    async def finish(self, digest: str, queued: int) -> None:
+        """Report that the list was read to its end."""
+        ...
+
+
+@dataclass(slots=True)
+class Taken:
+    """Taken entries as they were pushed, by their tickets."""
+
+    entries: dict[bytes, bytes] = field(default_factory=dict)
+    with_others: int = 0
+    """Entries that other processes have taken, or had when they ended, and that are not in the crawl yet."""
+
+
+class StartList(Protocol):
+    """Takes entries off a list so that none is lost and each is given to one process.
+
+    Taken entries have to be ``done`` when they are in the crawl. Otherwise, as when the process that took them was
+    killed, they are given out again after the lease time; those that did enter the crawl meanwhile are known there.
+    """
+
+    key: str
+    """The name of the list."""
+    wrong_key: str
+    """The name of the list of entries that were set aside."""
+
+    async def take(self, count: int) -> Taken:
+        """Take up to ``count`` entries, first those that were taken by a process that is gone.
+        :raises StorageLost: the key is no list"""
+        ...
+
+    async def done(self, tickets: Sequence[bytes]) -> None:
+        """Report that the entries of these tickets are in the crawl, durably, or set aside."""
+        ...
+
+    async def set_aside(self, wrong: Sequence[str]) -> None:
+        """Keep entries that could not be queued in the list ``wrong_key``, the last 10,000 of them."""
+        ...
+
+
+class LogEntry(NamedTuple):
+    """An entry of a log of changes."""
+
+    position: str
+    fields: Mapping[str, bytes]
+
+
+LOG_START = "0-0"
+"""The position before the first entry of a log."""
+
+
+class ChangeLog(Protocol):
+    """A log to which all processes of a crawl append; the last entries are kept."""
+
+    async def append(self, fields: Mapping[str, bytes]) -> None:
+        """Append an entry."""
+        ...
+
+    async def after(self, position: str, most: int) -> list[LogEntry]:
+        """Return the first entries after ``position``."""
+        ...
