@@ -26,6 +26,12 @@ def note(word: str, url: str, *, via: str | None = None, detail: str = "") -> No
     LOGGER.info("%s %s%s%s", word, _plain(url), f" via {_plain(via)}" if via else "", _remark(detail))
 
 
+def named_in(record: logging.LogRecord) -> tuple[str, str]:
+    """Return the error and the URL that a record of ``note`` names."""
+    assert isinstance(record.args, tuple)
+    return str(record.args[0]), str(record.args[1])
+
+
 def is_kept() -> bool:
     """Return True if the lines are kept by a handler."""
     return bool(_keepers)

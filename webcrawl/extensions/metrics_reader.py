@@ -42,12 +42,20 @@ def directory_of(crawler: Crawler) -> Path | None:
 class MetricsReader:
     """Returns the current figures. Each display or log has its own reader, created when the spider opens."""
 
-    def __init__(self, frontier: Countable, configuration: Configuration) -> None:
+    def __init__(self, frontier: Countable, configuration: Configuration, crawler: Crawler) -> None:
         self._frontier = frontier
-        limits = Limits(configuration.closespider_pagecount, configuration.closespider_timeout)
-        self._pace = Pace(time.monotonic(), limits)
+        self._stats = crawler.stats
+        items = crawler.settings.getint("CLOSESPIDER_ITEMCOUNT")
+        limits = Limits(
+            configuration.closespider_pagecount,
+            configuration.closespider_timeout,
+            items,
+            configuration.page_budget,
+        )
+        self._pace = Pace(time.monotonic(), limits, configuration.politeness_min_delay)
 
     def read(self) -> Reading:
         """Return the current figures; this costs a few attribute look-ups and one Snapshot."""
         frontier = self._frontier
-        return self._pace.read(time.monotonic(), frontier.tally, frontier.snapshot(), time.time())
+        items = self._stats.get_value("item_scraped_count", 0) if self._stats is not None else 0
+        return self._pace.read(time.monotonic(), frontier.tally, frontier.snapshot(), time.time(), items)

@@ -6,6 +6,8 @@ import atexit
 import logging
 import os
 import sys
+import time
+from collections import deque
 from typing import TYPE_CHECKING, TextIO
 
 from scrapy import signals
@@ -13,11 +15,14 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.log import get_scrapy_root_handler
 
+from webcrawl import fetch_errors
 from webcrawl.config import Configuration
 from webcrawl.extensions.metrics_reader import MetricsReader, directory_of, frontier_of
-from webcrawl.reports import text
+from webcrawl.reports import live
+from webcrawl.reports.live import Failure, Tone
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Self
 
     from rich.console import Console
@@ -31,6 +36,22 @@ if TYPE_CHECKING:
 
 REFRESH_SECONDS = 0.5
 """Seconds between two drawings. One costs about a millisecond: a quarter of a per cent of a core."""
+
+
+LAST_ERRORS = 3
+"""The number of errors that are shown with their URLs."""
+
+
+class LastErrors(logging.Handler):
+    """Remembers the last errors of single URLs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last: deque[Failure] = deque(maxlen=LAST_ERRORS)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        word, url = fetch_errors.named_in(record)
+        self.last.append(Failure(time.monotonic(), word, url))
 
 
 class Progress:
@@ -48,6 +69,7 @@ class Progress:
         self._gauge: MetricsReader | None = None
         self._title = ""
         self._log_stream: TextIO | None = None
+        self._failures = LastErrors()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -79,7 +101,8 @@ class Progress:
         shared = self._configuration.storage.is_shared
         worker = f"worker {self._configuration.worker_name}  " if shared else ""
         self._title = f"{spider}  {worker}{directory_of(self._crawler) or ''}".rstrip()
-        self._gauge = MetricsReader(frontier, self._configuration)
+        self._gauge = MetricsReader(frontier, self._configuration, self._crawler)
+        fetch_errors.LOGGER.addHandler(self._failures)
         # Items may be written to standard output: do not capture it unless it is this terminal.
         self._live = Live(
             console=self._console, auto_refresh=False, transient=True, redirect_stdout=sys.stdout.isatty()
@@ -96,13 +119,23 @@ class Progress:
         if self._call is not None and self._call.running:
             self._call.stop()
         self._release_log()
+        fetch_errors.LOGGER.removeHandler(self._failures)
         if self._live is not None:
             self._live.stop()
 
     def draw(self) -> None:
         """Draw the current figures."""
         if self._live is not None and self._gauge is not None:
-            self._live.update(table(self._title, self._gauge.read()), refresh=True)
+            width, height = self._console.size
+            shown = table(
+                self._title,
+                self._gauge.read(),
+                list(self._failures.last),
+                time.monotonic(),
+                width=width,
+                height=height,
+            )
+            self._live.update(shown, refresh=True)
 
     def _hold_log(self) -> None:
         """Pass log lines through rich, which prints them above the display."""
@@ -117,62 +150,41 @@ class Progress:
         self._log_stream = None
 
 
-def table(title: str, reading: Reading) -> Table:
-    """Return the display: a line per subject, names on the left."""
+_STYLES = {
+    Tone.WARNING: "yellow",
+    Tone.ERROR: "red",
+    Tone.ALARM: "bold red",
+    Tone.FILLED: "green",
+}
+"""The console leaves colours out if NO_COLOR is set."""
+
+
+def table(
+    title: str,
+    reading: Reading,
+    failures: Sequence[Failure] = (),
+    now: float = 0.0,
+    *,
+    width: int = 100,
+    height: int = 50,
+) -> Table:
+    """Return the display: a line per subject, names on the left. It takes at most two thirds of ``height`` lines, so
+    that log lines stay visible above it.
+    """
     from rich.table import Table
     from rich.text import Text
 
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
+    grid = Table.grid()
     grid.add_column(no_wrap=True, overflow="ellipsis")
-    for name, value in rows(reading):
-        style = "bold red" if name in ("stalled", "backlog full") else ""
-        grid.add_row(name, Text(value, style=style))
-    frame = Table.grid()
-    frame.add_row(Text(title, style="bold", no_wrap=True, overflow="ellipsis"))
-    frame.add_row(grid)
-    return frame
-
-
-def rows(reading: Reading) -> list[tuple[str, str]]:
-    """Return the lines of the display as name and value; on a shared crawl one line is about the whole crawl."""
-    f = reading.frontier
-    given_up = f", {text.count(f.given_up_hosts)} given up" if f.given_up_hosts else ""
-    known, parked = f"{text.count(f.known_hosts)} known", f"{text.count(f.parked_hosts)} parked{given_up}"
-    active = f"{text.count(f.active_hosts)} active   {text.count(f.ready_hosts)} ready"
-    queued, in_flight = text.things(f.queued, "URL"), f"{text.count(f.in_flight)} in flight"
-    found = [
-        (
-            "pages",
-            f"{text.count(reading.pages)}   {text.rate(reading.pages_rate)} now   "
-            f"{text.rate(reading.pages_rate_mean)} mean   {text.size(reading.bytes_rate)}/s",
-        ),
-        *(
-            [("queued", f"{queued}   {in_flight}"), ("hosts", f"{known}   {active}   {parked}")]
-            if f.workers is None
-            else [("hosts", f"{active}   {in_flight}")]
-        ),
-        *([("found", reading.found)] if reading.found else []),
-        *([("again", reading.again)] if reading.again else []),
-        ("errors", text.count(reading.errors)),
-        ("elapsed", text.duration(reading.elapsed_seconds)),
-    ]
-    if reading.next_seconds is not None:
-        found.append(("waiting", f"next host in {text.duration(reading.next_seconds)}"))
-    if reading.left_seconds is not None:
-        found.append(("left", text.duration(reading.left_seconds)))
-    if f.workers is not None:
-        found.append(
-            (
-                "whole crawl",
-                f"{text.things(f.workers, 'worker')}   {queued} queued   hosts: {known}   {parked}",
-            )
-        )
-    if f.crowded:
-        found.append(("backlog full", f.crowded))
-    if f.stalled:
-        found.append(("stalled", f.stalled))
-    return found
+    grid.add_row(Text(title, style="bold", no_wrap=True, overflow="ellipsis"))
+    found = live.rows(reading, failures, now, width)
+    for name, parts in live.fitted(found, width, 2 * height // 3 - 1):
+        line = Text(no_wrap=True, overflow="ellipsis")
+        line.append(f"{name:<{live.LABEL}}  ", style="dim")
+        for part in parts:
+            line.append(part.text, style=_STYLES.get(part.tone, ""))
+        grid.add_row(line)
+    return grid
 
 
 def _wanted(choice: str, stream: TextIO) -> bool:

@@ -32,6 +32,7 @@ class Statistics:
         # Scrapy's looping call repeats a step when the loop's timer fires a millisecond early.
         self._task = PeriodicTask(configuration.statistics_interval_seconds, self._step)
         self._gauge: MetricsReader | None = None
+        self._is_advised = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -47,7 +48,7 @@ class Statistics:
         frontier = frontier_of(self._crawler)
         if frontier is None:
             return
-        self._gauge = MetricsReader(frontier, self._configuration)
+        self._gauge = MetricsReader(frontier, self._configuration, self._crawler)
         self._task.begin()
 
     def spider_closed(self) -> None:
@@ -62,4 +63,8 @@ class Statistics:
             return
         display = self._crawler.get_extension(Progress)
         if display is None or not display.holds_the_log:
-            logger.info("%s", self._gauge.read().line())
+            reading = self._gauge.read()
+            logger.info("%s", reading.line())
+            if reading.hint is not None and not self._is_advised:
+                self._is_advised = True
+                logger.info("%s", reading.hint)

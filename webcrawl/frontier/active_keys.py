@@ -112,6 +112,8 @@ class ActiveKeys:
         self._share: int | None = None
         """The number of keys that this process may have while other processes wait for some."""
         self.counts = Counts()
+        self.last_parked: str | None = None
+        """The key that was parked last."""
 
     def get(self, key: str) -> ActiveKey | None:
         return self._keys.get(key)
@@ -359,6 +361,7 @@ class ActiveKeys:
         """Let a key wait in the backend if it waits long, and not because of its delay."""
         if not active.unsettled:
             active.record.parked, active.record.blocked_until = True, blocked_until
+            self.last_parked = active.key
             self._release([active])
 
     def _release(self, keys: list[ActiveKey]) -> None:

@@ -205,7 +205,7 @@ class Frontier:
         """Return the state of the frontier in figures, for display."""
         counts = self._keys.counts
         active, ready, waiting = self._keys.figures()
-        opened = sum(lease.ended_at is None for lease in self._unsettled.values())
+        opened = [lease for lease in self._unsettled.values() if lease.ended_at is None]
         return Snapshot(
             queued=counts.queued,
             known_hosts=counts.hosts,
@@ -215,8 +215,11 @@ class Frontier:
             parked_hosts=counts.parked_hosts,
             given_up_hosts=counts.given_up_hosts,
             given_up_urls=counts.given_up_urls,
-            in_flight=opened,
-            unsettled=len(self._unsettled) - opened,
+            in_flight=len(opened),
+            unsettled=len(self._unsettled) - len(opened),
+            # In the order in which they were leased.
+            oldest_open=(opened[0].entry.key, opened[0].leased_at) if opened else None,
+            last_parked=self._keys.last_parked,
             next_ready_at=self._keys.next_at(),
             stalled=self._retry.stalled or ("paused" if self._paused else None),
             crowded=self._backlog.crowded,

@@ -139,6 +139,10 @@ class Snapshot:
     """The reason why new URLs are turned away ('storage 87 % of 4.0 GB'); None while there is room for all."""
     given_up_urls: int = 0
     """URLs in the queues of hosts that are no longer contacted: kept for the next run."""
+    oldest_open: tuple[str, float] | None = None
+    """The host of the request of this process that is open for longest, and the epoch seconds since when."""
+    last_parked: str | None = None
+    """The host that this process parked last."""
     workers: int | None = None
     """Running processes of a shared crawl, this one included; None if the crawl is of this process alone.
 

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.reports import text
 
 if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Mapping
+
     from webcrawl.frontier.tally import Snapshot, Tally
 
 WINDOW_SECONDS = 10.0
 """The period in seconds over which current rates are averaged."""
+
+
+SLOW_SECONDS = 10.0
+"""A request that is open for longer than this names its host."""
+NAMED = 3
+"""The number of rules and errors that are named."""
+WAITS_SHARE = 0.5
+"""If more than this share of the recent readings found nothing to do but wait, politeness is the limit."""
+WAITS_READINGS = 8
+"""The number of recent readings that decide this."""
+FEW_HOSTS = 5
+"""Up to this number of hosts, a shorter delay is of use; with more, the crawl has other work meanwhile."""
+SHORT_DELAY_SECONDS = 0.5
+"""A delay for one's own site."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +38,17 @@ class Limits:
 
     pages: int = 0
     seconds: float = 0.0
+    items: int = 0
+    pages_per_host: int = 0
+
+
+class Limit(NamedTuple):
+    """A limit of the crawl and how much of it is used."""
+
+    share: float
+    """From 0 to 1."""
+    text: str
+    """The limit in words: ``620 of 1,000 pages``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +66,26 @@ class Reading:
     left_seconds: float | None
     """Seconds until the nearest limit, at the present rate; None without a limit or a rate."""
     next_seconds: float | None
-    """Seconds until the next host may be contacted, if nothing is in flight and that is a second or more."""
+    """Seconds until the next host may be contacted, if nothing is in flight: only politeness makes the crawl wait."""
     frontier: Snapshot
+    statuses: Mapping[int, int] = field(default_factory=dict)
+    """HTTP status classes of pages (2 for 2xx) and their numbers."""
+    robots: int = 0
+    """robots.txt fetches that ended."""
+    redirects: int = 0
+    sitemaps: int = 0
+    retries: int = 0
+    refused: int = 0
+    refused_by_rule: Mapping[str, int] = field(default_factory=dict)
+    """The rules that refused the most URLs; most first."""
+    errors_by_word: Mapping[str, int] = field(default_factory=dict)
+    """The most frequent errors; most first."""
+    limit: Limit | None = None
+    """The limit of which the largest share is used; None without a limit."""
+    slow: tuple[str, float] | None = None
+    """The host of the oldest open request and its age in seconds, if that is ``SLOW_SECONDS`` or more."""
+    hint: str | None = None
+    """Advice for a crawl that does little but wait; None for others."""
     found: str | None = None
     """The number of relevant pages as text; None if the crawl is not focused."""
     again: str | None = None
@@ -50,22 +96,30 @@ class Reading:
         f, shared = self.frontier, self.frontier.workers is not None
         known, parked = f"{text.count(f.known_hosts)} known", f"{text.count(f.parked_hosts)} parked"
         active = f"{text.count(f.active_hosts)} active, {text.count(f.ready_hosts)} ready"
+        statuses = ", ".join(f"{kind}xx {text.count(number)}" for kind, number in self.statuses.items())
         queued = f"queued {text.count(f.queued)}"
         again = [f"again {self.again}"] if self.again else []
         found = [f"found {self.found}"] if self.found else []
         parts = [
             f"{'this worker: ' if shared else ''}pages {text.count(self.pages)} ({text.rate(self.pages_rate)}, "
             f"mean {text.rate(self.pages_rate_mean)})",
+            *([f"status {statuses}"] if statuses else []),
             *found,
             *again,
             f"{text.size(self.bytes_rate)}/s",
             *([f"hosts {active}"] if shared else [queued, f"hosts {known}, {active}, {parked}"]),
             f"in flight {f.in_flight}",
-            f"errors {text.count(self.errors)}",
+            f"robots.txt {text.count(self.robots)}",
+            f"refused {text.count(self.refused)}{_most(self.refused_by_rule)}",
+            f"errors {text.count(self.errors)}{_most(self.errors_by_word)}",
             f"elapsed {text.duration(self.elapsed_seconds)}",
         ]
         if self.next_seconds is not None:
-            parts.append(f"next host in {text.duration(self.next_seconds)}")
+            parts.append(f"waiting for politeness, next host in {text.duration(self.next_seconds)}")
+        if self.slow is not None:
+            parts.append(f"slow: {self.slow[0]} for {text.duration(self.slow[1])}")
+        if self.limit is not None:
+            parts.append(f"{100 * self.limit.share:.0f} % of the limit ({self.limit.text})")
         if self.left_seconds is not None:
             parts.append(f"left {text.duration(self.left_seconds)}")
         if f.workers is not None:
@@ -75,6 +129,11 @@ class Reading:
         if f.stalled:
             parts.append(f"STALLED: {f.stalled}")
         return "; ".join(parts)
+
+
+def _most(numbers: Mapping[str, int]) -> str:
+    shown = ", ".join(f"{name} {text.count(number)}" for name, number in numbers.items())
+    return f" ({shown})" if shown else ""
 
 
 class _Look(NamedTuple):
@@ -93,13 +152,19 @@ class Pace:
     It keeps the tallies of the last ``WINDOW_SECONDS`` and no more. Times are those of a monotonic clock.
     """
 
-    def __init__(self, started_at: float, limits: Limits) -> None:
+    def __init__(self, started_at: float, limits: Limits, min_delay_seconds: float = 0.0) -> None:
+        """``min_delay_seconds``: POLITENESS_MIN_DELAY, for the advice to a crawl that waits."""
         self._started_at = started_at
         self._limits = limits
+        self._min_delay = min_delay_seconds
+        self._waits: deque[bool] = deque(maxlen=WAITS_READINGS)
         self._looks: deque[_Look] = deque([_Look(started_at)])
 
-    def read(self, now: float, tally: Tally, frontier: Snapshot, epoch_seconds: float = 0.0) -> Reading:
-        """Return the figures at ``now``, which is ``epoch_seconds`` by the clock of the frontier."""
+    def read(
+        self, now: float, tally: Tally, frontier: Snapshot, epoch_seconds: float = 0.0, items: int = 0
+    ) -> Reading:
+        """Return the figures at ``now``, which is ``epoch_seconds`` by the clock of the frontier. ``items``: the
+        number of items that were scraped."""
         looks = self._looks
         while len(looks) > 1 and looks[1].at <= now - WINDOW_SECONDS:
             looks.popleft()
@@ -108,6 +173,8 @@ class Pace:
         looks.append(_Look(now, tally.pages, tally.bytes, tally.scored or 0, tally.relevant))
         elapsed = now - self._started_at
         pages_rate = _per(tally.pages - then.pages, span)
+        next_seconds = _until_next(frontier, epoch_seconds)
+        self._waits.append(next_seconds is not None)
         return Reading(
             pages=tally.pages,
             pages_rate=pages_rate,
@@ -117,8 +184,19 @@ class Pace:
             errors=tally.errors.total(),
             elapsed_seconds=elapsed,
             left_seconds=self._left(tally.pages, pages_rate, elapsed),
-            next_seconds=_until_next(frontier, epoch_seconds),
+            next_seconds=next_seconds,
             frontier=frontier,
+            statuses=_classes(tally.statuses),
+            robots=tally.robots,
+            redirects=tally.redirects,
+            sitemaps=tally.sitemaps,
+            retries=tally.retries,
+            refused=tally.refusals,
+            refused_by_rule=dict(tally.refused_by_rule.most_common(NAMED)),
+            errors_by_word=dict(tally.errors.most_common(NAMED)),
+            limit=self._limit(tally.pages, elapsed, items, frontier.known_hosts),
+            slow=_slow(frontier, epoch_seconds),
+            hint=self._hint(frontier),
             again=_again(tally),
             found=_found(tally, then),
         )
@@ -130,6 +208,52 @@ class Pace:
         if self._limits.pages and pages_rate > 0:
             left.append(max(self._limits.pages - pages, 0) / pages_rate)
         return min(left, default=None)
+
+    def _limit(self, pages: int, elapsed: float, items: int, hosts: int) -> Limit | None:
+        limits = self._limits
+        found = []
+        if limits.pages:
+            found.append(_part(pages, limits.pages, f"{text.count(limits.pages)} pages"))
+        if limits.items:
+            found.append(_part(items, limits.items, f"{text.count(limits.items)} items"))
+        if limits.seconds:
+            part = Limit(min(elapsed / limits.seconds, 1.0), f"of {text.duration(limits.seconds)}")
+            found.append(part)
+        if limits.pages_per_host and hosts and not found:
+            most = limits.pages_per_host * hosts
+            each = f"{text.count(limits.pages_per_host)} pages of each of {text.things(hosts, 'host')}"
+            found.append(_part(pages, most, each))
+        return max(found, default=None, key=lambda limit: limit.share)
+
+    def _hint(self, frontier: Snapshot) -> str | None:
+        """Advise a crawl of a few hosts that mostly waits. The first readings are too few for that."""
+        waits = self._waits
+        if len(waits) < WAITS_READINGS or sum(waits) <= WAITS_SHARE * len(waits):
+            return None
+        if not 0 < frontier.known_hosts <= FEW_HOSTS or self._min_delay <= SHORT_DELAY_SECONDS:
+            return None
+        return (
+            f"{text.things(frontier.known_hosts, 'host')}: politeness is the limit; "
+            f"for your own site -s POLITENESS_MIN_DELAY={SHORT_DELAY_SECONDS:g}"
+        )
+
+
+def _part(done: int, most: int, name: str) -> Limit:
+    return Limit(min(done / most, 1.0), f"{text.count(done)} of {name}")
+
+
+def _classes(statuses: Counter[int]) -> dict[int, int]:
+    classes: dict[int, int] = {}
+    for status, number in statuses.items():
+        classes[status // 100] = classes.get(status // 100, 0) + number
+    return dict(sorted(classes.items()))
+
+
+def _slow(frontier: Snapshot, now: float) -> tuple[str, float] | None:
+    if frontier.oldest_open is None:
+        return None
+    key, opened_at = frontier.oldest_open
+    return (key, now - opened_at) if now - opened_at >= SLOW_SECONDS else None
 
 
 def _found(tally: Tally, then: _Look) -> str | None:
@@ -150,8 +274,7 @@ def _again(tally: Tally) -> str | None:
 def _until_next(frontier: Snapshot, now: float) -> float | None:
     if frontier.in_flight or frontier.ready_hosts or frontier.next_ready_at is None:
         return None
-    wait = frontier.next_ready_at - now
-    return wait if wait >= 1 else None
+    return max(frontier.next_ready_at - now, 0.0)
 
 
 def _per(amount: float, seconds: float) -> float:

@@ -9,8 +9,10 @@ import pytest
 from rich.console import Console
 
 from tests.unit.reports.figures import snapshot
-from webcrawl.extensions.progress import _wanted, rows, table
-from webcrawl.reports.pace import Reading
+from webcrawl import fetch_errors
+from webcrawl.extensions.progress import LastErrors, _wanted, table
+from webcrawl.reports.live import Failure, fitted, rows
+from webcrawl.reports.pace import Limit, Reading
 
 
 def reading(**changed: Any) -> Reading:
@@ -29,49 +31,128 @@ def reading(**changed: Any) -> Reading:
     return Reading(**(given | changed))
 
 
-def drawn(shown: Reading, width: int = 100) -> str:
+def drawn(shown: Reading, width: int = 100, *failures: Failure) -> str:
     output = io.StringIO()
-    Console(file=output, width=width, force_terminal=False).print(table("broad  crawls/x", shown))
+    Console(file=output, width=width, force_terminal=False).print(
+        table("broad  crawls/x", shown, failures, 100.0, width=width)
+    )
     return output.getvalue()
 
 
+def shown_of(found: Reading, *failures: Failure) -> dict[str, str]:
+    """The rows as text, by name."""
+    return {row.name: row.joint.join(part.text for part in row.parts) for row in rows(found, failures, 100.0)}
+
+
 def test_everything_is_on_the_display() -> None:
-    text = drawn(reading())
+    text = drawn(reading(statuses={2: 12_000, 5: 345}, refused=80, refused_by_rule={"robots": 80}, robots=41))
     for expected in (
         "broad  crawls/x", "12,345", "807/s now", "790/s mean", "23.4 MB/s", "1,000,000 URLs", "64 in flight",
-        "900 known", "80 active", "3 ready", "7", "1 min 23 s",
+        "900 known", "80 active", "3 ready", "7", "1 min 23 s", "2xx 12,000", "5xx 345", "robots 80", "41 fetched",
     ):  # fmt: skip
         assert expected in text
 
 
 def test_lines_that_say_nothing_are_left_out() -> None:
-    assert {"left", "stalled", "waiting"}.isdisjoint(dict(rows(reading())))
-    shown = dict(rows(reading(left_seconds=60.0, next_seconds=5.0, frontier=snapshot(stalled="disk full"))))
-    assert (shown["left"], shown["waiting"], shown["stalled"]) == (
-        "1 min 00 s",
-        "next host in 5.0 s",
-        "disk full",
+    assert {"limit", "stalled", "hint", "status", "last errors"}.isdisjoint(shown_of(reading()))
+    shown = shown_of(
+        reading(
+            left_seconds=60.0,
+            limit=Limit(0.5, "50 of 100 pages"),
+            next_seconds=5.0,
+            frontier=snapshot(stalled="disk full"),
+        )
     )
+    assert shown["limit"] == f"{'━' * 15}{'┄' * 15} 50 %   50 of 100 pages   1 min 00 s left"
+    assert (shown["now"], shown["stalled"]) == ("waiting for politeness   next host in 5.0 s", "disk full")
+
+
+def test_the_display_says_what_the_crawl_does() -> None:
+    for found, words in (
+        (snapshot(in_flight=3), "fetching"),
+        (snapshot(ready_hosts=3), "the next requests begin"),
+        (snapshot(unsettled=3), "waiting for pages to be stored"),
+        (snapshot(), "nothing to fetch at this moment"),
+    ):
+        assert shown_of(reading(frontier=found))["now"] == words
+    assert "ready" not in shown_of(reading(frontier=snapshot(active_hosts=2)))["hosts"]
+
+
+def test_the_last_errors_name_their_urls_the_latest_first() -> None:
+    failures = [Failure(40.0, "dns", "http://a.test/\x1b[31m"), Failure(97.5, "timeout", "http://b.test/x")]
+    lines = drawn(reading(), 100, *failures).splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("last errors"))
+    assert [line.strip() for line in lines[at : at + 2]] == [
+        "last errors  timeout http://b.test/x   2.5 s ago",
+        "dns http://a.test/�[31m   1 min 00 s ago",
+    ]
 
 
 def test_on_a_shared_crawl_what_is_the_whole_crawl_s_has_a_line() -> None:
     of_all = {"queued": 9, "known_hosts": 5, "parked_hosts": 3, "given_up_hosts": 1}
-    shown = dict(
-        rows(reading(frontier=snapshot(**of_all, active_hosts=2, ready_hosts=1, in_flight=6, workers=4)))
+    shown = shown_of(
+        reading(frontier=snapshot(**of_all, active_hosts=2, ready_hosts=1, in_flight=6, workers=4))
     )
     assert shown["hosts"] == "2 active   1 ready   6 in flight"
-    assert shown["whole crawl"] == "4 workers   9 URLs queued   hosts: 5 known   3 parked, 1 given up"
+    assert shown["whole crawl"] == "4 workers   9 URLs queued   hosts: 5 known   3 parked   1 given up"
     assert "queued" not in shown
 
 
 def test_a_backlog_without_room_is_shown() -> None:
-    shown = dict(rows(reading(frontier=snapshot(crowded="87 % of 4,000 MB"))))
+    shown = shown_of(reading(frontier=snapshot(crowded="87 % of 4,000 MB")))
     assert shown["backlog full"] == "87 % of 4,000 MB"
-    assert "backlog full" not in dict(rows(reading()))
+    assert "backlog full" not in shown_of(reading())
 
 
-def test_a_narrow_terminal_gets_no_wrapped_lines() -> None:
-    assert len(drawn(reading(), width=30).splitlines()) == len(drawn(reading()).splitlines())
+def test_hosts_that_need_a_look_are_named() -> None:
+    stands = snapshot(known_hosts=9, parked_hosts=2, given_up_hosts=1, last_parked="a.test")
+    shown = shown_of(reading(frontier=stands, slow=("b.test", 43.0)))
+    assert shown["hosts"].endswith("2 parked (last: a.test)   1 given up   slow: b.test 43.0 s")
+
+
+def test_a_narrow_terminal_gets_figures_whole_on_further_lines() -> None:
+    wide, narrow = drawn(reading()), drawn(reading(), width=50)
+    assert all(len(line) <= 50 for line in narrow.splitlines())
+    assert len(narrow.splitlines()) > len(wide.splitlines())
+    assert wide.split() == narrow.split()
+
+
+@pytest.mark.parametrize("height", [6, 10, 16])
+def test_a_low_terminal_keeps_what_matters_most(height: int) -> None:
+    failures = [Failure(0.0, "dns", "http://a.test/")] * 3
+    found = rows(reading(statuses={2: 1}, hint="wait", frontier=snapshot(stalled="paused")), failures, 0.0)
+    lines = fitted(found, 80, height)
+    assert len(lines) <= height
+    assert {"pages", "now", "stalled"} <= {name for name, _ in lines}
+    assert len(fitted(found, 80, 99)) == len(found)
+
+
+def test_errors_and_parked_hosts_are_coloured_unless_no_color_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def codes() -> set[str]:
+        output = io.StringIO()
+        console = Console(file=output, width=100, force_terminal=True, color_system="standard")
+        console.print(table("x", reading(frontier=snapshot(parked_hosts=1))))
+        return {code for code in ("\x1b[31m", "\x1b[33m") if code in output.getvalue()}
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert codes() == {"\x1b[31m", "\x1b[33m"}
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert codes() == set()
+
+
+def test_the_last_errors_are_those_of_the_log_of_errors() -> None:
+    handler = LastErrors()
+    fetch_errors.LOGGER.addHandler(handler)
+    try:
+        for number in range(5):
+            fetch_errors.note("dns", f"http://a.test/{number}", detail="no such name")
+    finally:
+        fetch_errors.LOGGER.removeHandler(handler)
+    assert [(one.word, one.url) for one in handler.last] == [
+        ("dns", f"http://a.test/{number}") for number in (2, 3, 4)
+    ]
 
 
 class Stream(io.StringIO):

@@ -61,8 +61,8 @@ def test_the_line_names_what_stalls_the_crawl() -> None:
     line = reading.line()
     assert "pages 12,345" in line
     assert "queued 9" in line
-    assert "errors 7" in line
-    assert "left 1 min 30 s" in line
+    assert "errors 7 (dns 4, timeout 3)" in line
+    assert "10 % of the limit (of 1 min 40 s); left 1 min 30 s" in line
     assert line.endswith("STALLED: disk full")
     assert "\n" not in line
 
@@ -92,8 +92,70 @@ def test_on_a_shared_crawl_the_line_says_whose_figures_they_are() -> None:
 
 def test_a_crawl_that_waits_says_for_how_long() -> None:
     pace, tally = Pace(0.0, Limits()), Tally()
-    assert pace.read(1.0, tally, snapshot(next_ready_at=130.0), 100.0).next_seconds == 30
-    assert pace.read(2.0, tally, snapshot(next_ready_at=100.5), 100.0).next_seconds is None
+    waits = pace.read(1.0, tally, snapshot(next_ready_at=130.0), 100.0)
+    assert waits.next_seconds == 30
+    assert waits.line().endswith("; waiting for politeness, next host in 30.0 s")
+    assert pace.read(2.0, tally, snapshot(next_ready_at=100.5), 100.0).next_seconds == 0.5
+    assert pace.read(2.0, tally, snapshot(next_ready_at=99.5), 100.0).next_seconds == 0
     assert pace.read(3.0, tally, snapshot(next_ready_at=130.0, in_flight=1), 100.0).next_seconds is None
     assert pace.read(4.0, tally, snapshot(next_ready_at=130.0, ready_hosts=1), 100.0).next_seconds is None
     assert pace.read(5.0, tally, snapshot(), 100.0).next_seconds is None
+
+
+def test_the_line_says_how_well_the_crawl_goes() -> None:
+    tally = Tally(
+        pages=13,
+        robots=4,
+        refusals=9,
+        statuses=Counter({200: 8, 206: 1, 301: 1, 404: 2, 503: 1}),
+        refused_by_rule=Counter({"robots": 4, "extension": 2, "scope": 2, "trap": 1}),
+    )
+    line = Pace(0.0, Limits()).read(10.0, tally, snapshot()).line()
+    assert "; status 2xx 9, 3xx 1, 4xx 2, 5xx 1; " in line
+    assert "; robots.txt 4; refused 9 (robots 4, extension 2, scope 2); errors 0; " in line
+
+
+@pytest.mark.parametrize(
+    ("limits", "share", "words"),
+    [
+        (Limits(), None, None),
+        (Limits(pages=100), 0.5, "50 of 100 pages"),
+        (Limits(pages=40), 1.0, "50 of 40 pages"),
+        (Limits(items=80), 0.25, "20 of 80 items"),
+        (Limits(seconds=40), 0.25, "of 40.0 s"),
+        (Limits(pages=100, seconds=40, items=80), 0.5, "50 of 100 pages"),
+        (Limits(pages_per_host=50), 0.2, "50 of 50 pages of each of 5 hosts"),
+        (Limits(pages_per_host=50, seconds=40), 0.25, "of 40.0 s"),
+    ],
+)
+def test_the_limit_that_is_nearest_is_shown(limits: Limits, share: float | None, words: str | None) -> None:
+    reading = Pace(0.0, limits).read(10.0, Tally(pages=50), snapshot(known_hosts=5), items=20)
+    assert (reading.limit and reading.limit.share, reading.limit and reading.limit.text) == (share, words)
+
+
+def test_a_host_that_answers_slowly_is_named() -> None:
+    pace, opened = Pace(0.0, Limits()), snapshot(oldest_open=("a.test", 100.0), in_flight=1)
+    assert pace.read(1.0, Tally(), opened, 109.9).slow is None
+    found = pace.read(2.0, Tally(), opened, 143.0)
+    assert found.slow == ("a.test", 43.0)
+    assert "; slow: a.test for 43.0 s" in found.line()
+
+
+def hints(pace: Pace, hosts: int, waits: list[bool]) -> list[str | None]:
+    waiting, working = (
+        snapshot(known_hosts=hosts, next_ready_at=103.0),
+        snapshot(known_hosts=hosts, in_flight=1),
+    )
+    return [
+        pace.read(at + 1.0, Tally(), waiting if one else working, 100.0).hint for at, one in enumerate(waits)
+    ]
+
+
+def test_a_crawl_of_few_hosts_that_mostly_waits_gets_advice() -> None:
+    mostly = [True, True, True, False] * 4
+    found = hints(Pace(0.0, Limits(), 5.0), 1, mostly)
+    assert found[:7] == [None] * 7
+    assert found[-1] == "1 host: politeness is the limit; for your own site -s POLITENESS_MIN_DELAY=0.5"
+    assert hints(Pace(0.0, Limits(), 5.0), 6, mostly) == [None] * 16
+    assert hints(Pace(0.0, Limits(), 0.5), 1, mostly) == [None] * 16
+    assert hints(Pace(0.0, Limits(), 5.0), 1, [True, False] * 8) == [None] * 16

@@ -1,0 +1,239 @@
+"""The live display as rows of text: what it says of a reading, and how it fits into a terminal of any size.
+
+Colours are names of kinds (``Tone``); the extension that draws translates them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from webcrawl.reports import text
+from webcrawl.urls.lists import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from webcrawl.reports.pace import Limit, Reading
+
+LABEL = 11
+"""Width of the column of names; two spaces follow."""
+_GAP = "   "
+_BAR_MOST = 30
+_ROWS_LEAST = 6
+"""The display is never cut to fewer rows than this."""
+
+
+class Tone(Enum):
+    PLAIN = ""
+    WARNING = "warning"
+    """Something that a person should look at, and that does no harm yet."""
+    ERROR = "error"
+    ALARM = "alarm"
+    """The crawl cannot go on, or loses URLs."""
+    FILLED = "filled"
+    """The used part of a bar."""
+
+
+class Part(NamedTuple):
+    """A figure with its name; it is never divided between lines."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+class Failure(NamedTuple):
+    """An error of one URL."""
+
+    at: float
+    """Monotonic seconds."""
+    word: str
+    """The name of the error, as in the fetch log."""
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A subject of the display."""
+
+    name: str
+    parts: tuple[Part, ...]
+    rank: int
+    """Rows with high ranks are left out first if the terminal is too low."""
+    joint: str = _GAP
+    """The text between two parts."""
+
+
+def rows(reading: Reading, failures: Sequence[Failure] = (), now: float = 0.0, width: int = 100) -> list[Row]:
+    """Return all rows. ``failures``: the last errors, the latest last; ``now``: monotonic seconds."""
+    f = reading.frontier
+    found = [
+        _plain(
+            "pages",
+            1,
+            text.count(reading.pages),
+            f"{text.rate(reading.pages_rate)} now",
+            f"{text.rate(reading.pages_rate_mean)} mean",
+            f"{text.size(reading.bytes_rate)}/s",
+        ),
+        *_statuses(reading.statuses),
+        *([_plain("found", 3, reading.found)] if reading.found else []),
+        *([_plain("revisits", 3, reading.again)] if reading.again else []),
+        *_queues(reading),
+        _other(reading),
+        _with_kinds("refused", 8, reading.refused, reading.refused_by_rule, Tone.PLAIN),
+        _with_kinds("errors", 4, reading.errors, reading.errors_by_word, Tone.ERROR),
+        *_last(failures, now),
+        _plain("now", 0, *_activity(reading)),
+    ]
+    if reading.limit is not None:
+        found.append(_bar(reading.limit, reading.left_seconds, width))
+    found.append(_plain("elapsed", 5, text.duration(reading.elapsed_seconds)))
+    if reading.hint:
+        found.append(Row("hint", (Part(reading.hint, Tone.WARNING),), 9))
+    if f.workers is not None:
+        given_up = [f"{text.count(f.given_up_hosts)} given up"] if f.given_up_hosts else []
+        found.append(
+            _plain(
+                "whole crawl",
+                3,
+                text.things(f.workers, "worker"),
+                f"{text.things(f.queued, 'URL')} queued",
+                f"hosts: {text.count(f.known_hosts)} known",
+                f"{text.count(f.parked_hosts)} parked",
+                *given_up,
+            )
+        )
+    if f.crowded:
+        found.append(Row("backlog full", (Part(f.crowded, Tone.ALARM),), 0))
+    if f.stalled:
+        found.append(Row("stalled", (Part(f.stalled, Tone.ALARM),), 0))
+    return found
+
+
+def fitted(found: Sequence[Row], width: int, height: int) -> list[tuple[str, list[Part]]]:
+    """Return lines of name and parts that fit into ``width`` columns and at most ``height`` lines.
+
+    A row that is too long continues on further lines without a name. If there are too many lines, the rows with the
+    highest ranks are left out.
+    """
+    kept = list(found)
+    while True:
+        lines = [line for row in kept for line in _folded(row, max(width - LABEL - 2, 10))]
+        most = max((row.rank for row in kept), default=0)
+        if len(lines) <= height or len(kept) <= _ROWS_LEAST or not most:
+            return lines
+        last = max(number for number, row in enumerate(kept) if row.rank == most)
+        del kept[last]
+
+
+def _folded(row: Row, width: int) -> Iterator[tuple[str, list[Part]]]:
+    name, line, used = row.name, list[Part](), 0
+    for part in row.parts:
+        more = len(part.text) + (len(row.joint) if line else 0)
+        if line and used + more > width:
+            yield name, line
+            name, line, used, more = "", [], 0, len(part.text)
+        if line:
+            line.append(Part(row.joint))
+        line.append(part)
+        used += more
+    yield name, line
+
+
+def _plain(name: str, rank: int, *parts: str) -> Row:
+    return Row(name, tuple(map(Part, parts)), rank)
+
+
+def _statuses(classes: Mapping[int, int]) -> Iterator[Row]:
+    tones = {4: Tone.WARNING, 5: Tone.ERROR}
+    if classes:
+        parts = (
+            Part(f"{kind}xx {text.count(number)}", tones.get(kind, Tone.PLAIN))
+            for kind, number in classes.items()
+        )
+        yield Row("status", tuple(parts), 6)
+
+
+def _queues(reading: Reading) -> Iterator[Row]:
+    """Yield the rows on URLs and hosts. In a shared crawl, those of the whole crawl have a row of their own."""
+    f = reading.frontier
+    in_flight = Part(f"{text.count(f.in_flight)} in flight")
+    active = [Part(f"{text.count(f.active_hosts)} active")]
+    if f.ready_hosts:
+        active.append(Part(f"{text.count(f.ready_hosts)} ready"))
+    if f.workers is not None:
+        yield Row("hosts", (*active, in_flight, *_trouble(reading, shared=True)), 2)
+        return
+    yield Row("queued", (Part(text.things(f.queued, "URL")), in_flight), 2)
+    yield Row("hosts", (Part(f"{text.count(f.known_hosts)} known"), *active, *_trouble(reading)), 2)
+
+
+def _trouble(reading: Reading, *, shared: bool = False) -> Iterator[Part]:
+    f = reading.frontier
+    if f.parked_hosts and not shared:
+        last = f" (last: {_shown(f.last_parked)})" if f.last_parked else ""
+        yield Part(f"{text.count(f.parked_hosts)} parked{last}", Tone.WARNING)
+    if f.given_up_hosts and not shared:
+        yield Part(f"{text.count(f.given_up_hosts)} given up", Tone.WARNING)
+    if reading.slow is not None:
+        yield Part(f"slow: {_shown(reading.slow[0])} {text.duration(reading.slow[1])}", Tone.WARNING)
+
+
+def _other(reading: Reading) -> Row:
+    parts = [f"{text.count(reading.robots)} fetched"]
+    for name, number in (
+        ("redirects", reading.redirects),
+        ("sitemaps", reading.sitemaps),
+        ("tried again", reading.retries),
+    ):
+        if number:
+            parts.append(f"{name} {text.count(number)}")
+    return _plain("robots.txt", 7, *parts)
+
+
+def _with_kinds(name: str, rank: int, number: int, kinds: Mapping[str, int], tone: Tone) -> Row:
+    """Return the row of a number and of the largest numbers that it consists of."""
+    parts = [Part(text.count(number), tone if number else Tone.PLAIN)]
+    parts += [Part(f"{kind} {text.count(count)}") for kind, count in kinds.items()]
+    return Row(name, tuple(parts), rank)
+
+
+def _last(failures: Sequence[Failure], now: float) -> Iterator[Row]:
+    """Yield a row for each of the last errors, the latest first."""
+    for number, failure in enumerate(reversed(failures)):
+        ago = text.duration(max(now - failure.at, 0.0))
+        yield Row(
+            "last errors" if not number else "",
+            (Part(f"{failure.word} {_shown(failure.url)}"), Part(f"{ago} ago")),
+            10 + number,
+        )
+
+
+def _activity(reading: Reading) -> tuple[str, ...]:
+    f = reading.frontier
+    if reading.next_seconds is not None:
+        return "waiting for politeness", f"next host in {text.duration(reading.next_seconds)}"
+    if f.in_flight:
+        return ("fetching",)
+    if f.ready_hosts:
+        return ("the next requests begin",)
+    return ("waiting for pages to be stored" if f.unsettled else "nothing to fetch at this moment",)
+
+
+def _bar(limit: Limit, left_seconds: float | None, width: int) -> Row:
+    """Return the bar of a limit: its used part in its own tone."""
+    length = max(min(_BAR_MOST, width - LABEL - 12), 5)
+    filled = round(limit.share * length)
+    left = [Part(f"{text.duration(left_seconds)} left")] if left_seconds is not None else []
+    bar = Part(
+        f"{'━' * filled}{'┄' * (length - filled)} {100 * limit.share:.0f} %",
+        Tone.FILLED,
+    )
+    return Row("limit", (bar, Part(limit.text), *left), 3)
+
+
+def _shown(name: str) -> str:
+    """Return a text from outside without control characters."""
+    return name if name.isprintable() else printable(name, None)
