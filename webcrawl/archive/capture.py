@@ -64,7 +64,11 @@ class Capture:
     payload: bytes
     truncated: Truncated | None = None
     resource_type: str | None = None
-    """The MIME type of a payload that was fetched by another protocol than HTTP and has no heads."""
+    """The MIME type of a payload that has no heads: fetched by another protocol than HTTP, or by other software."""
+    source: str | None = None
+    """Where a payload of HTTP without heads came from: ``cache``, ``middleware``, or the import path of a download
+    handler.
+    """
     spooled: Spooled | None = None
     """The file that holds the payload of a long sitemap; ``payload`` is empty then. The file exists until the group
     is durable.

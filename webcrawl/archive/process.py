@@ -90,6 +90,7 @@ def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[An
             len(capture.payload),
             capture.truncated,
             capture.resource_type,
+            capture.source,
             capture.spooled and (capture.spooled.path, capture.spooled.length, capture.spooled.digest),
         ),
     )

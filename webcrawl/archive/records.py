@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
 RECORD_END = b"\r\n\r\n"
+SOURCE = "X-Crawler-Source"
+"""The field of a resource record that names where the payload of an HTTP URL came from: see ``Capture.source``."""
 
 _TRANSFER_ENCODING = re.compile(rb"^(transfer-encoding[ \t]*:)", re.IGNORECASE | re.MULTILINE)
 _BLANK_LINE = re.compile(rb"\n[^!-~\n]*\n")  # or one without visible characters
@@ -72,9 +74,9 @@ def exchange(
     """Return the records of an exchange: ``revisit`` names the earlier record of its payload, ``facts`` are the
     metadata.
 
-    The capture must have a response, over HTTP or (``resource_type``) another protocol, which makes a resource
-    record; without a request head there is no request record, without facts no metadata record. The records refer to
-    the answer, and all carry the time the request was sent.
+    The capture must have a response, or (``resource_type``) a payload without heads, which makes a resource record;
+    without a request head there is no request record, without facts no metadata record. The records refer to the
+    answer, and all carry the time the request was sent.
     """
     answer_id, request_id = new_record_id(), new_record_id()
     date, target = warc_date(capture.started_at), uri(capture.url)
@@ -199,13 +201,15 @@ def _message_head(message: bytes) -> bytes:
 
 
 def _resource(capture: Capture, identity: str) -> Answer:
-    """Return the resource record of a payload that was fetched by another protocol than HTTP (section 6.5)."""
+    """Return the resource record of a payload without heads (section 6.4)."""
     of_payload = digest(capture.payload)
     written = _LINE_BREAKS.sub(" ", capture.resource_type or "").encode(errors="replace").decode()
     content_type = written.strip() or "application/octet-stream"
     fields = f"WARC-Type: resource\r\n{identity}"
     if capture.truncated is not None:
         fields += f"WARC-Truncated: {capture.truncated}\r\n"
+    if capture.source is not None:
+        fields += f"{SOURCE}: {capture.source}\r\n"
     fields += f"WARC-Payload-Digest: {of_payload}\r\n"
     found = {"warc-type": "resource", "warc-payload-digest": of_payload, "content-type": content_type}
     return Answer(_plain_record(fields, content_type, capture.payload), found, b"")
@@ -282,6 +286,8 @@ def facts_of(record: FetchRecord) -> dict[str, object]:
         "depth": record.depth,
     }
     extra = record.extra
+    if (source := extra.get("handler") or (extra.get("cached") and "cache")) is not None:
+        facts["source"] = source
     if elsewhere := extra.get("content_location"):
         facts["content-location"] = elsewhere
     if (links := extra.get("links")) is not None:

@@ -153,11 +153,15 @@ def tell_of_beginning(context: CrawlContext, counts: Counts, settings: BaseSetti
     """Log the start of the crawl, and the handlers that are not ours."""
     if welcome := _welcome(context, counts):
         logger.info("%s", welcome)
+    schemes: dict[str, list[str]] = {}
     for scheme, handler in foreign_handlers(settings):
+        schemes.setdefault(handler, []).append(scheme)
+    for handler, names in schemes.items():
         logger.warning(
-            "%s is fetched by %s: what it fetches is not kept in WARC files, and names that lead to private "
-            "addresses are not refused",
-            scheme,
+            "%s is fetched by %s. For what it fetches the crawl does not check private addresses and exclusions when "
+            "it connects, does not apply MIME_TYPES_WANTED and DOWNLOAD_MAXSIZE, and does not log the IP address. "
+            "WARC files have resource records of its pages, without heads",
+            " and ".join(names),
             handler,
         )
 

@@ -14,7 +14,9 @@ from scrapy.exceptions import IgnoreRequest
 from webcrawl.archive.capture import Capture, Entry, FetchRecord, LostSending
 from webcrawl.archive.records import digest
 from webcrawl.crawl.context import context_of
+from webcrawl.crawl.essentials import foreign_handlers
 from webcrawl.errors import StorageFull, StorageLost
+from webcrawl.fetching.decoding import decode
 from webcrawl.fetching.failures import LocalShortageError, failure_word
 from webcrawl.fetching.response_head import MAX_TYPE_BYTES
 from webcrawl.frontier.lease import Ending, Result
@@ -22,7 +24,7 @@ from webcrawl.frontier.policies import BUSY_STATUSES
 from webcrawl.frontier.records import Kind
 from webcrawl.meta import fetch_meta
 from webcrawl.parsing import sitemap
-from webcrawl.parsing.mime import mime_type
+from webcrawl.parsing.mime import document_type, mime_type
 from webcrawl.politeness.health import retry_after_seconds
 from webcrawl.robots import page_directives
 from webcrawl.scheduler import in_flight_request_of
@@ -37,10 +39,12 @@ if TYPE_CHECKING:
 CONTENT_LOCATION_MAX = 2083
 """The number of bytes of a Content-Location in the log; all of it is in the archive."""
 
-_NO_RESOURCE = ("http:", "https:", "data:")
-"""URLs without a resource record: an HTTP exchange without a capture failed, and a data URL contains its own
-content.
-"""
+CACHE, MIDDLEWARE = "cache", "middleware"
+"""What a response came from if no download handler fetched it: Scrapy's HTTP cache, or another middleware."""
+
+_CACHED = "cached"
+"""The flag that Scrapy's HTTP cache gives to its responses."""
+_WEB, _DATA = ("http:", "https:"), "data:"
 
 
 class OutcomeMiddleware:
@@ -54,6 +58,8 @@ class OutcomeMiddleware:
         self._agent = context.rules.agent
         self._obeys_header = context.configuration.robots_header_obey
         self._exclusions = context.exclusions
+        self._foreign = dict(foreign_handlers(crawler.settings))
+        self._decoded_max = context.configuration.download_maxsize
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> OutcomeMiddleware:
@@ -69,8 +75,9 @@ class OutcomeMiddleware:
         if flight is None or flight.over:
             return response
         started, ended, capture = self._times(request, flight)
-        if capture is None and not request.url.startswith(_NO_RESOURCE):
-            capture = _resource(request, response, started, ended)
+        source = self._source(request, response) if capture is None else None
+        if capture is None:
+            capture = self._resource(request, response, started, ended, source)
         header = response.headers.get(b"Retry-After") if response.status in BUSY_STATUSES else None
         mime = response.headers.get(b"Content-Type")
         ending = Ending(
@@ -83,6 +90,10 @@ class OutcomeMiddleware:
             resent=_is_resent(capture),
         )
         record = self._record(request, flight, ending, capture)
+        if source is not None:
+            record.extra |= {"cached": True} if source == CACHE else {"handler": source}
+            if capture is None:
+                record.extra["archived"] = False
         location = response.headers.get(b"Location")
         record.location = location.decode("utf-8", "replace") if location else None
         if elsewhere := response.headers.get(b"Content-Location"):
@@ -137,6 +148,49 @@ class OutcomeMiddleware:
         flight.scheduler.ended(flight, ending)
         if outcome.entry is not None:
             _add_pauses(outcome.entry.record, flight, ending)
+
+    def _source(self, request: Request, response: Response) -> str | None:
+        """Return what a response came from that our handler did not fetch; None for schemes other than the web's."""
+        if not request.url.startswith(_WEB):
+            return None
+        if _CACHED in response.flags:
+            return CACHE
+        return self._foreign.get(request.url.partition(":")[0], MIDDLEWARE)
+
+    def _resource(
+        self, request: Request, response: Response, started: float, ended: float, source: str | None
+    ) -> Capture | None:
+        """Return the capture of a response of which only the body is known, since other software fetched it.
+
+        A resource record has no status and no method: a redirect, an error or the answer to a POST would be replayed
+        as a page. None for these, and for a data URL, which contains its own content.
+        """
+        body, truncated = response.body, False
+        if request.url.startswith(_DATA):
+            return None
+        if source is not None:
+            if request.method != "GET" or not 200 <= response.status < 300:
+                return None
+            # No head would tell readers of the content coding.
+            if coding := response.headers.get(b"Content-Encoding"):
+                decoded = decode(body, coding.decode("latin-1"), self._decoded_max)
+                body, truncated = decoded.body, decoded.truncated
+        mime = response.headers.get(b"Content-Type")
+        guessed = document_type(None, body) if source is not None else None
+        return Capture(
+            request.url,
+            "GET",
+            started,
+            ended,
+            ip=None,
+            request_head=b"",
+            request_body=b"",
+            response_head=b"",
+            payload=body,
+            truncated="length" if truncated else None,
+            resource_type=mime.decode("latin-1") if mime else guessed or "application/octet-stream",
+            source=source,
+        )
 
     def _times(self, request: Request, flight: InFlightRequest) -> tuple[float, float, Capture | None]:
         facts = fetch_meta(request)
@@ -207,23 +261,6 @@ def _record_of_lost(record: FetchRecord, lost: LostSending, pause_seconds: float
 @lru_cache(maxsize=1024)
 def _mime_type(content_type: bytes) -> str | None:
     return mime_type(content_type.decode("latin-1"))
-
-
-def _resource(request: Request, response: Response, started: float, ended: float) -> Capture:
-    """Return the capture of one of Scrapy's own handlers, which do not keep the request that was sent."""
-    mime = response.headers.get(b"Content-Type")
-    return Capture(
-        request.url,
-        "GET",
-        started,
-        ended,
-        ip=None,
-        request_head=b"",
-        request_body=b"",
-        response_head=b"",
-        payload=response.body,
-        resource_type=mime.decode("latin-1") if mime else "application/octet-stream",
-    )
 
 
 def _add_pauses(record: FetchRecord, flight: InFlightRequest, ending: Ending) -> None:

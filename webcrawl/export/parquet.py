@@ -41,6 +41,8 @@ COLUMNS = {
     "cut": "int64",
     "content_location": "string",
     "archived": "bool",
+    "cached": "bool",
+    "handler": "category",
     "attempt": "int32",
     "resent": "bool",
     "noindex": "bool",

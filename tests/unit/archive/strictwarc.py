@@ -29,7 +29,7 @@ ALLOWED = {
     "warcinfo": {"WARC-Filename"},
     "response": ABOUT_A_URI | {"WARC-Truncated"},
     "request": ABOUT_A_URI,
-    "resource": ABOUT_A_URI | {"WARC-Truncated"},
+    "resource": ABOUT_A_URI | {"WARC-Truncated", "X-Crawler-Source"},
     "metadata": {"WARC-Target-URI", "WARC-Concurrent-To"},
     "revisit": ABOUT_A_URI
     | {"WARC-Truncated", "WARC-Profile"}
