@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import redis_program
-from tests.contract.planted import Books
+from tests.contract.sample_crawl import SampleCrawl
 from tests.crawl import crawling
 from tests.fakeweb import Config, serve_in_process
 from tests.redis_server import RedisCluster, RedisServer
@@ -138,8 +138,8 @@ def runner() -> Iterator[asyncio.Runner]:
 
 
 @pytest.fixture
-def books(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[Books]:
+def sample(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[SampleCrawl]:
     """A crawl on Redis with an entry in each state."""
-    made = Books(runner, redis_server.url)
+    made = SampleCrawl(runner, redis_server.url)
     yield made
     made.driven.dispose()

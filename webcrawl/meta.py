@@ -59,7 +59,7 @@ class FetchMeta:
     """A digest of its main text, 16 bytes; empty if there is none, None if it was not computed."""
     robots_tags: RobotsTags = NOTHING
     """The directives in the response's ``X-Robots-Tag``."""
-    hold: LeaseValidity = FOREVER
+    validity: LeaseValidity = FOREVER
     """How long the key may be contacted; afterwards another process may contact it."""
     place: str | None = None
     """The only address at which the host may be contacted, since this crawl holds its clock; empty for none, None for
@@ -121,7 +121,9 @@ def detach(request: Request) -> FetchMeta:
 
 def _own(request: Request, lease_id: int | None) -> FetchMeta:
     old = fetch_meta(request)
-    own = FetchMeta(lease_id, old.kind, old.key, old.depth, old.via, old.wanted, old.maxsize, hold=old.hold)
+    own = FetchMeta(
+        lease_id, old.kind, old.key, old.depth, old.via, old.wanted, old.maxsize, validity=old.validity
+    )
     own.exclusions, own.place, own.spool = old.exclusions, old.place, old.spool
     own.pause_seconds = old.pause_seconds
     request.meta[KEY] = own

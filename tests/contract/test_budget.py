@@ -151,14 +151,14 @@ def make_crawl(runner: asyncio.Runner, limited: RedisServer) -> Iterator[Any]:
 
 
 @pytest.fixture
-def books(runner: asyncio.Runner, limited: RedisServer) -> Iterator[DrivenRedis]:
+def state(runner: asyncio.Runner, limited: RedisServer) -> Iterator[DrivenRedis]:
     driven = DrivenRedis(runner, limited.url, "broad", shards=SHARDS)
     yield driven
     driven.dispose()
 
 
 def test_several_workers_in_an_endless_web_stay_below_the_limit_and_go_on(
-    make_crawl: Any, books: DrivenRedis
+    make_crawl: Any, state: DrivenRedis
 ) -> None:
     crawl = make_crawl(3, 7 * MIB)
     crawl.crawl_until(Room.SCARCE, Room.FULL)
@@ -170,11 +170,11 @@ def test_several_workers_in_an_endless_web_stay_below_the_limit_and_go_on(
         assert crawl.sum("pages") > before
     assert crawl.sum("turned_away") > turned_away + 3_000
     assert crawl.most_used_bytes < 8 * MIB
-    books.check_consistency()
+    state.check_consistency()
 
 
 def test_what_was_taken_too_much_is_pruned_and_with_room_again_all_is_taken(
-    make_crawl: Any, books: DrivenRedis
+    make_crawl: Any, state: DrivenRedis
 ) -> None:
     crawl = make_crawl(2, 0)
     crawl.crawl_until(Room.SCARCE)
@@ -185,7 +185,7 @@ def test_what_was_taken_too_much_is_pruned_and_with_room_again_all_is_taken(
     assert crawl.room() is Room.FULL
     crawl.crawl_until(Room.SCARCE)
     # Some are pruned by both at once, or fetched all the same since they were leased already.
-    assert 0.8 * crawl.sum("crowded_out") < books.counts_now().refused <= crawl.sum("crowded_out")
+    assert 0.8 * crawl.sum("crowded_out") < state.counts_now().refused <= crawl.sum("crowded_out")
     crawl.limit(8 * used)
     crawl.look()
     assert crawl.room() is Room.PLENTY
@@ -193,7 +193,7 @@ def test_what_was_taken_too_much_is_pruned_and_with_room_again_all_is_taken(
     crawl.crawl(1)
     assert crawl.sum("turned_away") == before
     assert crawl.sum("queued") > taken + 1000
-    books.check_consistency()
+    state.check_consistency()
 
 
 def test_what_is_turned_away_is_new_when_it_is_found_again(make_crawl: Any) -> None:
@@ -212,7 +212,7 @@ def test_what_is_turned_away_is_new_when_it_is_found_again(make_crawl: Any) -> N
     assert crawl.run(worker.backend.url_record("host-1", again[0].fingerprint)) == QUEUED
 
 
-def test_a_long_queue_is_found_and_cut_among_many_short_ones(make_crawl: Any, books: DrivenRedis) -> None:
+def test_a_long_queue_is_found_and_cut_among_many_short_ones(make_crawl: Any, state: DrivenRedis) -> None:
     crawl = make_crawl(1, 0)
     crawl.limit(1 << 40)
     crawl.look()
@@ -221,17 +221,17 @@ def test_a_long_queue_is_found_and_cut_among_many_short_ones(make_crawl: Any, bo
     crawl.look()
     for _ in range(5):
         crawl.run(crawl.workers[0].add(Batch()))
-    hosts = books.hosts()
+    hosts = state.hosts()
     assert hosts["giant"].queued == 12_000 - crawl.sum("crowded_out")
     assert hosts["giant"].queued < 10_000
     assert all(hosts[f"host-{number}"].queued == 1 for number in range(HOSTS))
-    left = [one.position for one in books.queued() if one.key == "giant"]
+    left = [one.position for one in state.queued() if one.key == "giant"]
     assert left == sorted(left)
-    books.check_consistency()
+    state.check_consistency()
 
 
 def test_a_queue_that_others_made_short_is_not_cut_again_and_again(
-    make_crawl: Any, books: DrivenRedis
+    make_crawl: Any, state: DrivenRedis
 ) -> None:
     crawl = make_crawl(1, 0)
     worker = crawl.workers[0]
@@ -245,7 +245,7 @@ def test_a_queue_that_others_made_short_is_not_cut_again_and_again(
         crawl.run(worker.add(Batch()))
         if worker.crowded_out:
             break
-    hosts = books.hosts()
+    hosts = state.hosts()
     assert hosts["short"].queued == 3
     assert hosts["giant"].queued < 12_000
 
@@ -270,7 +270,7 @@ def test_on_a_full_server_a_new_robots_txt_takes_the_place_of_the_one_that_expir
 
 
 def test_a_server_that_refuses_already_is_given_room_by_who_meets_it(
-    make_crawl: Any, books: DrivenRedis
+    make_crawl: Any, state: DrivenRedis
 ) -> None:
     crawl = make_crawl(1, 0)
     worker = crawl.workers[0]
@@ -284,8 +284,8 @@ def test_a_server_that_refuses_already_is_given_room_by_who_meets_it(
                 crawl.run(step())
                 break
     assert crawl.room() is not Room.PLENTY
-    assert books.hosts()["giant"].queued < 20_000
-    books.check_consistency()
+    assert state.hosts()["giant"].queued < 20_000
+    state.check_consistency()
 
 
 def test_in_a_cluster_a_full_node_turns_away_and_the_others_take(

@@ -1,4 +1,4 @@
-"""The check of the books in Redis: each thing that can be wrong is found, named and mended; nothing else is."""
+"""The check of the sample in Redis: each thing that can be wrong is found, named and repaired; nothing else is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.contract.planted import HELD, LONG, SHORT, Books, CrawlInCluster, found_in, packed
+from tests.contract.sample_crawl import HELD, LONG, SHORT, CrawlInCluster, SampleCrawl, found_in, packed
 from tests.contract.samples import entry
 from webcrawl.errors import StartRefused
 from webcrawl.frontier.records import State
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.redis_server import RedisCluster, RedisServer
 
-    Plant = Callable[[Books], None]
+    Plant = Callable[[SampleCrawl], None]
 
 STRANGER = entry("http://short.test/stranger")
 
@@ -30,193 +30,193 @@ STRANGER = entry("http://short.test/stranger")
 # -- what can be wrong ---------------------------------------------------------------------------------------
 
 
-def queued_and_not_known(books: Books) -> None:
-    books.forget(books.short[1])
+def queued_and_not_known(sample: SampleCrawl) -> None:
+    sample.forget(sample.short[1])
 
 
-def known_and_nowhere(books: Books) -> None:
-    books.know(STRANGER, State.QUEUED)
+def known_and_nowhere(sample: SampleCrawl) -> None:
+    sample.know(STRANGER, State.QUEUED)
 
 
-def queued_and_done(books: Books) -> None:
-    books.forget(books.short[1])
-    books.know(books.short[1], State.DONE)
+def queued_and_done(sample: SampleCrawl) -> None:
+    sample.forget(sample.short[1])
+    sample.know(sample.short[1], State.DONE)
 
 
-def queued_in_two_states(books: Books) -> None:
-    books.know(books.short[1], State.FAILED)
+def queued_in_two_states(sample: SampleCrawl) -> None:
+    sample.know(sample.short[1], State.FAILED)
 
 
-def done_and_failed(books: Books) -> None:
-    books.know(books.settled[0], State.FAILED)
+def done_and_failed(sample: SampleCrawl) -> None:
+    sample.know(sample.settled[0], State.FAILED)
 
 
-def queued_twice(books: Books) -> None:
-    again = entry(books.short[1].url)
-    books.set_tail(SHORT, books.tail(SHORT) + packed(again))
-    books.set_header(SHORT, 3, packed(again)[:14])
+def queued_twice(sample: SampleCrawl) -> None:
+    again = entry(sample.short[1].url)
+    sample.set_tail(SHORT, sample.tail(SHORT) + packed(again))
+    sample.set_header(SHORT, 3, packed(again)[:14])
 
 
-def queued_twice_in_a_long_queue(books: Books) -> None:
-    books.add_chunk(LONG, packed(entry(books.long[5].url)))
+def queued_twice_in_a_long_queue(sample: SampleCrawl) -> None:
+    sample.add_chunk(LONG, packed(entry(sample.long[5].url)))
 
 
-def too_long(books: Books) -> None:
-    books.set_header(SHORT, 0, 9)
+def too_long(sample: SampleCrawl) -> None:
+    sample.set_header(SHORT, 0, 9)
 
 
-def entries_lost(books: Books) -> None:
+def entries_lost(sample: SampleCrawl) -> None:
     """A chunk of a long queue."""
-    books.client.zrem(books.names.chunks, books.chunks(LONG)[1])
+    sample.client.zrem(sample.names.chunks, sample.chunks(LONG)[1])
 
 
-def no_level(books: Books) -> None:
-    old = books.idle_member(SHORT)
+def no_level(sample: SampleCrawl) -> None:
+    old = sample.idle_member(SHORT)
     rank = struct.pack(">Q", (1 << 47) - 7)[2:]
-    books.set_header(SHORT, 4, rank)
-    books.client.zrem(books.names.idle, old)
-    books.client.zadd(books.names.idle, {b"r" + rank + old[7:]: 0})
+    sample.set_header(SHORT, 4, rank)
+    sample.client.zrem(sample.names.idle, old)
+    sample.client.zadd(sample.names.idle, {b"r" + rank + old[7:]: 0})
 
 
-def nowhere(books: Books) -> None:
-    books.client.zrem(books.names.idle, books.idle_member(SHORT))
+def nowhere(sample: SampleCrawl) -> None:
+    sample.client.zrem(sample.names.idle, sample.idle_member(SHORT))
 
 
-def idle_and_held(books: Books) -> None:
-    member = books.client.zrange(books.names.members, 0, 0)[0]
-    books.client.hset(books.names.held, SHORT, b"1 " + member)
+def idle_and_held(sample: SampleCrawl) -> None:
+    member = sample.client.zrange(sample.names.members, 0, 0)[0]
+    sample.client.hset(sample.names.held, SHORT, b"1 " + member)
 
 
-def idle_and_given_up(books: Books) -> None:
-    books.client.sadd(books.names.given_up, SHORT)
+def idle_and_given_up(sample: SampleCrawl) -> None:
+    sample.client.sadd(sample.names.given_up, SHORT)
 
 
-def idle_twice(books: Books) -> None:
-    books.client.zadd(books.names.idle, {b"p" + books.idle_member(SHORT)[1:]: 0})
+def idle_twice(sample: SampleCrawl) -> None:
+    sample.client.zadd(sample.names.idle, {b"p" + sample.idle_member(SHORT)[1:]: 0})
 
 
-def idle_and_unknown(books: Books) -> None:
-    books.client.zadd(books.names.idle, {books.idle_member(SHORT)[:15] + b"nobody.test": 0})
+def idle_and_unknown(sample: SampleCrawl) -> None:
+    sample.client.zadd(sample.names.idle, {sample.idle_member(SHORT)[:15] + b"nobody.test": 0})
 
 
-def given_up_and_unknown(books: Books) -> None:
-    books.client.sadd(books.names.given_up, "nobody.test")
+def given_up_and_unknown(sample: SampleCrawl) -> None:
+    sample.client.sadd(sample.names.given_up, "nobody.test")
 
 
-def held_and_unknown(books: Books) -> None:
-    member = books.client.zrange(books.names.members, 0, 0)[0]
-    books.client.hset(books.names.held, "nobody.test", b"1 " + member)
+def held_and_unknown(sample: SampleCrawl) -> None:
+    member = sample.client.zrange(sample.names.members, 0, 0)[0]
+    sample.client.hset(sample.names.held, "nobody.test", b"1 " + member)
 
 
-def changed_queue_of_unknown_key(books: Books) -> None:
-    books.client.hset(books.names.changed_queues, "nobody.test", b"\0" * 65)
+def changed_queue_of_unknown_key(sample: SampleCrawl) -> None:
+    sample.client.hset(sample.names.changed_queues, "nobody.test", b"\0" * 65)
 
 
-def changed_queue_is_garbage(books: Books) -> None:
-    books.client.hset(books.names.changed_queues, HELD, b"?")
+def changed_queue_is_garbage(sample: SampleCrawl) -> None:
+    sample.client.hset(sample.names.changed_queues, HELD, b"?")
 
 
-def held_by_nobody(books: Books) -> None:
-    fence = books.client.hget(books.names.held, HELD).split()[0]
-    books.client.hset(books.names.held, HELD, fence + b" w9-gone")
+def held_by_nobody(sample: SampleCrawl) -> None:
+    fence = sample.client.hget(sample.names.held, HELD).split()[0]
+    sample.client.hset(sample.names.held, HELD, fence + b" w9-gone")
 
 
-def held_by_garbage(books: Books) -> None:
-    books.client.hset(books.names.held, HELD, b"w9")
+def held_by_garbage(sample: SampleCrawl) -> None:
+    sample.client.hset(sample.names.held, HELD, b"w9")
 
 
-def fence_lost(books: Books) -> None:
-    books.client.hset(books.names.totals, "fence", 0)
+def fence_lost(sample: SampleCrawl) -> None:
+    sample.client.hset(sample.names.totals, "fence", 0)
 
 
-def record_lost(books: Books) -> None:
-    books.client.hdel(books.names.hosts, SHORT)
+def record_lost(sample: SampleCrawl) -> None:
+    sample.client.hdel(sample.names.hosts, SHORT)
 
 
-def record_of_a_long_queue_lost(books: Books) -> None:
-    books.client.hdel(books.names.hosts, LONG)
+def record_of_a_long_queue_lost(sample: SampleCrawl) -> None:
+    sample.client.hdel(sample.names.hosts, LONG)
 
 
-def all_of_a_key_lost_but_chunks(books: Books) -> None:
-    books.client.hdel(books.names.hosts, LONG)
-    books.client.hdel(books.names.queues, LONG)
+def all_of_a_key_lost_but_chunks(sample: SampleCrawl) -> None:
+    sample.client.hdel(sample.names.hosts, LONG)
+    sample.client.hdel(sample.names.queues, LONG)
 
 
-def in_the_wrong_segment(books: Books) -> None:
-    one = books.long[3]
-    there = segment_of(one.fingerprint, segments_of(books.header(LONG)[1]))
-    books.forget(one)
-    books.know(one, State.QUEUED, segment_field(LONG.encode(), there ^ 1))
+def in_the_wrong_segment(sample: SampleCrawl) -> None:
+    one = sample.long[3]
+    there = segment_of(one.fingerprint, segments_of(sample.header(LONG)[1]))
+    sample.forget(one)
+    sample.know(one, State.QUEUED, segment_field(LONG.encode(), there ^ 1))
 
 
-def in_a_segment_behind_the_last(books: Books) -> None:
-    books.forget(books.long[3])
-    books.know(books.long[3], State.QUEUED, segment_field(LONG.encode(), 77))
+def in_a_segment_behind_the_last(sample: SampleCrawl) -> None:
+    sample.forget(sample.long[3])
+    sample.know(sample.long[3], State.QUEUED, segment_field(LONG.encode(), 77))
 
 
-def number_of_known_urls_forgotten(books: Books) -> None:
-    books.set_header(LONG, 1, 0)
+def number_of_known_urls_forgotten(sample: SampleCrawl) -> None:
+    sample.set_header(LONG, 1, 0)
 
 
-def segments_lost(books: Books) -> None:
+def segments_lost(sample: SampleCrawl) -> None:
     for number in range(3):
-        books.client.hdel(books.names.seen, segment_field(LONG.encode(), number))
+        sample.client.hdel(sample.names.seen, segment_field(LONG.encode(), number))
 
 
-def known_of_nobody(books: Books) -> None:
-    books.client.hset(books.names.seen, "nobody.test", b"")
+def known_of_nobody(sample: SampleCrawl) -> None:
+    sample.client.hset(sample.names.seen, "nobody.test", b"")
 
 
-def garbage_in_a_segment(books: Books) -> None:
-    marks = books.client.hget(books.names.seen, SHORT)
-    books.client.hset(books.names.seen, SHORT, marks + b"12")
+def garbage_in_a_segment(sample: SampleCrawl) -> None:
+    marks = sample.client.hget(sample.names.seen, SHORT)
+    sample.client.hset(sample.names.seen, SHORT, marks + b"12")
 
 
-def answer_lost(books: Books) -> None:
-    books.client.hdel(books.names.robots, f"http://{SHORT}")
+def answer_lost(sample: SampleCrawl) -> None:
+    sample.client.hdel(sample.names.robots, f"http://{SHORT}")
 
 
-def expiry_lost(books: Books) -> None:
-    books.client.zrem(books.names.robots_ends, f"http://{SHORT}")
+def expiry_lost(sample: SampleCrawl) -> None:
+    sample.client.zrem(sample.names.robots_ends, f"http://{SHORT}")
 
 
-def out_of_order(books: Books) -> None:
-    parts = [packed(one) for one in books.short]
-    books.set_tail(SHORT, b"".join(reversed(parts)))
+def out_of_order(sample: SampleCrawl) -> None:
+    parts = [packed(one) for one in sample.short]
+    sample.set_tail(SHORT, b"".join(reversed(parts)))
     # The repeat beside them is lost, and with it one of five.
-    books.set_header(SHORT, 0, 4)
-    books.client.hincrby(books.names.totals, "queued", -1)
+    sample.set_header(SHORT, 0, 4)
+    sample.client.hincrby(sample.names.totals, "queued", -1)
 
 
-def last_place_forgotten(books: Books) -> None:
-    books.set_header(SHORT, 3, b"\0" * 14)
+def last_place_forgotten(sample: SampleCrawl) -> None:
+    sample.set_header(SHORT, 3, b"\0" * 14)
 
 
-def two_urls_at_one_place(books: Books) -> None:
-    stranger = entry(STRANGER.url, position=books.short[1].position)
-    books.set_tail(SHORT, books.tail(SHORT) + packed(stranger))
-    books.know(STRANGER, State.QUEUED)
-    books.set_header(SHORT, 0, 6)
-    books.set_header(SHORT, 1, 5)
-    books.client.hincrby(books.names.totals, "queued", 1)
-    books.client.hincrby(books.names.totals, "seen", 1)
+def two_urls_at_one_place(sample: SampleCrawl) -> None:
+    stranger = entry(STRANGER.url, position=sample.short[1].position)
+    sample.set_tail(SHORT, sample.tail(SHORT) + packed(stranger))
+    sample.know(STRANGER, State.QUEUED)
+    sample.set_header(SHORT, 0, 6)
+    sample.set_header(SHORT, 1, 5)
+    sample.client.hincrby(sample.names.totals, "queued", 1)
+    sample.client.hincrby(sample.names.totals, "seen", 1)
 
 
-def a_chunk_behind_the_tail(books: Books) -> None:
-    books.add_chunk(SHORT, packed(STRANGER))
-    books.know(STRANGER, State.QUEUED)
+def a_chunk_behind_the_tail(sample: SampleCrawl) -> None:
+    sample.add_chunk(SHORT, packed(STRANGER))
+    sample.know(STRANGER, State.QUEUED)
 
 
-def number_of_chunks_forgotten(books: Books) -> None:
-    books.set_header(LONG, 2, 0)
+def number_of_chunks_forgotten(sample: SampleCrawl) -> None:
+    sample.set_header(LONG, 2, 0)
 
 
-def tail_lost(books: Books) -> None:
-    books.client.hdel(books.names.queues, LONG)
+def tail_lost(sample: SampleCrawl) -> None:
+    sample.client.hdel(sample.names.queues, LONG)
 
 
-def total_is_no_number(books: Books) -> None:
-    books.client.hset(books.names.totals, "done", "two")
+def total_is_no_number(sample: SampleCrawl) -> None:
+    sample.client.hset(sample.names.totals, "done", "two")
 
 
 PLANTED: list[tuple[Plant, dict[Kind, int], int]] = [
@@ -274,9 +274,9 @@ def named(value: object) -> str:
     return getattr(value, "__name__", "")
 
 
-def content(books: Books) -> dict[bytes, object]:
+def content(sample: SampleCrawl) -> dict[bytes, object]:
     """Everything in the server."""
-    client = books.client
+    client = sample.client
     # The fields of a hash come in any order.
     return {
         name: client.hgetall(name) if client.type(name) == b"hash" else client.dump(name)
@@ -285,18 +285,18 @@ def content(books: Books) -> dict[bytes, object]:
 
 
 @pytest.mark.parametrize(("plant", "expected", "fewer"), PLANTED, ids=named)
-def test_what_is_wrong_is_found_and_mended(
-    books: Books, plant: Plant, expected: dict[Kind, int], fewer: int
+def test_what_is_wrong_is_found_and_repaired(
+    sample: SampleCrawl, plant: Plant, expected: dict[Kind, int], fewer: int
 ) -> None:
-    plant(books)
-    before = content(books)
-    assert books.check().left.counts == expected
-    assert content(books) == before, "a check changes nothing"
+    plant(sample)
+    before = content(sample)
+    assert sample.check().left.counts == expected
+    assert content(sample) == before, "a check changes nothing"
 
-    mended = books.mend()
-    assert mended.agrees, mended.left
-    assert mended.mended
-    after = books.check()
+    repaired = sample.repair()
+    assert repaired.agrees, repaired.left
+    assert repaired.repaired
+    after = sample.check()
     assert after.agrees
     assert after.queued == QUEUED + 1 - fewer
 
@@ -314,33 +314,33 @@ def test_what_is_wrong_is_found_and_mended(
     ],
     ids=named,
 )
-def test_a_crawl_that_was_mended_goes_on(books: Books, plant: Plant, fewer: int) -> None:
-    plant(books)
-    assert books.mend().agrees
-    assert len(books.fetch_all()) == QUEUED - fewer
+def test_a_crawl_that_was_repaired_goes_on(sample: SampleCrawl, plant: Plant, fewer: int) -> None:
+    plant(sample)
+    assert sample.repair().agrees
+    assert len(sample.fetch_all()) == QUEUED - fewer
 
 
 @pytest.mark.parametrize("plant", MUCH, ids=named)
-def test_what_takes_much_with_it_is_mended_and_only_what_is_gone_is_not_fetched(
-    books: Books, plant: Plant
+def test_what_takes_much_with_it_is_repaired_and_only_what_is_gone_is_not_fetched(
+    sample: SampleCrawl, plant: Plant
 ) -> None:
-    plant(books)
-    assert not books.check().agrees
+    plant(sample)
+    assert not sample.check().agrees
 
-    mended = books.mend()
-    assert mended.agrees
-    assert books.check().agrees
-    assert len(books.fetch_all()) == QUEUED - mended.mended.counts[Kind.NOWHERE]
+    repaired = sample.repair()
+    assert repaired.agrees
+    assert sample.check().agrees
+    assert len(sample.fetch_all()) == QUEUED - repaired.repaired.counts[Kind.NOWHERE]
 
 
-def test_nothing_is_found_and_nothing_changed_where_nothing_is_wrong(books: Books) -> None:
-    before = content(books)
-    for checked in (books.check(), books.mend()):
-        assert checked.left == checked.mended == Findings()
+def test_nothing_is_found_and_nothing_changed_where_nothing_is_wrong(sample: SampleCrawl) -> None:
+    before = content(sample)
+    for checked in (sample.check(), sample.repair()):
+        assert checked.left == checked.repaired == Findings()
         assert (checked.urls, checked.queued, checked.hosts) == (332, 329, 4)
-        assert not checked.at_work
-    assert content(books) == before
-    assert len(books.fetch_all()) == QUEUED
+        assert not checked.running_workers
+    assert content(sample) == before
+    assert len(sample.fetch_all()) == QUEUED
 
 
 TOTALS = [
@@ -349,45 +349,45 @@ TOTALS = [
 
 
 @pytest.mark.parametrize("name", TOTALS)
-def test_every_total_is_compared(books: Books, name: str) -> None:
-    told = books.client.hincrby(books.names.totals, name, 3)
+def test_every_total_is_compared(sample: SampleCrawl, name: str) -> None:
+    told = sample.client.hincrby(sample.names.totals, name, 3)
     detail = f"says {told}, is {told - 3}"
-    assert found_in(books.check(), Kind.TOTAL) == [Finding(Kind.TOTAL, name, detail, "shard 0")]
-    assert books.mend().mended.counts == {Kind.TOTAL: 1}
-    assert int(books.client.hget(books.names.totals, name)) == told - 3
+    assert found_in(sample.check(), Kind.TOTAL) == [Finding(Kind.TOTAL, name, detail, "shard 0")]
+    assert sample.repair().repaired.counts == {Kind.TOTAL: 1}
+    assert int(sample.client.hget(sample.names.totals, name)) == told - 3
 
 
-def test_what_is_wrong_is_called_by_its_name(books: Books) -> None:
-    books.forget(books.short[1])
-    books.know(STRANGER, State.QUEUED)
-    books.set_header(LONG, 0, 9)
-    found = books.check()
-    assert [str(one) for one in found_in(found, Kind.UNKNOWN)] == [f"{books.short[1].url} (shard 0)"]
+def test_what_is_wrong_is_called_by_its_name(sample: SampleCrawl) -> None:
+    sample.forget(sample.short[1])
+    sample.know(STRANGER, State.QUEUED)
+    sample.set_header(LONG, 0, 9)
+    found = sample.check()
+    assert [str(one) for one in found_in(found, Kind.UNKNOWN)] == [f"{sample.short[1].url} (shard 0)"]
     assert [str(one) for one in found_in(found, Kind.NOWHERE)] == [
         f"fingerprint {STRANGER.fingerprint} of {SHORT} (shard 0)"
     ]
     assert [str(one) for one in found_in(found, Kind.LENGTH)] == [f"{LONG} (says 9, is 320; shard 0)"]
 
 
-# -- what only a person can mend -----------------------------------------------------------------------------
+# -- what only a person can repair -----------------------------------------------------------------------------
 
 
-def record_is_garbage(books: Books) -> None:
-    books.client.hset(books.names.hosts, SHORT, b"?")
+def record_is_garbage(sample: SampleCrawl) -> None:
+    sample.client.hset(sample.names.hosts, SHORT, b"?")
 
 
-def queue_is_cut_off(books: Books) -> None:
-    books.set_tail(SHORT, books.tail(SHORT)[:-5])
+def queue_is_cut_off(sample: SampleCrawl) -> None:
+    sample.set_tail(SHORT, sample.tail(SHORT)[:-5])
 
 
-def host_is_in_another_shard(books: Books) -> None:
+def host_is_in_another_shard(sample: SampleCrawl) -> None:
     for number in range(64):
-        books.client.hset(books.names.hosts, f"host{number}", books.client.hget(books.names.hosts, SHORT))
-    books.client.hset("broad:meta", "shards", 2)
+        sample.client.hset(sample.names.hosts, f"host{number}", sample.client.hget(sample.names.hosts, SHORT))
+    sample.client.hset("broad:meta", "shards", 2)
 
 
-def there_is_a_shard_too_many(books: Books) -> None:
-    books.client.hset(ShardNames("broad", 1).totals, "queued", 1)
+def there_is_a_shard_too_many(sample: SampleCrawl) -> None:
+    sample.client.hset(ShardNames("broad", 1).totals, "queued", 1)
 
 
 @pytest.mark.parametrize(
@@ -395,19 +395,19 @@ def there_is_a_shard_too_many(books: Books) -> None:
     [record_is_garbage, queue_is_cut_off, host_is_in_another_shard, there_is_a_shard_too_many],
     ids=named,
 )
-def test_what_cannot_be_mended_is_told_and_left_alone_and_the_rest_is_mended(
-    books: Books, plant: Plant
+def test_what_cannot_be_mended_is_told_and_left_alone_and_the_rest_is_repaired(
+    sample: SampleCrawl, plant: Plant
 ) -> None:
-    books.set_header(LONG, 0, 9)
-    plant(books)
-    found = books.check()
+    sample.set_header(LONG, 0, 9)
+    plant(sample)
+    found = sample.check()
     assert found.left.counts[Kind.UNREADABLE] + found.left.counts[Kind.STRAY] > 0
     assert found.left.counts[Kind.LENGTH] > 0
 
-    mended = books.mend()
-    assert not mended.agrees
-    assert Kind.LENGTH in mended.mended.counts
-    assert LONG not in {one.subject for one in found_in(mended, Kind.LENGTH)}
+    repaired = sample.repair()
+    assert not repaired.agrees
+    assert Kind.LENGTH in repaired.repaired.counts
+    assert LONG not in {one.subject for one in found_in(repaired, Kind.LENGTH)}
 
 
 # -- however much there is -----------------------------------------------------------------------------------
@@ -419,72 +419,74 @@ def test_what_cannot_be_mended_is_told_and_left_alone_and_the_rest_is_mended(
     ids=named,
 )
 def test_it_finds_the_same_when_it_reads_a_little_at_a_time(
-    books: Books, plant: Plant, monkeypatch: pytest.MonkeyPatch
+    sample: SampleCrawl, plant: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plant(books)
-    before = books.check()
+    plant(sample)
+    before = sample.check()
     monkeypatch.setattr(shard, "URLS_AT_ONCE", 150)
     monkeypatch.setattr(reader, "AT_ONCE", 2)
     monkeypatch.setattr(reader, "CHUNKS_AT_ONCE", 2)
     monkeypatch.setattr(reader, "SEGMENTS_AT_ONCE", 2)
-    after = books.check()
+    after = sample.check()
     assert before.left.counts == after.left.counts
     assert (before.urls, before.queued, before.hosts) == (after.urls, after.queued, after.hosts)
 
 
-def test_very_much_is_mended_in_several_rounds(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_much_is_repaired_in_several_rounds(
+    sample: SampleCrawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("webcrawl.storage.redis.check.repairs.REPAIRED_AT_ONCE", 100)
     monkeypatch.setattr("webcrawl.storage.inspection.LISTED", 10)
-    for one in books.long:
-        books.forget(one)
-    found = books.check()
+    for one in sample.long:
+        sample.forget(one)
+    found = sample.check()
     assert found.left.counts[Kind.UNKNOWN] == 320
     assert len(found_in(found, Kind.UNKNOWN)) == 10
-    mended = books.mend()
-    assert mended.agrees
-    assert mended.mended.counts[Kind.UNKNOWN] == 320
-    assert len(books.fetch_all()) == QUEUED
+    repaired = sample.repair()
+    assert repaired.agrees
+    assert repaired.repaired.counts[Kind.UNKNOWN] == 320
+    assert len(sample.fetch_all()) == QUEUED
 
 
 def test_a_crawl_is_not_mixed_up_with_others_whatever_they_are_called(
     runner: asyncio.Runner, redis_server: RedisServer
 ) -> None:
     names = ("broad", "broad2", "broad:1", "b*", "[ab]road", "a\\b")
-    made = [Books(runner, redis_server.url, name) for name in names]
-    for books in made:
-        books.know(books.long[0], State.QUEUED, segment_field(LONG.encode(), 50))
-        assert books.check().left.counts == {Kind.MISPLACED: 1}
-        assert books.mend().agrees
-    for books in made:
-        assert books.check().agrees
-        books.driven.dispose()
+    made = [SampleCrawl(runner, redis_server.url, name) for name in names]
+    for sample in made:
+        sample.know(sample.long[0], State.QUEUED, segment_field(LONG.encode(), 50))
+        assert sample.check().left.counts == {Kind.MISPLACED: 1}
+        assert sample.repair().agrees
+    for sample in made:
+        assert sample.check().agrees
+        sample.driven.dispose()
 
 
 # -- while somebody is at work -------------------------------------------------------------------------------
 
 
-def test_while_somebody_is_at_work_only_what_is_seen_twice_is_told(books: Books) -> None:
-    books.report("w1", books.server_now())
-    books.know(STRANGER, State.QUEUED)
-    books.set_header(LONG, 0, 9)
+def test_while_a_worker_is_running_only_what_is_seen_twice_is_told(sample: SampleCrawl) -> None:
+    sample.report("w1", sample.server_now())
+    sample.know(STRANGER, State.QUEUED)
+    sample.set_header(LONG, 0, 9)
 
     async def meanwhile(seconds: float) -> None:
-        books.forget(STRANGER)
+        sample.forget(STRANGER)
 
-    found = books.check(meanwhile)
-    assert found.at_work == {"w1"}
+    found = sample.check(meanwhile)
+    assert found.running_workers == {"w1"}
     assert found.left.counts == {Kind.LENGTH: 1}
     assert found.uncompared == []
 
 
-def count_as_others_do(books: Books, monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
+def count_as_others_do(sample: SampleCrawl, monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
     """Let a page be done during each of the first looks."""
     read = reader.Reader.without_record
     left = iter(range(looks))
 
     async def without_record(self: reader.Reader, keys: list[bytes]) -> list[bytes]:
         if next(left, None) is not None:
-            books.client.hincrby(books.names.totals, "done", 1)
+            sample.client.hincrby(sample.names.totals, "done", 1)
         return await read(self, keys)
 
     monkeypatch.setattr(reader.Reader, "without_record", without_record)
@@ -497,48 +499,48 @@ def nothing(seconds: float) -> asyncio.Future[None]:
 
 
 def test_totals_that_change_while_they_are_counted_are_not_compared(
-    books: Books, monkeypatch: pytest.MonkeyPatch
+    sample: SampleCrawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    books.report("w1", books.server_now())
-    count_as_others_do(books, monkeypatch, looks=99)
-    found = books.check(nothing)
+    sample.report("w1", sample.server_now())
+    count_as_others_do(sample, monkeypatch, looks=99)
+    found = sample.check(nothing)
     assert found.agrees
     assert found.uncompared == ["shard 0"]
 
 
-def test_totals_that_rest_at_last_are_compared(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
-    books.report("w1", books.server_now())
-    count_as_others_do(books, monkeypatch, looks=1)
-    found = books.check(nothing)
+def test_totals_that_rest_at_last_are_compared(sample: SampleCrawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    sample.report("w1", sample.server_now())
+    count_as_others_do(sample, monkeypatch, looks=1)
+    found = sample.check(nothing)
     assert found.left.counts == {Kind.TOTAL: 1}
     assert found.uncompared == []
 
 
-def test_who_has_a_lease_is_at_work_though_nothing_was_heard_of_him(books: Books) -> None:
-    books.client.zadd(books.names.members, {"w7-0badcafe": books.server_now() + 30})
-    books.set_header(LONG, 0, 9)
-    assert books.check(nothing).at_work == {"w7-0badcafe"}
+def test_who_has_a_lease_is_at_work_though_nothing_was_heard_of_him(sample: SampleCrawl) -> None:
+    sample.client.zadd(sample.names.members, {"w7-0badcafe": sample.server_now() + 30})
+    sample.set_header(LONG, 0, 9)
+    assert sample.check(nothing).running_workers == {"w7-0badcafe"}
 
 
-def test_nothing_is_mended_while_somebody_is_at_work(books: Books) -> None:
-    books.report("w1", books.server_now())
-    books.set_header(LONG, 0, 9)
-    before = content(books)
+def test_nothing_is_repaired_while_a_worker_is_running(sample: SampleCrawl) -> None:
+    sample.report("w1", sample.server_now())
+    sample.set_header(LONG, 0, 9)
+    before = content(sample)
     with pytest.raises(StartRefused, match=r"w1.*stop the crawl first"):
-        books.mend()
-    assert content(books) == before
+        sample.repair()
+    assert content(sample) == before
 
 
-def test_who_was_silent_for_a_lease_time_is_not_at_work(books: Books) -> None:
-    books.report("w1", books.server_now() - 61)
-    books.set_header(LONG, 0, 9)
-    assert books.mend().agrees
+def test_who_was_silent_for_a_lease_time_is_not_at_work(sample: SampleCrawl) -> None:
+    sample.report("w1", sample.server_now() - 61)
+    sample.set_header(LONG, 0, 9)
+    assert sample.repair().agrees
 
 
 # -- in a cluster --------------------------------------------------------------------------------------------
 
 
-def test_a_crawl_in_a_cluster_is_checked_and_mended(
+def test_a_crawl_in_a_cluster_is_checked_and_repaired(
     runner: asyncio.Runner, redis_cluster: RedisCluster
 ) -> None:
     with CrawlInCluster(runner, redis_cluster) as crawl:
@@ -552,7 +554,7 @@ def test_a_crawl_in_a_cluster_is_checked_and_mended(
             Kind.KNOWN: 1,
             Kind.TOTAL: 1,
         }
-        assert crawl.mend().agrees
+        assert crawl.repair().agrees
         checked = crawl.check()
         assert checked.agrees
         assert (checked.urls, checked.queued, checked.hosts) == (60, 60, 20)

@@ -1,4 +1,4 @@
-"""The check of the books in a JOBDIR: each thing that can be wrong is found, named and mended; nothing else is."""
+"""The check of the books in a JOBDIR: each thing that can be wrong is found, named and repaired; nothing else is."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ ANY = {
 }
 
 
-def found_and_mended(
+def found_and_repaired(
     driven: DrivenSqlite, statements: list[str], expected: dict[Kind, int], fewer: int
 ) -> None:
     plant(driven, *statements)
@@ -138,20 +138,20 @@ def found_and_mended(
     assert check.check(driven.path).left.counts == expected
     assert driven.path.read_bytes() == before
 
-    mended = check.mend(driven.path)
-    assert mended.agrees, mended.left
-    assert mended.mended
+    repaired = check.repair(driven.path)
+    assert repaired.agrees, repaired.left
+    assert repaired.repaired
     assert check.check(driven.path).agrees
     assert len(fetch_all(driven)) == QUEUED - fewer
 
 
 @pytest.mark.parametrize("what", ANY)
-def test_what_is_wrong_is_found_and_mended_and_the_crawl_goes_on(stopped: DrivenSqlite, what: str) -> None:
-    found_and_mended(stopped, *ANY[what])
+def test_what_is_wrong_is_found_and_repaired_and_the_crawl_goes_on(stopped: DrivenSqlite, what: str) -> None:
+    found_and_repaired(stopped, *ANY[what])
 
 
 @pytest.mark.parametrize("what", EXACT)
-def test_states_that_are_wrong_are_found_and_mended(
+def test_states_that_are_wrong_are_found_and_repaired(
     runner: asyncio.Runner, tmp_path: Path, what: str
 ) -> None:
     driven = make("sqlite", runner, tmp_path)
@@ -159,14 +159,14 @@ def test_states_that_are_wrong_are_found_and_mended(
     driven.open()
     crawl_on(driven)
     driven.close()
-    found_and_mended(driven, *EXACT[what])
+    found_and_repaired(driven, *EXACT[what])
     driven.dispose()
 
 
 def test_nothing_is_found_and_nothing_changed_where_nothing_is_wrong(stopped: DrivenSqlite) -> None:
     before = stopped.path.read_bytes()
-    for checked in (check.check(stopped.path), check.mend(stopped.path)):
-        assert checked.left == checked.mended == Findings()
+    for checked in (check.check(stopped.path), check.repair(stopped.path)):
+        assert checked.left == checked.repaired == Findings()
         assert (checked.urls, checked.queued, checked.hosts) == (13, 11, 3)
         assert bool(checked.unchecked) is not stopped.exact
     assert stopped.path.read_bytes() == before
@@ -190,12 +190,12 @@ def test_what_is_wrong_is_called_by_its_name(stopped: DrivenSqlite) -> None:
     }
 
 
-def test_a_queued_url_that_a_bloom_filter_does_not_have_is_found_and_mended(bloom: DrivenSqlite) -> None:
+def test_a_queued_url_that_a_bloom_filter_does_not_have_is_found_and_repaired(bloom: DrivenSqlite) -> None:
     crawl_on(bloom)
     plant(bloom, f"DELETE FROM seen_journal WHERE fingerprint = {FIRST}")
     bloom.survive()
     assert check.check(bloom.path).left.counts == {Kind.UNKNOWN: 1}
-    assert check.mend(bloom.path).agrees
+    assert check.repair(bloom.path).agrees
     assert check.check(bloom.path).agrees
     bloom.open()
     assert bloom.commit(found(entry("http://a.test/0"))).queued == []
@@ -207,7 +207,7 @@ def test_a_bloom_filter_that_is_lost_is_damage(bloom: DrivenSqlite) -> None:
     for path in bloom.directory.glob("seen-*.bloom"):
         path.unlink()
     before = bloom.path.read_bytes()
-    assert check.mend(bloom.path).left.counts == {Kind.DAMAGED: 1}
+    assert check.repair(bloom.path).left.counts == {Kind.DAMAGED: 1}
     assert bloom.path.read_bytes() == before
 
 
@@ -218,7 +218,7 @@ def test_a_damaged_database_is_told_and_left_alone(stopped: DrivenSqlite) -> Non
     start = (page - 1) * 4096
     data[start + 3 : start + 5] = b"\0\0"
     stopped.path.write_bytes(data)
-    for checked in (check.check(stopped.path), check.mend(stopped.path)):
+    for checked in (check.check(stopped.path), check.repair(stopped.path)):
         assert set(checked.left.counts) == {Kind.DAMAGED}
     assert stopped.path.read_bytes() == data
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.contract.driven import IDENTITY
 from tests.contract.driven_redis import DrivenRedis
-from tests.contract.planted import Books
+from tests.contract.sample_crawl import SampleCrawl
 from tests.contract.samples import NOW
 from webcrawl.errors import StartRefused
 from webcrawl.storage.contract import Counts, HeartbeatAnswer, OperatorCommand
@@ -28,51 +28,53 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def control(books: Books, runner: asyncio.Runner) -> Iterator[Control]:
-    made = Control({"url": books.driven.url}, "broad", 60.0)
+def control(sample: SampleCrawl, runner: asyncio.Runner) -> Iterator[Control]:
+    made = Control({"url": sample.driven.url}, "broad", 60.0)
     runner.run(made.open())
     yield made
     runner.run(made.close())
 
 
-def test_it_tells_how_the_crawl_stands(books: Books, control: Control) -> None:
-    status = books.run(control.status())
+def test_it_tells_how_the_crawl_stands(sample: SampleCrawl, control: Control) -> None:
+    status = sample.run(control.status())
     assert status.counts == Counts(
         queued=329, done=2, failed=1, refused=1, hosts=4, given_up_hosts=1, given_up_urls=2
     )
     assert status.active_hosts == 1
     assert status.command is OperatorCommand.RUN
-    assert status.now == pytest.approx(books.server_now(), abs=5)
+    assert status.now == pytest.approx(sample.server_now(), abs=5)
 
 
-def test_it_tells_who_works_on_it_in_the_order_in_which_they_came(books: Books, control: Control) -> None:
+def test_it_tells_who_works_on_it_in_the_order_in_which_they_came(
+    sample: SampleCrawl, control: Control
+) -> None:
     figures = {"pages": 3, "bytes": 4000, "open": 2}
-    books.run(books.driven.backend.heartbeat(figures))
-    books.report("w7", seen_at=NOW + 9)
-    workers = books.run(control.workers())
+    sample.run(sample.driven.backend.heartbeat(figures))
+    sample.report("w7", seen_at=NOW + 9)
+    workers = sample.run(control.workers())
     assert sorted(worker.name for worker in workers) == ["test", "w7"]
     mine = next(worker for worker in workers if worker.name == "test")
     assert mine == Worker("test", NOW, NOW, {"active": 1, **figures})
 
 
-def test_a_command_is_kept_and_tells_the_one_before(books: Books, control: Control) -> None:
-    assert books.run(control.command()) is OperatorCommand.RUN
-    assert books.run(control.command(OperatorCommand.PAUSE)) is OperatorCommand.RUN
-    assert books.run(control.command(OperatorCommand.STOP)) is OperatorCommand.PAUSE
-    assert books.run(control.command()) is OperatorCommand.STOP
+def test_a_command_is_kept_and_tells_the_one_before(sample: SampleCrawl, control: Control) -> None:
+    assert sample.run(control.command()) is OperatorCommand.RUN
+    assert sample.run(control.command(OperatorCommand.PAUSE)) is OperatorCommand.RUN
+    assert sample.run(control.command(OperatorCommand.STOP)) is OperatorCommand.PAUSE
+    assert sample.run(control.command()) is OperatorCommand.STOP
 
 
-def test_there_must_be_such_a_crawl(books: Books) -> None:
-    control = Control({"url": books.driven.url}, "other", 60.0)
+def test_there_must_be_such_a_crawl(sample: SampleCrawl) -> None:
+    control = Control({"url": sample.driven.url}, "other", 60.0)
     with pytest.raises(StartRefused, match=r"there is no crawl 'other' on Redis at 127\.0\.0\.1:\d+"):
-        books.run(control.open())
-    assert books.client.keys("other*") == []
+        sample.run(control.open())
+    assert sample.client.keys("other*") == []
 
 
-def test_it_must_be_one_of_this_version(books: Books) -> None:
-    books.client.hset("broad:meta", "protocol", "99")
+def test_it_must_be_one_of_this_version(sample: SampleCrawl) -> None:
+    sample.client.hset("broad:meta", "protocol", "99")
     with pytest.raises(StartRefused, match="protocol 99"):
-        books.run(Control({"url": books.driven.url}, "broad", 60.0).open())
+        sample.run(Control({"url": sample.driven.url}, "broad", 60.0).open())
 
 
 # -- what members hear -------------------------------------------------------------------------------------

@@ -43,8 +43,8 @@ def test_what_a_technology_keeps_in_a_folder_is_inspected_there(driven: DrivenTe
     driven.open()
     driven.commit(found(*pages("a", 3)))
     assert driven.inspection.status(NOW).counts.queued == 3
-    with driven.inspection.url_states() as books:
-        assert [one.url for one in books.queued()] == [one.url for one in pages("a", 3)]
+    with driven.inspection.url_states() as states:
+        assert [one.url for one in states.queued()] == [one.url for one in pages("a", 3)]
     assert driven.inspection.check().agrees
 
 

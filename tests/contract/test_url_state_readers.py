@@ -34,7 +34,7 @@ def backend(make_backend: MakeBackend) -> Iterator[Driven]:
 
 
 @contextmanager
-def books(driven: Driven) -> Iterator[UrlStateReader]:
+def states(driven: Driven) -> Iterator[UrlStateReader]:
     if isinstance(driven, DrivenFolder):
         with driven.inspection.url_states() as opened:
             yield opened
@@ -55,7 +55,7 @@ def test_every_queued_url_is_listed_once_with_what_is_stored_of_it(backend: Driv
     asked = entry("http://b.test/hub", kind="websub", repeat=True)
     backend.commit(found(again, answer, asked))
     backend.activate(1)
-    with books(backend) as opened:
+    with states(backend) as opened:
         listed = list(opened.queued())
     by_place = {(one.key, one.level, one.position): one for one in listed}
     assert len(by_place) == len(listed) == len(urls)
@@ -76,7 +76,7 @@ def test_the_states_of_urls_are_told_with_the_reasons(backend: Driven) -> None:
     ]
     ended = [Settled(one, records[n % 9], fence=fence) for n, one in enumerate(urls[:90])]
     backend.commit(Batch(settled=ended, robots=[robots("http://a.test")]))
-    with books(backend) as opened:
+    with states(backend) as opened:
         assert opened.states_kept == backend.exact
         told = opened.known("a.test", [one.fingerprint for one in urls] + [5])
         assert opened.known("never.test", [1, 2]) == {}
@@ -98,7 +98,7 @@ def test_the_fingerprints_of_all_that_were_refused_are_told(backend: Driven) -> 
         for n, one in enumerate(urls[key.record.key][:90])
     ]
     backend.commit(Batch(settled=ended))
-    with books(backend) as opened:
+    with states(backend) as opened:
         told = {mark for some in opened.refused() for mark in some}
     refused = {one.entry.fingerprint for one in ended if one.record.state is State.REFUSED}
     assert len(refused) == 90

@@ -141,7 +141,7 @@ def test_what_was_explained_while_all_worked_came_true(story):
     waiting = [one for one in story["explained"] if one["frontier"]["state"] == "queued"]
     assert len(waiting) > 10
     for one in waiting:
-        assert one["crawl"]["at_work"] == ["w1", "w2"]
+        assert one["crawl"]["running_workers"] == ["w1", "w2"]
         assert one["key"]["holder"] in ("w1", "w2", None)
         assert one["conclusion"]["leased"] is (None if one["key"]["holder"] else False)
         hit = asked.get(one["url"]["resolved"])
@@ -156,7 +156,7 @@ def test_what_was_explained_while_all_worked_came_true(story):
 @pytest.mark.parametrize("moment", ["busy", "paused", "stopped", "ended"])
 def test_its_books_agree_at_every_moment(story, moment):
     assert story[moment].agrees, story[moment].left
-    assert bool(story[moment].at_work) is (moment in ("busy", "paused"))
+    assert bool(story[moment].running_workers) is (moment in ("busy", "paused"))
     if moment != "busy":
         assert story[moment].uncompared == []
 

@@ -57,7 +57,7 @@ class Flight:
     @property
     def is_open(self) -> bool:
         """Whether it may still be open out there: nothing is waited for when the hold on the key is over."""
-        return self.answer is None and not self.lease.hold.is_over()
+        return self.answer is None and not self.lease.key_validity.is_over()
 
 
 @dataclass
@@ -68,7 +68,7 @@ class _Kept:
     worker: Worker
     version: int
     record: HostRecord
-    hold: LeaseValidity
+    validity: LeaseValidity
     forgotten: bool = False
     """The server forgot it again; the worker has to tell it once more."""
 
@@ -122,7 +122,7 @@ class Truth:
     def judge(self, worker: Worker, lease: Lease) -> Flight:
         """A request is sent: nobody may have a reason to complain."""
         entry, now = lease.entry, self._time.now
-        assert not lease.hold.is_over(), "the key is not its own any more"
+        assert not lease.key_validity.is_over(), "the key is not its own any more"
         for other in self.flights:
             if other.lease.entry.key == entry.key:
                 assert not other.is_open, (
@@ -134,7 +134,7 @@ class Truth:
             one for one in self.flights if one.answer is None and one.lease.entry.key != entry.key
         ]
         self._judge_time(worker, lease, now)
-        flight = Flight(worker, lease, now, until=lease.hold.until)
+        flight = Flight(worker, lease, now, until=lease.key_validity.until)
         if flight.is_robots:
             self._judge_robots(lease, worker.clock())
         else:
@@ -146,8 +146,8 @@ class Truth:
     def watch(self) -> None:
         """Time is about to pass: remember until when open requests may stay so."""
         for flight in self.flights:
-            if not flight.lease.hold.is_over():
-                flight.until = flight.lease.hold.until
+            if not flight.lease.key_validity.is_over():
+                flight.until = flight.lease.key_validity.until
 
     def _judge_time(self, worker: Worker, lease: Lease, now: float) -> None:
         host = self._hosts.get(lease.entry.key)
@@ -163,10 +163,10 @@ class Truth:
         """Another worker has the key now: what it can know is what became durable, and what the server has forgotten
         since and was told again, by a worker that could do so in time."""
         told = [one for one in host.kept if one.version == host.version]
-        if any(not one.forgotten or not by.hold.is_over() for one in told):
+        if any(not one.forgotten or not by.validity.is_over() for one in told):
             return
         assert host.worker is not None
-        ended = host.lost or host.worker.gone or by.hold.is_over()
+        ended = host.lost or host.worker.gone or by.validity.is_over()
         assert ended, f"what {host.worker.name} heard was not known when the key came to somebody else"
         host.kept = [one for one in host.kept if not one.forgotten]
         host.record = copy.deepcopy(host.kept[-1].record) if host.kept else HostRecord(host.record.key)
@@ -199,7 +199,7 @@ class Truth:
             lost = other.kept_at is not None and self._journal.is_forgotten(other.kept_at)
             # It may have been pruned meanwhile, and found again: then it stands at another place.
             found_again = self._prunes and other.lease.entry.position != flight.lease.entry.position
-            if lost or found_again or other.lease.hold.is_over() or other.worker.gone:
+            if lost or found_again or other.lease.key_validity.is_over() or other.worker.gone:
                 # What it gave may not have become durable; if it did, doing it again is no harm.
                 other.excused = True
             ended = other.excused or (other.answer is not None and not other.final)
@@ -214,7 +214,7 @@ class Truth:
     def ended(self, flight: Flight, answer: Answer) -> Ending:
         """The server has answered, or will not; or the worker stops waiting since its hold is over."""
         now = self._time.now
-        over = flight.lease.hold.is_over()
+        over = flight.lease.key_validity.is_over()
         flight.answer = answer = Answer(0, "timeout") if over else answer
         worker_now = flight.worker.clock()
         if not answer.sent:
@@ -273,7 +273,7 @@ class Truth:
     def versions(self, worker: Worker, records: list[HostRecord]) -> list[_Kept]:
         """What is about to be stored of keys: to be given to ``kept`` when it was."""
         return [
-            _Kept((0, 0), worker, host.version, copy.deepcopy(record), host.by.hold)
+            _Kept((0, 0), worker, host.version, copy.deepcopy(record), host.by.validity)
             for record in records
             if (host := self._hosts.get(record.key)) is not None
             and host.by is not None
@@ -282,7 +282,7 @@ class Truth:
 
     def kept(self, versions: list[_Kept]) -> None:
         for one in versions:
-            if one.hold.is_over():
+            if one.validity.is_over():
                 # Nobody is told whether it still was in time.
                 continue
             one.at = one.worker.line.mark

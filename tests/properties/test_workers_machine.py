@@ -332,7 +332,7 @@ class Crawl(RuleBasedStateMachine):
     def cut_off(self, worker: Worker) -> None:
         """No worker waits for an answer when its hold is over."""
         for flight in list(worker.flights.values()):
-            if flight.answer is None and flight.lease.hold.is_over():
+            if flight.answer is None and flight.lease.key_validity.is_over():
                 self.end(flight, NONE)
                 self.settle_one(flight)
 
@@ -509,8 +509,8 @@ class Crawl(RuleBasedStateMachine):
 
     def begin_again(self) -> bool:
         """What is left are keys that no crawl waits for: have patience, or begin again. False: nothing is left."""
-        with self.books() as books:
-            hosts = books.hosts()
+        with self.stored() as state:
+            hosts = state.hosts()
         left = [host.record for host in hosts.values() if host.queued]
         if not left:
             return False
@@ -527,17 +527,17 @@ class Crawl(RuleBasedStateMachine):
             self.join(0, 0.0)
         return True
 
-    def books(self) -> _Books:
-        return _Books(self)
+    def stored(self) -> _Stored:
+        return _Stored(self)
 
     def check_the_end(self) -> None:
         self.hear_of_seeds()
         for worker in list(self.workers):
             self.finish(worker, worker.frontier.close())
             self.bury(worker)
-        with self.books() as books:
-            books.check_consistency()
-            states = books.known()
+        with self.stored() as state:
+            state.check_consistency()
+            states = state.known()
         assert State.QUEUED not in states.values()
         for seed in self.seeds:
             assert seed.entry.fingerprint in states, f"{seed.entry.url} was forgotten"
@@ -555,13 +555,13 @@ class Crawl(RuleBasedStateMachine):
                     assert link.fingerprint in states, f"{link.url} on {url} was lost"
 
 
-class _Books(DrivenRedis):
+class _Stored(DrivenRedis):
     """What is stored, looked at from outside."""
 
     def __init__(self, crawl: Crawl) -> None:
         super().__init__(asyncio.Runner(), crawl.server.url, crawl.spider, shards=crawl.options().shards)
 
-    def __enter__(self) -> _Books:
+    def __enter__(self) -> _Stored:
         return self
 
     def __exit__(self, *_: object) -> None:

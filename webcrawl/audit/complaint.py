@@ -72,7 +72,7 @@ class Version:
     """When it was received first, in epoch seconds."""
     last_at: float
     """When it was requested last and was the same."""
-    asked: int = 1
+    answers: int = 1
     requests: int = 0
     """Requests that were made under it."""
 
@@ -150,7 +150,7 @@ class Complaint:
         versions = self.robots.setdefault(answer.origin, [])
         if versions and versions[-1].is_same(request, answer):
             versions[-1].last_at = request.end
-            versions[-1].asked += 1
+            versions[-1].answers += 1
             return
         if request.start < self._begins_at:
             versions.clear()

@@ -156,7 +156,7 @@ def _told(version: Version) -> str:
         facts.append("no restriction" if version.state == "allowed_all" else "nothing was fetched under it")
     if version.crawl_delay is not None:
         facts.append(f"Crawl-delay {version.crawl_delay:g} s")
-    again = "" if version.asked == 1 else f", {version.asked} times until {second(version.last_at)}"
+    again = "" if version.answers == 1 else f", {version.answers} times until {second(version.last_at)}"
     return (
         f"{second(version.first_at)}{again}: {', '.join(facts)}; {text.things(version.requests, 'request')}"
     )
@@ -199,7 +199,7 @@ def _pace(pace: Pace) -> dict[str, Any]:
 
 
 def _version(version: Version) -> dict[str, Any]:
-    names = ("result", "state", "digest", "crawl_delay", "first_at", "last_at", "asked", "requests")
+    names = ("result", "state", "digest", "crawl_delay", "first_at", "last_at", "answers", "requests")
     return {name: plain(getattr(version, name)) for name in names}
 
 

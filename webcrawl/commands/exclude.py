@@ -52,7 +52,7 @@ class Crawl(Protocol):
 
     def look(self) -> list[Worker]: ...
 
-    def at_work(self) -> list[Worker]: ...
+    def running_workers(self) -> list[Worker]: ...
 
 
 def of(entry: Entry, crawl: Crawl | None, folders: Iterable[Path]) -> Iterator[str]:
@@ -97,7 +97,7 @@ def bring_into_force(crawl: Crawl, exclusions: ExclusionList, pause: Callable[[f
         if all(worker.exclusions == exclusions.version for worker in workers):
             break
         pause(LOOK_SECONDS)
-        workers = crawl.at_work()
+        workers = crawl.running_workers()
     late = [worker for worker in workers if worker.exclusions != exclusions.version]
     obedient = sorted(worker.name for worker in workers if worker not in late)
     if obedient:

@@ -39,7 +39,7 @@ from webcrawl.explain.account import (
     Rules,
     address_of,
     explain,
-    visits_of,
+    logged_fetches,
 )
 from webcrawl.explain.as_json import as_json
 from webcrawl.explain.as_text import as_text
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from webcrawl.control.selection import StoredCrawl
-    from webcrawl.explain.account import Address, Visits
+    from webcrawl.explain.account import Address, LoggedFetches
     from webcrawl.explain.clocks import Clock
     from webcrawl.features.traps.quarantine import Trap
     from webcrawl.links.line import Link, Linking
@@ -330,7 +330,7 @@ class Inquiry:
         return list(dict.fromkeys(folders))
 
     def _shared_clocks(
-        self, address: Address, crawl: StoredCrawl | None, visits: Visits | None, now: float
+        self, address: Address, crawl: StoredCrawl | None, visits: LoggedFetches | None, now: float
     ) -> list[Clock]:
         policy = self._choices.shared_clocks
         if not policy or crawl is None:
@@ -344,7 +344,7 @@ class Inquiry:
                 uses |= uses_in_log(fetchlog.read(folder, _pass_over, holding=holding), pauses)
         return list(shared_clocks_of(policy, pauses, uses, place, now))
 
-    def _visits(self, address: Address) -> Visits | None:
+    def _visits(self, address: Address) -> LoggedFetches | None:
         folders = self._folders()
         if not folders:
             return None
@@ -352,10 +352,10 @@ class Inquiry:
         compares_hosts = self._choices.compared.hosts is not None or self._choices.compared.drop_host_dot
         begin = b"" if compares_hosts else json.dumps(f"{address.origin}/")[:-1].encode()
         lines = (fetchlog.read(folder, _pass_over, holding=begin) for folder in folders)
-        return visits_of(chain.from_iterable(lines), address.canonical, self._choices.compared)
+        return logged_fetches(chain.from_iterable(lines), address.canonical, self._choices.compared)
 
     def _discovery(
-        self, address: Address, snapshot: UrlSnapshot | None, visits: Visits | None, fate: Fate
+        self, address: Address, snapshot: UrlSnapshot | None, visits: LoggedFetches | None, fate: Fate
     ) -> Discovery | None:
         """Return how the URL was found; if that is unknown, return the links to it in the logs."""
         folders = self._folders()

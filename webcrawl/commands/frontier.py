@@ -185,19 +185,19 @@ def _lines(crawl: NamedCrawl, checked: Checked) -> Iterator[str]:
         f"{crawl.name}: {text.count(checked.urls)} URLs known, {text.count(checked.queued)} queued, "
         f"{text.count(checked.hosts)} hosts"
     )
-    if checked.at_work:
+    if checked.running_workers:
         yield (
-            f"{', '.join(sorted(checked.at_work))} running meanwhile: the check reports only what it found twice. "
-            "It is exact when no worker is running."
+            f"{', '.join(sorted(checked.running_workers))} running meanwhile: the check reports only what it found "
+            "twice. It is exact when no worker is running."
         )
     if checked.uncompared:
         parts = ", ".join(checked.uncompared)
         yield f"Totals that changed while they were counted were not compared: {parts}"
     for what in checked.unchecked:
         yield f"Not checked: {what}"
-    if checked.mended:
-        yield f"{_number(checked.mended)} did not agree and {_were(checked.mended)} mended:"
-        yield from _listed(checked.mended)
+    if checked.repaired:
+        yield f"{_number(checked.repaired)} did not agree and {_were(checked.repaired)} repaired:"
+        yield from _listed(checked.repaired)
     if checked.left:
         yield f"{_number(checked.left)} {'does' if _total(checked.left) == 1 else 'do'} not agree:"
         yield from _listed(checked.left)
@@ -208,10 +208,10 @@ def _lines(crawl: NamedCrawl, checked: Checked) -> Iterator[str]:
 
 def _advice(checked: Checked) -> str:
     if Kind.DAMAGED in checked.left.counts:
-        return "What is damaged is not mended: go on from a checkpoint, or see docs/operating.md."
-    if checked.mended:
-        return "What is left cannot be mended."
-    return "scrapy frontier check --mend repairs what can be repaired, while no worker is running."
+        return "What is damaged is not repaired: go on from a checkpoint, or see docs/operating.md."
+    if checked.repaired:
+        return "What is left cannot be repaired."
+    return "scrapy frontier check --repair repairs what can be repaired, while no worker is running."
 
 
 def _listed(findings: Findings) -> Iterator[str]:
@@ -245,8 +245,8 @@ def check_as_json(crawl: NamedCrawl, checked: Checked) -> str:
         queued=checked.queued,
         hosts=checked.hosts,
         left=_check_object(checked.left),
-        mended=_check_object(checked.mended),
-        at_work=sorted(checked.at_work),
+        repaired=_check_object(checked.repaired),
+        running_workers=sorted(checked.running_workers),
         uncompared=checked.uncompared,
         unchecked=checked.unchecked,
     )
@@ -267,7 +267,7 @@ def _check_object(findings: Findings) -> dict[str, Any]:
 
 COMMANDS = {"pause": OperatorCommand.PAUSE, "resume": OperatorCommand.RUN, "stop": OperatorCommand.STOP}
 VERBS = ("status", *COMMANDS, "check")
-_OPTIONS = {"json": ("status", "check"), "wait": tuple(COMMANDS), "mend": ("check",)}
+_OPTIONS = {"json": ("status", "check"), "wait": tuple(COMMANDS), "repair": ("check",)}
 
 
 class Command(ProjectCommand):
@@ -290,7 +290,7 @@ class Command(ProjectCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--wait", action="store_true", help="pause, resume, stop: until all obey")
-        parser.add_argument("--mend", action="store_true", help="check: repair what does not agree")
+        parser.add_argument("--repair", action="store_true", help="check: repair what does not agree")
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         assert self.settings is not None
@@ -309,7 +309,7 @@ class Command(ProjectCommand):
             return 0
         if verb == "check":
             progress = _progress if sys.stderr.isatty() else None
-            checked = crawl.mend(progress) if opts.mend else crawl.check(progress)
+            checked = crawl.repair(progress) if opts.repair else crawl.check(progress)
             tell(check_as_json(crawl, checked) if opts.json else check_as_text(crawl, checked))
             return 0 if checked.agrees else 1
         # Scrapy imports all commands at each start.

@@ -126,7 +126,7 @@ def _released(crawl: StoredCrawl, traps: Sequence[Trap], *, dry_run: bool) -> st
         for trap in traps
     ]
     if not dry_run:
-        when = "within seconds" if crawl.at_work() else "when the crawl goes on"
+        when = "within seconds" if crawl.running_workers() else "when the crawl goes on"
         lines.append(f"What is remembered of them is queued again {when}")
     return "\n".join(lines)
 

@@ -34,7 +34,7 @@ from webcrawl.storage.technology import Technology
 
 
 class LocalCrawl:
-    """Reads the state of the crawl, also while it runs. Only ``mend`` changes it; the crawl must not be running."""
+    """Reads the state of the crawl, also while it runs. Only ``repair`` changes it; the crawl must not be running."""
 
     def __init__(self, folder: Path, storage: Technology) -> None:
         self._jobdir = Jobdir(folder)
@@ -72,7 +72,7 @@ class LocalCrawl:
         key = found.key
         if key is not None and key.activity is Activity.ACTIVE:
             key = replace(key, holder=holder)
-        return replace(found, key=key, at_work=(holder,))
+        return replace(found, key=key, running_workers=(holder,))
 
     def named(self, host: str) -> bool:
         """Return True if ``host`` is a host that the operator named, or a subdomain of one."""
@@ -98,7 +98,7 @@ class LocalCrawl:
 
         :raises webcrawl.errors.JobdirUnusable: the request cannot be written
         """
-        if not self.at_work():
+        if not self.running_workers():
             return []
         try:
             exclusion_state.request_read(self._jobdir.path)
@@ -106,7 +106,7 @@ class LocalCrawl:
             raise JobdirUnusable(
                 f"the crawl in {self._jobdir.path} cannot be notified: {error.strerror or error}"
             ) from error
-        return self.at_work()
+        return self.running_workers()
 
     @blocking
     async def read_store(
@@ -157,7 +157,7 @@ class LocalCrawl:
         except (OSError, ValueError) as error:
             raise JobdirUnusable(f"{self._jobdir.path / learned.NAME}: {error}") from error
 
-    def at_work(self) -> list[Worker]:
+    def running_workers(self) -> list[Worker]:
         """Return the process that works on it, if there is one, with the exclusion list that it applies."""
         holder = self._jobdir.holder()
         if holder is None:
@@ -166,12 +166,12 @@ class LocalCrawl:
         version = state.version if state is not None and holder == f"process {state.process}" else ""
         return [Worker(holder, None, self._jobdir.heartbeat_at() or time.time(), exclusions=version)]
 
-    def mend(self, progress: Callable[[int, int], None] | None) -> Checked:
+    def repair(self, progress: Callable[[int, int], None] | None) -> Checked:
         """:raises webcrawl.errors.JobdirLocked: the crawl runs"""
         # Before the lock, which would create the folder.
         self._is_crawl()
         self._jobdir.hold()
         try:
-            return self._frontier.mend()
+            return self._frontier.repair()
         finally:
             self._jobdir.leave()

@@ -83,7 +83,7 @@ class SharedCrawl:
         lease_seconds: float,
     ) -> None:
         """``inspection`` returns a new one, not opened yet. ``lease_seconds``: a worker that was silent for this long
-        is not at work any more."""
+        does not run any more."""
         self.storage = storage.name
         """The name of the storage technology."""
         self._spider = spider
@@ -155,10 +155,10 @@ class SharedCrawl:
             return await control.impact(selection)
 
     @blocking
-    async def mend(self, progress: Callable[[int, int], None] | None) -> Checked:
+    async def repair(self, progress: Callable[[int, int], None] | None) -> Checked:
         """:raises webcrawl.errors.StartRefused: workers are running"""
         async with self._control() as control:
-            return await control.mend(progress or _unwatched)
+            return await control.repair(progress or _unwatched)
 
     @blocking
     async def learner(self) -> Learner | None:
@@ -212,7 +212,7 @@ class SharedCrawl:
             return heard
 
     @blocking
-    async def at_work(self) -> list[Worker]:
+    async def running_workers(self) -> list[Worker]:
         """Return the workers with recent heartbeats."""
         async with self._control() as control:
             return (await self._workers(control))[0]

@@ -273,10 +273,10 @@ def _add_pauses(record: FetchRecord, flight: InFlightRequest, ending: Ending) ->
         record.extra["number"] = ending.number
         if (earlier := flight.outcome.earlier) is not None:
             earlier.record.extra["number"] = ending.number - 1
-    if flight.lease.claim.pauses:
-        record.extra["clocks"] = dict(flight.lease.claim.pauses)
-    hold = flight.lease.hold
+    if flight.lease.rate_limit_lease.pauses:
+        record.extra["clocks"] = dict(flight.lease.rate_limit_lease.pauses)
+    validity = flight.lease.key_validity
     if ending.delay_seconds is None:
-        # A hold that was ended at once has no end time.
-        ago = uptime() - hold.ends_at if hold.is_over() and hold.ends_at > 0 else 0.0
+        # A lease that was ended at once has no end time.
+        ago = uptime() - validity.ends_at if validity.is_over() and validity.ends_at > 0 else 0.0
         record.extra["lost_at"] = round(min(max(time.time() - ago, record.start), record.end), 6)

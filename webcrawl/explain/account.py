@@ -100,7 +100,7 @@ KEPT = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Visits:
+class LoggedFetches:
     """The lines of a URL, in whatever spelling it was requested."""
 
     count: int
@@ -112,9 +112,9 @@ class Visits:
     """The last address at which the host of these lines was contacted."""
 
 
-def visits_of(
+def logged_fetches(
     lines: Iterable[Mapping[str, Any]], form: str, rules: CanonicalRules = DEFAULT, kept: int = KEPT
-) -> Visits:
+) -> LoggedFetches:
     """``lines``: of one log or of several, one after the other; lines without a URL are skipped.
 
     ``form``: the canonical form of the URL.
@@ -135,7 +135,9 @@ def visits_of(
             heapq.heappush(last, (_ended_at(line), count, line))
             if len(last) > kept:
                 heapq.heappop(last)
-    return Visits(count, tuple(line for _, _, line in sorted(last, key=lambda one: one[:2])), first, ip)
+    return LoggedFetches(
+        count, tuple(line for _, _, line in sorted(last, key=lambda one: one[:2])), first, ip
+    )
 
 
 def _ended_at(line: Mapping[str, Any]) -> float:
@@ -192,7 +194,7 @@ class Explanation:
     robots: RobotsWord
     snapshot: UrlSnapshot | None
     waiting: Waiting | None
-    visits: Visits | None
+    visits: LoggedFetches | None
     conclusion: Conclusion
     remembered: Remembered | None = None
     """None if the page is not revisited."""
@@ -226,7 +228,7 @@ def explain(
     now: float,
     *,
     snapshot: UrlSnapshot | None = None,
-    visits: Visits | None = None,
+    visits: LoggedFetches | None = None,
     named: bool = False,
     depth: int | None = None,
     via: str | None = None,
@@ -327,7 +329,7 @@ def _record(snapshot: UrlSnapshot, key: str) -> HostRecord:
     return HostRecord(key) if snapshot.key is None else snapshot.key.record
 
 
-def _depth_of(snapshot: UrlSnapshot | None, visits: Visits | None) -> int | None:
+def _depth_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> int | None:
     """Return the depth at which it is queued, or was fetched."""
     if snapshot is not None and snapshot.entry is not None:
         return snapshot.entry.depth
@@ -338,7 +340,7 @@ def _depth_of(snapshot: UrlSnapshot | None, visits: Visits | None) -> int | None
     return None
 
 
-def _page_of(snapshot: UrlSnapshot | None, visits: Visits | None) -> str | None:
+def _page_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> str | None:
     """Return the page or the list that leads to it, as it is queued or was fetched; None for the redirect of a
     seed.
     """
@@ -352,7 +354,7 @@ def _page_of(snapshot: UrlSnapshot | None, visits: Visits | None) -> str | None:
     return None
 
 
-def _stage_of(snapshot: UrlSnapshot | None, visits: Visits | None) -> Stage:
+def _stage_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> Stage:
     """Return how it was found, as it is queued or was fetched; a link if it is neither."""
     if snapshot is not None and snapshot.entry is not None:
         kind, via = snapshot.entry.kind, snapshot.entry.via

@@ -55,7 +55,7 @@ def _crawl(crawl: Crawl, snapshot: UrlSnapshot | None) -> dict[str, Any]:
     return {
         "storage": crawl.storage,
         "place": crawl.place,
-        "at_work": [] if snapshot is None else list(snapshot.at_work),
+        "running_workers": [] if snapshot is None else list(snapshot.running_workers),
         "command": None if snapshot is None or snapshot.command is None else str(snapshot.command),
         "note": crawl.note,
         "differs": [asdict(one) for one in crawl.differs],

@@ -88,8 +88,8 @@ def _when(explanation: Explanation) -> str:
     assert waiting is not None, "what waits in a queue was looked up in a crawl"
     assert snapshot is not None, "what waits in a queue was looked up in a crawl"
     words = []
-    working = bool(snapshot.at_work) and snapshot.command in (None, OperatorCommand.RUN)
-    if not snapshot.at_work:
+    working = bool(snapshot.running_workers) and snapshot.command in (None, OperatorCommand.RUN)
+    if not snapshot.running_workers:
         words.append("no worker is running")
     elif not working:
         words.append(f"the crawl is to {snapshot.command}")
@@ -203,7 +203,7 @@ def _frontier(explanation: Explanation, crawl: Crawl) -> Iterator[Row]:
     snapshot = explanation.snapshot
     if snapshot is None:
         return
-    yield "workers", ", ".join(snapshot.at_work) or "none running"
+    yield "workers", ", ".join(snapshot.running_workers) or "none running"
     yield "state", _state(snapshot)
     entry = snapshot.entry
     if entry is not None:

@@ -16,7 +16,7 @@ from webcrawl.urls.resolve import resolve
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from webcrawl.explain.account import Visits
+    from webcrawl.explain.account import LoggedFetches
     from webcrawl.storage.inspection import UrlSnapshot
 
     Line = Mapping[str, Any]
@@ -110,7 +110,7 @@ class Discovery:
 def way_of(
     form: str,
     snapshot: UrlSnapshot | None,
-    visits: Visits | None,
+    visits: LoggedFetches | None,
     lines_of: Callable[[str], Iterable[Line]],
     canonical: Callable[[str], str],
 ) -> Way | None:

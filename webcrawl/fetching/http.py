@@ -243,7 +243,7 @@ class HttpDownloadHandler:
             None if reading.spool is None else reading.spool.feed,
         )
         reading.begin(exchange)
-        watch = _Watch(fetch_task.fetch.hold, exchange)
+        watch = _Watch(fetch_task.fetch.validity, exchange)
         capture.request_head = fetch_task.head
         capture.ip = connection.ip
         sent_at = monotonic()
@@ -254,7 +254,7 @@ class HttpDownloadHandler:
             capture.started_at += sent_at - fetch_task.sent_at
         fetch_task.sent_at = sent_at
         try:
-            if fetch_task.fetch.hold.is_over():
+            if fetch_task.fetch.validity.is_over():
                 raise DownloadCancelledError(f"{request.url}: the lease of its key has ended")
             _look_at_exclusions(fetch_task)
             connection.send(exchange, capture.request_head, request.body)
@@ -307,17 +307,17 @@ def _look_at_exclusions(fetch_task: _FetchTask) -> None:
 class _Watch:
     """Ends an exchange when the lease of its key expires: from then on another process may contact the host."""
 
-    def __init__(self, hold: LeaseValidity, exchange: Exchange) -> None:
-        self._hold = hold
+    def __init__(self, validity: LeaseValidity, exchange: Exchange) -> None:
+        self._validity = validity
         self._exchange = exchange
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
-        if self._hold.ends_at != inf:
+        if self._validity.ends_at != inf:
             self._look()
 
     def _look(self) -> None:
-        left = self._hold.ends_at - uptime()
+        left = self._validity.ends_at - uptime()
         if left <= 0:
             self._exchange.expire()
         else:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webcrawl.storage.contract import RateLimitLease
 
 
-class Want(Enum):
+class Need(Enum):
     """The need of a key that has no URL to give."""
 
     LOAD = auto()
@@ -42,7 +42,7 @@ class Pick:
     """The result of ``ActiveKey.pick``."""
 
     entry: UrlEntry | None
-    want: Want = Want.NOTHING
+    want: Need = Need.NOTHING
     refused: list[tuple[UrlEntry, str]] = field(default_factory=list)
     """URLs that were refused on the way, with the rule."""
 
@@ -56,26 +56,26 @@ class ActiveKey:
 
     __slots__ = (
         "_blocked",
+        "awaits_rate_limit",
         "awaits_robots",
-        "claim",
-        "claiming",
         "head",
-        "hold",
         "hops",
         "leaving",
         "open",
+        "rate_limit_lease",
         "record",
         "robots",
         "session",
         "unprocessed",
         "unread",
         "unsettled",
+        "validity",
     )
 
     def __init__(self, activated: Activated, session_budget: int) -> None:
         """``session_budget``: number of URLs that the key may give before waiting hosts come first."""
         self.record = activated.record
-        self.hold = activated.hold
+        self.validity = activated.validity
         self.head = QueueHead(activated.queue.entries, activated.queue.more, HEAD)
         self.robots: dict[str, RobotsRecord] = {}
         self.hops: deque[UrlEntry] = deque()
@@ -83,10 +83,10 @@ class ActiveKey:
         self.open = False
         self.awaits_robots = False
         """A robots.txt was requested, and its answer is not durable yet: nothing else is sent meanwhile."""
-        self.claim: RateLimitLease | None = None
+        self.rate_limit_lease: RateLimitLease | None = None
         """Granted for its next fetch: the lease of the clocks that it shares with other keys
         (``shared_clocks.py``)."""
-        self.claiming = False
+        self.awaits_rate_limit = False
         """True while it waits for those clocks."""
         self.unsettled = 0
         """Number of leases of its URLs that are open or whose outcome is not durable yet."""
@@ -185,7 +185,7 @@ class ActiveKey:
                 return pick
             if origin is not None and not policies.robots.rules.is_quick(self.robots[origin]):
                 self.head.put_back([entry])
-                self.unread, pick.want = self.robots[origin], Want.RULES
+                self.unread, pick.want = self.robots[origin], Need.RULES
                 return pick
             refusal = self._refusal(entry, origin, now, policies)
             if refusal is None:
@@ -227,18 +227,18 @@ class ActiveKey:
                 pick.refused.append((entry, "crawl-delay"))
         self.head.put_back(robots_entries)
         if not (self.hops or robots_entries):
-            pick.want = Want.LOAD if self.head.more else Want.NOTHING
+            pick.want = Need.LOAD if self.head.more else Need.NOTHING
         elif now < self.record.next_fetch_at:
-            pick.want = Want.CLOCK
+            pick.want = Need.CLOCK
         else:
             pick.entry = self.hops.popleft() if self.hops else self.head.take()
         return pick
 
-    def _want(self, blocked_max: int) -> Want:
+    def _want(self, blocked_max: int) -> Need:
         blocked = sum(map(len, self._blocked.values()))
         if self.head.more and blocked < blocked_max:
-            return Want.LOAD
-        return Want.TIME if blocked else Want.NOTHING
+            return Need.LOAD
+        return Need.TIME if blocked else Need.NOTHING
 
     def _spent(self, entry: UrlEntry, policies: Policies) -> str | None:
         if not (policies.requests_per_key_max or policies.page_budget):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any
 
-from webcrawl.frontier.active_key import ActiveKey, Want
+from webcrawl.frontier.active_key import ActiveKey, Need
 from webcrawl.frontier.heap import BestFirst, KeyHeap
 from webcrawl.frontier.order import LevelSampler
 from webcrawl.frontier.policies import Limits, Policies
@@ -131,13 +131,13 @@ class ActiveKeys:
             self._look_for_better(now)
         rate_limiter.advance(now)
         while (active := rate_limiter.pop_granted()) is not None:
-            if not active.hold.is_over():
+            if not active.validity.is_over():
                 return active
             self.lose(active.key)
         if rate_limiter.pending >= room:
             return None
         while (key := self._heap.pop_ready(now)) is not None:
-            if not self._keys[key].hold.is_over():
+            if not self._keys[key].validity.is_over():
                 return self._keys[key]
             self.lose(key)
         return None
@@ -236,7 +236,13 @@ class ActiveKeys:
     def arm(self, active: ActiveKey) -> None:
         """Put a key that is not open where it belongs now; do nothing if it is there already."""
         key, record = active.key, active.record
-        if active.open or active.awaits_robots or active.claiming or active.head.loading or active.unread:
+        if (
+            active.open
+            or active.awaits_robots
+            or active.awaits_rate_limit
+            or active.head.loading
+            or active.unread
+        ):
             return
         if active.unprocessed >= self._unprocessed_max:
             # Its pages take long to parse: other keys get the slots until that is done.
@@ -264,19 +270,19 @@ class ActiveKeys:
         else:
             self._dry_up(active)
 
-    def rest(self, active: ActiveKey, want: Want) -> None:
+    def rest(self, active: ActiveKey, want: Need) -> None:
         """Put a key that has no URL to give where it belongs by what it waits for."""
         self._rate_limiter.drop(active)
         match want:
-            case Want.LOAD:
+            case Need.LOAD:
                 self.load(active)
-            case Want.TIME:
+            case Need.TIME:
                 self._park(active, active.blocked_until())
-            case Want.RULES:
+            case Need.RULES:
                 self._tasks.start(self._read_rules(active))
-            case Want.CLOCK:
+            case Need.CLOCK:
                 self._heap.push(active.key, active.record.next_fetch_at)
-            case Want.NOTHING:
+            case Need.NOTHING:
                 self._dry_up(active)
 
     def load(self, active: ActiveKey) -> None:

@@ -247,9 +247,9 @@ class Frontier:
         active.unsettled += 1
         active.awaits_robots = pick.entry.kind == Kind.ROBOTS
         active.session -= not active.awaits_robots
-        fence, hold = active.record.fence, active.hold
+        fence, validity = active.record.fence, active.validity
         pause = max(self._policies.politeness.delay(active.record), claim.longest_pause)
-        lease = Lease(next(self._lease_ids), pick.entry, now, None, fence, hold, claim, pause)
+        lease = Lease(next(self._lease_ids), pick.entry, now, None, fence, validity, claim, pause)
         self._unsettled[lease.id] = lease
         return lease
 
@@ -267,7 +267,9 @@ class Frontier:
     def ended(self, lease: Lease, ending: Ending) -> None:
         """Restart the key's clock: the response has ended (or failed). Called once per lease."""
         lease.ended_at = ending.ended_at
-        self._rate_limiter.give_back(lease.claim, None if ending.started_at is None else ending.ended_at)
+        self._rate_limiter.give_back(
+            lease.rate_limit_lease, None if ending.started_at is None else ending.ended_at
+        )
         active = self._holding(lease)
         if active is None:
             return
@@ -284,14 +286,14 @@ class Frontier:
         if ending.started_at is None:
             return
         self.tally.ended(lease.entry.kind, ending)
-        if lease.hold.is_over():
+        if lease.key_validity.is_over():
             # This process may have ended the request itself; the outcome belongs to the present holder of the key.
             return
         is_robots = lease.entry.kind == Kind.ROBOTS
         record.fetches += ending.resent
         policies.politeness.fetched(record, ending.started_at, ending.ended_at, is_robots=is_robots)
         if ending.error is not None:
-            if ending.error in HOST_FAILURES and not lease.claim.hold.is_over():
+            if ending.error in HOST_FAILURES and not lease.rate_limit_lease.validity.is_over():
                 policies.health.failed(record, ending.error, ending.ended_at)
         elif ending.status in BUSY_STATUSES:
             policies.health.busy(record, ending.ended_at, ending.retry_after_seconds)

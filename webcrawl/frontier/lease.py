@@ -12,7 +12,7 @@ from webcrawl.frontier.records import QUEUED, Kind, State, UrlEntry, UrlRecord
 from webcrawl.frontier.tally import Tally
 from webcrawl.politeness.host_record import HostRecord
 from webcrawl.robots.requests import RobotsReply
-from webcrawl.storage.contract import FOREVER, NO_CLAIM, LeaseValidity, RateLimitLease, Settled
+from webcrawl.storage.contract import FOREVER, NO_RATE_LIMITS, LeaseValidity, RateLimitLease, Settled
 
 
 @dataclass(slots=True, eq=False)
@@ -29,9 +29,9 @@ class Lease:
     ended_at: float | None = None
     fence: int = 0
     """The number under which the key was held; results count only while it still is."""
-    hold: LeaseValidity = FOREVER
+    key_validity: LeaseValidity = FOREVER
     """When this is over, another process may be contacting the key: nothing may be sent or waited for."""
-    claim: RateLimitLease = NO_CLAIM
+    rate_limit_lease: RateLimitLease = NO_RATE_LIMITS
     """The lease of the clocks that the fetch shares with other keys."""
     pause_seconds: float = 0.0
     """The pause between two requests to the key, and to those with which it shares clocks."""
@@ -39,7 +39,7 @@ class Lease:
     @property
     def validity(self) -> LeaseValidity:
         """The validity of the lease of its key and of its shared clocks."""
-        return self.hold.and_of(self.claim.hold)
+        return self.key_validity.and_of(self.rate_limit_lease.validity)
 
 
 class Result(StrEnum):

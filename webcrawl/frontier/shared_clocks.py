@@ -21,7 +21,7 @@ from webcrawl.frontier.storage_retry import StorageRetry, Tasks
 from webcrawl.politeness.host_record import Pauses
 from webcrawl.storage.contract import (
     FOREVER,
-    NO_CLAIM,
+    NO_RATE_LIMITS,
     ClockStore,
     Counts,
     LeaseValidity,
@@ -116,29 +116,29 @@ class SharedRateLimiter:
         """Return the lease under which ``entry`` may be fetched now. None: it was requested; the key waits here, and
         ``entry`` is back in its queue."""
         if not self._shares:
-            return NO_CLAIM
+            return NO_RATE_LIMITS
         claim = self._claim(active, entry)
         if claim is None:
             active.put_back(entry)
         return claim
 
     def _claim(self, active: ActiveKey, entry: UrlEntry) -> RateLimitLease | None:
-        claim, active.claim = active.claim, None
+        claim, active.rate_limit_lease = active.rate_limit_lease, None
         host = host_of(entry.url) if web_origin(entry.url) is not None else ""
         if claim is not None:
-            if claim.host == host and not claim.hold.is_over():
+            if claim.host == host and not claim.validity.is_over():
                 return claim
             # Meanwhile another URL came to the head of the queue.
             self.give_back(claim, None)
         if not host:
-            return NO_CLAIM
+            return NO_RATE_LIMITS
         waiter = _Waiter(active, next(self._tickets), host)
         if not self._policy.needs_address:
             waiter.pauses = self._policy.of(host, None)
             if not waiter.pauses:
                 return _granted(waiter, FOREVER)
         self._waiters[active.key] = waiter
-        active.claiming = True
+        active.awaits_rate_limit = True
         if self._policy.needs_address:
             self._tasks.start(self._find_address(waiter))
         else:
@@ -160,8 +160,8 @@ class SharedRateLimiter:
         """Drop a key that this process does not hold any more, or that is not active."""
         waiter = self._waiters.pop(active.key, None)
         self._in_lines -= waiter is not None and waiter.in_line
-        active.claiming = False
-        claim, active.claim = active.claim, None
+        active.awaits_rate_limit = False
+        claim, active.rate_limit_lease = active.rate_limit_lease, None
         if claim is not None:
             self.give_back(claim, None)
 
@@ -186,8 +186,8 @@ class SharedRateLimiter:
         """Take out a key that has its lease; None if there is none."""
         while self._granted:
             active = self._granted.popleft()
-            if active.claim is not None and active.claiming:
-                active.claiming = False
+            if active.rate_limit_lease is not None and active.awaits_rate_limit:
+                active.awaits_rate_limit = False
                 return active
         return None
 
@@ -290,16 +290,16 @@ class SharedRateLimiter:
             # That clock was not the reason of the denial: the next key of its line may try.
             self._schedule(line, self._lines[line], self._clock())
 
-    def _grant(self, waiter: _Waiter, hold: LeaseValidity) -> None:
-        claim = _granted(waiter, hold)
+    def _grant(self, waiter: _Waiter, validity: LeaseValidity) -> None:
+        claim = _granted(waiter, validity)
         if not self._is_here(waiter):
             self.give_back(claim, None)
             return
         del self._waiters[waiter.active.key]
-        waiter.active.claim = claim
+        waiter.active.rate_limit_lease = claim
         self._granted.append(waiter.active)
         self._changed()
 
 
-def _granted(waiter: _Waiter, hold: LeaseValidity) -> RateLimitLease:
-    return RateLimitLease(waiter.ticket, waiter.host, waiter.address, waiter.pauses, hold)
+def _granted(waiter: _Waiter, validity: LeaseValidity) -> RateLimitLease:
+    return RateLimitLease(waiter.ticket, waiter.host, waiter.address, waiter.pauses, validity)

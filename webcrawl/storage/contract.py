@@ -91,7 +91,7 @@ class RateLimitLease:
     address: str | None
     """Empty: the address is not known, and the host must not be contacted directly. None: any address."""
     pauses: Pauses
-    hold: LeaseValidity
+    validity: LeaseValidity
 
     @property
     def longest_pause(self) -> float:
@@ -99,7 +99,7 @@ class RateLimitLease:
         return max(self.pauses.values(), default=0.0)
 
 
-NO_CLAIM = RateLimitLease(0, "", None, {}, FOREVER)
+NO_RATE_LIMITS = RateLimitLease(0, "", None, {}, FOREVER)
 """The lease of a fetch that shares no clocks."""
 
 Locate = Callable[[str], Awaitable[str | None]]
@@ -214,7 +214,7 @@ class Activated:
 
     record: HostRecord
     queue: Loaded
-    hold: LeaseValidity = FOREVER
+    validity: LeaseValidity = FOREVER
     """The validity of this process's lease of the key."""
 
 

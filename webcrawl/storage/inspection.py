@@ -143,9 +143,9 @@ class Checked:
     hosts: int = 0
     left: Findings = field(default_factory=Findings)
     """Disagreements that are left."""
-    mended: Findings = field(default_factory=Findings)
+    repaired: Findings = field(default_factory=Findings)
     """Disagreements that were repaired."""
-    at_work: set[str] = field(default_factory=set)
+    running_workers: set[str] = field(default_factory=set)
     """Names of processes that changed things meanwhile. Findings are then those that were wrong in two checks."""
     uncompared: list[str] = field(default_factory=list)
     """Parts whose totals changed while they were counted, so that they could not be compared."""
@@ -253,7 +253,7 @@ class UrlSnapshot:
     """True if this storage keeps the rules of records."""
     command: OperatorCommand | None = None
     """The operator's command; None for a crawl of one process."""
-    at_work: tuple[str, ...] = ()
+    running_workers: tuple[str, ...] = ()
     """The workers of the crawl at this moment."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """The settings that the crawl was begun with, as it stored them."""
@@ -301,9 +301,11 @@ class StoredTables(Tables, Protocol):
 
 
 class FolderInspection(Protocol):
-    """Inspects the crawl of one process in its JOBDIR, also while it runs. Only ``mend`` and tables change it; for
-    ``mend`` the crawl must not be running. Every method may raise StartRefused: there is no crawl, or one that cannot
-    be read."""
+    """Inspects the crawl of one process in its JOBDIR, also while it runs. Only ``repair`` and tables change it; for
+    ``repair`` the crawl must not be running.
+
+    Every method may raise StartRefused: there is no crawl, or one that cannot be read.
+    """
 
     def status(self, now: float) -> CrawlStatus:
         """Return the status of the crawl; ``now`` in epoch seconds."""
@@ -326,7 +328,7 @@ class FolderInspection(Protocol):
 
     def check(self) -> Checked: ...
 
-    def mend(self) -> Checked: ...
+    def repair(self) -> Checked: ...
 
     def tables(self, *, changing: bool) -> StoredTables:
         """Return its tables, not opened yet. They are only read unless ``changing`` is set."""
@@ -400,7 +402,7 @@ class SharedInspection(Protocol):
 
     async def check(self, progress: Callable[[int, int], None]) -> Checked: ...
 
-    async def mend(self, progress: Callable[[int, int], None]) -> Checked:
+    async def repair(self, progress: Callable[[int, int], None]) -> Checked:
         """:raises StartRefused: workers are running"""
         ...
 

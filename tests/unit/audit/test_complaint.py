@@ -80,7 +80,7 @@ def test_each_version_of_robots_txt_has_the_requests_under_it() -> None:
         line(310),
     ]
     [versions] = told(lines).robots.values()
-    facts = [(one.result, one.digest, one.crawl_delay, one.asked, one.requests) for one in versions]
+    facts = [(one.result, one.digest, one.crawl_delay, one.answers, one.requests) for one in versions]
     assert facts == [("200", "sha1:A", None, 2, 3), ("200", "sha1:B", 2.0, 1, 1), ("503", None, 2.0, 1, 1)]
     assert (versions[0].first_at - T0, versions[0].last_at - T0) == (0.5, 100.5)
 

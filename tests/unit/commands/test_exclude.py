@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.contract.driven import DrivenSqlite
-from tests.contract.planted import HELD, Books
+from tests.contract.sample_crawl import HELD, SampleCrawl
 from tests.contract.samples import entry, found, pages
 from tests.unit.commands.conftest import local_crawl
 from webcrawl.commands import exclude as consequences
@@ -143,9 +143,9 @@ def test_without_a_crawl_the_line_is_written_all_the_same(exclude: Command) -> N
 # -- on Redis ------------------------------------------------------------------------------------------------
 
 
-def test_a_shared_crawl_is_counted_and_told(books: Books, exclude: Command) -> None:
-    url, names = books.driven.url, books.names
-    books.report("w1", books.server_now() + 30)
+def test_a_shared_crawl_is_counted_and_told(sample: SampleCrawl, exclude: Command) -> None:
+    url, names = sample.driven.url, sample.names
+    sample.report("w1", sample.server_now() + 30)
     said = told(exclude("test", REDIS_URL=url, EXCLUSION_FILE=FILE), status=1)
     where = f"broad on Redis at 127.0.0.1:{url.rpartition(':')[2]}"
     assert said[:4] == [
@@ -155,34 +155,34 @@ def test_a_shared_crawl_is_counted_and_told(books: Books, exclude: Command) -> N
         "  stored  not counted: give --jobdir DIR of each worker",
     ]
     assert said[-1].startswith("Not in force: w1 has reported no exclusion list.")
-    asked = books.client.hget("broad:meta", "look")
+    asked = sample.client.hget("broad:meta", "look")
     told(exclude("--now", REDIS_URL=url, EXCLUSION_FILE=FILE), status=1)
-    assert books.client.hget("broad:meta", "look") != asked
+    assert sample.client.hget("broad:meta", "look") != asked
 
-    [member] = books.client.zrange(names.members, 0, -1)
-    books.client.zadd(names.members, {member: books.server_now() + 30})
+    [member] = sample.client.zrange(names.members, 0, -1)
+    sample.client.zadd(names.members, {member: sample.server_now() + 30})
     held = told(exclude(HELD, "--dry-run", REDIS_URL=url, EXCLUSION_FILE=FILE))
     assert held[1:3] == [
         "  queued  2 URLs on 1 host",
         "  leased  2 of them, on 1 host that a worker holds; at most 1 request in flight",
     ]
-    assert books.check().agrees
+    assert sample.check().agrees
 
 
-def test_a_queue_that_cannot_be_read_is_an_answer(books: Books, exclude: Command) -> None:
-    books.set_tail("short.test", b"\x00" * 40)
-    [line] = refused(exclude("short.test", REDIS_URL=books.driven.url, EXCLUSION_FILE=FILE))
+def test_a_queue_that_cannot_be_read_is_an_answer(sample: SampleCrawl, exclude: Command) -> None:
+    sample.set_tail("short.test", b"\x00" * 40)
+    [line] = refused(exclude("short.test", REDIS_URL=sample.driven.url, EXCLUSION_FILE=FILE))
     assert line == "the queue of short.test in Redis cannot be read; see scrapy frontier check"
 
 
-def test_workers_tell_which_list_they_go_by(books: Books, exclude: Command) -> None:
-    facts = {"name": "w2", "seen_at": books.server_now(), "exclusions": "0123456789abcdef"}
-    books.client.hset("broad:workers", "w2-1", json.dumps(facts))
-    said = told(exclude("a.test", REDIS_URL=books.driven.url, EXCLUSION_FILE=FILE), status=1)
+def test_workers_tell_which_list_they_go_by(sample: SampleCrawl, exclude: Command) -> None:
+    facts = {"name": "w2", "seen_at": sample.server_now(), "exclusions": "0123456789abcdef"}
+    sample.client.hset("broad:workers", "w2-1", json.dumps(facts))
+    said = told(exclude("a.test", REDIS_URL=sample.driven.url, EXCLUSION_FILE=FILE), status=1)
     assert said[-1].startswith("Not in force: w2 applies another list, version 0123456789abcdef.")
     facts["exclusions"] = ExclusionList.load(FILE).version
-    books.client.hset("broad:workers", "w2-1", json.dumps(facts))
-    assert told(exclude("--now", REDIS_URL=books.driven.url, EXCLUSION_FILE=FILE))[0].endswith(": w2")
+    sample.client.hset("broad:workers", "w2-1", json.dumps(facts))
+    assert told(exclude("--now", REDIS_URL=sample.driven.url, EXCLUSION_FILE=FILE))[0].endswith(": w2")
 
 
 # -- what is wrong -------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.contract.driven import DrivenSqlite, make
-from tests.contract.planted import HELD, SHORT, Books
+from tests.contract.sample_crawl import HELD, SHORT, SampleCrawl
 from tests.contract.samples import entry, pages, robots, settled
 from tests.unit.commands.conftest import local_crawl
 from tests.unit.links.logged import kept, page
@@ -105,7 +105,7 @@ def test_a_crawl_in_a_folder_tells_state_place_and_the_line_of_robots_txt(
     assert told["http://a.test/2"]["robots"]["rule"] == {"number": 2, "text": "Disallow: /2"}
     assert told["http://b.test/"]["frontier"]["queued"]["via"] == "http://a.test/0"
     assert told["http://b.test/"]["clocks"]["binding"] == "robots"
-    assert told["http://b.test/"]["crawl"]["at_work"] == []
+    assert told["http://b.test/"]["crawl"]["running_workers"] == []
     left = [item for item in before if not item[0].endswith(("-wal", "-shm"))]
     after = [(path.name, path.stat().st_mtime_ns) for path in local.directory.iterdir()]
     assert set(left) <= set(after)
@@ -120,7 +120,7 @@ def test_a_crawl_that_runs_is_named_and_keeps_its_lock(explain: Command, local: 
     jobdir.hold()
     try:
         told = explain("http://a.test/1", "--json", JOBDIR=local.directory).told
-        assert told["crawl"]["at_work"] == [f"process {os.getpid()}"]
+        assert told["crawl"]["running_workers"] == [f"process {os.getpid()}"]
         assert jobdir.holder() == f"process {os.getpid()}"
     finally:
         jobdir.leave()
@@ -331,11 +331,11 @@ def test_a_crawl_of_one_process_knows_the_hosts_of_its_seeds_that_it_has_contact
 def test_a_crawl_on_redis_tells_the_same(
     explain: Command, runner: asyncio.Runner, redis_server: RedisServer
 ) -> None:
-    books = Books(runner, redis_server.url)
+    sample = SampleCrawl(runner, redis_server.url)
     given: dict[str, object] = {"REDIS_URL": redis_server.url}
     try:
-        changes = books.client.info("persistence")["rdb_changes_since_last_save"]
-        states = [explain(one.url, "--json", **given).told["frontier"]["state"] for one in books.settled]
+        changes = sample.client.info("persistence")["rdb_changes_since_last_save"]
+        states = [explain(one.url, "--json", **given).told["frontier"]["state"] for one in sample.settled]
         assert states == ["done", "done", "failed", "refused"]
         told = explain(f"http://{SHORT}/1", "--json", **given).told
         assert (told["frontier"]["state"], told["frontier"]["queued"]["before"]) == ("queued", 1)
@@ -348,8 +348,8 @@ def test_a_crawl_on_redis_tells_the_same(
             .out.splitlines()[1]
             .startswith("  queued; no worker is running")
         )
-        assert books.client.info("persistence")["rdb_changes_since_last_save"] == changes
-        books.client.zadd("broad:seeded", {"h.localhost": 1, "h.test:22": 2})
+        assert sample.client.info("persistence")["rdb_changes_since_last_save"] == changes
+        sample.client.zadd("broad:seeded", {"h.localhost": 1, "h.test:22": 2})
         for host, rule in (
             ("www.h.localhost", None),
             ("other.localhost", "private-address"),
@@ -361,7 +361,7 @@ def test_a_crawl_on_redis_tells_the_same(
         refused = explain(f"http://{SHORT}/1", "--spider", "other", **given)
         assert_refused(refused, "there is no crawl 'other' on Redis at")
     finally:
-        books.driven.dispose()
+        sample.driven.dispose()
 
 
 def assert_refused(done: Done, words: str) -> None:

@@ -1,4 +1,4 @@
-"""``scrapy export``: what it writes, from which logs and books, and with which status it ends."""
+"""``scrapy export``: what it writes, from which logs and sample, and with which status it ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.contract.driven import DrivenSqlite
-from tests.contract.planted import HELD, LONG, SHORT, Books
+from tests.contract.sample_crawl import HELD, LONG, SHORT, SampleCrawl
 from tests.contract.samples import entry, found, pages
 from tests.unit.commands.conftest import local_crawl
 from tests.unit.export.logs import HOSTILE, log
@@ -182,8 +182,8 @@ def test_without_books_the_last_line_of_a_url_counts(export: Command, tmp_path: 
     assert "which crawl?" in wrong(export("urls", str(two), "--state", "queued"))[0]
 
 
-def test_the_books_of_a_crawl_on_redis_are_read(export: Command, books: Books, tmp_path: Path) -> None:
-    redis = {"REDIS_URL": books.driven.url, "FRONTIER_BACKEND": "redis"}
+def test_the_books_of_a_crawl_on_redis_are_read(export: Command, sample: SampleCrawl, tmp_path: Path) -> None:
+    redis = {"REDIS_URL": sample.driven.url, "FRONTIER_BACKEND": "redis"}
     said = export("urls", "--state", "queued", "--format", "json", **redis).said
     told = [json.loads(line) for line in said.splitlines()]
     keys = [one["key"] for one in told]
@@ -194,13 +194,13 @@ def test_the_books_of_a_crawl_on_redis_are_read(export: Command, books: Books, t
     ]
     folder = str(write(tmp_path / "w1", lines))
     done = export("urls", folder, "--state", "done", **redis)
-    assert done.out.splitlines() == [one.url for one in books.settled[:2]]
+    assert done.out.splitlines() == [one.url for one in sample.settled[:2]]
     refused = export("urls", folder, "--state", "refused", "--format", "json", **redis)
-    assert [json.loads(line)["url"] for line in refused.out.splitlines()] == [books.settled[3].url]
-    kept(tmp_path / "w2", [page("http://b.test/", [one.url for one in books.settled])])
+    assert [json.loads(line)["url"] for line in refused.out.splitlines()] == [sample.settled[3].url]
+    kept(tmp_path / "w2", [page("http://b.test/", [one.url for one in sample.settled])])
     write(tmp_path / "w2", [])
     linked = export("urls", str(tmp_path / "w2"), "--state", "refused", "--format", "json", **redis).told
-    assert (linked["url"], linked["via"]) == (books.settled[3].url, "http://b.test/")
+    assert (linked["url"], linked["via"]) == (sample.settled[3].url, "http://b.test/")
 
 
 def test_seeds_are_one_url_a_site(export: Command, tmp_path: Path) -> None:

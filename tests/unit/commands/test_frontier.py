@@ -14,7 +14,7 @@ import pytest
 
 from tests.commands import own_process
 from tests.contract.driven import DrivenSqlite
-from tests.contract.planted import Books
+from tests.contract.sample_crawl import SampleCrawl
 from webcrawl.crawl.jobdir import Jobdir
 
 if TYPE_CHECKING:
@@ -47,77 +47,77 @@ def refused(done: Done) -> str:
 # -- on Redis ------------------------------------------------------------------------------------------------
 
 
-def test_a_shared_crawl_is_shown_paused_resumed_and_stopped(books: Books, frontier: Command) -> None:
-    where = f"broad on Redis at 127.0.0.1:{books.driven.url.rpartition(':')[2]}"
-    books.report("w1", books.server_now() + 30)
+def test_a_shared_crawl_is_shown_paused_resumed_and_stopped(sample: SampleCrawl, frontier: Command) -> None:
+    where = f"broad on Redis at 127.0.0.1:{sample.driven.url.rpartition(':')[2]}"
+    sample.report("w1", sample.server_now() + 30)
 
-    status = frontier("status", REDIS_URL=books.driven.url)
+    status = frontier("status", REDIS_URL=sample.driven.url)
     assert (status.status, status.err) == (0, "")
     assert status.out.startswith(
         f"{where}: 1 worker running\n\nURLs   329 queued, 2 done, 1 failed, 1 refused\n"
     )
     assert "\nw1 " in status.out
 
-    paused = frontier("pause", REDIS_URL=books.driven.url)
+    paused = frontier("pause", REDIS_URL=sample.driven.url)
     assert (paused.status, paused.err) == (0, "")
     assert paused.out.startswith(f"{where} is paused: 1 worker running (w1). They finish what is open")
-    assert books.client.hget("broad:meta", "command") == b"pause"
-    assert "was paused already" in frontier("pause", REDIS_URL=books.driven.url).out
+    assert sample.client.hget("broad:meta", "command") == b"pause"
+    assert "was paused already" in frontier("pause", REDIS_URL=sample.driven.url).out
 
-    resumed = frontier("resume", REDIS_URL=books.driven.url)
+    resumed = frontier("resume", REDIS_URL=sample.driven.url)
     assert resumed.out == f"{where} goes on: 1 worker running (w1)\n"
-    assert books.client.hget("broad:meta", "command") == b"run"
+    assert sample.client.hget("broad:meta", "command") == b"run"
 
-    stopped = frontier("stop", REDIS_URL=books.driven.url)
+    stopped = frontier("stop", REDIS_URL=sample.driven.url)
     assert stopped.out.startswith(
         f"{where} is stopped: 1 worker running (w1). They finish what is open and end."
     )
-    assert books.client.hget("broad:meta", "command") == b"stop"
+    assert sample.client.hget("broad:meta", "command") == b"stop"
 
 
-def test_commands_to_nobody_say_so(books: Books, frontier: Command) -> None:
-    books.client.delete("broad:workers")
-    paused = frontier("pause", "--wait", REDIS_URL=books.driven.url)
+def test_commands_to_nobody_say_so(sample: SampleCrawl, frontier: Command) -> None:
+    sample.client.delete("broad:workers")
+    paused = frontier("pause", "--wait", REDIS_URL=sample.driven.url)
     assert "is paused: no worker is running, and workers that are started wait" in paused.out
-    stopped = frontier("stop", "--wait", REDIS_URL=books.driven.url)
+    stopped = frontier("stop", "--wait", REDIS_URL=sample.driven.url)
     assert "no worker is running, there is nothing to stop" in stopped.out
-    assert books.client.hget("broad:meta", "command") == b"pause"
+    assert sample.client.hget("broad:meta", "command") == b"pause"
     assert {paused.status, stopped.status} == {0}
 
 
-def test_the_books_are_checked_and_mended(books: Books, frontier: Command) -> None:
-    url = books.driven.url
+def test_the_books_are_checked_and_mended(sample: SampleCrawl, frontier: Command) -> None:
+    url = sample.driven.url
     agreed = frontier("check", REDIS_URL=url)
     assert (agreed.status, agreed.err) == (0, "")
     assert "332 URLs known, 329 queued, 4 hosts\nEverything agrees" in agreed.out
 
-    books.forget(books.short[1])
+    sample.forget(sample.short[1])
     wrong = frontier("check", "--json", REDIS_URL=url)
     assert wrong.status == 1
     assert json.loads(wrong.out)["left"]["queued-unknown"]["examples"] == [
-        {"subject": books.short[1].url, "detail": "", "where": "shard 0"}
+        {"subject": sample.short[1].url, "detail": "", "where": "shard 0"}
     ]
-    mended = frontier("check", "--mend", REDIS_URL=url)
-    assert mended.status == 0
-    assert "2 things did not agree and were mended:" in mended.out
-    assert "  1  URL is queued, but not known" in mended.out
-    assert "Everything agrees" in mended.out
+    repaired = frontier("check", "--repair", REDIS_URL=url)
+    assert repaired.status == 0
+    assert "2 things did not agree and were repaired:" in repaired.out
+    assert "  1  URL is queued, but not known" in repaired.out
+    assert "Everything agrees" in repaired.out
 
 
-def test_nothing_is_mended_while_a_worker_is_at_work(books: Books, frontier: Command) -> None:
-    books.report("w1", books.server_now() + 30)
-    line = refused(frontier("check", "--mend", REDIS_URL=books.driven.url))
-    assert line.startswith("nothing is mended while a worker is running (w1)")
+def test_nothing_is_mended_while_a_worker_is_at_work(sample: SampleCrawl, frontier: Command) -> None:
+    sample.report("w1", sample.server_now() + 30)
+    line = refused(frontier("check", "--repair", REDIS_URL=sample.driven.url))
+    assert line.startswith("nothing is repaired while a worker is running (w1)")
 
 
-def test_a_crawl_that_does_not_exist_is_no_crawl(books: Books, frontier: Command) -> None:
+def test_a_crawl_that_does_not_exist_is_no_crawl(sample: SampleCrawl, frontier: Command) -> None:
     for verb in ("status", "check", "stop"):
-        line = refused(frontier(verb, "--spider", "other", REDIS_URL=books.driven.url))
+        line = refused(frontier(verb, "--spider", "other", REDIS_URL=sample.driven.url))
         assert line.startswith("there is no crawl 'other' on Redis at 127.0.0.1:")
 
 
-def test_scrapy_redis_own_settings_say_where_it_is(books: Books, frontier: Command) -> None:
-    port = books.driven.url.rpartition(":")[2].partition("/")[0]
+def test_scrapy_redis_own_settings_say_where_it_is(sample: SampleCrawl, frontier: Command) -> None:
+    port = sample.driven.url.rpartition(":")[2].partition("/")[0]
     done = frontier("status", "--json", FRONTIER_BACKEND="redis", REDIS_HOST="127.0.0.1", REDIS_PORT=port)
     assert json.loads(done.out)["urls"]["queued"] == 329
 
@@ -149,11 +149,11 @@ def test_its_books_are_mended_when_it_does_not_run(stopped_crawl: DrivenSqlite, 
     jobdir.hold()
     running = frontier("status", JOBDIR=stopped_crawl.directory)
     assert f": process {os.getpid()} works on it, last heartbeat" in running.out
-    assert "is in use by process" in refused(frontier("check", "--mend", JOBDIR=stopped_crawl.directory))
+    assert "is in use by process" in refused(frontier("check", "--repair", JOBDIR=stopped_crawl.directory))
     jobdir.leave()
 
     assert frontier("check", JOBDIR=stopped_crawl.directory).status == 1
-    assert frontier("check", "--mend", JOBDIR=stopped_crawl.directory).status == 0
+    assert frontier("check", "--repair", JOBDIR=stopped_crawl.directory).status == 0
     assert frontier("check", JOBDIR=stopped_crawl.directory).status == 0
 
 
@@ -165,7 +165,7 @@ def test_a_crawl_of_one_process_takes_no_commands(stopped_crawl: DrivenSqlite, f
     )
 
 
-@pytest.mark.parametrize("words", [["status"], ["check"], ["check", "--mend"]])
+@pytest.mark.parametrize("words", [["status"], ["check"], ["check", "--repair"]])
 def test_a_folder_without_a_crawl_is_refused_and_nothing_is_made(
     frontier: Command, tmp_path: Path, words: list[str]
 ) -> None:
@@ -187,7 +187,7 @@ def test_a_folder_without_a_crawl_is_refused_and_nothing_is_made(
             {},
             "--force: is no option of this command; see scrapy frontier -h",
         ),
-        (["status", "--mend"], {}, "--mend: is for check, not for status"),
+        (["status", "--repair"], {}, "--repair: is for check, not for status"),
         (["check", "--wait"], {}, "--wait: is for pause and resume and stop, not for check"),
         (["status"], {"REDIS_ULR": "x"}, "REDIS_ULR: is no setting; did you mean REDIS_URL?"),
         (["status"], {}, "which crawl? give -s REDIS_URL=... for one on Redis, or -s JOBDIR=DIR"),
@@ -213,14 +213,14 @@ def test_without_a_word_it_explains_itself(frontier: Command) -> None:
 # -- as a process --------------------------------------------------------------------------------------------
 
 
-def test_its_status_is_the_process_s(books: Books, frontier_process: Command) -> None:
-    url = books.driven.url
+def test_its_status_is_the_process_s(sample: SampleCrawl, frontier_process: Command) -> None:
+    url = sample.driven.url
     agreed = frontier_process("check", REDIS_URL=url)
     assert (agreed.status, agreed.err) == (0, "")
     assert "Everything agrees" in agreed.out
-    books.forget(books.short[1])
+    sample.forget(sample.short[1])
     assert frontier_process("check", REDIS_URL=url).status == 1
-    assert frontier_process("check", "--mend", REDIS_URL=url).status == 0
+    assert frontier_process("check", "--repair", REDIS_URL=url).status == 0
 
 
 def test_what_is_wrong_ends_the_process_with_2_and_a_line(frontier_process: Command) -> None:

@@ -38,7 +38,7 @@ def test_what_does_not_agree_is_named_with_its_number_and_what_to_do() -> None:
         "           http://a.test/\udce9 (shard 3)",
         "      1  running total is wrong",
         "           queued (says 5, is 4; shard 3)",
-        "scrapy frontier check --mend repairs what can be repaired, while no worker is running.",
+        "scrapy frontier check --repair repairs what can be repaired, while no worker is running.",
     ]
 
 
@@ -50,30 +50,32 @@ def test_of_many_the_first_are_shown() -> None:
 
 
 def test_what_was_mended_is_told_and_what_is_left() -> None:
-    mended = lines(Checked(mended=some(LOST)))
-    assert mended[1] == "1 thing did not agree and was mended:"
-    assert mended[-1] == AGREED
-    left = lines(Checked(mended=some(LOST), left=some(Finding(Kind.UNREADABLE, "the record of a.test"))))
-    assert left[-1] == "What is left cannot be mended."
+    repaired = lines(Checked(repaired=some(LOST)))
+    assert repaired[1] == "1 thing did not agree and was repaired:"
+    assert repaired[-1] == AGREED
+    left = lines(Checked(repaired=some(LOST), left=some(Finding(Kind.UNREADABLE, "the record of a.test"))))
+    assert left[-1] == "What is left cannot be repaired."
     assert "1 thing does not agree:" in left
 
 
 def test_damage_is_not_promised_to_be_mended() -> None:
-    assert "is not mended" in lines(Checked(left=some(Finding(Kind.DAMAGED, "row 7 missing"))))[-1]
+    assert "is not repaired" in lines(Checked(left=some(Finding(Kind.DAMAGED, "row 7 missing"))))[-1]
 
 
 def test_what_makes_it_less_than_exact_is_told() -> None:
-    found = lines(Checked(at_work={"w2", "w1"}, uncompared=["shard 3"], unchecked=["states"]))
+    found = lines(Checked(running_workers={"w2", "w1"}, uncompared=["shard 3"], unchecked=["states"]))
     assert found[1].startswith("w1, w2 running meanwhile: the check reports only what it found twice.")
     assert found[2].endswith("were not compared: shard 3")
     assert found[3] == "Not checked: states"
 
 
 def test_programs_get_all_of_it() -> None:
-    found = json.loads(frontier.check_as_json(Crawl(), Checked(urls=2, left=some(WRONG), at_work={"w1"})))
+    found = json.loads(
+        frontier.check_as_json(Crawl(), Checked(urls=2, left=some(WRONG), running_workers={"w1"}))
+    )
     example = {"subject": "queued", "detail": "says 5, is 4", "where": "shard 3"}
     assert found["left"] == {"total": {"count": 1, "examples": [example]}}
-    assert (found["agrees"], found["urls"], found["at_work"]) == (False, 2, ["w1"])
+    assert (found["agrees"], found["urls"], found["running_workers"]) == (False, 2, ["w1"])
 
 
 def test_each_kind_of_finding_has_words() -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.archive.samples import record
 from webcrawl.downloadermiddlewares.outcome import _add_pauses
 from webcrawl.frontier.lease import Ending, Outcome, Result
-from webcrawl.storage.contract import FOREVER, NO_CLAIM, LeaseValidity, RateLimitLease, uptime
+from webcrawl.storage.contract import FOREVER, NO_RATE_LIMITS, LeaseValidity, RateLimitLease, uptime
 
 if TYPE_CHECKING:
     from webcrawl.archive.capture import FetchRecord
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 
 def told(
-    ending: Ending, hold: LeaseValidity, line: FetchRecord, claim: RateLimitLease = NO_CLAIM
+    ending: Ending, validity: LeaseValidity, line: FetchRecord, rate_limits: RateLimitLease = NO_RATE_LIMITS
 ) -> dict[str, object]:
-    flight = SimpleNamespace(lease=SimpleNamespace(hold=hold, claim=claim), outcome=Outcome(Result.FETCHED))
+    flight = SimpleNamespace(
+        lease=SimpleNamespace(key_validity=validity, rate_limit_lease=rate_limits),
+        outcome=Outcome(Result.FETCHED),
+    )
     _add_pauses(line, cast("InFlightRequest", flight), ending)
     return dict(line.extra)
 
@@ -45,10 +48,10 @@ def test_of_a_key_that_was_lost_is_told_when() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hold", "at"), [(LeaseValidity(0.0), 0), (LeaseValidity(1e-3), -20), (FOREVER, 0)], ids=str
+    ("validity", "at"), [(LeaseValidity(0.0), 0), (LeaseValidity(1e-3), -20), (FOREVER, 0)], ids=str
 )
-def test_it_was_lost_while_the_request_was_open(hold: LeaseValidity, at: float) -> None:
+def test_it_was_lost_while_the_request_was_open(validity: LeaseValidity, at: float) -> None:
     """A hold that was ended at once does not say when; one that ended long ago ended before the request."""
     now = time.time()
     line = record(start=now - 20, end=now)
-    assert told(Ending(1.0, 2.0, 200), hold, line) == {"lost_at": round(now + at, 6)}
+    assert told(Ending(1.0, 2.0, 200), validity, line) == {"lost_at": round(now + at, 6)}

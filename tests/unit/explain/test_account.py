@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.explain.account import Crawl, Difference, Explanation, Fate, Rules, Visits, address_of, explain
+from webcrawl.explain.account import (
+    Crawl,
+    Difference,
+    Explanation,
+    Fate,
+    LoggedFetches,
+    Rules,
+    address_of,
+    explain,
+)
 from webcrawl.explain.as_json import as_json
 from webcrawl.explain.as_text import as_text, moment
 from webcrawl.explain.features import Remembered, worth_of
@@ -55,7 +64,7 @@ def seen(**fields: Any) -> UrlSnapshot:
     """A snapshot of a queued URL whose time comes in two seconds."""
     record = HostRecord("h.test", NOW + 2, 5.0, fetches=1)
     key = KeySnapshot(record, 4, Activity.IDLE)
-    usual = UrlSnapshot(NOW, True, QUEUED, entry(), 3, key, robots(), at_work=("process 1",))
+    usual = UrlSnapshot(NOW, True, QUEUED, entry(), 3, key, robots(), running_workers=("process 1",))
     return replace(usual, **fields)
 
 
@@ -195,11 +204,11 @@ def test_a_robots_txt_has_no_state_of_its_own() -> None:
 
 
 def test_depth_and_kind_come_from_the_queue_or_the_log() -> None:
-    deep = explained(settled(State.DONE), visits=Visits(1, ({"depth": 4, "via": "http://h.test/"},)))
+    deep = explained(settled(State.DONE), visits=LoggedFetches(1, ({"depth": 4, "via": "http://h.test/"},)))
     assert (deep.scoping.depth, deep.scoping.depth_known) == (4, True)
     assert deep.scoping.decided_by is not None
     assert deep.scoping.decided_by.rule == "depth"
-    assert explained(visits=Visits(1, ({"depth": 0, "via": None},))).scoping.stage is Stage.SEED
+    assert explained(visits=LoggedFetches(1, ({"depth": 0, "via": None},))).scoping.stage is Stage.SEED
     sitemap = explained(seen(entry=entry(kind="sitemap", via="http://h.test/robots.txt")), "http://h.test/b")
     assert (sitemap.scoping.stage, sitemap.scoping.decided_by) == (Stage.SITEMAP, None)
     assert explained(depth=9).scoping.depth == 9
@@ -262,11 +271,11 @@ def test_a_robots_txt_that_cannot_be_had_says_since_when_and_when_it_is_asked_fo
 def test_a_crawl_at_which_nobody_works_fetches_nothing() -> None:
     when = f"may be fetched {moment(NOW + 2, NOW)}, by politeness; behind 3 URLs"
     for snapshot, why in (
-        (seen(at_work=()), "no worker is running"),
+        (seen(running_workers=()), "no worker is running"),
         (seen(command=OperatorCommand.PAUSE), "the crawl is to pause"),
     ):
         assert as_text(explained(snapshot), CRAWL).splitlines()[1] == f"  queued; {why}; {when}"
-    rested = seen(key=KeySnapshot(HostRecord("h.test"), 4, Activity.IDLE), at_work=(), before=0)
+    rested = seen(key=KeySnapshot(HostRecord("h.test"), 4, Activity.IDLE), running_workers=(), before=0)
     line = as_text(explained(rested), CRAWL).splitlines()[1]
     assert line == "  queued; no worker is running; its time has come"
 
@@ -318,7 +327,7 @@ def test_the_stored_record_is_shown(record: UrlRecord, state: str) -> None:
     ],
 )
 def test_text_and_object_are_made_of_everything(snapshot: UrlSnapshot | None) -> None:
-    visits = Visits(
+    visits = LoggedFetches(
         9, ({"status": 200, "end": NOW - 5, "kind": "page", "bytes": 12, "mime": "text/html"}, {})
     )
     crawl = Crawl("redis", "h:1", "broad", None, (Difference("DEPTH_LIMIT", "3", "0"),))

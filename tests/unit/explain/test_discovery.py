@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from webcrawl.explain.account import visits_of
+from webcrawl.explain.account import logged_fetches
 from webcrawl.explain.discovery import (
     By,
     Discovery,
@@ -57,7 +57,7 @@ def found(url: str, entry: UrlEntry | None = None, log: list[dict[str, Any]] = L
         robots=None,
     )
     form = canonical(url)
-    return way_of(form, snapshot if entry else None, visits_of(log, form), lines_of, canonical)
+    return way_of(form, snapshot if entry else None, logged_fetches(log, form), lines_of, canonical)
 
 
 @pytest.mark.parametrize(

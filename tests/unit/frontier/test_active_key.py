@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.contract.samples import NOW, entry, robots
-from webcrawl.frontier.active_key import ActiveKey, Pick, Want
+from webcrawl.frontier.active_key import ActiveKey, Need, Pick
 from webcrawl.frontier.order import LevelSampler, Order
 from webcrawl.frontier.policies import Policies, RobotsPolicy
 from webcrawl.frontier.records import Kind
@@ -108,7 +108,7 @@ def test_a_rule_of_scope_that_changed_refuses_what_is_queued_before_robots_txt_i
 
 def test_an_excluded_host_is_not_asked_for_its_robots_txt() -> None:
     taken = pick(active("http://a/1", "https://a/1"), admit=lambda entry: "exclusion")
-    assert (taken.entry, taken.want) == (None, Want.NOTHING)
+    assert (taken.entry, taken.want) == (None, Need.NOTHING)
     assert [(entry.url, rule) for entry, rule in taken.refused] == [
         ("http://a/1", "exclusion"),
         ("https://a/1", "exclusion"),
@@ -154,7 +154,7 @@ def test_urls_whose_robots_txt_cannot_be_had_are_held_back_and_others_given(stat
     key = active("http://a/1", "https://a/1", known=[no_robots("http://a", state), robots("https://a")])
     assert picked(key) == "https://a/1"
     assert key.blocked_until() == NOW + 60
-    assert pick(key).want is Want.TIME
+    assert pick(key).want is Need.TIME
     assert key.has_work()
 
 
@@ -179,13 +179,13 @@ def test_a_key_that_holds_too_much_back_waits_instead_of_loading_on() -> None:
     blocked = [no_robots("http://a", RobotsState.UNREACHABLE)]
     few = active("http://a/1", "http://a/2", known=blocked, more=True)
     many = active("http://a/1", "http://a/2", "http://a/3", known=blocked, more=True)
-    assert pick(few).want is Want.LOAD
-    assert pick(many).want is Want.TIME
+    assert pick(few).want is Need.LOAD
+    assert pick(many).want is Need.TIME
 
 
 def test_an_empty_key_wants_what_follows_or_nothing() -> None:
-    assert pick(active(more=True)).want is Want.LOAD
-    assert pick(active()).want is Want.NOTHING
+    assert pick(active(more=True)).want is Need.LOAD
+    assert pick(active()).want is Need.NOTHING
     assert active(more=True).has_work()
     assert not active().has_work()
 
@@ -213,7 +213,7 @@ def test_a_new_url_of_an_unknown_origin_comes_with_its_answer_by_the_next_load()
     key = active(known=[robots("http://a")])
     new = entry("https://a/new", key="a")
     key.offer(new)
-    assert pick(key).want is Want.LOAD
+    assert pick(key).want is Need.LOAD
     key.loaded(Loaded([new], False, [robots("https://a")]))
     assert picked(key) == "https://a/new"
 
@@ -264,7 +264,7 @@ def test_a_robots_txt_that_takes_long_to_be_parsed_is_not_parsed_in_between() ->
     key, rules = active("http://a.test/forbidden", "http://a.test/x", known=[record]), policies()
 
     asked = key.pick(NOW, rules, BLOCKED_MAX)
-    assert (asked.entry, asked.want, asked.refused) == (None, Want.RULES, [])
+    assert (asked.entry, asked.want, asked.refused) == (None, Need.RULES, [])
     assert key.unread is record
 
     rules.robots.rules.hold(record, rules.robots.rules.parsed(record))

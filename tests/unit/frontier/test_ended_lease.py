@@ -14,7 +14,7 @@ def page_without_hold(crawl: SmallCrawl) -> Lease:
     crawl.add("a.test/1")
     crawl.allow("a.test")
     lease = crawl.wait_for_lease()
-    lease.hold = LeaseValidity(0.0)
+    lease.key_validity = LeaseValidity(0.0)
     return lease
 
 
@@ -53,8 +53,8 @@ def test_a_page_is_done(crawl: SmallCrawl) -> None:
 def test_a_robots_txt_that_was_cut_off_takes_the_place_of_no_answer(crawl: SmallCrawl) -> None:
     crawl.add("a.test/1")
     lease = crawl.wait_for_lease()
-    hold, lease.hold = lease.hold, LeaseValidity(0.0)
+    validity, lease.key_validity = lease.key_validity, LeaseValidity(0.0)
     crawl.answer_robots(lease, 0, error="timeout")
     assert not crawl.backend._robots
-    assert not hold.is_over()
+    assert not validity.is_over()
     assert crawl.wait_for_lease().entry.url == "http://a.test/robots.txt"

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def ended(crawl: SmallCrawl, **words: Any) -> Ending:
     """The ending of the next page, as the frontier leaves it."""
     lease = crawl.wait_for_lease()
-    if "hold" in words:
-        lease.hold = words.pop("hold")
+    if "validity" in words:
+        lease.key_validity = words.pop("validity")
     now = crawl.clock.now
     ending = Ending(words.pop("started_at", now), now, **{"status": 200, **words})
     crawl.loop.call(crawl.frontier.ended, lease, ending)
@@ -51,7 +51,7 @@ def test_a_retry_after_is_part_of_what_is_owed(crawl: SmallCrawl) -> None:
 def test_nothing_is_known_where_nothing_was_sent_or_the_key_was_lost(crawl: SmallCrawl) -> None:
     crawl.add("a.test/1", "a.test/2")
     crawl.allow("a.test")
-    for ending in (ended(crawl, started_at=None), ended(crawl, hold=LeaseValidity(0.0))):
+    for ending in (ended(crawl, started_at=None), ended(crawl, validity=LeaseValidity(0.0))):
         assert (ending.delay_seconds, ending.number) == (None, None)
 
 

@@ -80,8 +80,8 @@ def test_hosts_at_one_address_are_contacted_one_after_the_other(made):
     crawl = crawl_of(made)
     crawl.add(*(f"h{number}.test/{page}" for number in range(6) for page in range(2)))
     first = crawl.wait_for_lease()
-    assert first.claim.address == ADDRESS
-    assert first.claim.pauses == {f"address {ADDRESS}": PAUSE}
+    assert first.rate_limit_lease.address == ADDRESS
+    assert first.rate_limit_lease.pauses == {f"address {ADDRESS}": PAUSE}
     assert crawl.lease() is None
     crawl.clock.now += 60
     assert crawl.lease() is None, "it is still open"
@@ -114,7 +114,7 @@ def test_a_fetch_waits_for_the_latest_of_its_clocks(made):
 def test_a_host_without_an_address_is_not_to_be_contacted_at_any(made):
     crawl = crawl_of(made, h0=None)
     crawl.add("h0.test/")
-    claim = crawl.wait_for_lease().claim
+    claim = crawl.wait_for_lease().rate_limit_lease
     assert (claim.address, claim.pauses) == ("", {})
 
 
@@ -122,7 +122,7 @@ def test_where_nothing_is_shared_nothing_is_asked(made):
     crawl = crawl_of(made, SharedClocks())
     crawl.add("h0.test/", "h1.test/")
     leases = [crawl.wait_for_lease(), crawl.wait_for_lease()]
-    assert [lease.claim.pauses for lease in leases] == [{}, {}]
+    assert [lease.rate_limit_lease.pauses for lease in leases] == [{}, {}]
 
 
 def test_what_was_not_sent_owes_nothing(made):
@@ -147,7 +147,7 @@ def test_another_url_that_came_before_has_a_claim_of_its_own(made):
     crawl.add("b.h0.test/1", level=5)
     lease = crawl.wait_for_lease()
     assert host_of(lease.entry.url) == "b.h0.test"
-    assert lease.claim.pauses == {"host b.h0.test": PAUSE}
+    assert lease.rate_limit_lease.pauses == {"host b.h0.test": PAUSE}
     crawl.answer_robots(lease)
     hosts = [host for _, host in crawl.fetch_all()]
     assert hosts == ["b.h0.test", "a.h0.test"]
@@ -216,10 +216,13 @@ def test_whatever_comes_and_goes_the_clocks_are_kept_and_all_is_fetched(data: st
                 break
             lease = crawl.lease()
             if lease is not None:
-                for name in lease.claim.pauses:
+                for name in lease.rate_limit_lease.pauses:
                     assert free_at.get(name, 0.0) <= crawl.clock.now + 1e-6, name
-                    assert not any(name in other.claim.pauses for other in open_leases)
-                assert f"address {elsewhere[host_of(lease.entry.url).split('.')[0]]}" in lease.claim.pauses
+                    assert not any(name in other.rate_limit_lease.pauses for other in open_leases)
+                assert (
+                    f"address {elsewhere[host_of(lease.entry.url).split('.')[0]]}"
+                    in lease.rate_limit_lease.pauses
+                )
                 open_leases.append(lease)
             elif not open_leases or data.draw(st.booleans(), label="wait"):
                 at = crawl.frontier.next_at()
@@ -228,7 +231,9 @@ def test_whatever_comes_and_goes_the_clocks_are_kept_and_all_is_fetched(data: st
             else:
                 ended = open_leases.pop(data.draw(st.integers(0, len(open_leases) - 1), label="ends"))
                 crawl.clock.now += data.draw(st.sampled_from([0.0, 0.3, 2.0]), label="seconds")
-                free_at |= {name: crawl.clock.now + pause for name, pause in ended.claim.pauses.items()}
+                free_at |= {
+                    name: crawl.clock.now + pause for name, pause in ended.rate_limit_lease.pauses.items()
+                }
                 if ended.entry.kind == "robots":
                     crawl.answer_robots(ended)
                 else:

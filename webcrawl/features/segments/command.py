@@ -53,7 +53,7 @@ class SegmentTransfer:
         for path, urls in written:
             yield f"{path}: {text.things(urls, 'URL')}"
         yield f"{text.things(queue.urls, 'URL')} in {text.things(len(written), 'segment')}"
-        if crawl.at_work():
+        if crawl.running_workers():
             sys.stderr.write(
                 f"scrapy segments: {crawl.name} is running: URLs that it fetches from now on are in these segments"
                 " too\n"
@@ -103,7 +103,7 @@ class SegmentTransfer:
         crawl = require_crawl(self._settings, self._spider)
         # A crawl that does not exist yet is created with the imported segments, as in a new folder.
         with suppress(NoSuchCrawl):
-            if workers := crawl.at_work():
+            if workers := crawl.running_workers():
                 names = ", ".join(sorted(worker.name for worker in workers))
                 raise CrawlError(f"{crawl.name} is running ({names}); stop it first: scrapy frontier stop")
 

@@ -31,7 +31,7 @@ def unused(figures: Digest) -> str:
     part = 100 * gaps.unused_seconds / gaps.waited_seconds if gaps.waited_seconds else 0.0
     rows = [
         (
-            "time in which a host might have been asked again",
+            "time in which a host could have been requested again",
             f"{text.duration(gaps.unused_seconds)} ({part:.1f} %)",
         ),
         ("requests for which there was room in it", text.count(round(gaps.would_fit))),

@@ -101,9 +101,9 @@ class RedisClocks:
             return RateLimitDenial(next(iter(one.pauses)), LOST_SECONDS)
         if number:
             return RateLimitDenial(list(one.pauses)[number - 1], float(answer[1]))
-        hold = LeaseValidity(until(sent_at, self._claim_seconds), others=(shard.hold,))
-        self._open[one.ticket] = one.pauses, hold
-        return hold
+        validity = LeaseValidity(until(sent_at, self._claim_seconds), others=(shard.validity,))
+        self._open[one.ticket] = one.pauses, validity
+        return validity
 
     async def repeat_uncertain(self) -> None:
         """Repeat returns and claims after a start of the server, which may have forgotten its last second."""
@@ -113,10 +113,10 @@ class RedisClocks:
         still_open = list(self._open.items())
         claims = [self._claim_call(ticket, pauses, again=True) for ticket, (pauses, _) in still_open]
         answers = await self._server.call("claim_clocks", claims) if claims else []
-        for (_, (_, hold)), answer in zip(still_open, answers, strict=True):
+        for (_, (_, validity)), answer in zip(still_open, answers, strict=True):
             if int(answer[0]):
                 # Another process has a clock of it by now.
-                hold.until = 0.0
+                validity.until = 0.0
 
     def forget_durable(self, sent_before: float) -> None:
         """Drop the returns sent before that moment (a time of ``uptime``): the server has them on its disk."""

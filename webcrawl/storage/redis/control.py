@@ -90,7 +90,7 @@ class Control:
         ]
         return sorted(found, key=lambda worker: (worker.started_at or 0.0, worker.name))
 
-    async def at_work(self) -> set[str]:
+    async def running_workers(self) -> set[str]:
         """Return the names of the running members: those that reported lately, or have leases that have not ended."""
         now = await self.now()
         reports = await self._reports()

@@ -197,7 +197,7 @@ class RedisBackend:
             self._holding.abandon(leased)
             raise
         return [
-            Activated(record, queue, shard.hold)
+            Activated(record, queue, shard.validity)
             for (shard, record), queue in zip(leased, loaded, strict=True)
         ]
 
@@ -355,6 +355,6 @@ class RedisBackend:
         views = [leases.view_of(answer, shard.epoch) for shard, answer in zip(shards, answers, strict=True)]
         # Without a lease of our own in a shard no key can be taken there before the next heartbeat.
         return [
-            (held, max(wait, HEARTBEAT_SECONDS / 2) if shard.hold.is_over() else wait, found)
+            (held, max(wait, HEARTBEAT_SECONDS / 2) if shard.validity.is_over() else wait, found)
             for shard, (held, wait, found) in zip(shards, views, strict=True)
         ]

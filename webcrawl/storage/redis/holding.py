@@ -24,7 +24,7 @@ class Holding:
     """The keys that this process holds in each shard, in agreement with the server.
 
     Always true between two calls: the server holds no key for us that is not in ``Shard.mine``, but in shards that
-    are ``doubtful``; and the keys in ``mine`` are ours until the shard's hold is over. News about keys and queues are
+    are ``doubtful``; and the keys in ``mine`` are ours until the shard's lease ends. News about keys and queues are
     kept until they are taken (``take_news``), whatever goes wrong in between.
     """
 
@@ -72,7 +72,9 @@ class Holding:
         """Give back keys that the server holds for us in doubtful shards without our knowledge."""
         if any(shard.doubtful for shard in self._shards):
             async with self._turn:
-                doubtful = [shard for shard in self._shards if shard.doubtful and not shard.hold.is_over()]
+                doubtful = [
+                    shard for shard in self._shards if shard.doubtful and not shard.validity.is_over()
+                ]
                 await self._rejoin(doubtful)
 
     async def lease(
@@ -136,7 +138,7 @@ class Holding:
 
     async def _drop_ended(self) -> None:
         """Give back keys whose leases ended here: there they may go on, and the keys would stay unused."""
-        ended = [shard for shard in self._shards if shard.hold.is_over()]
+        ended = [shard for shard in self._shards if shard.validity.is_over()]
         for shard in ended:
             self.news.lost += shard.lose()
         await self._leave(ended)
@@ -153,13 +155,13 @@ class Holding:
         ):
             self.news.idle += max(idle, 0)
             shard.changed_queues = marks
-            if shard.hold.is_over() or (idle < 0 and epoch == shard.epoch):
+            if shard.validity.is_over() or (idle < 0 and epoch == shard.epoch):
                 self.news.lost += shard.lose()
                 again.append(shard)
             elif idle < 0 or epoch != shard.epoch or shard.doubtful:
                 again.append(shard)
             else:
-                shard.hold.until = max(shard.hold.until, until(sent, self._lease_seconds))
+                shard.validity.until = max(shard.validity.until, until(sent, self._lease_seconds))
                 self._forget_durable(shard, sent)
             for key, mark in zip(marks[::2], marks[1::2], strict=True):
                 place = position_from(mark)
@@ -221,12 +223,12 @@ class Holding:
                 shard.released.pop(key, None)
                 if shard.mine.pop(key, None) is not None:
                     self.news.lost.append(key)
-            if shard.hold.is_over():
+            if shard.validity.is_over():
                 # It stays ended: code that relied on it may have released its keys.
                 ended = shard.lose()
                 self.news.lost += ended
                 shard.doubtful = shard.doubtful or bool(ended)
-            shard.hold.until = max(shard.hold.until, until(sent, self._lease_seconds))
+            shard.validity.until = max(shard.validity.until, until(sent, self._lease_seconds))
         return epochs
 
     async def _leave(self, shards: Sequence[Shard]) -> None:

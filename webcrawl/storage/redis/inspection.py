@@ -208,7 +208,7 @@ async def read_snapshot(
         key=await _of_key(control, reader, found),
         robots=await _robots(reader, origin),
         command=await control.command(),
-        at_work=tuple(sorted(await control.at_work())),
+        running_workers=tuple(sorted(await control.running_workers())),
         settings=settings,
     )
 
@@ -313,5 +313,5 @@ class RedisInspection(Control):
     async def check(self, progress: Callable[[int, int], None]) -> Checked:
         return await Audit(self, self._delay_seconds, progress=progress).check()
 
-    async def mend(self, progress: Callable[[int, int], None]) -> Checked:
-        return await Audit(self, self._delay_seconds, progress=progress).mend()
+    async def repair(self, progress: Callable[[int, int], None]) -> Checked:
+        return await Audit(self, self._delay_seconds, progress=progress).repair()

@@ -149,14 +149,14 @@ NEVER = -1
 
 @dataclass(slots=True, eq=False)
 class Shard:
-    """Names, figures and leases of a shard. ``hold`` stands for all keys of ``mine``."""
+    """Names, figures and leases of a shard. ``validity`` stands for all keys of ``mine``."""
 
     names: ShardNames
     queued: int = 0
     hosts: int = 0
     epoch: int = NEVER
     """The number of its server's start."""
-    hold: LeaseValidity = field(default_factory=lambda: LeaseValidity(0.0))
+    validity: LeaseValidity = field(default_factory=lambda: LeaseValidity(0.0))
     mine: dict[str, int] = field(default_factory=dict)
     """Keys that are active here, with their fencing numbers."""
     released: dict[str, tuple[float, HostRecord]] = field(default_factory=dict)
@@ -200,6 +200,6 @@ class Shard:
         self.mine.clear()
         self.released.clear()
         self._robots.clear()
-        self.hold.until = 0.0
-        self.hold = LeaseValidity(0.0)
+        self.validity.until = 0.0
+        self.validity = LeaseValidity(0.0)
         return lost

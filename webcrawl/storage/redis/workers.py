@@ -116,7 +116,7 @@ class WorkerRegistry:
             if theirs == value:
                 continue
             plain = name.removeprefix(SCOPE)
-            until = " while others are at work on it" if name.startswith(SCOPE) else ""
+            until = " while other workers run" if name.startswith(SCOPE) else ""
             raise StartRefused(
                 f"{where} has {plain}={theirs} and cannot be joined with {plain}={value}{until}; "
                 f"give {plain}={theirs}, or another database"

@@ -25,7 +25,7 @@ class Agreement:
     kind: Kind
     find: str
     """Selects subject and detail of what does not agree."""
-    mend: str
+    repair: str
     exact: bool = False
     """True if it holds only if the seen test keeps the state of each URL."""
 
@@ -143,7 +143,7 @@ def check(path: Path) -> Checked:
     return checked
 
 
-def mend(path: Path) -> Checked:
+def repair(path: Path) -> Checked:
     """Repair ``path`` in one transaction, and check the result. Its crawl must not be running.
 
     A damaged file is left as it is.
@@ -157,13 +157,13 @@ def mend(path: Path) -> Checked:
     try:
         with closing(sqlite3.connect(path, isolation_level=None, timeout=30)) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            mended = _repair(connection, path)
+            repaired = _repair(connection, path)
             connection.execute("COMMIT")
     except sqlite3.DatabaseError as error:
         full = getattr(error, "sqlite_errorcode", 0) & 0xFF in _FULL
         raise (StorageFull if full else StorageLost)(f"{path}: {error}") from error
     checked = check(path)
-    checked.mended = mended
+    checked.repaired = repaired
     return checked
 
 
@@ -187,19 +187,19 @@ def _look(connection: sqlite3.Connection, path: Path, checked: Checked) -> None:
 
 
 def _repair(connection: sqlite3.Connection, path: Path) -> Findings:
-    mended = Findings()
+    repaired = Findings()
     exact = _is_exact(connection)
     for agreement in _applicable(exact):
-        if _find(connection, agreement, mended):
-            connection.execute(agreement.mend)
+        if _find(connection, agreement, repaired):
+            connection.execute(agreement.repair)
     if not exact:
         for url, fingerprint in list(_unknown_to_filter(connection, path, Findings())):
             connection.execute("INSERT INTO seen_journal VALUES (?)", (fingerprint,))
-            mended.add(Finding(Kind.UNKNOWN, url))
+            repaired.add(Finding(Kind.UNKNOWN, url))
     for name, stored, counted in list(_wrong_totals(connection, exact)):
         connection.execute(f"UPDATE totals SET {name} = ?", (counted,))
-        mended.add(Finding(Kind.TOTAL, name, f"says {stored}, is {counted}"))
-    return mended
+        repaired.add(Finding(Kind.TOTAL, name, f"says {stored}, is {counted}"))
+    return repaired
 
 
 def _is_exact(connection: sqlite3.Connection) -> bool:

@@ -260,8 +260,8 @@ class SqliteInspection:
     def check(self) -> Checked:
         return check.check(self._path)
 
-    def mend(self) -> Checked:
-        return check.mend(self._path)
+    def repair(self) -> Checked:
+        return check.repair(self._path)
 
     def tables(self, *, changing: bool) -> SqliteTables:
         return SqliteTables(self._path.parent, reading=not changing)

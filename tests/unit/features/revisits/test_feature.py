@@ -114,7 +114,7 @@ def flown(
     result: Result = Result.FETCHED,
     status: int | None = 200,
     came: Came | None = None,
-    hold: LeaseValidity = FOREVER,
+    validity: LeaseValidity = FOREVER,
 ) -> tuple[list[Any], Any, Tally]:
     """What is recorded of a flight, its record, and the tally."""
     recorded, tally = RecordedVisits(), Tally()
@@ -124,7 +124,7 @@ def flown(
     )
     archived = None if status is None and result is Result.REFUSED else Entry(record)
     scheduler = SimpleNamespace(frontier=SimpleNamespace(tally=tally))
-    lease = Lease(1, entry, NOW, hold=hold)
+    lease = Lease(1, entry, NOW, key_validity=validity)
     outcome = Outcome(result, entry=archived)
     flight = SimpleNamespace(lease=lease, outcome=outcome, came=came, scheduler=scheduler)
     RevisitsFeature(recorded, lambda: NOW + 9, 2, "w").settled(flight)  # type: ignore[arg-type]
@@ -184,8 +184,8 @@ def test_what_goes_back_to_its_queue_was_no_visit() -> None:
     [(visit, _)], _, _ = flown(again, Result.RETRY, 503)
     assert visit.finding is Finding.FAILED
     over = LeaseValidity(0.0)
-    assert flown(again, Result.FAILED, None, hold=over)[0] == []
-    assert len(flown(again, came=NEW, hold=over)[0]) == 1
+    assert flown(again, Result.FAILED, None, validity=over)[0] == []
+    assert len(flown(again, came=NEW, validity=over)[0]) == 1
 
 
 def test_what_cannot_be_asked_again_is_not_remembered() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from webcrawl.errors import StartRefused
 from webcrawl.storage.inspection import Checked, Finding, Findings, Kind
 from webcrawl.storage.redis.check.reader import Reader
-from webcrawl.storage.redis.check.repairs import Flaw, Mender
+from webcrawl.storage.redis.check.repairs import Flaw, Repairer
 from webcrawl.storage.redis.check.shard import ShardResult, check_shard, strays
 from webcrawl.storage.redis.control import Control
 
@@ -56,8 +56,8 @@ class Audit:
         doubtful: dict[int, set[Finding]] = {}
         for reader in self._readers:
             result = await check_shard(reader, len(self._readers))
-            if (result.flaws or result.moved) and (at_work := await self._control.at_work()):
-                checked.at_work |= at_work
+            if (result.flaws or result.moved) and (running_workers := await self._control.running_workers()):
+                checked.running_workers |= running_workers
                 doubtful[reader.number] = _found_in(result)
             else:
                 self._count(result, None, checked)
@@ -66,7 +66,7 @@ class Audit:
                 await self._pause(APART_SECONDS)
                 doubtful = await self._check_again(doubtful, checked, is_last=not left)
         await self._add_strays(checked)
-        checked.at_work |= await self._control.at_work()
+        checked.running_workers |= await self._control.running_workers()
         return checked
 
     async def _check_again(
@@ -86,7 +86,7 @@ class Audit:
             self._count(result, now & before, checked)
         return still
 
-    async def mend(self) -> Checked:
+    async def repair(self) -> Checked:
         """Check everything, and repair all flaws that have a repair.
 
         :raises StartRefused: a worker runs, or began to; repairs made until then stay
@@ -94,7 +94,7 @@ class Audit:
         checked = Checked()
         await self._refuse_company()
         for reader in self._readers:
-            result = await self._mended(reader, checked.mended)
+            result = await self._repaired(reader, checked.repaired)
             self._count(result, None, checked)
         await self._add_strays(checked)
         return checked
@@ -117,7 +117,7 @@ class Audit:
 
     # -- repairs ---------------------------------------------------------------------------------------------
 
-    async def _mended(self, reader: Reader, mended: Findings) -> ShardResult:
+    async def _repaired(self, reader: Reader, repaired: Findings) -> ShardResult:
         """Check and repair in turn until no flaw with a repair is left."""
         before: list[Flaw] = []
         for _ in range(ROUNDS):
@@ -125,22 +125,22 @@ class Audit:
             some = _first_stage(result.flaws)
             if not some or some == before:
                 break
-            await self._repair(reader, some, mended)
+            await self._repair(reader, some, repaired)
             before = some
         return result
 
-    async def _repair(self, reader: Reader, flaws: Sequence[Flaw], mended: Findings) -> None:
+    async def _repair(self, reader: Reader, flaws: Sequence[Flaw], repaired: Findings) -> None:
         await self._refuse_company()
-        mender = Mender(reader, await self._control.now(), self._delay_seconds)
-        await mender.mend([flaw.repair for flaw in flaws if flaw.repair is not None])
+        repairer = Repairer(reader, await self._control.now(), self._delay_seconds)
+        await repairer.repair([flaw.repair for flaw in flaws if flaw.repair is not None])
         for finding in dict.fromkeys(flaw.finding for flaw in flaws if flaw.repair is not None):
-            mended.add(finding)
+            repaired.add(finding)
 
     async def _refuse_company(self) -> None:
-        if at_work := await self._control.at_work():
-            names = ", ".join(sorted(at_work))
+        if running_workers := await self._control.running_workers():
+            names = ", ".join(sorted(running_workers))
             raise StartRefused(
-                f"nothing is mended while a worker is running ({names}); stop the crawl first: "
+                f"nothing is repaired while a worker is running ({names}); stop the crawl first: "
                 "scrapy frontier stop --wait"
             )
 

@@ -30,7 +30,7 @@ class Stage(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One call of an operation in ``lua/``, which ``Mender`` makes."""
+    """One call of an operation in ``lua/``, which ``Repairer`` makes."""
 
     stage: Stage
     operation: str
@@ -74,7 +74,7 @@ AT_ONCE = 300
 """Corrections in one call."""
 
 
-class Mender:
+class Repairer:
     """Repairs a shard. Each call is atomic; a repair that is cut off between two calls leaves less to repair."""
 
     def __init__(self, reader: Reader, now: float, delay_seconds: float) -> None:
@@ -83,7 +83,7 @@ class Mender:
         self._now = now
         self._delay_seconds = delay_seconds
 
-    async def mend(self, repairs: Sequence[Repair]) -> None:
+    async def repair(self, repairs: Sequence[Repair]) -> None:
         """Carry out repairs of one stage."""
         by_operation: dict[str, list[Repair]] = {}
         for repair in repairs:

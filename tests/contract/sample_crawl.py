@@ -1,4 +1,4 @@
-"""A crawl on Redis with something in each state, and what can be wrong with it, planted by hand."""
+"""A crawl on Redis with something in each state, and what can be wrong with it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FAR_AWAY = 5e9
 """A time when every host is due."""
 
 
-class Books:
+class SampleCrawl:
     """One shard of a crawl: hosts with a short queue, a long one, held, and given up; URLs in every state."""
 
     def __init__(self, runner: asyncio.Runner, url: str, spider: str = "broad") -> None:
@@ -67,8 +67,8 @@ class Books:
     def check(self, pause: Callable[[float], Awaitable[object]] | None = None) -> Checked:
         return self.run(self._audited(Audit.check, pause))
 
-    def mend(self) -> Checked:
-        return self.run(self._audited(Audit.mend, None))
+    def repair(self) -> Checked:
+        return self.run(self._audited(Audit.repair, None))
 
     async def _audited(
         self, work: Callable[[Audit], Awaitable[Checked]], pause: Callable[[float], Awaitable[object]] | None
@@ -177,8 +177,8 @@ class CrawlInCluster:
     def check(self) -> Checked:
         return self._run(self._audited(Audit.check))
 
-    def mend(self) -> Checked:
-        return self._run(self._audited(Audit.mend))
+    def repair(self) -> Checked:
+        return self._run(self._audited(Audit.repair))
 
     async def _audited(self, work: Callable[[Audit], Awaitable[Checked]]) -> Checked:
         control = Control({"url": self._url}, "broad", 60.0)
