@@ -81,6 +81,10 @@ class FetchMeta:
     """How many seconds its body was not read because that memory was used up, which is not counted against the
     host.
     """
+    is_link: bool = False
+    """True for the target of a redirect of a link of a page, which is a link too and no Request of the spider. Not
+    copied.
+    """
 
     def let_go(self) -> None:
         """Release its body, which is not needed any more."""

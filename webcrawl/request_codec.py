@@ -1,6 +1,6 @@
 """Ordinary Requests as text, so that they survive a restart without pickle, and as entries of the frontier.
 
-A Request without data besides its URL needs no text at all. Of any other, all plain data is kept: the names of
+A link of a page needs no text at all. Of a spider's own Request all plain data is kept: the names of
 callback and errback (methods of the spider), cb_kwargs, meta, headers, method, body, cookies, flags. Other values (an
 open file in meta, a lambda as callback) can be kept only in this process's memory, and on a crawl that several
 processes share not at all.
@@ -20,7 +20,7 @@ from scrapy.utils.python import global_object_name
 
 from webcrawl import meta
 from webcrawl.frontier.records import Kind, UrlEntry
-from webcrawl.meta import detach
+from webcrawl.meta import detach, fetch_meta
 from webcrawl.plain_values import LOST, found_as, plain, plain_from, plain_items
 from webcrawl.storage.contract import SharedBackend
 
@@ -40,6 +40,10 @@ _OWN_META = frozenset(
 
 CONDITIONS = (b"If-None-Match", b"If-Modified-Since")
 """The header fields for the last two known values of a page: its ETag and its Last-Modified."""
+
+
+_EXPLICIT = '{"explicit":true}'
+"""The text of a spider's own Request whose URL is all of its data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,11 @@ def revisit_of(payload: str | None) -> list[Any] | None:
     """Return the values that ``with_revisit`` added to ``payload``; None if it is no revisit."""
     known = json.loads(payload).get("revisit") if payload and '"revisit":' in payload else None
     return known if isinstance(known, list) else None
+
+
+def is_explicit(payload: str | None) -> bool:
+    """Return True for a Request that a spider made itself, False for a link of a page, revisited or not."""
+    return payload is not None and bool(json.loads(payload).keys() - {"revisit"})
 
 
 def is_repeatable(payload: str) -> bool:
@@ -231,17 +240,18 @@ class RequestSerializer:
 
     def entry(self, request: Request) -> UrlEntry | str:
         """Return the entry of a Request that is to be queued, or the rule that refuses it."""
+        is_explicit = not fetch_meta(request).is_link
         facts = detach(request)
         redirects = _counted(request.meta.get("redirect_times"))
         depth = int(request.meta.get("depth", facts.depth))
         follows = facts.via is not None or redirects > 0
         entry = self._context.intake.request(
-            request.url, request.method, request.body, depth, facts.via, redirects, follows
+            request.url, request.method, request.body, depth, facts.via, redirects, follows, is_explicit
         )
         if isinstance(entry, str):
             return entry
         encoded = encode(request, self._spider)
-        entry.payload = encoded.payload
+        entry.payload = (encoded.payload or _EXPLICIT) if is_explicit else None
         entry.level = request.priority
         entry.repeat = request.dont_filter
         # Scrapy's get_retry_request stores its count here, and stops by it.

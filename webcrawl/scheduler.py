@@ -33,7 +33,7 @@ from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.frontier.tally import BACKLOG_FULL
 from webcrawl.meta import KEY, FetchMeta, fetch_meta
-from webcrawl.request_codec import RequestSerializer
+from webcrawl.request_codec import RequestSerializer, is_explicit
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Iterator
@@ -274,7 +274,8 @@ class Scheduler:
             request.meta["redirect_times"] = entry.redirects
         if entry.attempts:
             request.meta["retry_times"] = entry.attempts
-        wanted = self._configuration.mime_types_wanted if entry.kind == Kind.PAGE else None
+        is_link = entry.kind == Kind.PAGE and not is_explicit(entry.payload)
+        wanted = self._configuration.mime_types_wanted if is_link else None
         maxsize = self._maxsizes.get(entry.kind)
         request.meta[KEY] = FetchMeta(
             lease.id,

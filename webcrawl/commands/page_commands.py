@@ -113,9 +113,11 @@ class VerdictMiddleware:
         url = resolve(request.url, "about:blank")
         if ROBOTS in request.meta or url is None or not url.startswith(("http:", "https:")):
             return
-        scope = self._scope(url, redirected="redirect_times" in request.meta)
+        scope, of_links = self._scope(url, redirected="redirect_times" in request.meta)
         verdict = await self._robots(url) if scope is None or self._forced else None
         words = "in scope" if scope is None else f"out of scope ({scope})"
+        if scope is None and of_links is not None:
+            words += f" as a Request; links to it are refused ({of_links})"
         if verdict is not None:
             words += f"; {verdict.reason}"
         _say(f"{url}: {words}")
@@ -126,13 +128,36 @@ class VerdictMiddleware:
             self._crawler.signals.send_catch_log(refused, request=request)
             raise IgnoreRequest(f"{url} is refused")
 
-    def _scope(self, url: str, *, redirected: bool) -> str | None:
-        """Return the rule that puts the URL out of scope; None if it is in scope."""
+    def process_response(self, request: Request, response: Response) -> Response:
+        from webcrawl.fetching.reading import is_wanted
+        from webcrawl.fetching.response_head import MAX_TYPE_BYTES
+
+        content_type = (response.headers.get("Content-Type") or b"")[:MAX_TYPE_BYTES]
+        wanted = self._context().configuration.mime_types_wanted
+        if (
+            ROBOTS not in request.meta
+            and 200 <= response.status < 300
+            and not is_wanted(content_type, wanted)
+        ):
+            _say(
+                f"{response.url}: a crawl reads its body for a Request, not for a link: "
+                f"{content_type.decode('latin-1')} is not in MIME_TYPES_WANTED"
+            )
+        return response
+
+    def _scope(self, url: str, *, redirected: bool) -> tuple[str | None, str | None]:
+        """Return the rules that put the URL out of scope for a spider's own Request and for a link of a page; None if
+        it is in scope.
+        """
         context = self._context()
         if not redirected:
             context.seeded.allow(url)
-        answer = context.intake.one(url, 0, None)
-        return answer if isinstance(answer, str) else None
+        as_request = context.intake.request(url, "GET", b"", 0, None, 0, followed=True)
+        as_link = context.intake.one(url, 0, None)
+        return (
+            as_request if isinstance(as_request, str) else None,
+            as_link if isinstance(as_link, str) else None,
+        )
 
     def _context(self) -> CrawlContext:
         # Scrapy imports all commands at each start.

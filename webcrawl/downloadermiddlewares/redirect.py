@@ -9,7 +9,7 @@ from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind
 from webcrawl.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.refusal import Refused
-from webcrawl.request_codec import CONDITIONS, revisit_of
+from webcrawl.request_codec import CONDITIONS, is_explicit, revisit_of
 from webcrawl.scheduler import in_flight_request_of
 from webcrawl.urls.politeness_key import origin_of
 from webcrawl.urls.resolve import resolve
@@ -81,7 +81,8 @@ class RedirectMiddleware:
         is_revisit = flight is not None and revisit_of(flight.lease.entry.payload) is not None
         # The target of a revisited page's redirect is a URL like any other.
         repeat = request.dont_filter and not is_revisit
-        if flight is not None and flight.lease.entry.payload is None:
+        fresh.is_link = flight is not None and not is_explicit(flight.lease.entry.payload)
+        if fresh.is_link:
             return type(request)(target, meta=meta, dont_filter=repeat)
         urls = [*request.meta.get("redirect_urls", []), request.url]
         followed = request.replace(

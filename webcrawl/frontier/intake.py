@@ -108,16 +108,19 @@ class Intake:
         fixed: Scope,
         rules: CanonicalRules = DEFAULT,
         *,
+        requested: Scope | None = None,
         standing: Scope | None = None,
         withheld: Mapping[str, Withhold] | None = None,
         linked: Linked | None = None,
     ) -> None:
-        """``scope`` decides about followed links, ``fixed`` about seeds, which need not match a whitelist.
+        """``scope`` decides about followed links, ``requested`` about a spider's own Requests (None: ``scope`` does),
+        ``fixed`` about seeds, which need not match a whitelist.
         ``standing`` decides again about followed URLs when their turn comes; None: ``fixed`` does. ``withheld`` is
         called with URLs that rules of these names refuse, ``linked`` with all links."""
         self._key = key.of_host
         self._scope = scope.verdict
         self._refused = scope.refused
+        self._requested = (requested or scope).verdict
         self._fixed = fixed.verdict
         self._standing = (standing or fixed).verdict
         self._withheld = dict(withheld or {})
@@ -184,20 +187,30 @@ class Intake:
         return self._one(url, self._fixed, 0, None, 0)
 
     def one(self, url: str, depth: int, via: str | None, redirects: int = 0) -> UrlEntry | str:
-        """Return the entry of a single followed URL (a redirect's target, an ordinary Request), or the rule."""
+        """Return the entry of a single followed URL, or the rule."""
         return self._one(url, self._scope, depth, via, redirects)
 
     def request(
-        self, url: str, method: str, body: bytes, depth: int, via: str | None, redirects: int, followed: bool
+        self,
+        url: str,
+        method: str,
+        body: bytes,
+        depth: int,
+        via: str | None,
+        redirects: int,
+        followed: bool,
+        explicit: bool = True,
     ) -> UrlEntry | str:
-        """Return the entry of an ordinary Request, or the rule that refuses it.
+        """Return the entry of an ordinary Request, or the rule that refuses it. ``explicit``: it is a spider's own,
+        not the target of a redirect of a link.
 
         Requests that differ in method or body are different URLs to the seen test, as with Scrapy's fingerprints.
         """
         resolved = resolve(url, url)
         if resolved is None:
             return self._elsewhere(url, depth, via)
-        entry = self._one(resolved, self._scope if followed else self._fixed, depth, via, redirects)
+        scope = self._requested if explicit else self._scope
+        entry = self._one(resolved, scope if followed else self._fixed, depth, via, redirects)
         if isinstance(entry, UrlEntry) and (method != "GET" or body):
             entry.fingerprint = request_fingerprint(method, canonical(resolved, self._rules), body)
         return entry
