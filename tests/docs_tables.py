@@ -1,4 +1,6 @@
-"""The tables of docs/settings.md, made from the code: ``python -m tests.docs_tables`` brings them up to date.
+"""The tables of docs/settings.md and docs/scrapy.md, made from the code.
+
+``python -m tests.docs_tables`` brings them up to date.
 
 The text and the order of rows are written by hand. The command replaces the cells of a row that begins with the name
 of a setting, and adds the row of a new setting behind that of its predecessor in ``webcrawl/config``.
@@ -15,9 +17,14 @@ from typing import Any
 
 from webcrawl import settings as project
 from webcrawl.config import SETTINGS, Setting
+from webcrawl.config.scrapy_settings import ATTRIBUTES, ROWS, Row
 from webcrawl.scope.url_rules import USELESS_EXTENSIONS
 
 PAGE = Path(__file__).parents[1] / "docs/settings.md"
+SCRAPY_PAGE = PAGE.with_name("scrapy.md")
+_SCRAPY_HEAD = "| Scrapy's setting | Effect | Here |\n| --- | --- | --- |\n"
+_SCRAPY_TABLE = re.compile(re.escape(_SCRAPY_HEAD) + r"(?:\|.*\n)*")
+_NAME = re.compile(r"(?<![\w.`])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:=\w+)?(?![\w`])")
 _ROW = re.compile(r"^\| `([A-Z_]+)` \|.*$", re.MULTILINE)
 _ROUNDED = re.compile(r" to \d[\d.]*e\+\d+")
 """A largest value that nobody reaches, and that is written too short to be exact."""
@@ -80,7 +87,35 @@ def _shown(value: Any, module: str) -> str:
     return f"`{text}`" if len(text) <= _LONG and not isinstance(value, dict) else f"see `{module}`"
 
 
+def scrapy_table() -> str:
+    """Return the table of Scrapy's settings, and of a spider's attributes without effect."""
+    rows = [_scrapy_row(row) for row in ROWS]
+    rows += [
+        f"| `{name}` of a spider | none | {_sentence(instead)} |\n" for name, instead in ATTRIBUTES.items()
+    ]
+    return _SCRAPY_HEAD + "".join(rows)
+
+
+def _scrapy_row(row: Row) -> str:
+    names = ", ".join(f"`{name}`" for name in row.names)
+    said = " ".join(filter(None, [_sentence(row.here), _sentence(row.instead)]))
+    return f"| {names} | {row.effect} | {said} |\n"
+
+
+def _sentence(clause: str) -> str:
+    clause = clause.replace("settings.md", "[settings](settings.md)")
+    clause = _NAME.sub(lambda name: f"`{name[0]}`", clause)
+    return f"{clause[0].upper()}{clause[1:]}." if clause else ""
+
+
+def scrapy_renewed(text: str) -> str:
+    """Return the text of docs/scrapy.md with the table as the code has it."""
+    return _SCRAPY_TABLE.sub(lambda _: scrapy_table(), text)
+
+
 def main() -> int:
+    page = SCRAPY_PAGE.read_text(encoding="utf-8")
+    SCRAPY_PAGE.write_text(scrapy_renewed(page), encoding="utf-8")
     text = PAGE.read_text(encoding="utf-8")
     text = renewed(completed(text))
     PAGE.write_text(text, encoding="utf-8")

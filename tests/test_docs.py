@@ -90,6 +90,10 @@ def test_every_row_says_what_the_code_says() -> None:
     assert not stale, "python -m tests.docs_tables brings the tables up to date"
 
 
+def test_the_table_of_scrapys_settings_is_that_of_the_code() -> None:
+    assert docs_tables.scrapy_table() in text_of("docs/scrapy.md"), "python -m tests.docs_tables"
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name != "decisions"], ids=named)
 def test_every_name_of_a_setting_is_one(page: Path) -> None:
     known = {*docs_tables.OURS, *docs_tables.THEIRS, *vocabulary.FOREIGN, "ITEM_PIPELINES"}

@@ -40,6 +40,13 @@ def number(kind: Callable[[str], Number], least: float, most: float, allowed: st
     return read
 
 
+def own_names(opts: argparse.Namespace) -> frozenset[str]:
+    """Return the names in ``-s +NAME=VALUE``, which are settings of packages or of a project; remove the signs."""
+    own = frozenset(given.partition("=")[0].removeprefix("+") for given in opts.set if given.startswith("+"))
+    opts.set[:] = [given.removeprefix("+") for given in opts.set]
+    return own
+
+
 class ProjectCommand(ScrapyCommand):
     """A command that checks its arguments and settings before it does anything.
 
@@ -82,7 +89,7 @@ class ProjectCommand(ScrapyCommand):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
-        self._known = frozenset(self.settings)
+        self._known = own_names(opts).union(self.settings)
         super().process_options(args, opts)
         self._given = [item.partition("=")[0] for item in opts.set]
         refuse_strange_options(self.name, args[self.free_words :])

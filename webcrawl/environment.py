@@ -9,7 +9,7 @@ import os
 import sys
 
 from webcrawl import config, settings
-from webcrawl.config import vocabulary
+from webcrawl.config import display, vocabulary
 
 # In lower case: Scrapy takes names in capitals here for settings.
 prefix = "WEBCRAWL_"
@@ -18,7 +18,9 @@ given = {
     for name, value in os.environ.items()
     if name.startswith(prefix) and value
 }
-problems = list(vocabulary.unknown_names(given, {setting.name for setting in config.SETTINGS}))
+known = {setting.name for setting in config.SETTINGS}
+prefixes = given["SETTINGS_PREFIXES"].split(",") if "SETTINGS_PREFIXES" in given else display.PACKAGES
+problems = list(vocabulary.unknown_names(given, known, tuple(prefixes)))
 if problems:
     sys.stderr.writelines(f"scrapy: {prefix}{problem}\n" for problem in problems)
     sys.exit(2)

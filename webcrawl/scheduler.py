@@ -23,6 +23,7 @@ from scrapy.utils.defer import deferred_from_coro
 from webcrawl.crawl.archiving import leave_out
 from webcrawl.crawl.context import context_of, limits_of
 from webcrawl.crawl.essentials import tell_of_beginning
+from webcrawl.crawl.given_settings import tell_of_settings
 from webcrawl.crawl.refused_start import REFUSALS, let_go, refused
 from webcrawl.crawl.seeded_hosts import remember_seeds
 from webcrawl.engine.waking import Waking
@@ -186,6 +187,7 @@ class Scheduler:
             refused(self._crawler, error)
             raise
         tell_of_beginning(context, counts, self._crawler.settings)
+        tell_of_settings(self._crawler.settings, self.spider)
         self._waking.watch(self._processed)
         connect = self._crawler.signals.connect
         connect(self._opened, signal=signals.spider_opened)

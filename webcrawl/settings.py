@@ -100,10 +100,11 @@ EXTENSIONS_BASE = {
     "webcrawl.extensions.progress.Progress": 30,
     "webcrawl.extensions.progress_log.ProgressLog": 35,
     "webcrawl.extensions.summary.Summary": 40,
-    # The first two execute code that they receive, the third is replaced, the fourth keeps a pickle in the JOBDIR.
+    # The first two execute code that they receive, the next two are replaced, the last keeps a pickle in the JOBDIR.
     "scrapy.extensions.telnet.TelnetConsole": None,
     "scrapy.extensions.remote_control.RemoteControl": None,
     "scrapy.extensions.logstats.LogStats": None,
+    "scrapy.extensions.throttle.AutoThrottle": None,
     "scrapy.extensions.spiderstate.SpiderState": None,
 }
 TELNETCONSOLE_ENABLED = False

@@ -32,6 +32,7 @@ from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.ossignal import install_shutdown_handlers
 from scrapy.utils.reactor import is_reactor_installed
 
+from webcrawl.command import own_names
 from webcrawl.commands.arguments import STANDARD_INPUT, check_arguments
 from webcrawl.config import Configuration, check
 from webcrawl.config.vocabulary import nearest
@@ -250,7 +251,7 @@ class Command(BaseRunSpiderCommand):
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check all input; nothing has been started or written when something is wrong."""
         assert self.settings is not None
-        known = frozenset(self.settings)
+        known = own_names(opts).union(self.settings)
         pid_file, opts.pidfile = opts.pidfile, None
         problems = unreadable_settings(opts)
         super().process_options(args, opts)

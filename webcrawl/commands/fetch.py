@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydispatch import dispatcher
 from scrapy.commands import fetch
 
+from webcrawl.command import own_names
 from webcrawl.commands import page_commands
 from webcrawl.commands.page_commands import refused
 
@@ -23,7 +24,7 @@ class Command(fetch.Command):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
-        known = frozenset(self.settings)
+        known = own_names(opts).union(self.settings)
         super().process_options(args, opts)
         page_commands.detach("fetch", self.settings, opts, known)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.commands import parse
 from scrapy.exceptions import ScrapyDeprecationWarning
 
-from webcrawl.command import BROAD
+from webcrawl.command import BROAD, own_names
 from webcrawl.commands import page_commands
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Command(parse.Command):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
-        known = frozenset(self.settings)
+        known = own_names(opts).union(self.settings)
         super().process_options(args, opts)
         opts.spider = opts.spider or BROAD
         # Scrapy's command itself makes a Deferred of an asynchronous callback, and warns about it.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands import shell
 
+from webcrawl.command import own_names
 from webcrawl.commands import page_commands
 
 if TYPE_CHECKING:
@@ -21,6 +22,6 @@ class Command(shell.Command):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
-        known = frozenset(self.settings)
+        known = own_names(opts).union(self.settings)
         super().process_options(args, opts)
         page_commands.detach("shell", self.settings, opts, known)

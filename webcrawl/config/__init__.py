@@ -33,9 +33,10 @@ from webcrawl.config.politeness import PolitenessSettings
 from webcrawl.config.processing import ProcessingSettings
 from webcrawl.config.renames import renamed
 from webcrawl.config.scope import ScopeSettings
+from webcrawl.config.scrapy_settings import translate, wrong_values
 from webcrawl.config.search import SearchSettings, search_contradictions
 from webcrawl.config.setting import Setting
-from webcrawl.config.vocabulary import unknown_names, wrong_types
+from webcrawl.config.vocabulary import misspelt_names, unknown_names, wrong_types
 from webcrawl.crawl import contact
 from webcrawl.crawl.contact import contact_problem
 from webcrawl.errors import ConfigurationError, Problem
@@ -92,6 +93,7 @@ class Configuration(
         if problems := check(settings):
             raise ConfigurationError(problems)
         values = {item.field_name: item.read(settings) for item in SETTINGS}
+        translate(settings, values)
         values["user_agent"] = contact.user_agent(str(values["user_agent"]), str(values["crawler_contact"]))
         values["worker_name"] = values["worker_name"] or own_name()
         values["frontier_backend"] = values["frontier_backend"] or storage.implied(
@@ -120,20 +122,27 @@ def check(settings: BaseSettings, given: Iterable[str] = (), known: Iterable[str
     """Return all problems of the settings; empty when they are right.
 
     ``given`` are the names set on the command line: each must be the name of a setting of ours, of Scrapy, of
-    scrapy-redis or one of ``known`` (those of the project and the spider).
+    scrapy-redis or one of ``known`` (those of the project and the spider), or begin with one of SETTINGS_PREFIXES.
+    Other names may be a project's own, unless they misspell one of these settings.
     """
     given = list(given)
     ours = [item.name for item in SETTINGS]
     problems = list(renamed(settings))
     old = {problem.name for problem in problems}
-    problems += unknown_names([name for name in given if name not in old], [*ours, *known])
+    prefixes = _prefixes(settings)
+    unknown = [name for name in given if name not in old]
+    problems += unknown_names(unknown, [*ours, *known], prefixes, way_out="write -s +NAME=..., or ")
+    problems += misspelt_names(settings, ours, prefixes, [*old, *given])
+    foreign = list(wrong_values(settings))
+    problems += foreign
     wrong = [
         Problem(item.name, why)
         for item in SETTINGS
         if item.name not in old and (why := item.reader.problem(item.value(settings)))
     ]
     problems += wrong
-    problems += wrong_types(settings, [name for name in given if name not in ours and name not in old])
+    told = {*ours, *old, *(problem.name for problem in foreign)}
+    problems += wrong_types(settings, [name for name in given if name not in told])
     broken = old.union(problem.name for problem in wrong)
     read = {item.name: partial(item.read, settings) for item in SETTINGS if item.name not in broken}
     problems += contradictions(read)
@@ -141,3 +150,12 @@ def check(settings: BaseSettings, given: Iterable[str] = (), known: Iterable[str
     problems += sink_contradictions(read)
     problems += seed_refill_contradictions(read)
     return problems
+
+
+def _prefixes(settings: BaseSettings) -> tuple[str, ...]:
+    """Return SETTINGS_PREFIXES; none if they are wrong, which is another problem."""
+    prefixes = next(item for item in SETTINGS if item.name == "SETTINGS_PREFIXES")
+    if prefixes.reader.problem(prefixes.value(settings)):
+        return ()
+    found: tuple[str, ...] = prefixes.read(settings)
+    return found

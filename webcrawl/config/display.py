@@ -6,8 +6,21 @@ import os
 import socket
 from dataclasses import dataclass, field
 
-from webcrawl.config.readers import choice, label, real, switch, whole
+from webcrawl.config.readers import choice, label, prefixes, real, switch, whole
 from webcrawl.config.setting import ANY, DAY, setting
+
+PACKAGES = (
+    "DELTAFETCH_",
+    "FAKE_USERAGENT_",
+    "PLAYWRIGHT_",
+    "ROTATING_PROXY_",
+    "SCRAPEOPS_",
+    "SCRAPY_POET_",
+    "SENTRY_",
+    "SPIDERMON_",
+    "ZYTE_API_",
+)
+"""The prefixes of packages that many projects use."""
 
 
 def own_name() -> str:
@@ -64,4 +77,10 @@ class DisplaySettings:
     )
     closespider_timeout: float = setting(
         real(0, 1e10, zero="no limit"), 0, "seconds", "Stop after this time."
+    )
+    settings_prefixes: tuple[str, ...] = setting(
+        prefixes(),
+        list(PACKAGES),
+        "",
+        "Beginnings of the names of settings of packages and of your own: `-s` takes these names unchecked.",
     )

@@ -31,6 +31,7 @@ EMPTY = (None, "", "None")
 _DNS_PORT = 53
 _MIME_PATTERN = re.compile(r"[a-z0-9!#$&^_.+-]+/(\*|[a-z0-9!#$&^_.+-]+)")
 _DOMAIN = re.compile(r"[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*")
+_PREFIX = re.compile(r"[A-Z][A-Z0-9_]*")
 _LAST_PORT = 65_535
 _EXTENSION = re.compile(r"[a-z0-9_+-]{1,16}")
 
@@ -261,6 +262,18 @@ def ports() -> Reader:
 def mime_patterns() -> Reader:
     """MIME types; ``text/*`` stands for all of a kind."""
     return words("a list of MIME types such as text/html,text/*", _MIME_PATTERN)
+
+
+def prefixes() -> Reader:
+    """Beginnings of names of settings, in capitals."""
+
+    def read(value: object) -> tuple[str, ...]:
+        found = tuple(as_list(value))
+        if not all(map(_PREFIX.fullmatch, found)):
+            raise ValueError
+        return found
+
+    return Reader("a list of prefixes such as MYPIPE_,SPIDERMON_", read)
 
 
 def import_path(allowed: str) -> Reader:

@@ -7,18 +7,19 @@ import json
 import logging
 from typing import TYPE_CHECKING
 
-from scrapy.settings import default_settings
+from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 
 from webcrawl.config.readers import Reader, as_list, as_switch, choice
 from webcrawl.config.renames import SETTINGS as RENAMED
 from webcrawl.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from scrapy.settings import BaseSettings
 
 _WITHOUT_DEFAULT = """
+    CONCURRENT_REQUESTS_PER_IP
     FILES_EXPIRES FILES_RESULT_FIELD FILES_URLS_FIELD IMAGES_EXPIRES IMAGES_MIN_HEIGHT IMAGES_MIN_WIDTH
     IMAGES_RESULT_FIELD IMAGES_THUMBS IMAGES_URLS_FIELD MEDIA_ALLOW_REDIRECTS META_COPY_WARN_SKIP_KEYS
 """
@@ -38,21 +39,86 @@ FOREIGN = frozenset(name for name in dir(default_settings) if name.isupper()).un
 """The settings of Scrapy and of scrapy-redis."""
 
 _LEVELS = choice("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
+_SECONDS = ("DNS_TIMEOUT", "DOWNLOAD_DELAY")
+"""Settings that may have fractions although their defaults are whole numbers."""
 _SIMILAR = 0.75
+_SLIPS = 2
+_LEAST_LENGTH, _SURE_LENGTH = 6, 12
+"""Shorter names than the first are too similar to others, and shorter ones than the second may have one slip."""
 
 
-def unknown_names(given: Iterable[str], known: Iterable[str]) -> Iterator[Problem]:
-    """Yield a problem for each name in ``given`` that is no setting, with the name that was probably meant."""
+def unknown_names(
+    given: Iterable[str], known: Iterable[str], prefixes: tuple[str, ...] = (), *, way_out: str = ""
+) -> Iterator[Problem]:
+    """Yield a problem for each name in ``given`` that is no setting, with the name that was probably meant.
+
+    Names that begin with one of ``prefixes`` are those of packages or of a project. ``way_out`` is what is said of
+    these before SETTINGS_PREFIXES, with NAME for the name.
+    """
     names = FOREIGN | set(known)
     for name in given:
-        if name in names:
+        if name in names or name.startswith(prefixes):
             continue
         if name in RENAMED:
             yield Problem(name, f"is called {RENAMED[name]}")
             continue
         meant = nearest(name.upper(), names)
-        hint = f"; did you mean {meant}?" if meant else ""
-        yield Problem(name, f"is no setting{hint}")
+        if meant and _misspells(name, meant):
+            yield Problem(name, f"is no setting; did you mean {meant}?")
+        else:
+            hint = f"did you mean {meant}? For" if meant else "for"
+            ways = f"{way_out.replace('NAME', name)}name its prefix in SETTINGS_PREFIXES"
+            yield Problem(name, f"is no setting; {hint} one of a package or of your own, {ways}")
+
+
+def misspelt_names(
+    settings: BaseSettings, ours: Iterable[str], prefixes: tuple[str, ...], told: Collection[str]
+) -> Iterator[Problem]:
+    """Yield a problem for each setting of a spider or a settings module that misspells the name of a known one.
+
+    Every other unknown name may be a project's own. ``told``: names that are checked otherwise.
+    """
+    names = FOREIGN | set(ours)
+    for name in sorted(settings):
+        if (
+            name in names
+            or name in told
+            or name in RENAMED
+            or name.startswith(prefixes)
+            or (settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["addon"]
+        ):
+            continue
+        if (meant := next((one for one in sorted(names) if _misspells(name, one)), None)) is not None:
+            yield Problem(name, f"is no setting; did you mean {meant}?")
+
+
+def _misspells(name: str, meant: str) -> bool:
+    """Return True if ``name`` is ``meant`` with a slip or two of the keyboard.
+
+    A name that continues another one (USER_AGENTS, LOG_FILES) is a name of its own.
+    """
+    upper = name.upper()
+    if upper == meant:
+        return True
+    if upper[0] != meant[0] or upper.startswith(meant) or len(meant) < _LEAST_LENGTH:
+        return False
+    if abs(len(upper) - len(meant)) > _SLIPS:
+        return False
+    return _slips(upper, meant) <= (1 if len(meant) < _SURE_LENGTH else _SLIPS)
+
+
+def _slips(first: str, second: str) -> int:
+    """Return the number of letters added, left out, replaced or swapped with the next one."""
+    before: list[int] = []
+    last = list(range(len(second) + 1))
+    for row, letter in enumerate(first, 1):
+        line = [row]
+        for column, other in enumerate(second, 1):
+            steps = min(last[column] + 1, line[-1] + 1, last[column - 1] + (letter != other))
+            swapped = row > 1 and column > 1 and letter == second[column - 2] and first[row - 2] == other
+            line.append(min(steps, before[column - 2] + 1) if swapped else steps)
+        before, last = last, line
+    return last[-1]
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
@@ -64,7 +130,7 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
 def wrong_types(settings: BaseSettings, names: Iterable[str]) -> Iterator[Problem]:
     """Yield a problem for each of Scrapy's settings in ``names`` whose value does not fit the type of its default."""
     for name in names:
-        reader = _reader(name, getattr(default_settings, name, None)) if name in FOREIGN else None
+        reader = _reader(name, vars(default_settings).get(name)) if name in FOREIGN else None
         if reader and (why := reader.problem(settings[name])):
             yield Problem(name, why)
 
@@ -75,9 +141,9 @@ def _reader(name: str, default: object) -> Reader | None:
         return Reader(_LEVELS.allowed, _log_level)
     if isinstance(default, bool) or name.endswith("_ENABLED"):
         return Reader("True or False", as_switch)
-    if isinstance(default, int):
+    if isinstance(default, int) and name not in _SECONDS:
         return Reader("a whole number", lambda value: int(str(value)))
-    if isinstance(default, float):
+    if isinstance(default, int | float):
         return Reader("a number", lambda value: float(str(value)))
     if isinstance(default, dict):
         return Reader("a JSON object", _as_object)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webcrawl.config.readers import as_switch
 from webcrawl.crawl.context import context_of
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind
@@ -30,6 +31,7 @@ class RedirectMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._max_times = context_of(crawler).configuration.redirect_max_times
+        self._is_on = as_switch(crawler.settings["REDIRECT_ENABLED"])
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RedirectMiddleware:
@@ -59,7 +61,8 @@ class RedirectMiddleware:
         meta = request.meta
         own = getattr(self._crawler.spider, "handle_httpstatus_list", ())
         return bool(
-            meta.get("dont_redirect")
+            not self._is_on
+            or meta.get("dont_redirect")
             or meta.get("handle_httpstatus_all")
             or response.status in meta.get("handle_httpstatus_list", own)
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webcrawl.config.scrapy_settings import retried_exceptions, retried_statuses
 from webcrawl.crawl.context import context_of
 from webcrawl.fetching.failures import failure_word
 from webcrawl.frontier.lease import Result
@@ -21,28 +22,37 @@ if TYPE_CHECKING:
 
 class RetryMiddleware:
     """Sends back requests that may succeed later, ``RETRY_TIMES`` at most; ``meta["dont_retry"]`` and
-    ``meta["max_retry_times"]`` work as in Scrapy.
+    ``meta["max_retry_times"]`` work as in Scrapy, and so do ``RETRY_HTTP_CODES`` and ``RETRY_EXCEPTIONS`` if they are
+    given.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._times = context_of(crawler).configuration.retry_times
+        statuses = retried_statuses(crawler.settings)
+        self._statuses = RETRIED_STATUSES if statuses is None else statuses
+        self._exceptions = retried_exceptions(crawler.settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RetryMiddleware:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        if response.status not in RETRIED_STATUSES:
+        if response.status not in self._statuses:
             return response
         flight = self._retriable(request)
         return response if flight is None else self._again(request, flight)
 
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
-        if failure_word(exception) not in HOST_FAILURES:
+        if not self._may_succeed(exception):
             return None
         flight = self._retriable(request)
         return None if flight is None else self._again(request, flight)
+
+    def _may_succeed(self, exception: Exception) -> bool:
+        if self._exceptions is not None:
+            return isinstance(exception, self._exceptions)
+        return failure_word(exception) in HOST_FAILURES
 
     def _retriable(self, request: Request) -> InFlightRequest | None:
         flight = in_flight_request_of(self._crawler, request)

@@ -10,6 +10,7 @@ import scrapy
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
+from webcrawl.command import own_names
 from webcrawl.commands import crawl
 from webcrawl.errors import Problem
 from webcrawl.extensions.summary import RESUME_COMMAND
@@ -151,3 +152,12 @@ def test_the_spider_is_found_by_its_name() -> None:
 def test_no_spider_at_all_asks_for_help() -> None:
     with pytest.raises(UsageError):
         crawl.spider_named([], Settings(SPIDERS))
+
+
+def test_a_name_of_the_users_own_passes_with_a_plus_sign() -> None:
+    opts = options("+MYPIPE_DB=1", "DEPTH_LIMIT=2", seeds="http://a.test/")
+    own = own_names(opts)
+    assert opts.set == ["MYPIPE_DB=1", "DEPTH_LIMIT=2"]
+    assert crawl.find_problems(Settings(), Broad, opts, own) == []
+    (problem,) = crawl.find_problems(Settings(), Broad, opts, frozenset())
+    assert problem.name == "MYPIPE_DB"

@@ -177,7 +177,38 @@ def test_an_unknown_name_is_told_with_the_one_that_was_meant(name: str, meant: s
 
 
 def test_an_unknown_name_like_no_other_is_told_without_a_guess() -> None:
-    assert problems({"XYZZY": "1"}, given=["XYZZY"]) == ["XYZZY: is no setting"]
+    assert problems({"XYZZY": "1"}, given=["XYZZY"]) == [
+        "XYZZY: is no setting; for one of a package or of your own, write -s +XYZZY=..., or name its prefix in "
+        "SETTINGS_PREFIXES"
+    ]
+
+
+def test_the_names_of_packages_and_of_declared_prefixes_are_known() -> None:
+    given = ["SPIDERMON_ENABLED", "MYPIPE_DB"]
+    assert problems({"SETTINGS_PREFIXES": "SPIDERMON_,MYPIPE_"}, given=given) == []
+    (problem,) = problems({}, given=given)
+    assert problem.startswith("MYPIPE_DB: is no setting")
+
+
+@pytest.mark.parametrize("priority", ["addon", "project", "spider"])
+def test_a_misspelt_name_in_a_spider_or_a_settings_module_is_found(priority: str) -> None:
+    settings = Settings()
+    for name in ("POLITENES_MIN_DELAY", "CONCURENT_REQEUSTS", "depth_limit", "RERTY_TIMES"):
+        settings.set(name, 1, priority=priority)
+    assert [str(problem) for problem in check(settings)] == [
+        "CONCURENT_REQEUSTS: is no setting; did you mean CONCURRENT_REQUESTS?",
+        "POLITENES_MIN_DELAY: is no setting; did you mean POLITENESS_MIN_DELAY?",
+        "RERTY_TIMES: is no setting; did you mean RETRY_TIMES?",
+        "depth_limit: is no setting; did you mean DEPTH_LIMIT?",
+    ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["USER_AGENTS", "SMTP_PASSWORD", "HTTP_USER", "MAIL_TO", "MY_DELAY", "REDIS_KEY", "LOG_DIR", "DEBUG"],
+)
+def test_names_of_a_projects_own_are_no_misspellings(name: str) -> None:
+    assert problems({name: 1}) == []
 
 
 @pytest.mark.parametrize(
@@ -193,6 +224,7 @@ def test_names_of_ours_of_scrapy_of_scrapy_redis_and_of_the_project_are_known(na
     [
         ("CONCURRENT_ITEMS", "x", "a whole number"),
         ("LOGSTATS_INTERVAL", "often", "a number"),
+        ("DNS_TIMEOUT", "soon", "a number"),
         ("COOKIES_ENABLED", "maybe", "True or False"),
         ("LOG_LEVEL", "INFOO", "CRITICAL, ERROR, WARNING, INFO or DEBUG"),
         ("ADDONS", 5, "a JSON object"),

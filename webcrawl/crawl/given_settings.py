@@ -1,0 +1,95 @@
+"""What a crawl says at its start about the settings of Scrapy that were given.
+
+Those without effect have a warning each, with what to write instead, and those that raise a delay a message.
+``config/scrapy_settings.py`` has the table.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy.utils.conf import build_component_list
+from scrapy.utils.misc import load_object
+
+from webcrawl.config import Configuration
+from webcrawl.config.scrapy_settings import (
+    ATTRIBUTES,
+    OTHER_HANDLER,
+    ROWS,
+    Row,
+    asks_for_more,
+    is_given,
+    plain,
+    raised,
+)
+from webcrawl.crawl.essentials import foreign_handlers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Spider
+    from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
+
+_SHOWN = 60
+"""The number of characters of a value that are shown."""
+
+
+def tell_of_settings(settings: BaseSettings, spider: Spider) -> None:
+    """Log a line for each setting of Scrapy that has no effect, or not the expected one."""
+    for line in without_effect(settings, spider):
+        logger.warning("%s", line)
+    for line in raised_delays(settings):
+        logger.info("%s", line)
+
+
+def without_effect(settings: BaseSettings, spider: object) -> Iterator[str]:
+    """Yield a sentence for each given setting, and each attribute of the spider, that has no effect."""
+    for row in ROWS:
+        if row.effect == "none":
+            names = [
+                name for name in row.names if is_given(settings, name) and asks_for_more(settings, name, row)
+            ]
+            if names and not _is_read(settings, row):
+                given = ", ".join(_shown(settings, name) for name in names)
+                have = "has" if len(names) == 1 else "have"
+                yield f"{given} {have} no effect: {row.here}" + (f"; {row.instead}" if row.instead else "")
+    for name, ours, seconds in raised(settings):
+        if (least := _seconds(settings, ours)) > seconds:
+            yield (
+                f"{_shown(settings, name)} has no effect: it never lowers {ours}, which is {least:g}; for a site of "
+                f"your own set {ours}={seconds:g}"
+            )
+    for attribute, instead in ATTRIBUTES.items():
+        if hasattr(spider, attribute):
+            yield f"The spider's attribute {attribute} has no effect; {instead}"
+
+
+def raised_delays(settings: BaseSettings) -> Iterator[str]:
+    """Yield a sentence for each setting of Scrapy that raises one of ours."""
+    for name, ours, seconds in raised(settings):
+        if _seconds(settings, ours) == seconds:
+            yield f"{_shown(settings, name)}: {ours} is {seconds:g} s"
+
+
+def _seconds(settings: BaseSettings, ours: str) -> float:
+    value: float = getattr(Configuration.from_settings(settings), ours.lower())
+    return value
+
+
+def _shown(settings: BaseSettings, name: str) -> str:
+    text = " ".join(str(plain(settings[name])).split())
+    return f"{name}={text if len(text) <= _SHOWN else text[: _SHOWN - 3] + '...'}"
+
+
+def _is_read(settings: BaseSettings, row: Row) -> bool:
+    """Return True if a project has enabled the component that reads the settings of ``row``."""
+    if not row.unless:
+        return False
+    if row.unless == OTHER_HANDLER:
+        return any(foreign_handlers(settings))
+    chain = "DOWNLOADER_MIDDLEWARES" if ".downloadermiddlewares." in row.unless else "EXTENSIONS"
+    enabled = build_component_list(settings.get_component_priority_dict_with_base(chain))
+    return load_object(row.unless) in map(load_object, enabled)
