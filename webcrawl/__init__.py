@@ -7,4 +7,20 @@ Code that uses SQLite or Redis is in ``storage``, optional abilities are in ``fe
 import scrapy, and gets the time as an argument.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from webcrawl.addon import Addon as Addon
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    # Child processes import this package, and need neither Scrapy nor the settings.
+    if name == "Addon":
+        from webcrawl.addon import Addon
+
+        return Addon
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -32,6 +32,7 @@ from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.ossignal import install_shutdown_handlers
 from scrapy.utils.reactor import is_reactor_installed
 
+from webcrawl import addon
 from webcrawl.command import own_names
 from webcrawl.commands.arguments import STANDARD_INPUT, check_arguments
 from webcrawl.config import Configuration, check
@@ -255,6 +256,7 @@ class Command(BaseRunSpiderCommand):
         pid_file, opts.pidfile = opts.pidfile, None
         problems = unreadable_settings(opts)
         super().process_options(args, opts)
+        addon.complete_if_used(self.settings)
         found = spider_named(args, self.settings)
         if isinstance(found, Problem):
             problems.append(found)

@@ -15,6 +15,7 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
 
+from webcrawl import addon
 from webcrawl.config import Configuration, check
 from webcrawl.crawl.essentials import Detached
 from webcrawl.robots import answer as robots
@@ -72,6 +73,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def detach(command: str, settings: Settings, opts: argparse.Namespace, known: frozenset[str]) -> None:
     """Make settings that touch no crawl's state, whatever else was given; exit with 2 when some are wrong."""
+    addon.complete_if_used(settings)
     problems = check(settings, [item.partition("=")[0] for item in opts.set], known)
     if problems:
         sys.stderr.write("".join(f"scrapy {command}: {problem}\n" for problem in problems))

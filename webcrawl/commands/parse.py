@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import parse
 from scrapy.exceptions import ScrapyDeprecationWarning
+from scrapy.spiderloader import get_spider_loader
 
 from webcrawl.command import BROAD, own_names
 from webcrawl.commands import page_commands
@@ -30,7 +31,8 @@ class Command(parse.Command):
         assert self.settings is not None
         known = own_names(opts).union(self.settings)
         super().process_options(args, opts)
-        opts.spider = opts.spider or BROAD
+        if not opts.spider and BROAD in get_spider_loader(self.settings).list():
+            opts.spider = BROAD
         # Scrapy's command itself makes a Deferred of an asynchronous callback, and warns about it.
         warnings.filterwarnings("ignore", ".* returned a Deferred", ScrapyDeprecationWarning)
         page_commands.detach("parse", self.settings, opts, known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 from webcrawl.config.checks import Read
@@ -13,6 +14,8 @@ from webcrawl.errors import Problem
 from webcrawl.search import engine
 
 DEFAULT = "webcrawl.search.tantivy.Tantivy"
+_INDEXES = frozenset({"webcrawl.search.store.SearchIndex"})
+"""The archive sinks that need an engine."""
 
 
 def engine_path() -> Reader:
@@ -50,11 +53,15 @@ def server_url() -> Reader:
 
 
 def search_contradictions(read: Read) -> Iterator[Problem]:
-    """Check that an engine has its server. Settings that are wrong alone are left out."""
+    """Check that an engine has its server or its library. Settings that are wrong alone are left out."""
     if read.keys() >= {"SEARCH_ENGINE", "SEARCH_URL"} and not read["SEARCH_URL"]():
         path = read["SEARCH_ENGINE"]()
         if path != DEFAULT and engine.load(path).is_server:
             yield Problem("SEARCH_URL", f"must say where the server of {path} is")
+    if read.keys() >= {"SEARCH_ENGINE", "ARCHIVE_SINKS"} and read["SEARCH_ENGINE"]() == DEFAULT:
+        for path in _INDEXES.intersection(read["ARCHIVE_SINKS"]()):
+            if find_spec(engine.TANTIVY) is None:
+                yield Problem("ARCHIVE_SINKS", f"{engine.TANTIVY_MISSING}; or leave out {path}")
 
 
 @dataclass(frozen=True, kw_only=True)

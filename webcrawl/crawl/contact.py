@@ -60,5 +60,5 @@ def contact_problem(agent: str, contact: str, hosts: Iterable[str]) -> str | Non
     return (
         f"a crawl of the public web (here: {public}) must say whom to ask about it; add "
         "-s CRAWLER_CONTACT=https://your.site/about-the-crawler or -s CRAWLER_CONTACT=you@your.site, "
-        "or put such an address into USER_AGENT"
+        'or write CRAWLER_CONTACT = "you@your.site" into settings.py, or such an address into its USER_AGENT'
     )

@@ -48,7 +48,10 @@ _CHAINS = {
 """Each in the order from the engine to the network."""
 _EXCLUSIONS = "webcrawl.extensions.exclusions.Exclusions"
 _HANDLER = "webcrawl.fetching.http.HttpDownloadHandler"
-_ALL = "begin the settings module with: from webcrawl.settings import *"
+_ALL = (
+    'write ADDONS = {"webcrawl.Addon": 100} into the settings module, or begin it with: '
+    "from webcrawl.settings import *"
+)
 
 
 class Detached:

@@ -4,7 +4,7 @@ same."""
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
+from importlib import resources
 from typing import TYPE_CHECKING
 
 from webcrawl.politeness.delay import Politeness
@@ -19,11 +19,12 @@ from webcrawl.urls.politeness_key import PolitenessKey, registrable_domain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from importlib.resources.abc import Traversable
 
     from webcrawl.config import Configuration
     from webcrawl.scope.scope import Rule
 
-USELESS_PATHS = Path(__file__).parents[1] / "scope" / "useless_paths.txt"
+USELESS_PATHS = resources.files("webcrawl.scope") / "useless_paths.txt"
 
 
 def wrong_files(configuration: Configuration) -> Iterator[tuple[str, str]]:
@@ -122,7 +123,7 @@ def digest_of(lines: Iterable[str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12] if text else "none"
 
 
-def _files(configuration: Configuration) -> dict[str, Path]:
+def _files(configuration: Configuration) -> dict[str, Traversable]:
     """Return the files of expressions that are in force, by the names of their settings."""
     files = {
         "DENY_FILE": configuration.deny_file,

@@ -14,7 +14,7 @@ from webcrawl.urls.lists import WrongLine, printable, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
+    from importlib.resources.abc import Traversable
 
     from webcrawl.scope.scope import Candidate, Links
 
@@ -105,7 +105,7 @@ class Patterns:
         return self._patterns[min(found)] if found else None
 
 
-def load_patterns(path: Path) -> list[Pattern]:
+def load_patterns(path: Traversable) -> list[Pattern]:
     """Return the expressions of a list file. :raises PatternsError: with every line that is wrong"""
     patterns, wrong = [], []
     try:

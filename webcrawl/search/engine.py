@@ -248,11 +248,21 @@ class Engine(ABC):
         """Return the best ``limit`` pages for a query. Also on an index that is being written."""
 
 
+TANTIVY = "tantivy"
+TANTIVY_MISSING = "the search index needs tantivy, which is not installed: pip install tantivy"
+
+
 def load(path: str) -> type[Engine]:
-    """Return the engine with this import path. Raises ImportError if there is none, TypeError if it is no engine."""
+    """Return the engine with this import path. Raises ImportError if there is none, TypeError if it is no engine,
+    EngineError if the library of the default engine is not installed.
+    """
     module, _, name = path.rpartition(".")
     try:
         found = getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        if error.name == TANTIVY:
+            raise EngineError(TANTIVY_MISSING) from error
+        raise
     except (AttributeError, ValueError) as error:
         raise ImportError(str(error)) from error
     if not isinstance(found, type) or not issubclass(found, Engine):

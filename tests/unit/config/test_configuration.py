@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import sys
 from importlib import import_module
 from ipaddress import ip_network
 from pathlib import Path
@@ -15,10 +16,11 @@ from scrapy.utils.misc import load_object
 
 from webcrawl import settings as project
 from webcrawl.config import SETTINGS, Configuration, Setting, check, defaults, features, renames
-from webcrawl.errors import ConfigurationError
+from webcrawl.errors import ConfigurationError, CrawlError
 from webcrawl.features.revisits import freshness
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.health import Health
+from webcrawl.search import engine
 
 ROOT = Path(__file__).parents[3]
 CASES = json.loads((ROOT / "tests/data/settings.json").read_text(encoding="utf-8"))
@@ -154,6 +156,20 @@ def test_a_redis_gets_no_budget_that_its_messages_alone_would_use_up() -> None:
 def test_settings_that_contradict_each_other_are_found(given: dict[str, Any], named: str) -> None:
     (problem,) = problems(given)
     assert problem.startswith(named)
+
+
+def test_an_index_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tantivy", None)
+    monkeypatch.delitem(sys.modules, "webcrawl.search.tantivy", raising=False)
+    text = "webcrawl.processing.main_text.MainText"
+    sinks = {"ARCHIVE_SINKS": "webcrawl.search.store.SearchIndex", "PROCESSING_MODULES": text}
+
+    (problem,) = check(Settings(sinks))
+    assert str(problem).startswith("ARCHIVE_SINKS: the search index needs tantivy")
+    assert "pip install tantivy" in str(problem)
+    with pytest.raises(CrawlError, match="pip install tantivy"):
+        engine.load("webcrawl.search.tantivy.Tantivy")
+    assert check(Settings()) == []
 
 
 def test_no_limit_contradicts_nothing() -> None:

@@ -98,7 +98,7 @@ def test_what_a_function_gives_is_kept_within_bounds(given: float, kept: float) 
 def test_a_missing_library_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "m.joblib").write_bytes(b"")
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    with pytest.raises(FocusError, match=r"requirements-focus\.txt"):
+    with pytest.raises(FocusError, match=r"pip install scikit-learn"):
         classifier_of(f"model:{tmp_path / 'm.joblib'}")
 
 

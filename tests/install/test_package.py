@@ -1,0 +1,180 @@
+"""The package: what is in it, what it needs, and that it works where nothing else of this tree is: installed into an
+empty environment, and as a zip on the path.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import zipfile
+from importlib import import_module
+from inspect import isclass
+from pathlib import Path
+
+import pytest
+from scrapy.commands import ScrapyCommand
+
+from tests.commands import ROOT
+from tests.crawl.crawling import Jobdir
+from tests.install import project
+from webcrawl import installed_commands
+
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+REQUIREMENT = re.compile(r"([\w.-]+)(?:([=>]=)([\w.]+)(,<[\d.]+)?)?(; .+)?")
+QUICK = {"POLITENESS_MIN_DELAY": 0, "POLITENESS_FACTOR": 0, "FETCH_PRIVATE_ADDRESSES": 1}
+
+
+def requirements(lines):
+    """Name to version and marker of each requirement."""
+    found = {}
+    for line in lines:
+        if line.strip() and not line.startswith(("#", "-")):
+            match = REQUIREMENT.fullmatch(line.strip().replace("'", '"'))
+            assert match, line
+            found[match[1]] = match[3], match[5]
+    return found
+
+
+def pinned(name):
+    return requirements((ROOT / name).read_text().splitlines())
+
+
+def given(**settings):
+    return [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
+
+
+def test_what_a_crawl_needs_is_said_once():
+    assert requirements(PYPROJECT["dependencies"]) == pinned("requirements.txt")
+
+
+def test_the_extras_are_what_the_file_of_extras_has():
+    extras = PYPROJECT["optional-dependencies"]
+    assert {*extras} == {"parquet", "focus", "search", "graph", "upload"}
+    assert requirements(line for lines in extras.values() for line in lines) == pinned(
+        "requirements-extras.txt"
+    )
+    constrained = [name for name, (version, _) in pinned("requirements-dev.txt").items() if version is None]
+    assert {*constrained} <= {*pinned("requirements-extras.txt")}
+
+
+def test_each_command_is_an_entry_point():
+    points = PYPROJECT["entry-points"]["scrapy.commands"]
+    modules = {path.stem: import_module(f"webcrawl.commands.{path.stem}") for path in commands()}
+    found = {
+        name
+        for name, module in modules.items()
+        for each in vars(module).values()
+        if isclass(each) and issubclass(each, ScrapyCommand) and each.__module__ == module.__name__
+    }
+    assert {*points} == found
+    assert {*points.values()} == {f"{installed_commands.__name__}:{name}" for name in found}
+    assert all(isclass(getattr(installed_commands, name)) for name in found)
+
+
+def commands():
+    return (ROOT / "webcrawl/commands").glob("[a-z]*.py")
+
+
+def test_the_wheel_has_all_files_of_the_package_and_nothing_else(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        there = {name for name in archive.namelist() if not name.startswith("webcrawl-")}
+        (metadata,) = [
+            archive.read(name).decode() for name in archive.namelist() if name.endswith("/METADATA")
+        ]
+        licences = [name for name in archive.namelist() if name.endswith("/licenses/LICENSE")]
+    files = (path for path in (ROOT / "webcrawl").rglob("*") if path.is_file())
+    tree = {str(path.relative_to(ROOT)) for path in files if path.parent.name != "__pycache__"}
+
+    assert there == tree
+    assert sum(name.endswith(".lua") for name in there) > 40
+    assert len(licences) == 1
+    assert "License-Expression: BSD-3-Clause" in metadata
+    assert metadata.count("Requires-Dist: ") == len(pinned("requirements.txt")) + len(
+        pinned("requirements-extras.txt")
+    )
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """The interpreter of an environment into which the wheel was installed. What it needs is lent from the one of the
+    tests.
+    """
+    home = tmp_path_factory.mktemp("environment") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
+    python = home / "bin/python"
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "install",
+        "--no-deps",
+        "--no-index",
+        "--quiet",
+    ]
+    subprocess.run([*pip, "--disable-pip-version-check", str(wheel)], check=True)
+    (place,) = home.glob("lib/python*/site-packages")
+    (place / "lent.pth").write_text(sysconfig.get_path("purelib"))
+    return python
+
+
+def run(python, folder, *words, path=(), **variables):
+    environment = project.environment(*path) | variables
+    return subprocess.run(
+        [python, *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_installed_it_crawls_in_a_project_of_its_user(installed, serve, tmp_path):
+    web = serve(hosts=1, pages=3)
+    made = project.make(tmp_path / "shop", Path("/nowhere"), python=str(installed))
+    done = made.scrapy("crawl", "site", "-a", f"origin={web.web.origin(0)}", **QUICK)
+
+    assert done.status == 0, done.err
+    assert len(made.items()) == 3
+    (folder,) = (made.folder / "crawls").iterdir()
+    assert len(Jobdir(folder).lines()) == 3
+    assert made.scrapy("report", str(folder)).status == 0
+    where = run(str(installed), tmp_path, "-c", "import webcrawl; print(webcrawl.__file__)")
+    assert Path(where.stdout.strip()).is_relative_to(installed.parents[1])
+
+
+def test_it_crawls_out_of_a_zip(wheel, serve, tmp_path, redis_server):
+    """With Redis, whose scripts lie beside the code; test_scrapyd.py has a crawl with SQLite."""
+    web = serve(hosts=2, pages=6)
+    settings = given(JOBDIR="job", REDIS_URL=redis_server.url, **QUICK)
+    words = ["-m", "scrapy", "crawl", "broad", "-a", f"seeds={web.seeds[0]}", *settings]
+    done = run(sys.executable, tmp_path, *words, path=[wheel], SCRAPY_SETTINGS_MODULE="webcrawl.settings")
+
+    assert done.returncode == 0, done.stderr
+    folder = Jobdir(tmp_path / "job")
+    assert len(folder.lines()) == 6
+    assert len([record for record in folder.records() if record.type == "response"]) >= 6
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.soak
+def test_installed_with_all_that_it_needs_it_crawls(wheel, serve, tmp_path):
+    """From the registry of packages, which takes minutes."""
+    home = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+    python = str(home / "bin/python")
+    subprocess.run(
+        [python, "-m", "pip", "install", "--quiet", f"{wheel}[parquet,search,graph,upload]"], check=True
+    )
+    web = serve(hosts=1, pages=3)
+    made = project.make(tmp_path / "shop", Path("/nowhere"), python=python)
+    done = made.scrapy("crawl", "site", "-a", f"origin={web.web.origin(0)}", "-O", "x.parquet", **QUICK)
+
+    assert done.status == 0, done.err
+    assert (made.folder / "x.parquet").stat().st_size
