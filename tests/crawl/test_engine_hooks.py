@@ -19,6 +19,7 @@ from scrapy.core.scraper import Scraper
 from scrapy.core.scraper import Slot as ScraperSlot
 from scrapy.core.spidermw import SpiderMiddlewareManager
 from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares import cookies
 from scrapy.exporters import CsvItemExporter
 from scrapy.http import Response
 from scrapy.pipelines import ItemPipelineManager
@@ -27,6 +28,7 @@ from scrapy.utils.test import get_crawler
 
 from tests.crawl import expectation
 from webcrawl.engine import scrapy_private
+from webcrawl.urls.politeness_key import suffix_extractor
 
 HOST_PAGES = 7
 DELAY = 0.2
@@ -176,3 +178,17 @@ def test_pipelines_keep_their_methods_by_name_and_signals_their_sender():
     assert ItemPipelineManager(crawler=get_crawler()).methods["process_item"] == deque()
     assert SignalManager("somebody").sender == "somebody"
     assert "signal=signals.item_scraped" in inspect.getsource(Scraper.start_itemproc_async)
+
+
+def test_cookies_split_domains_with_the_list_that_is_given(monkeypatch):
+    monkeypatch.setattr(cookies, "_split_domain", cookies._split_domain)
+    asked = []
+
+    def split(domain):
+        asked.append(domain)
+        return suffix_extractor()(domain)
+
+    scrapy_private.split_domains_of_cookies(split)
+    assert cookies._is_public_domain("co.uk")
+    assert not cookies._is_public_domain("example.co.uk")
+    assert asked == ["co.uk", "example.co.uk"]

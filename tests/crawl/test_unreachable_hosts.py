@@ -41,7 +41,7 @@ def test_every_page_that_can_be_reached_is_fetched(web, crawled):
 @pytest.mark.parametrize(
     ("kind", "word"),
     [
-        ("dead-port", "refused"),
+        ("dead-port", "connection-refused"),
         ("dead-silent", "timeout"),
         ("dead-tls", "timeout"),  # the server waits for the rest of a request
         ("dead-name", "dns"),

@@ -51,6 +51,7 @@ def check_arguments(
     if configuration.warc_pages == "relevant" and not sought:
         yield Problem("WARC_PAGES", "relevant needs something to look for: -a focus=WHAT or FOCUS")
     if spider.name != BROAD:
+        yield from _start_urls(spider)
         yield from _contact(_hosts_of_spider(spider), configuration)
         return
     yield from unknown_arguments(given)
@@ -69,6 +70,13 @@ def check_arguments(
         yield Problem("", "nothing to crawl; give -a seeds=FILE, -a seeds=URL or -a domains=FILE")
         return
     yield from _places(given, configuration)
+
+
+def _start_urls(spider: type[Spider]) -> Iterator[Problem]:
+    """Yield a problem for each of a spider's URLs without a scheme, of which Scrapy makes no Request."""
+    for url in map(str, getattr(spider, "start_urls", None) or ()):
+        if "://" not in url and not url.startswith(("about:", "data:")):
+            yield Problem("start_urls", f"{url!r} has no scheme; write 'https://{url}'")
 
 
 def unknown_arguments(given: Mapping[str, str]) -> Iterator[Problem]:
@@ -162,5 +170,6 @@ def _hosts_of_seeds(source: str) -> Iterator[str]:
 def _hosts_of_spider(spider: type[Spider]) -> Iterator[str]:
     """Yield the hosts that a spider names in its class; hosts that it determines later are not known yet."""
     for url in getattr(spider, "start_urls", None) or ():
-        yield urlsplit(str(url)).hostname or "localhost"
-    yield from (str(domain) for domain in getattr(spider, "allowed_domains", None) or ())
+        yield urlsplit(str(url) if "://" in str(url) else f"//{url}").hostname or "localhost"
+    for domain in getattr(spider, "allowed_domains", None) or ():
+        yield urlsplit(f"//{domain}").hostname or "localhost"

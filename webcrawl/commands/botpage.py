@@ -73,11 +73,6 @@ class Command(ProjectCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
         configuration = self.configuration
-        if not configuration.botpage_contact and "://" in configuration.crawler_contact:
-            sys.stderr.write(
-                f"scrapy botpage: the page asks people to write to {configuration.crawler_contact}; if that is "
-                "where the page itself will be, give -s BOTPAGE_CONTACT=you@your.site\n"
-            )
         made = page(bot_of(configuration))
         if opts.output == STANDARD_OUTPUT:
             sys.stdout.write(made.decode("ascii"))
@@ -120,4 +115,10 @@ def _without_contact(configuration: Configuration) -> Iterator[Problem]:
         yield Problem(
             "BOTPAGE_CONTACT",
             "whom are site owners to write to? give -s BOTPAGE_CONTACT=you@your.site or -s CRAWLER_CONTACT=...",
+        )
+    elif not contact and "://" in configuration.crawler_contact:
+        yield Problem(
+            "BOTPAGE_CONTACT",
+            f"must be given: CRAWLER_CONTACT is a web page, {configuration.crawler_contact}, which is probably this "
+            "page itself; -s BOTPAGE_CONTACT=you@your.site is whom its readers write to",
         )

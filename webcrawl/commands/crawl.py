@@ -144,7 +144,11 @@ def find_problems(
     if not check(merged):
         found += _parts(merged)
         resuming = _holds_crawl(merged)
-        found += check_arguments(spider, opts.spargs, Configuration.from_settings(merged), resuming=resuming)
+        more = check_arguments(spider, opts.spargs, Configuration.from_settings(merged), resuming=resuming)
+        # A contact that is none is one problem, not two.
+        found += [
+            problem for problem in more if problem.name not in wrong or problem.name != "CRAWLER_CONTACT"
+        ]
     return found
 
 
@@ -244,9 +248,10 @@ class Command(BaseRunSpiderCommand):
     def long_desc(self) -> str:
         return (
             "Run a spider of the project by name. The broad spider takes -a seeds=FILE|URL,...|- and, if "
-            "you want, -a allow=REGEX, -a domains=FILE|NAME[,NAME...] and -a mode=continuous. The folder of -s "
-            "JOBDIR=DIR is the crawl: the same command again goes on with it. Exit status: 0 ended as asked, "
-            "1 ended through errors, 2 something about the command is wrong."
+            "you want, -a allow=REGEX, -a domains=FILE|NAME[,NAME...], -a stay=domain|host, -a focus=WHAT, "
+            "-a segment=FILE and -a mode=continuous. A setting of a package or of your own is -s +NAME=VALUE. The "
+            "folder of -s JOBDIR=DIR is the crawl: the same command again goes on with it. Exit status: 0 ended as "
+            "asked, 1 ended through errors, 2 something about the command is wrong."
         )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -17,8 +17,10 @@ from scrapy.utils.defer import deferred_from_coro
 from webcrawl.crawl import essentials
 from webcrawl.crawl.refused_start import answering
 from webcrawl.engine import chains
+from webcrawl.engine.scrapy_private import split_domains_of_cookies
 from webcrawl.engine.signals import tell
 from webcrawl.errors import StorageFull, StorageLost
+from webcrawl.urls.politeness_key import suffix_extractor
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -36,6 +38,8 @@ class DirectDownloader(Downloader):
     def __init__(self, crawler: Crawler) -> None:
         with answering(crawler):
             essentials.require(crawler.settings)
+        if crawler.settings.getbool("COOKIES_ENABLED"):
+            split_domains_of_cookies(suffix_extractor())
         super().__init__(crawler)
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:

@@ -15,6 +15,7 @@ from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.core.engine import ExecutionEngine, _Slot
 from scrapy.core.scraper import Scraper
 from scrapy.core.spidermw import SpiderMiddlewareManager
+from scrapy.downloadermiddlewares import cookies
 from scrapy.exceptions import _InvalidOutput
 from scrapy.middleware import MiddlewareManager
 from scrapy.utils.defer import _process_pending_io
@@ -50,6 +51,14 @@ class HookedEngine(ExecutionEngine):
 
     def _start_scheduled_request(self) -> bool:
         return self.begin_request()
+
+
+def split_domains_of_cookies(split: Callable[[str], Any]) -> None:
+    """Have Scrapy's cookies middleware split domains with ``split``, a ``TLDExtract``.
+
+    Its own one asks the network for a list of suffixes, on the event loop and with tracebacks where there is none.
+    """
+    cookies._split_domain = split  # type: ignore[assignment]
 
 
 def slot_of(engine: ExecutionEngine) -> _Slot | None:
@@ -147,6 +156,7 @@ PRIVATE = (
     PrivateName(
         DownloaderMiddlewareManager, "_handle_mw_method", None, "middlewares with the argument spider"
     ),
+    PrivateName(cookies, "_split_domain", None, "cookies without the network"),
     PrivateName(
         SpiderMiddlewareManager,
         "_process_spider_input",

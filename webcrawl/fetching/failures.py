@@ -1,12 +1,12 @@
 """The failures of a fetch: the exceptions that the handler raises, and the word that the crawl records for each.
 
-The words are those of ``politeness.health.FAILURES``: dns, refused, unreachable, timeout, tls, reset, empty,
-protocol, private, unsupported, cancelled, other. The exceptions are Scrapy's, so that errbacks and third-party
+The words are those of ``politeness.health.FAILURES``: dns, connection-refused, unreachable, timeout, tls, reset,
+empty, protocol, private, unsupported, cancelled, other. The exceptions are Scrapy's, so that errbacks and third-party
 middlewares recognise them; three causes without an exception in Scrapy are subclasses of its
 ``DownloadFailedError``::
 
     CannotResolveHostError          dns
-    DownloadConnectionRefusedError  refused
+    DownloadConnectionRefusedError  connection-refused
     DownloadTimeoutError            timeout
     UnsupportedURLSchemeError       unsupported
     ResponseDataLossError           reset
@@ -84,13 +84,13 @@ _WORDS: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
     ((UnsupportedURLSchemeError, NotSupported, aiohttp.InvalidURL), "unsupported"),
     ((ssl.SSLError, aiohttp.ClientSSLError), "tls"),
     ((DownloadTimeoutError, TimeoutError), "timeout"),
-    ((DownloadConnectionRefusedError, ConnectionRefusedError), "refused"),
+    ((DownloadConnectionRefusedError, ConnectionRefusedError), "connection-refused"),
     ((ResponseDataLossError, ConnectionError), "reset"),
 )
 """The word for each exception; the first row that fits counts."""
 
 _ERRNO_WORDS = {
-    errno.ECONNREFUSED: "refused",
+    errno.ECONNREFUSED: "connection-refused",
     errno.ECONNRESET: "reset",
     errno.EPIPE: "reset",
     errno.ETIMEDOUT: "timeout",
@@ -132,7 +132,7 @@ def translate(error: Exception, url: str) -> Exception:
     match failure_word(error):
         case "dns":
             return CannotResolveHostError(f"{url}: {text}")
-        case "refused":
+        case "connection-refused":
             return DownloadConnectionRefusedError(f"{url}: {text}")
         case "timeout":
             return DownloadTimeoutError(f"{url}: {text}")
@@ -168,4 +168,6 @@ def _word_of_several(text: str) -> str | None:
     if not text.startswith(_SEVERAL):
         return None
     words = {_ERRNO_WORDS.get(int(number)) for number in _ERRNO.findall(text)}
-    return next((word for word in ("refused", "reset", "timeout", "unreachable") if word in words), None)
+    return next(
+        (word for word in ("connection-refused", "reset", "timeout", "unreachable") if word in words), None
+    )

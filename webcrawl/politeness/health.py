@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FAILURES: Mapping[str, str] = MappingProxyType(
     {
         "dns": "the name has no address, or the name servers did not answer",
-        "refused": "the host refused the connection",
+        "connection-refused": "the host refused the connection",
         "unreachable": "there is no route to the host or its network",
         "timeout": "connecting, the head or the body took longer than the timeout",
         "tls": "the TLS handshake or the certificate was not acceptable",

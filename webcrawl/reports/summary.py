@@ -106,6 +106,7 @@ def summary(ending: Ending) -> str:
     if ending.frontier.stalled:
         lines.append(f"  stalled at the end: {ending.frontier.stalled}")
     lines += _whereabouts(ending)
+    lines += _nothing(ending)
     return "\n".join(lines) + "\n"
 
 
@@ -176,6 +177,32 @@ def _whereabouts(ending: Ending) -> Iterator[str]:
         )
     if ending.left and ending.resume:
         yield f"  {'to join again' if others else 'to go on'}: {ending.resume}"
+
+
+_PRIVATE = "private"
+"""The error of a name that leads to a private address."""
+_PRIVATE_ADVICE = "localhost and private networks are fetched with -s FETCH_PRIVATE_ADDRESSES=1"
+_ADVICE = {
+    "private-address": _PRIVATE_ADVICE,
+    _PRIVATE: _PRIVATE_ADVICE,
+    "contact": "the public web is crawled with -s CRAWLER_CONTACT=you@your.site",
+    "robots": "the site's robots.txt forbids it",
+}
+"""What to say if a rule refused all that a crawl had."""
+
+
+def _nothing(ending: Ending) -> Iterator[str]:
+    """Yield the line on a crawl that could fetch nothing since each of its URLs was refused."""
+    tally = ending.tally
+    is_other = tally.pages or tally.redirects or tally.errors.keys() - {_PRIVATE} or ending.left
+    rules = sorted(tally.refused_by_rule, key=lambda rule: -tally.refused_by_rule[rule])
+    if _PRIVATE in tally.errors:
+        rules.append(_PRIVATE)
+    if is_other or not rules:
+        return
+    advice = "; ".join(dict.fromkeys(_ADVICE[rule] for rule in rules if rule in _ADVICE))
+    named = " and ".join(rules[:_NAMED])
+    yield f"  nothing was fetched: every URL was refused, by {named}" + (f" ({advice})" if advice else "")
 
 
 def _others(ending: Ending) -> int:

@@ -63,6 +63,11 @@ def load_suffixes() -> None:
     _extractor()
 
 
+def suffix_extractor() -> Callable[[str], ExtractResult]:
+    """Return tldextract with the list that it brings: it never asks the network for another one."""
+    return _extractor()
+
+
 @lru_cache(maxsize=1)
 def _extractor() -> Callable[[str], ExtractResult]:
     from tldextract import TLDExtract

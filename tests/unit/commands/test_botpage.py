@@ -53,10 +53,10 @@ def test_it_is_written_to_a_file_at_once(botpage: Command) -> None:
     assert [path.name for path in Path().iterdir()] == ["bot.html"]
 
 
-def test_a_page_that_names_itself_is_warned_of(botpage: Command) -> None:
+def test_a_page_that_would_name_itself_needs_another_contact(botpage: Command) -> None:
     done = botpage(CRAWLER_CONTACT="https://a.example/bot")
-    assert done.status == 0
-    assert done.err.startswith("scrapy botpage: the page asks people to write to https://a.example/bot; if ")
+    assert done.status == 2
+    assert "BOTPAGE_CONTACT: must be given: CRAWLER_CONTACT is a web page, https://a.example/bot" in done.err
     done = botpage(CRAWLER_CONTACT="https://a.example/bot", BOTPAGE_CONTACT=CONTACT)
     assert (done.status, done.err) == (0, "")
     assert "webcrawl/0.1.0 (+https://a.example/bot)" in done.out

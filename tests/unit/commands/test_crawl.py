@@ -161,3 +161,21 @@ def test_a_name_of_the_users_own_passes_with_a_plus_sign() -> None:
     assert crawl.find_problems(Settings(), Broad, opts, own) == []
     (problem,) = crawl.find_problems(Settings(), Broad, opts, frozenset())
     assert problem.name == "MYPIPE_DB"
+
+
+def test_a_contact_that_is_none_is_one_problem() -> None:
+    assert problems(options("CRAWLER_CONTACT=nonsense", seeds="http://example.org/")) == [
+        "CRAWLER_CONTACT: must be a web or e-mail address, such as https://your.site/crawl, not 'nonsense'"
+    ]
+
+
+def test_urls_of_a_spider_without_a_scheme_are_named_and_local_ones_need_no_contact() -> None:
+    class Local(scrapy.Spider):
+        name = "local"
+        start_urls = ["localhost:8000/x", "http://localhost/"]  # noqa: RUF012
+        allowed_domains = ["localhost:8000", ""]  # noqa: RUF012
+
+    found = crawl.find_problems(Settings(), Local, options(), frozenset())
+    assert [str(problem) for problem in found] == [
+        "start_urls: 'localhost:8000/x' has no scheme; write 'https://localhost:8000/x'"
+    ]

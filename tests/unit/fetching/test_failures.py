@@ -48,14 +48,14 @@ def test_a_refused_connection(loop: str) -> None:
         before = time()
         async with Client() as client:
             fetched = await client.fetch(f"http://127.0.0.1:{port}/")
-            assert fetched.word == "refused"
+            assert fetched.word == "connection-refused"
             assert isinstance(fetched.error, DownloadConnectionRefusedError)
             assert fetched.meta.capture is not None
             assert fetched.meta.capture.ip == "127.0.0.1"
             assert fetched.meta.capture.request_head == b""
             _check_capture(fetched, before)
             both = await client.fetch(f"http://both.localhost:{port}/")
-            assert both.word == "refused"
+            assert both.word == "connection-refused"
 
     run(test(), loop)
 
@@ -219,12 +219,12 @@ def _caused(error: Exception, cause: Exception) -> Exception:
         (CannotResolveHostError("x"), "dns"),
         (_caused(CannotResolveHostError("x"), TimeoutError()), "dns"),
         (socket.gaierror(-2, "x"), "dns"),
-        (DownloadConnectionRefusedError("x"), "refused"),
-        (OSError(errno.ECONNREFUSED, "x"), "refused"),
+        (DownloadConnectionRefusedError("x"), "connection-refused"),
+        (OSError(errno.ECONNREFUSED, "x"), "connection-refused"),
         (OSError(errno.ENETUNREACH, "x"), "unreachable"),
         (OSError(errno.EHOSTUNREACH, "x"), "unreachable"),
         (_caused(DownloadFailedError("x"), OSError(errno.EHOSTUNREACH, "x")), "unreachable"),
-        (OSError("Multiple exceptions: [Errno 111] a ('::1'), [Errno 101] b"), "refused"),
+        (OSError("Multiple exceptions: [Errno 111] a ('::1'), [Errno 101] b"), "connection-refused"),
         (OSError("Multiple exceptions: [Errno 101] a, [Errno 113] b"), "unreachable"),
         (OSError("Multiple exceptions: nonsense"), "other"),
         (DownloadTimeoutError("x"), "timeout"),

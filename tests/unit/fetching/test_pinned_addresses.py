@@ -97,7 +97,7 @@ def test_an_address_that_cannot_be_reached_is_followed_by_the_next() -> None:
             for _ in range(3):
                 place = await places.locate("half.test")
                 tried.append((place, (await client.fetch(site.url(host="half.test"), {"place": place})).word))
-            assert tried == [(DEAD, "refused"), (ONE, None), (ONE, None)]
+            assert tried == [(DEAD, "connection-refused"), (ONE, None), (ONE, None)]
 
     run(test())
 

@@ -143,3 +143,36 @@ def test_that_there_were_no_errors_is_said_only_of_a_crawl_that_ended_well() -> 
         assert ("could not be kept: Redis answers with an error: WRONGTYPE" in told) is ("trouble" in changed)
     told = summary(ending(reason="storage_lost", tally=Tally(errors=Counter({"dns": 1}))))
     assert "request errors 1" in " ".join(told.split())
+
+
+@pytest.mark.parametrize(
+    ("rules", "errors", "line"),
+    [
+        (
+            {"private-address": 1},
+            {},
+            "  nothing was fetched: every URL was refused, by private-address (localhost and private networks are "
+            "fetched with -s FETCH_PRIVATE_ADDRESSES=1)",
+        ),
+        ({"contact": 2}, {}, "(the public web is crawled with -s CRAWLER_CONTACT=you@your.site)"),
+        (
+            {"robots": 1, "extension": 3},
+            {},
+            "refused, by extension and robots (the site's robots.txt forbids it)",
+        ),
+        ({}, {"private": 1}, "refused, by private (localhost and private networks are fetched with"),
+    ],
+)
+def test_a_crawl_that_was_refused_everything_says_so_in_its_last_line(
+    rules: dict[str, int], errors: dict[str, int], line: str
+) -> None:
+    tally = Tally(refusals=sum(rules.values()), refused_by_rule=Counter(rules), errors=Counter(errors))
+    assert line in summary(ending(tally=tally, resume=None)).splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "more", [{"pages": 1}, {"redirects": 1}, {"errors": Counter(dns=1)}, {"refused_by_rule": Counter()}]
+)
+def test_a_crawl_that_did_something_does_not(more: dict[str, Any]) -> None:
+    tally = Tally(**{"refusals": 1, "refused_by_rule": Counter(robots=1)} | more)
+    assert "nothing was fetched" not in summary(ending(tally=tally))
