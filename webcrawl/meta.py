@@ -81,6 +81,8 @@ class FetchMeta:
     """How many seconds its body was not read because that memory was used up, which is not counted against the
     host.
     """
+    contacted: bool = False
+    """True once it was given to a download handler: a response without that came from a middleware."""
     is_link: bool = False
     """True for the target of a redirect of a link of a page, which is a link too and no Request of the spider. Not
     copied.

@@ -70,6 +70,8 @@ class Totals:
     """Requests that were cancelled before they were sent, because their key was lost."""
     cut_off: int = 0
     """Requests that were open when their key was lost."""
+    cached: int = 0
+    """Responses from a cache, for which no host was contacted."""
     copies: int = 0
     """Repeated lines."""
 
@@ -110,6 +112,11 @@ class Audit:
             return False
         if request.lost_at is not None and request.error == NOTHING_SENT:
             totals.not_sent += 1
+            return False
+        if request.cached:
+            totals.cached += 1
+            # Requests to the host obey the rules that the cache had.
+            self._robots.take(request)
             return False
         totals.requests += 1
         totals.workers.add(request.worker)

@@ -121,7 +121,7 @@ class Complaint:
             return
         if request.robots is not None and request.robots.state != PENDING:
             self._take_robots(request, request.robots)
-        if request.start >= self._begins_at and self._is_of(request.host):
+        if request.start >= self._begins_at and self._is_of(request.host) and not request.cached:
             self._count(request)
 
     def _is_of(self, host: str) -> bool:

@@ -158,6 +158,7 @@ def _totals(totals: Totals, merged: Merged, logs: FetchLogs) -> dict[str, Any]:
         "without_delay": totals.without_delay,
         "cut_off": totals.cut_off,
         "not_sent": totals.not_sent,
+        "cached": totals.cached,
         "copies": totals.copies,
         "late": merged.late,
         "unreadable": merged.unreadable + logs.damaged,
@@ -186,6 +187,7 @@ def _summary(totals: Totals, merged: Merged, logs: FetchLogs, rules: Rules) -> I
         (totals.without_delay, "whose owed delay is not in the log: checked by the settings"),
         (totals.cut_off, "open when their worker lost the key: counted as ended then"),
         (totals.not_sent, "given up before anything was sent: not counted"),
+        (totals.cached, "from a cache, without a contact: not counted"),
         (totals.copies, "there twice: counted once"),
         (merged.late, "far out of order in their log: checked, perhaps not against all others"),
     )

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
 from scrapy.exceptions import IgnoreRequest
 
 from webcrawl.archive.capture import Capture, Entry, FetchRecord, LostSending
@@ -76,12 +77,14 @@ class OutcomeMiddleware:
             return response
         started, ended, capture = self._times(request, flight)
         source = self._source(request, response) if capture is None else None
+        # Nobody was contacted: no pause is owed.
+        is_cached = source == CACHE and not fetch_meta(request).contacted and self._has_cache()
         if capture is None:
             capture = self._resource(request, response, started, ended, source)
         header = response.headers.get(b"Retry-After") if response.status in BUSY_STATUSES else None
         mime = response.headers.get(b"Content-Type")
         ending = Ending(
-            started,
+            None if is_cached else started,
             ended,
             status=response.status,
             retry_after_seconds=retry_after_seconds(header, ended) if header else None,
@@ -103,7 +106,8 @@ class OutcomeMiddleware:
         flight.outcome.entry = Entry(record, capture)
         flight.outcome.result = Result.FETCHED
         flight.scheduler.ended(flight, ending)
-        _add_pauses(record, flight, ending)
+        if not is_cached:
+            _add_pauses(record, flight, ending)
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
@@ -148,6 +152,10 @@ class OutcomeMiddleware:
         flight.scheduler.ended(flight, ending)
         if outcome.entry is not None:
             _add_pauses(outcome.entry.record, flight, ending)
+
+    def _has_cache(self) -> bool:
+        """Return True if Scrapy's HTTP cache is in force: the flag of another middleware says nothing of contacts."""
+        return self._crawler.get_downloader_middleware(HttpCacheMiddleware) is not None
 
     def _source(self, request: Request, response: Response) -> str | None:
         """Return what a response came from that our handler did not fetch; None for schemes other than the web's."""

@@ -20,6 +20,7 @@ from webcrawl.engine import chains
 from webcrawl.engine.scrapy_private import split_domains_of_cookies
 from webcrawl.engine.signals import tell
 from webcrawl.errors import StorageFull, StorageLost
+from webcrawl.meta import fetch_meta
 from webcrawl.urls.politeness_key import suffix_extractor
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class DirectDownloader(Downloader):
 
     async def _download_now(self, request: Request) -> Response:
         spider = self.crawler.spider
+        fetch_meta(request).contacted = True
         tell(self.signals, signals.request_reached_downloader, request=request, spider=spider)
         try:
             response = await self.handlers.download_request_async(request)

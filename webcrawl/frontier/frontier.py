@@ -24,7 +24,7 @@ from webcrawl.frontier.shared_clocks import SharedRateLimiter
 from webcrawl.frontier.storage_retry import StorageRetry
 from webcrawl.frontier.tally import Backlog, Snapshot, Tally
 from webcrawl.politeness.health import HOST_FAILURES
-from webcrawl.politeness.host_record import RobotsRecord, counts
+from webcrawl.politeness.host_record import HostRecord, RobotsRecord, counts
 from webcrawl.robots import requests
 from webcrawl.storage.contract import (
     HEAD,
@@ -283,25 +283,30 @@ class Frontier:
 
     def _update_host(self, active: ActiveKey, lease: Lease, ending: Ending) -> None:
         record, policies = active.record, self._policies
-        if ending.started_at is None:
+        if ending.started_at is None and ending.status is None:
             return
         self.tally.ended(lease.entry.kind, ending)
         if lease.key_validity.is_over():
             # This process may have ended the request itself; the outcome belongs to the present holder of the key.
             return
-        is_robots = lease.entry.kind == Kind.ROBOTS
-        record.fetches += ending.resent
-        policies.politeness.fetched(record, ending.started_at, ending.ended_at, is_robots=is_robots)
-        if ending.error is not None:
-            if ending.error in HOST_FAILURES and not lease.rate_limit_lease.validity.is_over():
-                policies.health.failed(record, ending.error, ending.ended_at)
-        elif ending.status in BUSY_STATUSES:
-            policies.health.busy(record, ending.ended_at, ending.retry_after_seconds)
-        else:
-            policies.health.succeeded(record)
+        if ending.started_at is not None:
+            is_robots = lease.entry.kind == Kind.ROBOTS
+            record.fetches += ending.resent
+            policies.politeness.fetched(record, ending.started_at, ending.ended_at, is_robots=is_robots)
+            self._update_health(record, lease, ending)
+            ending.set_pause(record)
         if lease.entry.kind == Kind.PAGE and counts(ending.status, again=lease.entry.repeat):
             record.pages += 1
-        ending.set_pause(record)
+
+    def _update_health(self, record: HostRecord, lease: Lease, ending: Ending) -> None:
+        health = self._policies.health
+        if ending.error is not None:
+            if ending.error in HOST_FAILURES and not lease.rate_limit_lease.validity.is_over():
+                health.failed(record, ending.error, ending.ended_at)
+        elif ending.status in BUSY_STATUSES:
+            health.busy(record, ending.ended_at, ending.retry_after_seconds)
+        else:
+            health.succeeded(record)
 
     def settle(self, lease: Lease, outcome: Outcome) -> None:
         """Make the results of a fetch durable: all of them were processed. Called once per lease, after ``ended``."""

@@ -57,7 +57,8 @@ class Result(StrEnum):
 
 @dataclass(slots=True)
 class Ending:
-    """The end of the network part of a fetch. Times are epoch seconds; ``started_at`` None: nothing was sent."""
+    """The end of the network part of a fetch. Times are epoch seconds; ``started_at`` None: nothing was sent, and if
+    there is a status the response came from a cache."""
 
     started_at: float | None
     ended_at: float

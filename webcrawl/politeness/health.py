@@ -134,11 +134,12 @@ def retry_after_seconds(value: str | bytes | None, now: float) -> float | None:
     text = (value.decode("latin-1") if isinstance(value, bytes) else value).strip()
     if text.isascii() and text.isdigit():
         return min(float(text), 1e9)
-    date = _http_date(text)
+    date = http_date(text)
     return None if date is None else max(0.0, date - now)
 
 
-def _http_date(text: str) -> float | None:
+def http_date(text: str) -> float | None:
+    """Return the epoch seconds of a date in any HTTP form; None if it is none."""
     try:
         date: datetime = parsedate_to_datetime(text)
         if date.tzinfo is None:  # The asctime form names no zone; all HTTP dates are UTC.

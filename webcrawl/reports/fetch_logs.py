@@ -133,6 +133,8 @@ class Request:
     ip: str | None = None
     clocks: Pauses = field(default_factory=dict)
     """The clocks that its crawl shared among keys and waited for, each with the pause owed on it afterwards."""
+    cached: bool = False
+    """True if the response came from a cache, without a contact of the host."""
 
     @property
     def host(self) -> str:
@@ -172,6 +174,7 @@ def request_of(line: Mapping[str, Any]) -> Request | None:
         _robots(line, origin) if kind == "robots" else None,
         ip if isinstance(ip := line.get("ip"), str) else None,
         _clocks(line.get("clocks")),
+        line.get("cached") is True and line.get("delay") is None,
     )
 
 

@@ -153,7 +153,7 @@ line of a log, and the garbage collector stops tracking tuples of numbers.
 def turn_of(line: Mapping[str, Any], start: float, end: float) -> Turn | None:
     """Return the turn of a line with these times; None if it lacks a key, or if no request was sent."""
     key, delay = line.get("key"), line.get("delay")
-    if not isinstance(key, str):
+    if not isinstance(key, str) or (delay is None and line.get("cached") is True):
         return None
     if "lost_at" in line and isinstance(lost := line["lost_at"], int | float):
         if line.get("error") == NOTHING_SENT:

@@ -8,7 +8,11 @@ import logging
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
+from time import time
 from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
 
 from webcrawl.archive.listed_links import rows_of
 from webcrawl.crawl.context import context_of
@@ -16,7 +20,7 @@ from webcrawl.downloadermiddlewares.sitemaps import add_link_counts, named_in_ro
 from webcrawl.fetching.failures import LocalShortageError, failure_word
 from webcrawl.frontier.records import Kind
 from webcrawl.meta import fetch_meta
-from webcrawl.politeness.health import retry_after_seconds
+from webcrawl.politeness.health import http_date, retry_after_seconds
 from webcrawl.refusal import Refused
 from webcrawl.robots import requests
 from webcrawl.robots.requests import RobotsReply
@@ -33,6 +37,61 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+
+_NOT_WHOLE = ("cancelled:", "truncated", "dataloss", "download_stopped")
+"""The beginnings of the flags of bodies that are not whole; the cache does not keep flags."""
+
+
+class CheckedCachePolicy:
+    """The policy of Scrapy's HTTP cache with limits: it stores no body that is not whole, and no failure to get a
+    robots.txt. A robots.txt is used no longer than ``ttl_seconds`` after it was received: hosts are contacted under
+    it for pages that are not in the cache.
+    """
+
+    def __init__(self, policy: Any, ttl_seconds: float) -> None:
+        """``policy``: an object of the class in HTTPCACHE_POLICY."""
+        self._policy = policy
+        self._ttl = ttl_seconds
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._policy, name)
+
+    def should_cache_response(self, response: Response, request: Request) -> bool:
+        if any(flag.startswith(_NOT_WHOLE) for flag in response.flags):
+            return False
+        if _is_robots(request) and not _is_answer(response):
+            return False
+        return bool(self._policy.should_cache_response(response, request))
+
+    def is_cached_response_fresh(self, cachedresponse: Response, request: Request) -> bool:
+        if _is_robots(request):
+            at = received_at(cachedresponse)
+            if at is None or time() - at >= self._ttl or not _is_answer(cachedresponse):
+                return False
+        return bool(self._policy.is_cached_response_fresh(cachedresponse, request))
+
+    def is_cached_response_valid(
+        self, cachedresponse: Response, response: Response, request: Request
+    ) -> bool:
+        if _is_robots(request):
+            return response.status == 304
+        return bool(self._policy.is_cached_response_valid(cachedresponse, response, request))
+
+
+def received_at(response: Response) -> float | None:
+    """Return the epoch seconds of a response by its Date, which Scrapy's HTTP cache adds if there is none."""
+    date = http_date((response.headers.get(b"Date") or b"").decode("latin-1"))
+    return None if date is None else min(date, time())
+
+
+def _is_answer(response: Response) -> bool:
+    return 200 <= response.status < 500 and response.status != 429
+
+
+def _is_robots(request: Request) -> bool:
+    return fetch_meta(request).kind == Kind.ROBOTS
+
+
 LARGE_BYTES = 8_192
 """A larger robots.txt is parsed on a thread: half a megabyte takes a fifth of a second."""
 
@@ -48,10 +107,16 @@ class RobotsMiddleware:
         self._crawler = crawler
         self._context = context = context_of(crawler)
         self._keeps_links = context.archive is not None and context.archive.wants_links
+        crawler.signals.connect(self._limit_cache, signal=signals.spider_opened)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsMiddleware:
         return cls(crawler)
+
+    def _limit_cache(self) -> None:
+        cache = self._crawler.get_downloader_middleware(HttpCacheMiddleware)
+        if cache is not None:
+            cache.policy = CheckedCachePolicy(cache.policy, self._context.configuration.robots_ttl_seconds)
 
     def process_response(
         self, request: Request, response: Response
@@ -76,6 +141,8 @@ class RobotsMiddleware:
         reply = RobotsReply(
             response.status, response.body, None, location, location_key, retry_after, refused
         )
+        if "cached" in response.flags:
+            reply = replace(reply, received_at=received_at(response))
         if 200 <= response.status < 300 and _is_cut_off(request, response):
             reply = await self._with_previous(flight, RobotsReply(0, b"", CUT_OFF))
         elif 200 <= response.status < 300:

@@ -36,6 +36,8 @@ class RobotsReply:
     """The rule that forbids following the redirect."""
     previous: RobotsRecord | None = None
     """The stored record of the origin, if it belongs to another key than the requested one."""
+    received_at: float | None = None
+    """When a robots.txt that comes from a cache was received; None for now."""
     record: RobotsRecord | None = None
     """The record that ``read`` made of a body that takes too long for the event loop."""
 
@@ -77,7 +79,7 @@ def answer(
             origin,
             reply.status,
             reply.body,
-            now,
+            now if reply.received_at is None else reply.received_at,
             ttl=policy.ttl_seconds,
             max_bytes=policy.max_bytes,
             previous=previous,

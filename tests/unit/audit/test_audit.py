@@ -52,6 +52,15 @@ def test_a_request_before_the_delay_is_over() -> None:
     assert found[0].seconds == pytest.approx(0.1, abs=1e-6)
 
 
+def test_what_came_from_a_cache_is_no_request_but_its_robots_txt_holds() -> None:
+    cached: dict[str, Any] = {"cached": True, "delay": None}
+    found, audit = audited(
+        [robots(0, **cached), line(0.1, **cached), line(0.2, "/2", **cached), line(1, "/3")]
+    )
+    assert found == []
+    assert (audit.totals.requests, audit.totals.cached, audit.totals.unproved) == (1, 3, 0)
+
+
 def test_a_longer_delay_of_an_earlier_request_still_holds() -> None:
     lines = [robots(0), line(6, status=429, delay=600.0), line(100, "/2"), line(105.5, "/3"), line(607, "/4")]
     assert told(audited(lines)[0]) == [("early", 6, 100), ("early", 6, 105.5)]
