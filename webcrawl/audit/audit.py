@@ -76,6 +76,14 @@ class Totals:
     """Repeated lines."""
 
 
+def totals_of(requests: Iterable[Request], rules: Rules) -> Totals:
+    """Audit all requests, in the order of their starts, and return the totals."""
+    audit = Audit(rules)
+    for _ in audit.violations(requests):
+        pass  # the totals count it
+    return audit.totals
+
+
 class Audit:
     """Checks requests in the order of their starts; ``totals`` grows meanwhile."""
 

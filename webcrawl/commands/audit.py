@@ -10,13 +10,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.archive.disk import ArchiveError
-from webcrawl.audit.audit import TOLERANCE_SECONDS, Audit, Rules, Totals
+from webcrawl.audit.audit import TOLERANCE_SECONDS, Audit, Totals
 from webcrawl.audit.clocks import Kind, Violation
 from webcrawl.command import ProjectCommand, number
 from webcrawl.commands.fetch_logs import FetchLogs, logs_of, plain
 from webcrawl.commands.output import tell
-from webcrawl.config import Configuration
-from webcrawl.crawl.rules import politeness_of, shared_clocks_of
+from webcrawl.crawl.report_facts import audit_rules
 from webcrawl.politeness.groups import GroupsError
 from webcrawl.reports import text as units
 from webcrawl.reports.text import moment
@@ -24,6 +23,7 @@ from webcrawl.reports.text import moment
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webcrawl.audit.audit import Rules
     from webcrawl.errors import Problem
     from webcrawl.reports.fetch_logs import Merged, Request
 
@@ -68,20 +68,8 @@ class Command(ProjectCommand):
         yield from problems
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
-        rules = rules_of(self._logs.configuration, opts.tolerance, opts.least)
+        rules = audit_rules(self._logs.configuration, opts.tolerance, opts.least)
         return carry_out(self._logs, rules, as_json=opts.json)
-
-
-def rules_of(configuration: Configuration, tolerance_seconds: float, least_seconds: float) -> Rules:
-    """Return the rules of politeness in the settings."""
-    return Rules(
-        politeness_of(configuration),
-        configuration.robots_ttl_seconds,
-        configuration.download_timeout,
-        tolerance_seconds,
-        least_seconds,
-        shared_clocks_of(configuration),
-    )
 
 
 def carry_out(logs: FetchLogs, rules: Rules, *, as_json: bool) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.archive import fetchlog
 from webcrawl.archive import fetchlog as rotation
 from webcrawl.config import Configuration
+from webcrawl.crawl.report_facts import window_seconds
 from webcrawl.errors import Problem
 from webcrawl.reports.fetch_logs import Merged
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from webcrawl.command import ProjectCommand
 
 
-ORDER_SECONDS = 60.0
-"""How much later than the end of its response a request may be in the log, in seconds, besides its duration."""
 _NAMED = 20
 """The number of unreadable lines that are reported one by one."""
 
@@ -49,7 +48,7 @@ class FetchLogs:
     @property
     def window_seconds(self) -> float:
         """Return how far out of order the lines of a log may be, in seconds."""
-        return 2 * self.configuration.download_timeout + ORDER_SECONDS
+        return window_seconds(self.configuration)
 
     def _on_damage(self, sentence: str) -> None:
         self.damaged += 1

@@ -15,13 +15,14 @@ from webcrawl.commands import output
 from webcrawl.commands.fetch_logs import logs_of
 from webcrawl.commands.output import complain, unusable
 from webcrawl.errors import Problem
+from webcrawl.politeness.groups import GroupsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 class Command(ProjectCommand):
-    expected = (ArchiveError, OSError)
+    expected = (ArchiveError, GroupsError, OSError)
 
     def syntax(self) -> str:
         return "[JOBDIR ...] [-o FILE] [options]"
@@ -31,9 +32,10 @@ class Command(ProjectCommand):
 
     def long_desc(self) -> str:
         return (
-            "Write one HTML page that loads nothing, from the fetch logs of all workers: pages and bits over time, "
-            "outcomes, types, sizes, hosts, politeness, errors, growth of the frontier, and what the crawl costs. "
-            "Without JOBDIR the setting's is taken, and its report.html is what is written unless FILE is given."
+            "Write one self-contained HTML page from the fetch logs of all workers: whether the crawl was polite, "
+            "pages and bits over time, statuses, types, sizes, hosts, errors with example URLs, growth of the "
+            "frontier, and the cost of the crawl. Without JOBDIR, that of the settings is used; without FILE, the "
+            "page is its report.html."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -45,26 +47,29 @@ class Command(ProjectCommand):
             metavar="FILE",
             help="write there; - is standard output (report.html in the JOBDIR)",
         )
-        add("--title", metavar="TEXT", help="what stands above it (the names of the JOBDIRs)")
-        add("--price-per-core-hour", type=_price, metavar="X", help="what an hour of a core costs")
-        add("--price-per-gb", type=_price, metavar="X", help="what a gigabyte received costs")
+        add("--title", metavar="TEXT", help="the title of the page (the name of the crawl)")
+        add("--price-per-core-hour", type=_price, metavar="X", help="price of an hour of one core")
+        add("--price-per-gb", type=_price, metavar="X", help="price of a received gigabyte")
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         self._logs, problems = logs_of(self, args)
         yield from problems
         if not problems and opts.output is None and len(self._logs.folders) > 1:
-            yield Problem("-o", "where is the report of several folders to be written?")
+            yield Problem("-o", "is needed for the report of several folders")
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
         # Scrapy imports all commands at each start.
+        from webcrawl.crawl.report_facts import name_of, report_facts
         from webcrawl.reports import page
         from webcrawl.reports.sections.crawl import Prices
 
         folders = self._logs.folders
-        title = opts.title or ", ".join(folder.resolve().name for folder in folders)
+        title = opts.title or name_of(folders)
+        about = report_facts(folders, self._logs.configuration)
         prices = Prices(opts.price_per_core_hour, opts.price_per_gb)
         target = folders[0] / page.NAME if opts.output is None else Path(opts.output)
-        text = page.of_logs(folders, title, prices=prices, window_seconds=self._logs.window_seconds)
+        window_seconds = self._logs.window_seconds
+        text = page.of_logs(folders, title, about=about, prices=prices, window_seconds=window_seconds)
         try:
             output.write([text], None if opts.output == "-" else target)
         except OSError as error:

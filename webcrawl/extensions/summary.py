@@ -7,16 +7,22 @@ import logging
 import sys
 import threading
 import time
+from collections.abc import Iterable
+from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 
+from webcrawl import __version__
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.config import Configuration
 from webcrawl.crawl.context import context_of, trouble_of
 from webcrawl.crawl.refused_start import START_REFUSED
 from webcrawl.extensions.errors import Errors
 from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier_of
+from webcrawl.politeness.groups import GroupsError
+from webcrawl.reports import run_log
 from webcrawl.reports.summary import FORCED, Ending, Shared, summary
 from webcrawl.storage.contract import SharedBackend
 
@@ -29,6 +35,10 @@ if TYPE_CHECKING:
 
 RESUME_COMMAND = "RESUME_COMMAND"
 """A setting that the crawl command makes for this extension: the command that resumes the crawl."""
+
+_SEEDS_KEPT = 20
+_SEEDS_LENGTH = 2_000
+"""The numbers of start URLs and of characters of the seeds that are recorded."""
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +56,8 @@ class Summary:
         self._opened_at = 0.0
         self._ended: tuple[str, str, float] | None = None
         self._is_told = False
+        self._is_recorded = False
+        """True while the start of this run is in the log of runs, and its end is not."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -55,10 +67,27 @@ class Summary:
         crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
         return extension
 
-    def spider_opened(self) -> None:
+    async def spider_opened(self, spider: Spider) -> None:
         self._frontier = frontier_of(self._crawler)
         self._directory = directory_of(self._crawler)
         self._opened_at = time.monotonic()
+        directory = self._directory
+        if directory is None or self._frontier is None or not directory.is_dir():
+            return
+        shared = self._shared()
+        run = run_log.Run(
+            begun_at=round(time.time(), 3),
+            spider=spider.name,
+            worker=self._configuration.worker_name,
+            seeds=_seeds(spider),
+            user_agent=self._configuration.user_agent,
+            version=__version__,
+            crawl=None if shared is None else f"{spider.name} on {shared.place}",
+        )
+        # A disk that hangs must not block the event loop, and a full one is no reason not to crawl.
+        with suppress(OSError):
+            await asyncio.to_thread(run_log.begin, directory, run)
+            self._is_recorded = True
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         self._ended = (spider.name, reason, time.monotonic() - self._opened_at)
@@ -66,6 +95,8 @@ class Summary:
     async def engine_stopped(self) -> None:
         if self._ended is None or self._ended[1] == START_REFUSED:
             return
+        with suppress(OSError):
+            await asyncio.to_thread(self._record_end, self._ended[1])
         report = await self._report(self._ended[0]) if self._directory is not None else None
         self._tell(*self._ended, report)
 
@@ -77,7 +108,10 @@ class Summary:
         if self._is_told or refused or self._crawler.spider is None:
             return
         elapsed = time.monotonic() - self._opened_at
-        self._tell(*(self._ended or (self._crawler.spider.name, FORCED, elapsed)), None)
+        ended = self._ended or (self._crawler.spider.name, FORCED, elapsed)
+        with suppress(OSError):
+            self._record_end(ended[1])
+        self._tell(*ended, None)
 
     def _tell(self, spider: str, reason: str, elapsed: float, report: Path | None) -> None:
         if self._frontier is None:
@@ -100,6 +134,12 @@ class Summary:
         sys.stderr.write("\n" + summary(ending))
         sys.stderr.flush()
 
+    def _record_end(self, reason: str) -> None:
+        """Record the end of this run, once. :raises OSError: it cannot be written"""
+        if self._is_recorded and self._directory is not None:
+            self._is_recorded = False
+            run_log.end(self._directory, round(time.time(), 3), reason)
+
     def _resume(self) -> str | None:
         if not self._configuration.storage.is_lasting:
             return None
@@ -118,6 +158,7 @@ class Summary:
         if directory is None or not directory.is_dir():
             return None
         # Nothing else in a crawl needs these modules.
+        from webcrawl.crawl.report_facts import report_facts
         from webcrawl.reports import page
 
         loop = asyncio.get_running_loop()
@@ -125,7 +166,8 @@ class Summary:
 
         def write() -> None:
             try:
-                path = page.write(directory, *self._headings(spider, directory))
+                about = report_facts([directory], self._configuration)
+                path = page.write(directory, *self._headings(spider, directory), about)
             except Exception as error:
                 loop.call_soon_threadsafe(written.set_exception, error)
             else:
@@ -134,15 +176,24 @@ class Summary:
         threading.Thread(target=write, name="report", daemon=True).start()
         try:
             return await written
-        except (OSError, ArchiveError) as error:
+        except (OSError, ArchiveError, GroupsError) as error:
             logger.warning("No %s: %s", page.NAME, error)
             return None
 
     def _headings(self, spider: str, directory: Path) -> tuple[str, str]:
         """Return the title of the report, and the remarks for its readers."""
         if (shared := self._shared()) is None:
-            return f"{spider}: {directory.resolve().name}", ""
+            return directory.resolve().name, ""
         return f"{spider}: worker {shared.worker}", (
-            f"One worker of a crawl that is kept on {shared.place}. These are the requests of this worker alone; "
-            "each of the others has a report in a folder of its own."
+            f"One worker of the crawl on {shared.place}. This report covers the requests of this worker alone; "
+            "scrapy report with the folders of all workers covers the whole crawl."
         )
+
+
+def _seeds(spider: Spider) -> str:
+    """Return the seeds of a spider as they were given."""
+    given = getattr(spider, "seeds", None)
+    if given is None:
+        urls = getattr(spider, "start_urls", None) or []
+        given = ", ".join(map(str, islice(urls, _SEEDS_KEPT))) if isinstance(urls, Iterable) else ""
+    return "standard input" if given == "-" else ", ".join(str(given).split(","))[:_SEEDS_LENGTH]

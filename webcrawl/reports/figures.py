@@ -23,10 +23,8 @@ from webcrawl.reports.counting import (
     SIZE_EDGES,
     HeavyHitters,
     Histogram,
-    Sums,
     TimeLine,
     number_in,
-    summed,
 )
 from webcrawl.reports.fetch_logs import InOrder
 from webcrawl.urls.politeness_key import host_of, is_address
@@ -40,6 +38,10 @@ if TYPE_CHECKING:
 STEP = math.log(1.02)
 """The logarithm of the step in which bytes of hosts are counted, 2 %."""
 _BETWEEN = "\0"
+_EXAMPLE_MAX = 2_000
+"""The number of characters of an example that are kept."""
+EXAMPLES = 3
+"""The number of URLs that are kept for each error."""
 
 
 class Failing(NamedTuple):
@@ -49,6 +51,8 @@ class Failing(NamedTuple):
     key: str
     errors: tuple[tuple[str, int], ...]
     """The kinds of failures with their counts; the most frequent first."""
+    example: str
+    """One of the URLs that failed."""
 
 
 @dataclass(slots=True)
@@ -57,13 +61,15 @@ class HostsDigest:
 
     _hosts: Gathered[tuple[int, int]] = field(default_factory=lambda: Gathered(_both))
     """Pages and bytes by host."""
-    _failures: Gathered[Sums] = field(default_factory=lambda: Gathered(summed))
+    _failures: Gathered[tuple[int, str]] = field(default_factory=lambda: Gathered(_with_example))
+    """The number of failures and a URL by politeness key and error."""
 
     def add(self, host: str, *, pages: int, size: int) -> None:
         self._hosts.add(host, (pages, size))
 
-    def add_failure(self, key: str, error: str) -> None:
-        self._failures.add(f"{key.replace(_BETWEEN, '')}{_BETWEEN}{error.replace(_BETWEEN, '')}", (1,))
+    def add_failure(self, key: str, error: str, url: str) -> None:
+        place = f"{key.replace(_BETWEEN, '')}{_BETWEEN}{error.replace(_BETWEEN, '')}"
+        self._failures.add(place, (1, url[:_EXAMPLE_MAX]), len(url))
 
     def ranked(self, number: int) -> Ranks:
         """Return the figures of the hosts; ``number`` of them by name."""
@@ -86,10 +92,11 @@ class HostsDigest:
         return nlargest(number, self._by_key(), key=attrgetter("number"))
 
     def _by_key(self) -> Iterator[Failing]:
-        pairs = ((place.partition(_BETWEEN), count) for place, (count,) in self._failures)
-        for key, group in groupby(pairs, key=lambda pair: pair[0][0]):
-            errors = sorted(((place[2], count) for place, count in group), key=lambda one: (-one[1], one[0]))
-            yield Failing(sum(count for _, count in errors), key, tuple(errors))
+        found = ((place.partition(_BETWEEN), count, url) for place, (count, url) in self._failures)
+        for key, group in groupby(found, key=lambda one: one[0][0]):
+            errors = sorted(((place[2], count, url) for place, count, url in group), key=_most_first)
+            counts = tuple((error, count) for error, count, _ in errors)
+            yield Failing(sum(count for _, count in counts), key, counts, errors[0][2])
 
 
 @dataclass(slots=True)
@@ -111,6 +118,14 @@ class Ranks:
     def curve_of_bytes(self) -> list[tuple[int, float]]:
         """Return rank and bytes, to 2 %."""
         return _curve(sorted(self.bytes.items(), reverse=True), lambda step: math.exp((step + 0.5) * STEP))
+
+
+def _with_example(one: tuple[int, str], other: tuple[int, str]) -> tuple[int, str]:
+    return one[0] + other[0], min(one[1], other[1])
+
+
+def _most_first(one: tuple[str, int, str]) -> tuple[int, str]:
+    return -one[1], one[0]
 
 
 def _both(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
@@ -318,6 +333,8 @@ class Digest:
     """Statuses of pages."""
     errors: HeavyHitters[str] = field(default_factory=_names)
     """Errors of all requests."""
+    examples: dict[str, list[str]] = field(default_factory=dict)
+    """The first URLs of each error."""
     mimes: HeavyHitters[str] = field(default_factory=_names)
     """MIME types of pages with status 200."""
     domains: HeavyHitters[str] = field(default_factory=_names)
@@ -403,7 +420,7 @@ class Digest:
         if "revisit" in line:
             self.freshness.add(line)
         if status is None:
-            self.hosts.add_failure(str(get("key")), str(get("error")))
+            self._add_failure(str(get("key")), str(get("error")), url)
         alike: Alike = (*map(get, _ALIKE), _top_level(host) if page else "", extension)
         try:
             self._alike[alike] = self._alike.get(alike, 0) + 1
@@ -412,6 +429,15 @@ class Digest:
         if len(self._alike) > ALIKE_MAX:
             self.settle()
         return self._when(line, int(page), size, int(status is None))
+
+    def _add_failure(self, key: str, error: str, url: object) -> None:
+        url = url[:_EXAMPLE_MAX] if isinstance(url, str) else ""
+        self.hosts.add_failure(key, error, url)
+        if error not in self.examples and len(self.examples) >= NAMES:
+            return
+        examples = self.examples.setdefault(error, [])
+        if len(examples) < EXAMPLES and url and url not in examples:
+            examples.append(url)
 
     def settle(self) -> None:
         """Count the fields that lines have in common."""

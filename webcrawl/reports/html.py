@@ -151,7 +151,7 @@ class Frame:
             f'<text class="name" x="{WIDTH - RIGHT}" y="{base + 40}" text-anchor="end">'
             f"{safe(self.across_name)}</text>"
         )
-        texts.append(f'<text class="name" x="{LEFT}" y="{base + 40}">{safe(self.up_name)} (up)</text>')
+        texts.append(f'<text class="name" x="{LEFT}" y="{base + 40}">{safe(self.up_name)}</text>')
         return "".join(texts)
 
 
@@ -236,9 +236,9 @@ def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1b1f24;--quiet:#59636e;--paper:#fff;--fill:#3b76b5;--other:#b4480f;
---third:#2c7a4b;--rule:#d0d5db}
+--third:#2c7a4b;--rule:#d0d5db;--bad:#b3261e;--soft:#eef1f4}
 @media(prefers-color-scheme:dark){:root{--ink:#e6e8ea;--quiet:#a3adb8;--paper:#15181c;--fill:#6aa5df;--other:#f0944f;
---third:#69c08b;--rule:#3a4048}}
+--third:#69c08b;--rule:#3a4048;--bad:#f2847c;--soft:#23282e}}
 *{box-sizing:border-box}
 body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:800px;
 margin:2rem auto;padding:0 1rem;overflow-wrap:anywhere}
@@ -260,11 +260,29 @@ td.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 table.bars{width:100%}table.bars tbody th{width:34%}td.bar{width:45%;padding-right:0}
 td.bar span{display:block;height:.8em;margin-top:.35em;background:var(--fill);min-width:1px;print-color-adjust:exact;
 -webkit-print-color-adjust:exact}
+.large{display:grid;grid-template-columns:repeat(auto-fit,minmax(7.2rem,1fr));gap:.8rem;margin:1.2rem 0}
+.large div{display:flex;flex-direction:column;border-top:3px solid var(--fill);padding-top:.4rem}
+.large dd{margin:0;font-size:1.7rem;line-height:1.2;font-variant-numeric:tabular-nums;white-space:nowrap}
+.large dt{color:var(--quiet);font-size:13px}
+.verdict{padding:.5rem .8rem;border-left:4px solid var(--third);font-weight:600}
+.verdict.bad{border-color:var(--bad)}.verdict span{font-weight:700}.verdict.good span{color:var(--third)}
+.verdict.bad span{color:var(--bad)}
+.facts{display:grid;grid-template-columns:1fr 1fr;gap:.15rem 2rem;margin:1rem 0;font-size:14px}
+.facts div{display:flex;flex-wrap:wrap;column-gap:.8rem}.facts dt{color:var(--quiet);min-width:6.5rem}
+.facts dd{margin:0;flex:1 1 10rem}
+.line{margin:1.8rem 0 .5rem}.line+.line{margin-top:.5rem}
+.facts .wide{grid-column:1/-1}
+code{font:13px/1.5 ui-monospace,monospace;user-select:all;-webkit-user-select:all;background:var(--soft);
+padding:.1rem .3rem;
+border-radius:3px}
+ul.examples{margin:.3rem 0;padding-left:1.1rem;font-size:14px}
 details{margin:.2rem 0 1rem}summary{cursor:pointer}
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
-@media screen and (max-width:560px){svg text{font-size:18px}svg text.odd{display:none}
+@media screen and (max-width:560px){.facts{grid-template-columns:1fr}.large dd{font-size:1.4rem}
+.large{grid-template-columns:repeat(auto-fit,minmax(5.6rem,1fr))}svg text{font-size:18px}svg text.odd{display:none}
 td.bar{width:22%}td,th{padding-right:.6rem}body{padding:0 .7rem}}
-@media print{:root{--ink:#000;--quiet:#444;--paper:#fff;--fill:#3b76b5;--other:#b4480f;--third:#2c7a4b;--rule:#ccc}
+@media print{:root{--ink:#000;--quiet:#444;--paper:#fff;--fill:#3b76b5;--other:#b4480f;--third:#2c7a4b;--rule:#ccc;
+--bad:#b3261e;--soft:#fff}
 body{max-width:none;margin:0;font-size:11pt}figure,tr{break-inside:avoid}
 h3,p.quiet{break-after:avoid}nav,details{display:none}
 .plot{overflow:visible}h2{break-after:avoid}}
@@ -354,7 +372,7 @@ def bars(
         + f'<td class="bar"><span style="width:{100 * number / peak:.1f}%"></span></td></tr>'
         for one, number in rows
     )
-    heads = "".join(f'<th scope="col">{safe(cell)}</th>' for cell in (*head, *(["part"] if of_all else [])))
+    heads = "".join(f'<th scope="col">{safe(cell)}</th>' for cell in (*head, *(["share"] if of_all else [])))
     return (
         f'<table class="bars"><thead><tr>{heads}<th><span class="unseen">bar</span></th></tr></thead>'
         f"<tbody>{body}</tbody></table>"
@@ -366,11 +384,56 @@ def ranking(title: str, counts: HeavyHitters[str], of_what: str, caption: str, n
     rows = counts.most(number)
     if not rows:
         return ""
+    if len(counts) == 1:
+        return line(title, rows[0][0], rows[0][1], caption)
     return section(
         title,
         f'<p class="quiet">{safe(remark(counts, len(rows), caption))}</p>',
         bars((of_what, "number"), [(thing, count) for thing, count in rows], whole, counts.total),
     )
+
+
+def line(title: str, thing: str, number: int, caption: str) -> str:
+    """Return the line that takes the place of a section with a single row."""
+    shown = f"<strong>{safe(title)}</strong> {name(thing or 'none')}: all {whole(number)}"
+    return f'<p class="line">{shown} <span class="quiet">{safe(caption)}</span></p>'
+
+
+def large(figures: Sequence[tuple[str, str]]) -> str:
+    """Return figures in large type, each with its name."""
+    shown = "".join(f"<div><dd>{safe(value)}</dd><dt>{safe(called)}</dt></div>" for value, called in figures)
+    return f'<dl class="large">{shown}</dl>'
+
+
+def verdict(sentence: str, *, good: bool) -> str:
+    """Return a sentence that is marked as good or bad."""
+    mark, kind = ("✓", "good") if good else ("✗", "bad")
+    return f'<p class="verdict {kind}"><span aria-hidden="true">{mark}</span> {safe(sentence)}</p>'
+
+
+_WIDE = 36
+"""Longer texts get the whole width."""
+
+
+_CLASS_WIDE = ' class="wide"'
+
+
+def definitions(rows: Iterable[tuple[str, str]]) -> str:
+    """Return names with texts of any length."""
+    shown = "".join(
+        f"<div{_CLASS_WIDE if len(value) > _WIDE else ''}><dt>{safe(one)}</dt><dd>{safe(value)}</dd></div>"
+        for one, value in rows
+    )
+    return f'<dl class="facts">{shown}</dl>' if shown else ""
+
+
+def command(words: str) -> str:
+    """Return a command that a click selects, to be copied."""
+    return f"<code>{safe(words)}</code>"
+
+
+def bits(per_second: float) -> str:
+    return f"{text.size(per_second).replace('B', 'bit')}/s"
 
 
 def remark(counts: HeavyHitters[str], rows: int, caption: str) -> str:

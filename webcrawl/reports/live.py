@@ -10,6 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.reports import text
+from webcrawl.reports.pace import waits_for
 from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ def _last(failures: Sequence[Failure], now: float) -> Iterator[Row]:
 def _activity(reading: Reading) -> tuple[str, ...]:
     f = reading.frontier
     if reading.next_seconds is not None:
-        return "waiting for politeness", f"next host in {text.duration(reading.next_seconds)}"
+        return waits_for(f), f"next host in {text.duration(reading.next_seconds)}"
     if f.in_flight:
         return ("fetching",)
     if f.ready_hosts:

@@ -115,7 +115,7 @@ class Reading:
             f"elapsed {text.duration(self.elapsed_seconds)}",
         ]
         if self.next_seconds is not None:
-            parts.append(f"waiting for politeness, next host in {text.duration(self.next_seconds)}")
+            parts.append(f"{waits_for(self.frontier)}, next host in {text.duration(self.next_seconds)}")
         if self.slow is not None:
             parts.append(f"slow: {self.slow[0]} for {text.duration(self.slow[1])}")
         if self.limit is not None:
@@ -129,6 +129,11 @@ class Reading:
         if f.stalled:
             parts.append(f"STALLED: {f.stalled}")
         return "; ".join(parts)
+
+
+def waits_for(frontier: Snapshot) -> str:
+    """Say what a crawl waits for that has URLs, and nothing in flight."""
+    return "waiting for politeness" if frontier.active_hosts else "waiting for parked hosts"
 
 
 def _most(numbers: Mapping[str, int]) -> str:
@@ -174,7 +179,7 @@ class Pace:
         elapsed = now - self._started_at
         pages_rate = _per(tally.pages - then.pages, span)
         next_seconds = _until_next(frontier, epoch_seconds)
-        self._waits.append(next_seconds is not None)
+        self._waits.append(next_seconds is not None and frontier.active_hosts > 0)
         return Reading(
             pages=tally.pages,
             pages_rate=pages_rate,

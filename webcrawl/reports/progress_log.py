@@ -37,10 +37,10 @@ def append(path: Path, line: Mapping[str, Any]) -> None:
         file.write((b"" if whole else b"\n") + json.dumps(line).encode("ascii") + b"\n")
 
 
-def read(directory: Path) -> Iterator[dict[str, Any]]:
+def read(directory: Path, name: str = NAME) -> Iterator[dict[str, Any]]:
     """Yield the readable lines of a folder; none if there is no such file. :raises OSError: it cannot be read"""
     try:
-        file = (directory / NAME).open("rb")
+        file = (directory / name).open("rb")
     except FileNotFoundError:
         return
     with file:

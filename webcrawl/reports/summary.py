@@ -80,7 +80,7 @@ def summary(ending: Ending) -> str:
     tally = ending.tally
     rate = tally.pages / ending.elapsed_seconds if ending.elapsed_seconds > 0 else 0.0
     lines = [
-        f"{_who(ending)} {_how(ending.reason)} after {text.duration(ending.elapsed_seconds)}",
+        f"{_who(ending)} {how_it_ended(ending.reason)} after {text.duration(ending.elapsed_seconds)}",
         _row("pages", tally.pages, f"{text.rate(rate)}, {text.size(tally.bytes)} received"),
         *_breakdown({f"status {status}": number for status, number in tally.statuses.items()}),
         *([_row("relevant", tally.relevant, _harvest(tally))] if tally.scored is not None else []),
@@ -134,10 +134,10 @@ def _who(ending: Ending) -> str:
     return ending.spider if ending.shared is None else f"{ending.spider}, worker {ending.shared.worker},"
 
 
-def _how(reason: str) -> str:
+def how_it_ended(reason: str) -> str:
     """Describe a close reason; unknown reasons of a spider stay as they are."""
     if reason.startswith("closespider_"):
-        return f"reached a limit ({reason})"
+        return f"reached a limit ({reason.upper()})"
     return _REASONS.get(reason, f"ended ({reason})")
 
 

@@ -40,19 +40,19 @@ def test_the_report_of_a_crawl_is_written_into_its_folder(report: Command, folde
     for folder in folders:
         text = (Path(folder) / "report.html").read_text("utf-8")
         assert f"<h1>{Path(folder).name}</h1>" in text
-        assert '<th scope="row">requests</th><td class="number">40</td>' in text
+        assert "<dt>requests</dt><dd>40: pages " in text
 
 
 def test_that_of_several_workers_is_one_page(report: Command, folders: list[str]) -> None:
     done = report(*folders)
     assert (done.status, done.err) == (
         2,
-        "scrapy report: -o: where is the report of several folders to be written?\n",
+        "scrapy report: -o: is needed for the report of several folders\n",
     )
     assert report(*folders, "-o", "all.html", "--title", "<both>", "--price-per-gb", "1").said == ""
     text = Path("all.html").read_text("utf-8")
     assert "<h1>&lt;both&gt;</h1>" in text
-    assert '<th scope="row">requests</th><td class="number">80</td>' in text
+    assert "<dt>requests</dt><dd>80: pages " in text
     assert "GB received at 1" in text
     assert "<!doctype html>" in report(*folders, "-o", "-").said
 

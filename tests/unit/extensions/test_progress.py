@@ -60,7 +60,7 @@ def test_lines_that_say_nothing_are_left_out() -> None:
             left_seconds=60.0,
             limit=Limit(0.5, "50 of 100 pages"),
             next_seconds=5.0,
-            frontier=snapshot(stalled="disk full"),
+            frontier=snapshot(stalled="disk full", active_hosts=1),
         )
     )
     assert shown["limit"] == f"{'━' * 15}{'┄' * 15} 50 %   50 of 100 pages   1 min 00 s left"

@@ -92,9 +92,11 @@ def test_on_a_shared_crawl_the_line_says_whose_figures_they_are() -> None:
 
 def test_a_crawl_that_waits_says_for_how_long() -> None:
     pace, tally = Pace(0.0, Limits()), Tally()
-    waits = pace.read(1.0, tally, snapshot(next_ready_at=130.0), 100.0)
+    waits = pace.read(1.0, tally, snapshot(next_ready_at=130.0, active_hosts=1), 100.0)
     assert waits.next_seconds == 30
     assert waits.line().endswith("; waiting for politeness, next host in 30.0 s")
+    parked = pace.read(1.0, tally, snapshot(next_ready_at=130.0, parked_hosts=1), 100.0)
+    assert parked.line().endswith("; waiting for parked hosts, next host in 30.0 s")
     assert pace.read(2.0, tally, snapshot(next_ready_at=100.5), 100.0).next_seconds == 0.5
     assert pace.read(2.0, tally, snapshot(next_ready_at=99.5), 100.0).next_seconds == 0
     assert pace.read(3.0, tally, snapshot(next_ready_at=130.0, in_flight=1), 100.0).next_seconds is None
@@ -143,8 +145,8 @@ def test_a_host_that_answers_slowly_is_named() -> None:
 
 def hints(pace: Pace, hosts: int, waits: list[bool]) -> list[str | None]:
     waiting, working = (
-        snapshot(known_hosts=hosts, next_ready_at=103.0),
-        snapshot(known_hosts=hosts, in_flight=1),
+        snapshot(known_hosts=hosts, active_hosts=hosts, next_ready_at=103.0),
+        snapshot(known_hosts=hosts, active_hosts=hosts, in_flight=1),
     )
     return [
         pace.read(at + 1.0, Tally(), waiting if one else working, 100.0).hint for at, one in enumerate(waits)

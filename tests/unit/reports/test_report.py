@@ -108,7 +108,7 @@ def test_the_harvest_is_shown_where_something_was_looked_for(figures: Digest, re
     scored, found = len(recount.scored()), len(recount.scored(0.8))
     assert shown["pages scored"] == str(scored)
     assert shown["relevant pages"] == str(found)
-    assert shown["harvest rate: relevant of all scored"] == f"{100 * found / scored:.2f} %"
+    assert shown["harvest rate: relevant pages of all scored"] == f"{100 * found / scored:.2f} %"
     assert ">Harvest</h2>" not in page.page(digest(log(24, 50, "w1")), "x")
 
 
@@ -179,17 +179,15 @@ def rows_of(text: str, heading: str) -> dict[str, str]:
 
 def test_the_page_shows_these_figures(figures: Digest, recount: Recount) -> None:
     text = page.page(figures, "a crawl", prices=Prices(gigabyte=2.0))
-    shown = {
-        name: int(number.replace(",", "")) for name, number in rows_of(text, "Outcomes of pages").items()
-    }
+    shown = {name: int(number.replace(",", "")) for name, number in rows_of(text, "Status of pages").items()}
     assert shown == recount.counts("status")
     assert rows_of(text, "robots.txt") == {name: str(number) for name, number in recount.robots().items()}
     assert rows_of(text, "Depth") == recount.counts("depth") | {
         n: str(c) for n, c in recount.counts("depth").items()
     }
     money = rows_of(text, "Cost")
-    assert money["together"] == f"{figures.bytes / 1e9 * 2:,.2f}"
-    assert money["requests for each page"] == f"{len(LINES) / len(recount.pages):.2f}"
+    assert money["total"] == f"{figures.bytes / 1e9 * 2:,.2f}"
+    assert money["requests per page"] == f"{len(LINES) / len(recount.pages):.2f}"
     for one in html.fromstring(text).xpath("//svg"):
         assert one.get("role") == "img"
         assert one.get("aria-label") == one.xpath("string(title)") != ""
@@ -246,9 +244,9 @@ def test_cpu_time_has_its_price(figures: Digest, recount: Recount) -> None:
     )
     money = rows_of(text, "Cost")
     each = 3.5 / 29
-    assert money["CPU time for each page"] == f"{1000 * each:.2f} ms"
+    assert money["CPU time per page"] == f"{1000 * each:.2f} ms"
     total = each * len(recount.pages) / 3600 * 0.5 + figures.bytes / 1e9 * 0.01
-    assert money["for a million pages"] == f"{total / len(recount.pages) * 1e6:,.2f}"
+    assert money["per million pages"] == f"{total / len(recount.pages) * 1e6:,.2f}"
     assert "Growth of the frontier" in text
     assert "was not recorded" in page.page(figures, "a crawl", course=Course())
 

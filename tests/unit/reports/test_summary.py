@@ -114,7 +114,7 @@ def test_hosts_that_were_given_up_are_told() -> None:
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        ("closespider_pagecount", "broad reached a limit (closespider_pagecount) after"),
+        ("closespider_pagecount", "broad reached a limit (CLOSESPIDER_PAGECOUNT) after"),
         ("shutdown", "broad was stopped after"),
         ("unanticipated_errors", "broad had too many unanticipated errors"),
         ("enough", "broad ended (enough) after"),

@@ -135,12 +135,12 @@ def _counted(found: Freshness) -> list[tuple[str, str]]:
     rows = [("visits of pages that were known", text.count(found.revisits))]
     if found.compared:
         rows += [
-            ("of them the page was unchanged", _part_of(found.unchanged, found.compared)),
-            ("it had changed", _part_of(found.compared - found.unchanged, found.compared)),
-            ("the server confirmed it as unchanged (304)", _part_of(found.not_modified, found.compared)),
+            ("visits where the page was unchanged", _part_of(found.unchanged, found.compared)),
+            ("visits where the page had changed", _part_of(found.compared - found.unchanged, found.compared)),
+            ("visits where the server confirmed that (304)", _part_of(found.not_modified, found.compared)),
         ]
     if found.revisits > found.compared:
-        rows.append(("no page was returned", text.count(found.revisits - found.compared)))
+        rows.append(("visits without a page", text.count(found.revisits - found.compared)))
     return rows
 
 
@@ -154,7 +154,7 @@ def _over_pages(found: Freshness) -> list[tuple[str, str]]:
         )
         rows += [
             ("mean time between two visits", text.duration(found.interval_seconds / found.intervals.total)),
-            ("part of that time for which copies were fresh", f"{least} to {most}"),
+            ("share of that time for which copies were fresh", f"{least} to {most}"),
         ]
     if found.foreseen:
         expected = found.expected_unchanged / PARTS / found.foreseen

@@ -15,32 +15,8 @@ if TYPE_CHECKING:
     from webcrawl.reports.progress_log import Course
 
 
-def totals(figures: Digest, damaged: int) -> str:
-    if figures.started_at is None or figures.ended_at is None:
-        return "<p>No request has ended yet.</p>"
-    took = figures.ended_at - figures.started_at
-    rows = [
-        ("first request", f"{second(figures.started_at)} UTC"),
-        ("last request", f"{second(figures.ended_at)} UTC"),
-        ("between them", text.duration(took)),
-        ("workers", text.count(len(figures.workers))),
-        ("requests", text.count(figures.requests)),
-        *((f"of them {kind}", text.count(number)) for kind, number in figures.kinds.most(6)),
-        ("pages received", text.count(figures.pages)),
-        ("failed requests", text.count(figures.failed)),
-        ("bodies cut short", text.count(figures.truncated)),
-        ("pages not read to their end", text.count(figures.cut)),
-        ("received", text.size(figures.bytes)),
-        ("pages a second, on the whole", text.rate(figures.pages / took if took > 0 else 0.0)),
-        ("bits a second, on the whole", _bits(8 * figures.bytes / took if took > 0 else 0.0)),
-    ]
-    if damaged:
-        rows.append(("lines of the log that cannot be read", text.count(damaged)))
-    return html.facts(rows)
-
-
 def over_time(figures: Digest) -> str:
-    """Render pages, bits and failures in equal steps of time."""
+    """Render pages, bits and errors in equal steps of time."""
     line = figures.time_line
     bins, step = line.bins(), line.step_seconds
     if not bins:
@@ -59,16 +35,16 @@ def over_time(figures: Digest) -> str:
 
     return html.section(
         "Pages and bits over time",
-        plot(pages, "pages a second", "Pages received a second", text.rate),
-        plot(bits, "bits a second", "Bits of bodies received a second, of all requests", _bits),
-        plot(failed, "failures a second", "Requests without a response, a second", text.rate)
+        plot(pages, "pages per second", "Pages received per second", text.rate),
+        plot(bits, "bits per second", "Bits of bodies received per second, of all requests", html.bits),
+        plot(failed, "errors per second", "Requests without a response per second", text.rate)
         if figures.failed
         else "",
     )
 
 
-def _bits(per_second: float) -> str:
-    return f"{text.size(per_second).replace('B', 'bit')}/s"
+_NAMED = 8
+"""The number of workers that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +67,7 @@ def growth(course: Course) -> str:
         ("URLs", "URLs that waited in the frontier", {"queued": [(p.at, p.queued) for p in points]}),
         (
             "hosts",
-            "Hosts that the frontier knew, and those of them that were active in a worker",
+            "Hosts that the frontier knew, and hosts that were active in a worker",
             {"known": [(p.at, p.hosts) for p in points], "active": [(p.at, p.active) for p in points]},
         ),
     ):
@@ -112,9 +88,9 @@ def costs(figures: Digest, course: Course, prices: Prices) -> str:
     if not figures.pages:
         return ""
     rows = [
-        ("requests for each page", f"{figures.requests / figures.pages:.2f}"),
+        ("requests per page", f"{figures.requests / figures.pages:.2f}"),
         (
-            "bytes received for each page, robots.txt and the like included",
+            "bytes received per page, including robots.txt, redirects and errors",
             text.size(figures.bytes / figures.pages),
         ),
     ]
@@ -122,11 +98,31 @@ def costs(figures: Digest, course: Course, prices: Prices) -> str:
     if each is not None:
         rows += [
             ("CPU time of all processes", text.duration(course.cpu_seconds)),
-            ("CPU time for each page", f"{1000 * each:.2f} ms"),
+            ("CPU time per page", f"{1000 * each:.2f} ms"),
         ]
-    note = "" if each is not None else "the CPU time was not recorded (PROGRESS_LOG_SECONDS)"
+    note = _missing(figures, course)
     rows += _money(figures, each, prices)
     return html.section("Cost", html.facts(rows), f'<p class="quiet">{note}</p>' if note else "")
+
+
+def _missing(figures: Digest, course: Course) -> str:
+    """Name the workers whose CPU time is not known."""
+    known = {worker for worker, _ in course.runs}
+    missing = sorted(
+        worker for worker, _ in figures.workers.most(len(figures.workers)) if worker not in known
+    )
+    if not missing:
+        return ""
+    names = ", ".join(missing[:_NAMED]) + (" and others" if len(missing) > _NAMED else "")
+    if not known:
+        return (
+            "The CPU time was not recorded: PROGRESS_LOG_SECONDS is 0, or the crawl was killed before "
+            "its first record."
+        )
+    return (
+        f"The CPU time is the sum over {', '.join(sorted(known)[:_NAMED])}. That of {names} was not recorded: the "
+        "process was killed before its first record (PROGRESS_LOG_SECONDS)."
+    )
 
 
 def _money(figures: Digest, cpu_seconds_each: float | None, prices: Prices) -> list[tuple[str, str]]:
@@ -143,6 +139,6 @@ def _money(figures: Digest, cpu_seconds_each: float | None, prices: Prices) -> l
     rows = [(name, f"{cost:,.2f}") for name, cost in parts]
     return [
         *rows,
-        ("together", f"{total:,.2f}"),
-        ("for a million pages", f"{total / figures.pages * 1e6:,.2f}"),
+        ("total", f"{total:,.2f}"),
+        ("per million pages", f"{total / figures.pages * 1e6:,.2f}"),
     ]

@@ -7,13 +7,46 @@ from typing import TYPE_CHECKING
 from webcrawl.reports import html, text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from webcrawl.reports.figures import Digest
+    from webcrawl.reports.sections.head import About
 
 
-def outcomes(figures: Digest) -> str:
-    return html.ranking(
-        "Outcomes of pages", figures.statuses, "status", "pages by HTTP status"
-    ) + html.ranking("Errors", figures.errors, "error", "requests without a response, by what went wrong")
+_EXAMPLES_OF = 8
+"""The number of errors with examples."""
+
+
+def outcomes(figures: Digest, about: About) -> str:
+    return html.ranking("Status of pages", figures.statuses, "status", "pages by HTTP status") + _errors(
+        figures, about
+    )
+
+
+def _errors(figures: Digest, about: About) -> str:
+    """Render the errors, and example URLs with the command that explains each."""
+    most = figures.errors.most(html.SHOWN)
+    if not most:
+        return ""
+    caption = html.remark(figures.errors, len(most), "requests without a response, by the kind of error")
+    examples = "".join(
+        _examples(error, figures.examples.get(error, ()), about) for error, _ in most[:_EXAMPLES_OF]
+    )
+    return html.section(
+        "Errors",
+        f'<p class="quiet">{html.safe(caption)}</p>',
+        html.bars(("error", "requests"), most, html.whole, figures.errors.total),
+        f"<h3>examples</h3>{examples}" if examples else "",
+    )
+
+
+def _examples(error: str, urls: Sequence[str], about: About) -> str:
+    """Render the first URLs of an error, and the command that explains the first of them."""
+    if not urls:
+        return ""
+    listed = "".join(f"<li>{html.name(url)}</li>" for url in urls)
+    command = f"<p>{html.command(about.explain(urls[0]))}</p>" if about.folders else ""
+    return f'<p><strong>{html.name(error)}</strong></p><ul class="examples">{listed}</ul>{command}'
 
 
 def types(figures: Digest) -> str:
@@ -26,7 +59,7 @@ def types(figures: Digest) -> str:
     if not rows:
         return shown
     return shown + html.section(
-        "Extensions that brought nothing",
+        "Extensions that are never text",
         f'<p class="quiet">{caption}</p>',
         html.bars(("extension", "pages"), rows, html.whole),
     )
@@ -45,8 +78,8 @@ def sizes(figures: Digest) -> str:
     low, high = counted.part_below(0.5)
     mean = figures.page_bytes / figures.pages if figures.pages else 0.0
     caption = (
-        f"Pages with status 200 by the bytes of their body, two steps for each doubling. Half of them are smaller "
-        f"than {text.size(low)} to {text.size(high)}; the mean of all pages is {text.size(mean)}"
+        f"Pages with status 200 by the bytes of their body, two steps for each doubling: median between "
+        f"{text.size(low)} and {text.size(high)}; mean of all pages {text.size(mean)}"
     )
     empty = f"; {text.count(counted.counts[0])} were empty" if counted.counts[0] else ""
     frame = html.Frame(f"Sizes of documents. {caption}", across, up, "bytes, logarithmic", "pages")
@@ -59,6 +92,8 @@ def depths(figures: Digest) -> str:
     rows = sorted(figures.depths.most(60), key=lambda row: (len(row[0]), row[0]))
     if not rows:
         return ""
+    if len(rows) == 1:
+        return html.line("Depth", *rows[0], "pages by links from a seed")
     caption = html.remark(figures.depths, 60, "pages by links from a seed")
     return html.section(
         "Depth",
@@ -77,8 +112,11 @@ def duplicates(figures: Digest) -> str:
     if figures.duplicates:
         part = 100 * figures.duplicates / figures.pages if figures.pages else 0.0
         rows += [
-            ("pages whose bytes another URL had before", f"{text.count(figures.duplicates)} ({part:.1f} %)"),
-            ("bytes of these", text.size(figures.duplicate_bytes)),
+            (
+                "pages with the same bytes as an earlier URL",
+                f"{text.count(figures.duplicates)} ({part:.1f} %)",
+            ),
+            ("bytes of these pages", text.size(figures.duplicate_bytes)),
         ]
     rows += [
         (f"pages fetched again, {word}", text.count(number)) for word, number in figures.refetched.most(2)
@@ -86,7 +124,9 @@ def duplicates(figures: Digest) -> str:
     most = figures.originals.most(html.SHOWN)
     if not rows:
         return ""
-    caption = html.remark(figures.originals, len(most), "URLs whose bytes others had too, by how many pages")
+    caption = html.remark(
+        figures.originals, len(most), "URLs by the number of later pages with the same bytes"
+    )
     below = f'<p class="quiet">{caption}</p>{html.bars(("URL", "pages"), most, html.whole)}' if most else ""
     return html.section("Duplicates", html.facts(rows), below)
 

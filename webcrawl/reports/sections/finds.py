@@ -21,7 +21,7 @@ def harvest(figures: Digest) -> str:
     rows = [
         ("pages scored", text.count(found.scored)),
         ("relevant pages", text.count(found.relevant)),
-        ("harvest rate: relevant of all scored", _share(found.rate)),
+        ("harvest rate: relevant pages of all scored", _share(found.rate)),
         ("mean relevance", f"{found.total / found.scored:.3f}"),
     ]
     tenths = [
@@ -55,14 +55,14 @@ def _over_time(found: Harvest) -> str:
             (at, hits / pages) for at, hits, pages in zip(ends, relevant, scored, strict=True)
         ],
     }
-    caption = f"Harvest rate over time; each step is {text.duration(step)}; on the whole {_share(found.rate)}"
+    caption = f"Harvest rate over time; each step is {text.duration(step)}; mean {_share(found.rate)}"
     across = html.times(line.starts_at, ends[-1])
     up = html.linear(max(value for points in series.values() for _, value in points), _share)
     rows = [
         (second(at), *(html.whole(number) for number in part), html.whole(hits))
         for at, part, hits in zip(ends, bins, relevant, strict=True)
     ]
-    frame = html.Frame(caption, across, up, "UTC", "relevant of all scored")
+    frame = html.Frame(caption, across, up, "UTC", "share of relevant pages")
     head = ("until", "scored", "relevant", "relevant since the start")
     return html.figure(html.curves(frame, series), caption, head, rows)
 

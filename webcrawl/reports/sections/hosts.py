@@ -9,17 +9,20 @@ from webcrawl.reports import html, text
 
 if TYPE_CHECKING:
     from webcrawl.reports.figures import Digest, Ranks
+    from webcrawl.reports.sections.head import About
 
 _LISTED = 1_000
 
 
-def hosts(figures: Digest) -> str:
+def hosts(figures: Digest, ranks: Ranks) -> str:
     """Render the rank plots, and the largest hosts by name."""
-    ranks = figures.hosts.ranked(html.SHOWN)
     if not ranks.pages and not ranks.bytes:
         return ""
     with_pages = sum(ranks.pages.values())
-    caption = f"{text.things(ranks.hosts, 'host')} were contacted, {text.count(with_pages)} gave pages"
+    caption = f"{text.things(ranks.hosts, 'host')} contacted, {text.count(with_pages)} with pages"
+    if ranks.hosts == 1:
+        host = ranks.most_bytes[0][1] if ranks.most_bytes else ranks.most_pages[0][1]
+        return html.line("Host", host, figures.pages, "pages")
     pages = [(host, number) for number, host in ranks.most_pages]
     sizes = [(host, number) for number, host in ranks.most_bytes]
     return html.section(
@@ -44,8 +47,7 @@ def _rank_plots(ranks: Ranks) -> str:
         if not curve:
             continue
         caption = (
-            f"{name.capitalize()} of each host, from the one with the most to the one with the least ({exact}); both "
-            "axes are logarithmic"
+            f"{name.capitalize()} of each host, in descending order ({exact}); both axes are logarithmic"
         )
         across = html.logarithmic(1, max(curve[-1][0], 2), html.whole)
         up = html.logarithmic(max(curve[-1][1], 1), max(curve[0][1], 2), shown)
@@ -67,17 +69,19 @@ def robots(figures: Digest) -> str:
     if not figures.robots.total:
         return ""
     rows = sorted(last.items(), key=lambda row: (-row[1], row[0]))
+    if len(rows) == 1 and len(figures.robots) == 1:
+        return html.line("robots.txt", *rows[0], "origins by the last result of their robots.txt")
     return html.section(
         "robots.txt",
-        '<p class="quiet">origins by the last word of their robots.txt</p>' if rows else "",
-        html.bars(("state", "origins"), rows, html.whole, last.total()) if rows else "",
-        '<p class="quiet">all requests for one, by what they came to</p>',
-        html.bars(("came to", "requests"), figures.robots.most(9), html.whole, figures.robots.total),
+        '<p class="quiet">origins by the last result of their robots.txt</p>' if rows else "",
+        html.bars(("result", "origins"), rows, html.whole, last.total()) if rows else "",
+        '<p class="quiet">all requests for robots.txt by their result</p>',
+        html.bars(("result", "requests"), figures.robots.most(9), html.whole, figures.robots.total),
     )
 
 
-def failing(figures: Digest) -> str:
-    """Render the politeness keys with the most failures, and their kinds."""
+def failing(figures: Digest, about: About) -> str:
+    """Render the politeness keys with the most failures, their kinds, and an example of each."""
     most = figures.hosts.failing(html.SHOWN)
     if not most:
         return ""
@@ -93,18 +97,22 @@ def failing(figures: Digest) -> str:
                 text.count(one.number),
                 *cells,
                 *([text.count(others)] if len(figures.errors) > 8 else []),
+                one.example,
             )
         )
-    head = ("politeness key", "failed", *kinds, *(["others"] if len(figures.errors) > 8 else []))
-    caption = "politeness keys with the most requests that failed, and by what; each try counts"
-    return html.section("Failing hosts", f'<p class="quiet">{caption}</p>', html.table(head, rows))
+    head = ("politeness key", "errors", *kinds, *(["others"] if len(figures.errors) > 8 else []), "example")
+    caption = "politeness keys with the most errors, by the kind of error; each attempt counts"
+    command = f"<p>{html.command(about.complaint(most[0].key))}</p>" if about.folders else ""
+    return html.section("Failing hosts", f'<p class="quiet">{caption}</p>', html.table(head, rows), command)
 
 
 def skipped(figures: Digest) -> str:
     if not figures.skipped:
         return ""
     rows = sorted(figures.skipped.items(), key=lambda item: (-item[1], item[0]))
-    caption = "they ask for a longer Crawl-delay than POLITENESS_CRAWL_DELAY_MAX allows; no page is fetched"
+    caption = (
+        "hosts that ask for a longer Crawl-delay than POLITENESS_CRAWL_DELAY_MAX allows; no page is fetched"
+    )
     if len(rows) > _LISTED:
         caption += f"; the {_LISTED:,} longest of {len(rows):,}"
     shown = [(origin, text.duration(seconds)) for origin, seconds in rows[:_LISTED]]

@@ -1,4 +1,4 @@
-"""The section on politeness: the pauses of the crawl, the pauses that were owed, and the unused time."""
+"""The section on politeness: the gaps between requests, the delays, and the idle time of hosts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ def kept(figures: Digest) -> str:
     gaps = figures.gaps
     if not gaps.measured:
         return ""
-    return html.section("Politeness", html.facts(_facts(gaps)), _grid(gaps))
+    # One field says no more than the figures do.
+    return html.section("Politeness", html.facts(_facts(gaps)), _grid(gaps) if len(gaps.grid) > 1 else "")
 
 
 def unused(figures: Digest) -> str:
-    """Render how long keys could have been requested and were not."""
+    """Render the time in which hosts could have been contacted and were not."""
     gaps = figures.gaps
     if not gaps.measured:
         return ""
@@ -34,23 +35,21 @@ def unused(figures: Digest) -> str:
             "time in which a host could have been requested again",
             f"{text.duration(gaps.unused_seconds)} ({part:.1f} %)",
         ),
-        ("requests for which there was room in it", text.count(round(gaps.would_fit))),
+        ("requests that would have fitted into this time", text.count(round(gaps.would_fit))),
     ]
-    title = (
-        "Gaps by how much longer they were than owed. Whether the hosts had a URL to fetch is not in the log"
-    )
-    return html.section("Politeness left unused", html.facts(rows), _histogram(gaps.unused, title))
+    title = "Gaps by the time beyond the delay. Whether the hosts had a URL to fetch is not in the log"
+    return html.section("Idle time of hosts", html.facts(rows), _histogram(gaps.unused, title))
 
 
 def _facts(gaps: Gaps) -> list[tuple[str, str]]:
     rows = [
         ("gaps between two requests to a politeness key", text.count(gaps.measured)),
-        ("of them shorter than owed (by more than 10 ms)", text.count(gaps.short)),
-        ("owed together", text.duration(gaps.owed_seconds)),
-        ("waited together", text.duration(gaps.waited_seconds)),
+        ("gaps more than 10 ms shorter than the delay", text.count(gaps.short)),
+        ("sum of the delays", text.duration(gaps.owed_seconds)),
+        ("sum of the gaps", text.duration(gaps.waited_seconds)),
     ]
     if gaps.unknown:
-        rows.append(("gaps whose owed delay is not in the log", text.count(gaps.unknown)))
+        rows.append(("gaps whose delay is not in the log", text.count(gaps.unknown)))
     if gaps.forgotten:
         rows.append(("gaps that are not counted, for lack of memory, at most", text.count(gaps.forgotten)))
     return rows
@@ -67,20 +66,20 @@ def _grid(gaps: Gaps) -> str:
     across = html.logarithmic(0.001, max(max(cell[1] for cell in cells), 1.0), _seconds)
     up = html.logarithmic(0.001, max(max(cell[3] for cell in cells), 1.0), _seconds)
     title = (
-        "Each gap by the delay that was owed and by its own length: the darker the more. What is on the dashed line "
-        "was as long as owed, what is above it longer; below it nothing may be"
+        "Each gap by the delay before it and by its own length; darker fields hold more gaps. On the dashed line a "
+        "gap is as long as the delay, above it longer. Below the line a gap would be too short"
     )
-    frame = html.Frame(title, across, up, "delay owed, logarithmic", "gap")
+    frame = html.Frame(title, across, up, "delay, logarithmic", "gap")
     rows = [
         (_range(edges, owed), _range(edges, gap), html.whole(count))
         for (owed, gap), count in sorted(gaps.grid.items())
     ]
     caption = (
-        f"{title}. A step is a quarter of a power of ten, so fields on the line hold what was "
-        "nearly as long as owed, shorter or longer: the number of shorter ones is stated above. Gaps at the edge "
-        "were a millisecond or less"
+        f"{title}. A step is a quarter of a power of ten, so fields on the line hold gaps a little "
+        "shorter or longer than the delay; the number of gaps that are too short is stated above. Gaps at the edge "
+        "are a millisecond or less"
     )
-    return html.figure(html.heat(frame, cells), caption, ("delay owed", "gap", "number"), rows)
+    return html.figure(html.heat(frame, cells), caption, ("delay", "gap", "number"), rows)
 
 
 def _histogram(counted: Histogram, title: str) -> str:
@@ -93,10 +92,10 @@ def _histogram(counted: Histogram, title: str) -> str:
     across = html.logarithmic(0.001, max(edges[span[-1] + 1], 1.0), _seconds)
     up = html.linear(max(bar[2] for bar in bars), html.whole)
     low, high = counted.part_below(0.5)
-    caption = f"{title}. Half of them were below {_seconds(low)} to {_seconds(high)}"
-    frame = html.Frame(caption, across, up, "longer than owed, logarithmic", "gaps")
+    caption = f"{title}. Median between {_seconds(low)} and {_seconds(high)}"
+    frame = html.Frame(caption, across, up, "time beyond the delay, logarithmic", "gaps")
     rows = [(_range(edges, n), html.whole(counted.counts[n])) for n in span]
-    return html.figure(html.columns(frame, bars), caption, ("longer by", "gaps"), rows)
+    return html.figure(html.columns(frame, bars), caption, ("beyond the delay", "gaps"), rows)
 
 
 def _range(edges: list[float], number: int) -> str:

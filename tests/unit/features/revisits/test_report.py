@@ -149,10 +149,10 @@ def test_the_section_shows_these_figures_and_only_where_pages_were_visited_again
     shown = {row[0].text_content(): row[1].text_content() for row in rendered.xpath("./table//tr")}
     assert shown["visits of pages that were known"] == f"{found.revisits:,}"
     assert (
-        shown["of them the page was unchanged"]
+        shown["visits where the page was unchanged"]
         == f"{found.unchanged} ({100 * found.unchanged / found.compared:.1f} %)"
     )
-    assert shown["no page was returned"] == "7"
+    assert shown["visits without a page"] == "7"
     assert len(rendered.xpath(".//svg")) == 3
     assert 'id="freshness"' in page.page(figures, "x")
     assert section(digest([line for line in LINES if "revisit" not in line]).freshness) == ""
