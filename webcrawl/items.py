@@ -52,6 +52,10 @@ class Page:
     """
     mime: str | None = None
     """The type as which it was read, see ``parsing.mime.document_type``."""
+    embedded: bool = False
+    """True for a style sheet or a frame that another page embeds and that is not in scope itself. It is yielded for
+    what it embeds alone: it reaches no item pipeline and no feed, and its links are not followed.
+    """
     body_bytes: int | None = None
     """Bytes of the body, after decoding its content coding."""
     fields: dict[str, Value] = field(default_factory=dict)

@@ -87,6 +87,8 @@ class FetchMeta:
     """True for the target of a redirect of a link of a page, which is a link too and no Request of the spider. Not
     copied.
     """
+    embed_hops: int = 0
+    """How many embeds in sequence led here from a page; 0 if it is linked."""
 
     def let_go(self) -> None:
         """Release its body, which is not needed any more."""
@@ -131,6 +133,6 @@ def _own(request: Request, lease_id: int | None) -> FetchMeta:
         lease_id, old.kind, old.key, old.depth, old.via, old.wanted, old.maxsize, validity=old.validity
     )
     own.exclusions, own.place, own.spool = old.exclusions, old.place, old.spool
-    own.pause_seconds = old.pause_seconds
+    own.pause_seconds, own.embed_hops = old.pause_seconds, old.embed_hops
     request.meta[KEY] = own
     return own

@@ -246,7 +246,15 @@ class RequestSerializer:
         depth = int(request.meta.get("depth", facts.depth))
         follows = facts.via is not None or redirects > 0
         entry = self._context.intake.request(
-            request.url, request.method, request.body, depth, facts.via, redirects, follows, is_explicit
+            request.url,
+            request.method,
+            request.body,
+            depth,
+            facts.via,
+            redirects,
+            follows,
+            is_explicit,
+            facts.embed_hops,
         )
         if isinstance(entry, str):
             return entry

@@ -276,7 +276,9 @@ class Scheduler:
             request.meta["redirect_times"] = entry.redirects
         if entry.attempts:
             request.meta["retry_times"] = entry.attempts
-        is_link = entry.kind == Kind.PAGE and not is_explicit(entry.payload)
+        embed_hops = entry.embed_hops
+        # Embeds are of all types: their element says what they are for.
+        is_link = entry.kind == Kind.PAGE and not embed_hops and not is_explicit(entry.payload)
         wanted = self._configuration.mime_types_wanted if is_link else None
         maxsize = self._maxsizes.get(entry.kind)
         request.meta[KEY] = FetchMeta(
@@ -292,6 +294,7 @@ class Scheduler:
             pause_seconds=lease.pause_seconds,
             exclusions=self._context.exclusions,
             spool=self._context.spool if entry.kind == Kind.SITEMAP else None,
+            embed_hops=embed_hops,
         )
         return request
 

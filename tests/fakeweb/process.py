@@ -22,6 +22,7 @@ from tests.fakeweb.bench import BenchWeb
 from tests.fakeweb.connection import Line
 from tests.fakeweb.dead import dead_names
 from tests.fakeweb.dns import NameServer, Zone
+from tests.fakeweb.gallery import Gallery
 from tests.fakeweb.labyrinth import Labyrinth
 from tests.fakeweb.log import AccessLog, Hit, read_log
 from tests.fakeweb.names import loopback_address
@@ -39,8 +40,10 @@ _LOG_READER = "reader-of-the-log"
 _ROOT = Path(__file__).resolve().parents[2]
 
 
-def build(config: Config) -> Web | BenchWeb | Labyrinth:
+def build(config: Config) -> Web | BenchWeb | Labyrinth | Gallery:
     """Build the site a configuration describes."""
+    if config.kind == "gallery":
+        return Gallery(config.suffix)
     if config.kind == "labyrinth":
         return Labyrinth(config.hosts, suffix=config.suffix, sections=config.sections)
     if config.kind == "bench":
@@ -73,7 +76,7 @@ class Served:
     """A fake web that runs in another process."""
 
     config: Config
-    site: Web | BenchWeb | Labyrinth
+    site: Web | BenchWeb | Labyrinth | Gallery
     """The same web, built here: to ask for its URLs and its truth."""
     pid: int
     ports: Ports
@@ -176,7 +179,7 @@ async def serve(
 
 
 async def _open(
-    config: Config, site: Web | BenchWeb | Labyrinth, log: AccessLog | None, stack: AsyncExitStack
+    config: Config, site: Web | BenchWeb | Labyrinth | Gallery, log: AccessLog | None, stack: AsyncExitStack
 ) -> tuple[FakeWeb, str | None]:
     """Open every listener the configuration asks for."""
     own = {name: (loopback_address(index),) for index, name in enumerate(site.hosts)}

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from webcrawl.storage.technology import Technology
 
-__all__ = ["SETTINGS", "Configuration", "Setting", "check", "contact_problem", "defaults"]
+__all__ = ["SETTINGS", "Configuration", "Setting", "check", "contact_problem", "defaults", "value_of"]
 
 
 _T = TypeVar("_T")
@@ -112,10 +112,17 @@ SETTINGS: tuple[Setting, ...] = tuple(
 )
 """Every setting of ours, in the order of Configuration."""
 
+_BY_NAME = {item.name: item for item in SETTINGS}
+
 
 def defaults() -> dict[str, Any]:
     """Return the default of each setting by its name, as a settings module has it; the lists are copies."""
     return {item.name: copy(item.default) for item in SETTINGS}
+
+
+def value_of(settings: BaseSettings, name: str) -> Any:
+    """Return the value of one setting of ours, as it was given or by a preset; it is not checked."""
+    return _BY_NAME[name].value(settings)
 
 
 def check(settings: BaseSettings, given: Iterable[str] = (), known: Iterable[str] = ()) -> list[Problem]:

@@ -43,6 +43,13 @@ class ArchiveSettings:
         "Pages that are archived: all, those that are relevant to the FOCUS, or none. The others have "
         "only their line in the fetch log.",
     )
+    archive_complete_pages: bool = setting(
+        switch(),
+        False,
+        "",
+        "Fetch what pages need to be shown as they were: sets LINK_TYPES, EMBED_HOPS_MAX, MIME_TYPES_WANTED "
+        "and DOWNLOAD_MAXSIZE, unless these are set.",
+    )
     warc_roll_bytes: int = setting(
         whole(1024, 1 << 50), 1_000_000_000, "bytes", "Size at which a WARC file is closed."
     )

@@ -29,7 +29,7 @@ EMPTY = (None, "", "None")
 """Values that mean no value, for settings that may have none."""
 
 _DNS_PORT = 53
-_MIME_PATTERN = re.compile(r"[a-z0-9!#$&^_.+-]+/(\*|[a-z0-9!#$&^_.+-]+)")
+_MIME_PATTERN = re.compile(r"\*/\*|[a-z0-9!#$&^_.+-]+/(\*|[a-z0-9!#$&^_.+-]+)")
 _DOMAIN = re.compile(r"[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*")
 _PREFIX = re.compile(r"[A-Z][A-Z0-9_]*")
 _LAST_PORT = 65_535
@@ -260,8 +260,8 @@ def ports() -> Reader:
 
 
 def mime_patterns() -> Reader:
-    """MIME types; ``text/*`` stands for all of a kind."""
-    return words("a list of MIME types such as text/html,text/*", _MIME_PATTERN)
+    """MIME types; ``text/*`` stands for all of a kind, ``*/*`` for all."""
+    return words("a list of MIME types such as text/html,text/* or */*", _MIME_PATTERN)
 
 
 def prefixes() -> Reader:

@@ -88,6 +88,13 @@ class ScopeSettings:
         "",
         "Types of links that are taken from a page, by their position in it.",
     )
+    embed_hops_max: int = setting(
+        whole(0, 10, zero="none"),
+        0,
+        "hops",
+        "Number of hops for which what a page embeds (images, styles, scripts, frames) is fetched from sites "
+        "out of scope too. Its types must be in LINK_TYPES.",
+    )
     urllength_limit: int = setting(
         whole(0, 1 << 20, zero="no limit"), 2083, "characters", "Maximum length of a URL that is followed."
     )

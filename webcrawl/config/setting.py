@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from webcrawl.config.presets import preset
+
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
@@ -38,10 +40,11 @@ class Setting:
         return self.name.lower()
 
     def value(self, settings: BaseSettings) -> object:
-        """Return the value as given, or the default if no value was given but Scrapy's own default."""
-        if (settings.getpriority(self.name) or 0) <= 0:
-            return self.default
-        return settings[self.name]
+        """Return the value as given, or the default if no value was given but Scrapy's own default; or that of a
+        preset.
+        """
+        given = (settings.getpriority(self.name) or 0) > 0
+        return preset(self.name, settings[self.name] if given else self.default, self.default, settings)
 
     def read(self, settings: BaseSettings) -> Any:
         return self.reader.read(self.value(settings))

@@ -138,7 +138,7 @@ def _build(crawler: Crawler) -> CrawlContext:
     parts = Parts(configuration, spider, choices, clock, backend, directory, features)
     features.build(SHAPING, parts)
     scopes = scopes_of(configuration, choices, spider, addresses.rule, seeded.ports, exclusions)
-    parts.intake = intake = _intake(key, scopes, choices, features)
+    parts.intake = intake = _intake(key, scopes, choices, features, configuration.embed_hops_max)
     parts.archive = archive = None if jobdir is None else _archive(configuration, jobdir, crawler, features)
     features.build(FURTHER, parts)
     rules = RulesCache(ROBOTS_PARSED, configuration.product_token)
@@ -170,14 +170,22 @@ def _archive(
 
 
 def _intake(
-    key: PolitenessKey, scopes: tuple[Scope, Scope], choices: CrawlRules, features: Features
+    key: PolitenessKey, scopes: tuple[Scope, Scope], choices: CrawlRules, features: Features, hops: int
 ) -> Intake:
     fixed, followed = scopes
     requested = Scope(rule for rule in followed.rules if rule.name not in _OF_LINKS)
     traps, link_scores = features.get("traps"), features.get("link_scores")
     linked = None if link_scores is None else link_scores.importance.linked
     if traps is None:
-        return Intake(key, followed, fixed, choices.compared, requested=requested, linked=linked)
+        return Intake(
+            key,
+            followed,
+            fixed,
+            choices.compared,
+            requested=requested,
+            linked=linked,
+            embed_hops_max=hops,
+        )
     rule = traps.rule
     return Intake(
         key,
@@ -188,6 +196,7 @@ def _intake(
         standing=fixed.with_rule(rule),
         withheld={rule.name: traps.detector.withheld},
         linked=linked,
+        embed_hops_max=hops,
     )
 
 

@@ -79,7 +79,7 @@ class RedirectMiddleware:
     ) -> Request:
         facts = fetch_meta(request)
         lease_id = flight.lease.id if flight is not None else None
-        fresh = FetchMeta(lease_id, depth=facts.depth, via=request.url)
+        fresh = FetchMeta(lease_id, depth=facts.depth, via=request.url, embed_hops=facts.embed_hops)
         meta = {"redirect_times": times, "depth": facts.depth, "verbatim_url": True, KEY: fresh}
         is_revisit = flight is not None and revisit_of(flight.lease.entry.payload) is not None
         # The target of a revisited page's redirect is a URL like any other.

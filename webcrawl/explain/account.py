@@ -250,6 +250,7 @@ def explain(
         rules.recheck or rules.fixed,
         stage,
         depth_known=found is not None or stage is Stage.SEED,
+        embed_hops=_embed_hops_of(snapshot, visits) if stage is Stage.EMBED else 0,
     )
     known = None if snapshot is None else snapshot.robots
     robots = robots_word(known, address.origin, address.url, rules.agent, now)
@@ -354,6 +355,14 @@ def _page_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> str 
     return None
 
 
+def _embed_hops_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> int:
+    """Return how many embeds in sequence led to it, as it is queued or was fetched."""
+    if snapshot is not None and snapshot.entry is not None:
+        return snapshot.entry.embed_hops
+    hops = visits.last[-1].get("embed") if visits is not None and visits.last else None
+    return hops if isinstance(hops, int) else 0
+
+
 def _stage_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> Stage:
     """Return how it was found, as it is queued or was fetched; a link if it is neither."""
     if snapshot is not None and snapshot.entry is not None:
@@ -364,4 +373,6 @@ def _stage_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> Sta
         return Stage.LINK
     if kind == Kind.SITEMAP:
         return Stage.SITEMAP
+    if _embed_hops_of(snapshot, visits):
+        return Stage.EMBED
     return Stage.SEED if via is None else Stage.LINK

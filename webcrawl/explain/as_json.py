@@ -84,6 +84,7 @@ def _scope(scoping: Scoping) -> dict[str, Any]:
         "allowed": decided is None,
         "decided_by": None if decided is None else decided.rule,
         "stage": str(scoping.stage),
+        "embed_hops": scoping.embed_hops,
         "depth": scoping.depth if scoping.depth_known else None,
         "rules": [asdict(word) for word in scoping.words],
     }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.explain import discovery, features
 from webcrawl.explain.account import Conclusion, Fate
+from webcrawl.explain.rules import Stage
 from webcrawl.reports import text as units
 from webcrawl.robots.answer import RobotsState
 from webcrawl.storage.contract import OperatorCommand
@@ -153,14 +154,22 @@ def _shown(text: str | None) -> str:
 def _scope(explanation: Explanation) -> Iterator[Row]:
     scoping = explanation.scoping
     decided = scoping.decided_by
-    yield "verdict", "in scope" if decided is None else f"out of scope, by {decided.rule}"
+    if scoping.stage is Stage.EMBED and decided is None:
+        hops = units.things(scoping.embed_hops, "hop")
+        yield "verdict", f"in scope, by EMBED_HOPS_MAX: an embed, {hops} from a page"
+    else:
+        yield "verdict", "in scope" if decided is None else f"out of scope, by {decided.rule}"
     depth = f"depth {scoping.depth}" if scoping.depth_known else "depth not known, taken as 0"
     yield "evaluated as", f"{scoping.stage}, {depth}"
     for word in scoping.words:
         objection = word.objection or "no objection"
         if not word.applies:
-            objection = f"does not apply to a {scoping.stage} (otherwise: {objection})"
+            objection = f"does not apply to {_a(scoping.stage)} (otherwise: {objection})"
         yield word.rule, objection + (" <- decides" if word is decided else "")
+
+
+def _a(stage: Stage) -> str:
+    return f"an {stage}" if stage is Stage.EMBED else f"a {stage}"
 
 
 def _robots(word: RobotsWord, now: float) -> Iterator[Row]:

@@ -38,6 +38,7 @@ class By(StrEnum):
     SEED = "seed"
     LINK = "link"
     REDIRECT = "redirect"
+    EMBED = "embed"
     SITEMAP = "sitemap"
     """A sitemap or a feed that lists it, or a robots.txt that names it."""
 
@@ -122,10 +123,11 @@ def way_of(
         entry = snapshot.entry
         kind, via, redirected = str(entry.kind), entry.via, entry.redirects > 0
         depth: int | None = entry.depth
+        is_embed = entry.embed_hops > 0
     elif visits is not None and visits.first is not None:
         line = visits.first
         kind, via, redirected = str(line.get("kind")), _text(line, "via"), False
-        depth = _depth(line)
+        depth, is_embed = _depth(line), bool(line.get("embed"))
     else:
         return None
     if via is None:
@@ -143,7 +145,7 @@ def way_of(
         return Way(By.REDIRECT, via, depth, tuple(through) or (via,), page if through else None)
     if kind == Kind.SITEMAP or found in (Kind.SITEMAP, Kind.ROBOTS):
         return Way(By.SITEMAP, via, depth)
-    return Way(None if found is None else By.LINK, via, depth)
+    return Way(By.EMBED if is_embed else None if found is None else By.LINK, via, depth)
 
 
 def _hop(
@@ -217,7 +219,13 @@ def rows(discovery: Discovery, moment: Moment) -> Iterator[tuple[str, str]]:
             yield "cut page", url
 
 
-_BY = {By.LINK: "a link on ", By.REDIRECT: "a redirect of ", By.SITEMAP: "a line of ", None: ""}
+_BY = {
+    By.LINK: "a link on ",
+    By.EMBED: "embedded by ",
+    By.REDIRECT: "a redirect of ",
+    By.SITEMAP: "a line of ",
+    None: "",
+}
 
 
 def _way(way: Way) -> Iterator[tuple[str, str]]:

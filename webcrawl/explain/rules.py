@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.robots import answer
 from webcrawl.robots.rules import Deciding, RobotsRules, deciding
+from webcrawl.scope.url_rules import NOT_FOR_EMBEDS
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from webcrawl.scope.scope import Candidate, Scope
 
 
@@ -21,6 +24,8 @@ class Stage(StrEnum):
     SITEMAP = "sitemap"
     """Listed in a sitemap of robots.txt, and queued or fetched: one of its own site is treated like a seed."""
     LINK = "link"
+    EMBED = "embed"
+    """Embedded by a page: the rules that say which pages belong to the crawl do not apply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,8 @@ class Scoping:
     depth_known: bool
     words: tuple[RuleWord, ...]
     recheck_objection: str | None
+    embed_hops: int = 0
+    """How many embeds in sequence led to it from a page; 0 if it is no embed."""
     """The rule that refuses it even when it is queued already: those for seeds are evaluated again at its turn."""
 
     @property
@@ -52,18 +59,32 @@ class Scoping:
 
 
 def scoping_of(
-    candidate: Candidate, followed: Scope, fixed: Scope, recheck: Scope, stage: Stage, *, depth_known: bool
+    candidate: Candidate,
+    followed: Scope,
+    fixed: Scope,
+    recheck: Scope,
+    stage: Stage,
+    *,
+    depth_known: bool,
+    embed_hops: int = 0,
 ) -> Scoping:
     """``fixed``: the rules that apply to seeds too; ``followed``: those for links, these among them; ``recheck``:
     those that are evaluated again for links when their turn comes.
     """
     for_all = {rule.name for rule in fixed.rules}
     words = [
-        RuleWord(word.rule, word.objection, stage is Stage.LINK or word.rule in for_all)
+        RuleWord(word.rule, word.objection, _applies(word.rule, stage, for_all))
         for word in followed.words(candidate)
     ]
     again = fixed if stage is Stage.SEED else recheck
-    return Scoping(stage, candidate.depth, depth_known, tuple(words), again.verdict(candidate).rule)
+    recheck_objection = again.verdict(candidate).rule
+    return Scoping(stage, candidate.depth, depth_known, tuple(words), recheck_objection, embed_hops)
+
+
+def _applies(rule: str, stage: Stage, for_all: Container[str]) -> bool:
+    if stage is Stage.EMBED:
+        return rule not in NOT_FOR_EMBEDS
+    return stage is Stage.LINK or rule in for_all
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ COLUMNS = {
     "cut": "int64",
     "content_location": "string",
     "archived": "bool",
+    "embed": "int32",
     "cached": "bool",
     "handler": "category",
     "attempt": "int32",

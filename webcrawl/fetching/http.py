@@ -19,6 +19,7 @@ from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, ResponseDataLossError, UnsupportedURLSchemeError
 
 from webcrawl.archive.capture import Capture, LostSending
+from webcrawl.config import value_of
 from webcrawl.engine.signals import has_listeners
 from webcrawl.fetching.body_memory import body_memory_of
 from webcrawl.fetching.connection import LONGEST_SECONDS
@@ -98,7 +99,7 @@ class HttpDownloadHandler:
         self._crawler = crawler
         self._bodies = body_memory_of(crawler)
         self._timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
-        self._maxsize = settings.getint("DOWNLOAD_MAXSIZE")
+        self._maxsize = int(value_of(settings, "DOWNLOAD_MAXSIZE"))
         self._text_maxsize = max(self._maxsize, settings.getint("DOWNLOAD_TEXT_MAXSIZE"))
         announced = settings.get("DOWNLOAD_ANNOUNCED_MAXSIZE")
         self._announced_limit = self._maxsize * ANNOUNCED_FACTOR if announced is None else int(announced)

@@ -10,9 +10,9 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.frontier.records import Kind, UrlEntry, embed_mark
 from webcrawl.scope.scope import Candidate, Links, Scope, Verdict
-from webcrawl.scope.url_rules import DepthRule, StayRule
+from webcrawl.scope.url_rules import NOT_FOR_EMBEDS, DepthRule, ExtensionRule, StayRule
 from webcrawl.urls.canonical import DEFAULT, CanonicalRules, canonical, canonical_all
 from webcrawl.urls.fingerprint import fingerprint, fingerprint_all, request_fingerprint
 from webcrawl.urls.politeness_key import PolitenessKey, host_of
@@ -112,15 +112,24 @@ class Intake:
         standing: Scope | None = None,
         withheld: Mapping[str, Withhold] | None = None,
         linked: Linked | None = None,
+        embed_hops_max: int = 0,
     ) -> None:
         """``scope`` decides about followed links, ``requested`` about a spider's own Requests (None: ``scope`` does),
         ``fixed`` about seeds, which need not match a whitelist.
         ``standing`` decides again about followed URLs when their turn comes; None: ``fixed`` does. ``withheld`` is
-        called with URLs that rules of these names refuse, ``linked`` with all links."""
+        called with URLs that rules of these names refuse, ``linked`` with all links. ``embed_hops_max``: for so many
+        hops from a page, the rules of ``NOT_FOR_EMBEDS`` do not apply to what it embeds."""
         self._key = key.of_host
         self._scope = scope.verdict
         self._refused = scope.refused
         self._requested = (requested or scope).verdict
+        of_embeds = scope.without(NOT_FOR_EMBEDS)
+        self._scope_of_embeds = of_embeds.verdict
+        self._refused_embeds = of_embeds.refused
+        # The response tells more than the extension.
+        self._as_page = scope.without({ExtensionRule.name}).verdict
+        self.embed_hops_max = embed_hops_max
+        self._may_return = _BY_PAGE | NOT_FOR_EMBEDS if embed_hops_max else _BY_PAGE
         self._fixed = fixed.verdict
         self._standing = (standing or fixed).verdict
         self._withheld = dict(withheld or {})
@@ -134,10 +143,16 @@ class Intake:
         self._report_links(via, marks)
         return self._taken(urls, marks, depth, via)
 
-    def in_parts(self, urls: Sequence[str], depth: int, via: str) -> Iterator[Taken]:
+    def in_parts(
+        self, urls: Sequence[str], depth: int, via: str, embeds: Sequence[str] = (), embed_hops: int = 1
+    ) -> Iterator[Taken]:
         """Do the same as ``links``, a few milliseconds' worth at a time: thousands of links, or long ones, may take
-        half a second."""
+        half a second. ``embeds``: what the page embeds, ``embed_hops`` of which lead there from a page."""
         every: list[int] = []
+        for part in _parts(embeds) if embeds else ():
+            marks = fingerprint_all(canonical_all(part, self._rules))
+            every += marks
+            yield self._taken(part, marks, depth, via, embed_hops)
         for part in _parts(urls):
             marks = fingerprint_all(canonical_all(part, self._rules))
             every += marks
@@ -148,23 +163,31 @@ class Intake:
         if self._linked is not None:
             self._linked(fingerprint(canonical(via, self._rules)), marks)
 
-    def _taken(self, urls: Sequence[str], marks: Sequence[int], depth: int, via: str) -> Taken:
+    def _taken(
+        self, urls: Sequence[str], marks: Sequence[int], depth: int, via: str, embed_hops: int = 0
+    ) -> Taken:
         url_of = dict(zip(marks, urls, strict=True))
         if len(url_of) < len(urls):
             # Of equal spellings the first is fetched; its place in the order is already right.
             url_of.update(zip(reversed(marks), reversed(urls), strict=True))
         unseen = self._recent.unseen(url_of)
         links = Links(list(map(url_of.__getitem__, unseen)), depth, self._key, via)
-        refused = self._refused(links)
+        is_embedded = 0 < embed_hops <= self.embed_hops_max
+        refused = self._refused_embeds(links) if is_embedded else self._refused(links)
         entries = [
             UrlEntry(url, key, mark, 0, 0, depth, via)
             for url, key, mark in zip(links.urls, links.keys, unseen, strict=True)
         ]
+        if is_embedded:
+            listed = embed_mark(embed_hops)
+            for entry in entries:
+                entry.listed = listed
         if not refused:
             self._recent.update(unseen)
             return Taken(entries, [])
-        # A URL that is too deep here may be found again nearer to a seed, and one that is elsewhere by a page there.
-        perhaps = {index for index, verdict in refused.items() if verdict.rule in _BY_PAGE}
+        # A URL that is too deep here may be found again nearer to a seed, one that is elsewhere by a page there, and
+        # one that is linked here may be embedded elsewhere.
+        perhaps = {index for index, verdict in refused.items() if verdict.rule in self._may_return}
         self._recent.update([mark for index, mark in enumerate(unseen) if index not in perhaps])
         taken = Taken([entry for index, entry in enumerate(entries) if index not in refused], [])
         hosts = links.hosts
@@ -190,6 +213,13 @@ class Intake:
         """Return the entry of a single followed URL, or the rule."""
         return self._one(url, self._scope, depth, via, redirects)
 
+    def is_in_scope(self, entry: UrlEntry) -> bool:
+        """Return whether an embed belongs to the crawl as a page too."""
+        host = host_of(entry.url)
+        return self._as_page(
+            Candidate(entry.url, host, entry.key, entry.depth, entry.redirects, entry.via)
+        ).allowed
+
     def request(
         self,
         url: str,
@@ -200,17 +230,20 @@ class Intake:
         redirects: int,
         followed: bool,
         explicit: bool = True,
+        embed_hops: int = 0,
     ) -> UrlEntry | str:
         """Return the entry of an ordinary Request, or the rule that refuses it. ``explicit``: it is a spider's own,
-        not the target of a redirect of a link.
+        not the target of a redirect of a link. ``embed_hops``: it is that of an embed.
 
         Requests that differ in method or body are different URLs to the seen test, as with Scrapy's fingerprints.
         """
         resolved = resolve(url, url)
         if resolved is None:
             return self._elsewhere(url, depth, via)
-        scope = self._requested if explicit else self._scope
+        scope = self._scope_of_embeds if embed_hops else self._requested if explicit else self._scope
         entry = self._one(resolved, scope if followed else self._fixed, depth, via, redirects)
+        if embed_hops and isinstance(entry, UrlEntry):
+            entry.listed = embed_mark(embed_hops)
         if isinstance(entry, UrlEntry) and (method != "GET" or body):
             entry.fingerprint = request_fingerprint(method, canonical(resolved, self._rules), body)
         return entry

@@ -57,6 +57,14 @@ def web_origin(url: str) -> str | None:
     return origin_of(url) if url.startswith(("http://", "https://")) else None
 
 
+_EMBED = '{"embed":'
+
+
+def embed_mark(hops: int) -> str:
+    """Return the mark of an embed for ``UrlEntry.listed``. ``hops``: from the page, 1 for what it embeds itself."""
+    return f"{_EMBED}{hops}}}"
+
+
 @dataclass(slots=True)
 class UrlEntry:
     """A URL as the frontier stores it.
@@ -83,7 +91,16 @@ class UrlEntry:
     payload: str | None = None
     """JSON of an ordinary Request's callback, headers, body, ...; None on the batch path."""
     listed: str | None = None
-    """The hints of the sitemap that listed it, see ``parsing.sitemap.encoded_hints``; None for all others."""
+    """Facts from the place where it was found, as JSON: the hints of the sitemap that listed it, see
+    ``parsing.sitemap.encoded_hints``, or the mark of an embed, see ``embed_mark``; None for all others.
+    """
     link_features: str | None = None
     """The features of the link where it was found, in the scorer's format, by which its level is computed again as
     long as it is queued. None in crawls without a scorer."""
+
+    @property
+    def embed_hops(self) -> int:
+        """How many embeds in sequence led here from a page, as a style sheet embeds a font; 0 if it is linked."""
+        if self.listed is None or not self.listed.startswith(_EMBED):
+            return 0
+        return int(self.listed[len(_EMBED) : -1])

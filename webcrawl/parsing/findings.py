@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from webcrawl.parsing.css import urls_of
 from webcrawl.parsing.links import (
     ATTRIBUTES,
+    IN_STYLES,
     SELF_LINKS,
+    SETS,
     elements_with,
     refresh_target,
     srcset_urls,
@@ -99,6 +102,11 @@ class Findings:
         else:
             self.dropped += 1
 
+    def style(self, text: str) -> None:
+        """Take the text of a style element or of a style attribute."""
+        for url in urls_of(text):
+            self.add(url, IN_STYLES)
+
     def _meta(self, values: Mapping[str, str | None]) -> None:
         content = values.get("content")
         if not content:
@@ -144,7 +152,7 @@ class Findings:
 
 
 def _urls(attribute: str, value: str) -> Iterator[str]:
-    if attribute == "srcset":
+    if attribute in SETS:
         yield from srcset_urls(value)
     else:
         yield value

@@ -1,4 +1,7 @@
-"""Extraction of title and links from the bytes of an HTML page. Two parsers: docs/decisions/0003-html-parser.md."""
+"""Extraction of title and links from the bytes of an HTML page, and of the URLs in a style sheet.
+
+Two parsers: docs/decisions/0003-html-parser.md.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,9 @@ from typing import NamedTuple
 
 from webcrawl.parsing import stream, tree
 from webcrawl.parsing.charset import encoding_of
+from webcrawl.parsing.css import is_style_sheet, urls_of
 from webcrawl.parsing.findings import Findings, Found
-from webcrawl.parsing.links import FOLLOWED, TEXT_MAX, Link, is_vouched_for
+from webcrawl.parsing.links import FOLLOWED, IN_STYLES, TEXT_MAX, Link, is_vouched_for
 from webcrawl.parsing.mime import mime_type
 from webcrawl.parsing.text import line
 from webcrawl.urls.resolve import resolve, resolve_all, resolve_other_scheme
@@ -109,6 +113,9 @@ class Extraction:
         """Do the work, a step at a time."""
         page, document = self._page, self.document
         text = _decoded(page.body, document.encoding)
+        if is_style_sheet(mime_type(page.content_type)):
+            yield from self._style_sheet(text)
+            return
         text = readable_as_html(text, mime_type(page.content_type))
         findings = Findings(page.types, page.links_max, page.agent.lower(), beside=self._beside)
         if tree.is_harmless(text):
@@ -130,8 +137,21 @@ class Extraction:
         document.robots = findings.robots
         document.metas, document.translations = findings.metas, findings.translations
         document.language, document.canonical = findings.language, findings.canonical
-        for start in range(0, len(findings.found), _BATCH):
-            self._resolve(findings.found[start : start + _BATCH])
+        yield from self._resolve_all(findings.found)
+
+    def _style_sheet(self, text: str) -> Iterator[None]:
+        findings = Findings(self._page.types, self._page.links_max)
+        for number, url in enumerate(urls_of(text), start=1):
+            findings.add(url, IN_STYLES)
+            if number % _BATCH == 0:
+                yield
+        self.document.links_dropped = findings.dropped
+        yield from self._resolve_all(findings.found)
+
+    def _resolve_all(self, found: list[Found]) -> Iterator[None]:
+        document = self.document
+        for start in range(0, len(found), _BATCH):
+            self._resolve(found[start : start + _BATCH])
             yield
         document.links = list(self._links.values())
         document.other_links = [(*link,) for link in self._other_links.values()]

@@ -46,9 +46,9 @@ ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
     "form": (("action", "form"),),
     "button": (("formaction", "form"),),
     "input": (("formaction", "form"), ("src", "img")),
-    "img": (("src", "img"), ("srcset", "img")),
+    "img": (("src", "img"), ("srcset", "img"), ("data-src", "img"), ("data-srcset", "img")),
     "image": (("src", "img"), ("srcset", "img"), ("href", "img"), ("xlink:href", "img")),
-    "source": (("src", "source"), ("srcset", "source")),
+    "source": (("src", "source"), ("srcset", "source"), ("data-srcset", "source")),
     "video": (("src", "video"), ("poster", "poster")),
     "audio": (("src", "audio"),),
     "track": (("src", "track"),),
@@ -66,8 +66,15 @@ ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 """Element -> the attributes that hold a URL (``srcset``: several), each with the type of its links.
 
-``link`` and ``meta`` are not included: ``type_of_link_element`` and ``refresh_target`` handle them.
+``data-src`` and ``data-srcset`` are what scripts that load images late use. ``link`` and ``meta`` are not included:
+``type_of_link_element`` and ``refresh_target`` handle them.
 """
+
+SETS = frozenset({"srcset", "data-srcset"})
+"""Attributes that hold several URLs."""
+
+IN_STYLES = "css"
+"""The type of URLs in style sheets, style elements and style attributes."""
 
 _RELATIONS: tuple[tuple[str, str], ...] = (
     ("stylesheet", "stylesheet"),
@@ -108,8 +115,31 @@ FOLLOWED = frozenset(
 )
 """The types that lead to further pages, which are extracted by default."""
 
+EMBEDS = frozenset(
+    {
+        "img",
+        "source",
+        "video",
+        "audio",
+        "track",
+        "poster",
+        "background",
+        "script",
+        "stylesheet",
+        "icon",
+        "manifest",
+        "preload",
+        "embed",
+        "object",
+        "frame",
+        "iframe",
+        IN_STYLES,
+    }
+)
+"""The types of what a browser loads to show a page."""
+
 TYPES = frozenset(
-    {"refresh", "link", "feed", "hreflang"}
+    {"refresh", "link", "feed", "hreflang", IN_STYLES}
     | {kind for _, kind in _RELATIONS}
     | {kind for pairs in ATTRIBUTES.values() for _, kind in pairs}
 )
@@ -141,6 +171,8 @@ def elements_with(types: frozenset[str]) -> frozenset[str]:
         names.add("link")
     if "refresh" in types:
         names.add("meta")
+    if IN_STYLES in types:
+        names.add("style")
     return frozenset(names)
 
 

@@ -14,11 +14,12 @@ from typing import Any
 from lxml import etree
 
 from webcrawl.parsing.findings import Findings, elements_of_interest
+from webcrawl.parsing.links import IN_STYLES
 
 PIECE = 1_024
 """Characters parsed in one step: few, because an end tag without a start tag is compared with all open elements."""
 
-_TEXT_ELEMENTS = frozenset({"a", "title"})
+_TEXT_ELEMENTS = frozenset({"a", "title", "style"})
 """Elements whose text content is needed."""
 
 
@@ -41,6 +42,7 @@ class _Target:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._names = elements_of_interest(findings.types)
+        self._has_styles = IN_STYLES in findings.types
         self._open: tuple[str, dict[str, str | None]] | None = None
         self._text: list[str] = []
         self._alt = ""
@@ -56,6 +58,8 @@ class _Target:
             self._alt = values.get("alt", "")
         elif name == "svg":
             self._drawings += 1
+        if self._has_styles and (style := values.get("style")):
+            self._findings.style(style)
         if name not in self._names or (name == "title" and self._drawings):
             return
         if name in _TEXT_ELEMENTS:
@@ -85,6 +89,9 @@ class _Target:
             return
         (name, values), self._open = self._open, None
         text = "".join(self._text)
+        if name == "style":
+            self._findings.style(text)
+            return
         if not text or text.isspace():
             text = self._alt
         self._findings.element(name, values, lambda: text)

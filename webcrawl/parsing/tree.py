@@ -14,6 +14,7 @@ from functools import lru_cache, partial
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from webcrawl.parsing.findings import HREF_MAX, Findings, elements_of_interest
+from webcrawl.parsing.links import IN_STYLES
 from webcrawl.parsing.text import LOOKED_AT
 
 LENGTH_MAX = 1 << 19
@@ -90,6 +91,7 @@ def read(text: str, findings: Findings) -> None:
     """Read the whole page."""
     room = findings.links_max if "a" in findings.types else 0
     found, beside = findings.found, findings.beside
+    has_styles = IN_STYLES in findings.types
     length = 0
     for node in LexborHTMLParser(text, options=_OPTIONS).css(_selector(findings.types)):
         values = node.attributes
@@ -103,8 +105,12 @@ def read(text: str, findings: Findings) -> None:
             found.append((href, "a", words, rel.lower() if rel else ""))
             if beside is not None and (text := _text_beside(node)):
                 beside.setdefault(href, text)
+        elif node.tag == "style":
+            findings.style(node.text())
         else:
             findings.element(node.tag or "", values, partial(_text_of, node))
+        if has_styles and (style := values.get("style")):
+            findings.style(style)
 
 
 def _text_of(node: LexborNode) -> str:
@@ -129,4 +135,8 @@ def _text_beside(node: LexborNode) -> str:
 def _selector(types: frozenset[str]) -> str:
     names = elements_of_interest(types) - {"title"}
     # The title of a drawing is not the title of the page.
-    return ",".join([*sorted(names), ":not(svg, svg *) > title"])
+    selectors = [*sorted(names), ":not(svg, svg *) > title"]
+    if IN_STYLES in types:
+        # An element that matches two selectors would come twice.
+        selectors.append(f'[style*="url(" i]:not({", ".join([*sorted(names), "title"])})')
+    return ",".join(selectors)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from webcrawl.urls.politeness_key import host_of, port_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
 
 @dataclass(slots=True)
@@ -154,6 +154,10 @@ class Scope:
     def with_rule(self, rule: Rule) -> Scope:
         """Return the same rules with one more at the end."""
         return Scope((*self.rules, rule))
+
+    def without(self, names: Container[str]) -> Scope:
+        """Return the same rules without those of these names."""
+        return Scope(rule for rule in self.rules if rule.name not in names)
 
     def verdict(self, candidate: Candidate) -> Verdict:
         """Return the objection of the first rule that objects, or ALLOWED."""

@@ -322,3 +322,19 @@ class ExtensionRule:
             urls = [url.partition("?")[0] for url in urls]
         # A regular expression is not faster, and RE2 releases the GIL, for which other threads are waiting.
         return self._refused.isdisjoint([url.rpartition(".")[2].lower() for url in urls])
+
+
+NOT_FOR_EMBEDS = frozenset(
+    {
+        *(
+            AllowRule.name,
+            DepthRule.name,
+            ExtensionRule.name,
+            OffsiteRule.name,
+            StayRule.name,
+            TopLevelRule.name,
+        ),
+        *("allow-file", "whitelist"),
+    }
+)
+"""The names of the rules that say which pages belong to a crawl. What these embed belongs to it, wherever it is."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.http import Request
 
@@ -14,13 +14,13 @@ from webcrawl.crawl.context import context_of
 from webcrawl.crawl.page_processing import PageProcessing, tell, type_of
 from webcrawl.items import Page
 from webcrawl.meta import detach, fetch_meta
-from webcrawl.parsing.links import LinkColumns
+from webcrawl.parsing.links import EMBEDS, LinkColumns
 from webcrawl.parsing.offload import TURN_SECONDS
 from webcrawl.robots.page_directives import RobotsTags
 from webcrawl.scheduler import in_flight_request_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -33,6 +33,17 @@ if TYPE_CHECKING:
 
 HEADER, META, REL = "robots-header", "robots-meta", "rel"
 """The rules under which links are counted that authors ask not to follow."""
+EMBED = "embed"
+"""The rule under which links are counted of pages that are embedded and not in scope themselves."""
+
+
+class _Place(NamedTuple):
+    """The place of a page among those that embed it. ``is_outside``: it is an embed and not in scope itself.
+    ``embed_hops``: from a page in scope to what this one embeds.
+    """
+
+    is_outside: bool
+    embed_hops: int
 
 
 class PageMiddleware:
@@ -68,20 +79,29 @@ class PageMiddleware:
         async for output in result:
             if isinstance(output, Page):
                 in_header = self._complete(output, response)
+                flight = in_flight_request_of(self._crawler, response.request)
+                place = None if flight is None else self._place_of(output, flight.lease.entry)
                 beside = output.document.beside if output.document is not None else {}
                 if self._processing is not None:
                     self._processing.begin(output)
                     if self._processing.applies(output):
                         await self._processing.process(output, response)
-                flight = in_flight_request_of(self._crawler, response.request)
-                if flight is not None:
+                if flight is not None and place is not None:
                     self._page(output, flight, in_header)
-                    await self._follow(output, response, flight, in_header, beside)
-                if output.noindex or output.duplicate_of is not None:
+                    await self._follow(output, response, flight, in_header, beside, place)
+                if output.noindex or output.embedded or output.duplicate_of is not None:
                     continue
             elif isinstance(output, Request):
                 self._found(output, response)
             yield output
+
+    def _place_of(self, page: Page, entry: UrlEntry) -> _Place:
+        """Return the place of a page in the crawl. One that is only embedded itself is marked as such."""
+        hops = entry.embed_hops
+        # The rule that compares a site with that of the page before needs a page in scope for that.
+        is_outside = bool(hops) and (hops > 1 or entry.redirects > 0 or not self._intake.is_in_scope(entry))
+        page.embedded = page.embedded or is_outside
+        return _Place(is_outside, hops + 1 if page.embedded else 1)
 
     def _tell_cut(self, response: Response) -> None:
         """Record that the page was cut, so some of its links may be missing."""
@@ -99,6 +119,7 @@ class PageMiddleware:
         facts = detach(request)
         facts.via = response.url
         facts.lease_id = flight.lease.id if flight is not None else None
+        facts.embed_hops = 0
         request.meta.pop("redirect_times", None)
         if response.request is None or request.url != response.request.url:
             # The same URL again is an attempt with a count of its own: Scrapy's get_retry_request.
@@ -133,33 +154,51 @@ class PageMiddleware:
         flight: InFlightRequest,
         in_header: RobotsTags,
         beside: Mapping[str, str],
+        place: _Place,
     ) -> None:
         """Queue the links of a page unless its author asks not to follow them, and show it to the features."""
         tags = RobotsTags(page.noindex, page.nofollow)
         found: list[UrlEntry] = []
         if not tags.nofollow:
-            found = await self._take(page, flight)
+            found = await self._take(page, flight, place)
         elif page.links:
             rule = HEADER if in_header.nofollow else META
             flight.scheduler.frontier.tally.refused(rule, len(page.links))
-        for feature in self._features:
+        for feature in () if page.embedded else self._features:
             await feature.page(page, response, flight, found, beside)
 
-    async def _take(self, page: Page, flight: InFlightRequest) -> list[UrlEntry]:
-        """Queue the links of a page; return the new ones."""
-        entry, avoided, tally = flight.lease.entry, self._avoided, flight.scheduler.frontier.tally
+    def _split(self, page: Page, place: _Place, tally: Tally) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the links of a page that are followed, and the URLs that it embeds."""
         links = LinkColumns.of(page.links)
-        urls, rels = links.values(0), links.values(3)
+        urls, kinds, rels = links.values(0), links.values(1), links.values(3)
+        avoided = self._avoided
         not_followed = {rel for rel in set(rels) if rel and not avoided.isdisjoint(rel.split())}
-        if not_followed:
+        embeds: Sequence[str] = ()
+        if place.embed_hops <= self._intake.embed_hops_max and not EMBEDS.isdisjoint(kinds):
+            embeds = [url for url, kind in zip(urls, kinds, strict=True) if kind in EMBEDS]
+            urls = [
+                url
+                for url, kind, rel in zip(urls, kinds, rels, strict=True)
+                if kind not in EMBEDS and rel not in not_followed
+            ]
+        elif not_followed:
             urls = [url for url, rel in zip(urls, rels, strict=True) if rel not in not_followed]
-        if len(urls) < len(page.links):
-            tally.refused(REL, len(page.links) - len(urls))
-        if not urls:
+        if left := len(links) - len(urls) - len(embeds):
+            tally.refused(REL, left)
+        if place.is_outside and urls:
+            tally.refused(EMBED, len(urls))
+            urls = ()
+        return urls, embeds
+
+    async def _take(self, page: Page, flight: InFlightRequest, place: _Place) -> list[UrlEntry]:
+        """Queue the links of a page; return the new ones."""
+        entry, tally = flight.lease.entry, flight.scheduler.frontier.tally
+        urls, embeds = self._split(page, place, tally)
+        if not urls and not embeds:
             return []
         found: list[UrlEntry] = []
         ends_at = perf_counter() + TURN_SECONDS
-        parts = self._intake.in_parts(urls, entry.depth + 1, entry.url)
+        parts = self._intake.in_parts(urls, entry.depth + 1, entry.url, embeds, place.embed_hops)
         for taken in parts:
             self._note(taken, found, tally)
             if perf_counter() >= ends_at:

@@ -14,7 +14,9 @@ from webcrawl.crawl.seeding import Seeding
 from webcrawl.items import Page
 from webcrawl.meta import fetch_meta
 from webcrawl.parsing.charset import encoding_of
+from webcrawl.parsing.css import CSS, is_style_sheet
 from webcrawl.parsing.html import PageInput
+from webcrawl.parsing.links import IN_STYLES
 from webcrawl.parsing.mime import HTML_TYPES, document_type, mime_type
 from webcrawl.parsing.process import Readers
 from webcrawl.robots import page_directives
@@ -99,6 +101,9 @@ class BroadSpider(Spider):
         context = context_of(self.crawler)
         configuration = context.configuration
         mime = document_type(mime_type(declared), response.body)
+        if is_style_sheet(mime) and IN_STYLES in configuration.link_types:
+            yield await self._style_sheet(response, declared, facts)
+            return
         if mime not in HTML_TYPES:
             if facts.original is None and context.processing is not None and context.processing.wants(mime):
                 yield self._other(response, mime, facts)
@@ -106,17 +111,7 @@ class BroadSpider(Spider):
         if facts.original is not None and not self._follows(response.url, facts):
             yield self._duplicate(response, declared, facts)
             return
-        document = await self._readers.extract(
-            PageInput(
-                response.body,
-                response.url,
-                declared,
-                links_max=configuration.links_per_page_max,
-                types=frozenset(configuration.link_types),
-                agent=context.rules.agent,
-                surroundings="focus" in context.features,
-            )
-        )
+        document = await self._readers.extract(self._input(response, declared))
         tags = page_directives.NOTHING
         if document.robots and configuration.robots_meta_obey:
             tags = page_directives.of_meta(document.robots, context.clock())
@@ -137,6 +132,27 @@ class BroadSpider(Spider):
             mime=mime,
             document=document,
         )
+
+    def _input(self, response: Response, declared: str | None) -> PageInput:
+        context = context_of(self.crawler)
+        configuration = context.configuration
+        return PageInput(
+            response.body,
+            response.url,
+            declared,
+            links_max=configuration.links_per_page_max,
+            types=frozenset(configuration.link_types),
+            agent=context.rules.agent,
+            surroundings="focus" in context.features,
+        )
+
+    async def _style_sheet(self, response: Response, declared: str | None, facts: FetchMeta) -> Page:
+        """Return the page of a style sheet, which is for its links alone unless processing finds fields in it."""
+        page = self._other(response, CSS, facts)
+        page.links = (await self._readers.extract(self._input(response, declared))).links
+        processing = context_of(self.crawler).processing
+        page.embedded = processing is None or not processing.wants(CSS)
+        return page
 
     def _follows(self, url: str, facts: FetchMeta) -> bool:
         """Return whether the links of a page are followed that came before under another URL."""

@@ -288,7 +288,11 @@ def _facts(known: Known, visit: Visit) -> dict[str, Fact]:
 
 
 def _is_plain(entry: UrlEntry, known: Known | None) -> bool:
-    """Return whether an identical request can be made again and is for the same page."""
+    """Return whether an identical request can be made again and is for the same page. Embeds are not visited again: a
+    page that changes names its new ones.
+    """
+    if entry.embed_hops:
+        return False
     if known is not None or entry.payload is None:
         return True
     return len(entry.payload) <= PAYLOAD_MAX and request_codec.is_repeatable(entry.payload)
