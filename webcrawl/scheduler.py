@@ -28,6 +28,7 @@ from webcrawl.crawl.refused_start import REFUSALS, let_go, refused
 from webcrawl.crawl.seeded_hosts import remember_seeds
 from webcrawl.engine.waking import Waking
 from webcrawl.errors import CrawlError, JobdirUnusable, StorageFull, StorageLost
+from webcrawl.extensions.frontier_stats import FrontierStats
 from webcrawl.extensions.heartbeat import Heartbeat
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
@@ -226,6 +227,8 @@ class Scheduler:
     async def _close(self) -> None:
         self._waking.stop()
         await take_all(self._endings(), self.broken)
+        if (stats := self._crawler.get_extension(FrontierStats)) is not None:
+            stats.set()
 
     def _endings(self) -> Iterator[Step]:
         """Yield the steps that end the crawl, in order; see ``features/registry.py`` for those of features."""

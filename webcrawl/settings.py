@@ -43,6 +43,7 @@ DOWNLOADER_MIDDLEWARES_BASE = {
     "webcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
     "webcrawl.features.middlewares.WebsubMiddleware": 620,
     "webcrawl.fetching.decoding_middleware.DecodingMiddleware": 700,
+    "webcrawl.downloadermiddlewares.stats.StatsMiddleware": 850,
     "webcrawl.downloadermiddlewares.outcome.OutcomeMiddleware": 950,
     # The frontier, scope and the download handler do the work of these.
     "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
@@ -94,6 +95,7 @@ EXTENSIONS_BASE = {
     "webcrawl.extensions.loop_watch.LoopWatchdog": 6,
     "webcrawl.extensions.heartbeat.Heartbeat": 7,
     "webcrawl.extensions.exclusions.Exclusions": 8,
+    "webcrawl.extensions.frontier_stats.FrontierStats": 9,
     "webcrawl.extensions.errors.Errors": 10,
     "webcrawl.extensions.component_logs.ComponentLogs": 10,
     "webcrawl.extensions.statistics.Statistics": 20,

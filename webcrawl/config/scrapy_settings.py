@@ -316,7 +316,7 @@ ROWS: tuple[Row, ...] = (
         unless=_LOGSTATS,
     ),
     _row("STATS_DUMP", "as in Scrapy", "off by default"),
-    _row("DOWNLOADER_STATS", "none", "the figures of requests are in the summary and the report"),
+    _row("DOWNLOADER_STATS", "as in Scrapy", ""),
     _row(
         "MAIL_FROM MAIL_HOST MAIL_PASS MAIL_PORT MAIL_SSL MAIL_TLS MAIL_USER PERIODIC_LOG_DELTA "
         "PERIODIC_LOG_STATS PERIODIC_LOG_TIMING_ENABLED STATSMAILER_RCPTS",

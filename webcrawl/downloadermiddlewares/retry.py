@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy.utils.python import global_object_name
+from scrapy.utils.response import response_status_message
+
 from webcrawl.config.scrapy_settings import retried_exceptions, retried_statuses
 from webcrawl.crawl.context import context_of
 from webcrawl.fetching.failures import failure_word
@@ -16,8 +19,6 @@ from webcrawl.scheduler import in_flight_request_of
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
-
-    from webcrawl.scheduler import InFlightRequest
 
 
 class RetryMiddleware:
@@ -40,28 +41,30 @@ class RetryMiddleware:
     def process_response(self, request: Request, response: Response) -> Request | Response:
         if response.status not in self._statuses:
             return response
-        flight = self._retriable(request)
-        return response if flight is None else self._again(request, flight)
+        again = self._again(request, response_status_message(response.status))
+        return response if again is None else again
 
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
         if not self._may_succeed(exception):
             return None
-        flight = self._retriable(request)
-        return None if flight is None else self._again(request, flight)
+        return self._again(request, global_object_name(type(exception)))
 
     def _may_succeed(self, exception: Exception) -> bool:
         if self._exceptions is not None:
             return isinstance(exception, self._exceptions)
         return failure_word(exception) in HOST_FAILURES
 
-    def _retriable(self, request: Request) -> InFlightRequest | None:
+    def _again(self, request: Request, reason: str) -> Request | None:
+        """Have a request sent again; return None if that is not to be done. ``reason`` is for the statistics."""
         flight = in_flight_request_of(self._crawler, request)
         if flight is None or flight.lease.entry.kind == Kind.ROBOTS or request.meta.get("dont_retry"):
             return None
         most = min(int(request.meta.get("max_retry_times", self._times)), self._times)
-        return flight if flight.lease.entry.attempts < most else None
-
-    @staticmethod
-    def _again(request: Request, flight: InFlightRequest) -> Request:
+        count = self._crawler.stats.inc_value
+        if flight.lease.entry.attempts >= most:
+            count("retry/max_reached")
+            return None
+        count("retry/count")
+        count(f"retry/reason_count/{reason}")
         flight.outcome.result = Result.RETRY
         return request

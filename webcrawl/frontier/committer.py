@@ -164,6 +164,9 @@ class Committer:
                 hosts[change.host.key] = change.host
         batch.hosts = list(hosts.values())
         committed = await self._retry.with_retry(lambda: self._backend.commit(batch)) if batch else None
+        if committed is not None:
+            again = sum(one.again is not None for one in batch.settled)
+            committed.offered = len(batch.discovered) + again
         for change in group:
             if change.then is not None:
                 change.then()

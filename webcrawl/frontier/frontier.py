@@ -247,6 +247,7 @@ class Frontier:
         active.unsettled += 1
         active.awaits_robots = pick.entry.kind == Kind.ROBOTS
         active.session -= not active.awaits_robots
+        self.tally.dequeued += not active.awaits_robots
         fence, validity = active.record.fence, active.validity
         pause = max(self._policies.politeness.delay(active.record), claim.longest_pause)
         lease = Lease(next(self._lease_ids), pick.entry, now, None, fence, validity, claim, pause)
@@ -383,6 +384,7 @@ class Frontier:
             counts = self._keys.counts
             counts.queued, counts.hosts = committed.total_queued, committed.total_hosts
             self._keys.queued(committed.queued)
+            self.tally.committed(committed)
             self._backlog.committed(committed)
             for key in committed.lost:
                 self._keys.lose(key)

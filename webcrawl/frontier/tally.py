@@ -54,6 +54,12 @@ class Tally:
     """Requests that ended without a usable response and are not tried again."""
     refusals: int = 0
     """URLs refused by a rule of scope, by robots.txt or by a limit."""
+    enqueued: int = 0
+    """URLs that were put into queues, further tries included."""
+    dequeued: int = 0
+    """URLs that were taken out of queues to be requested, without those of robots.txt."""
+    known: int = 0
+    """Links and Requests to URLs that were known already."""
     retries: int = 0
     """Failed requests whose URL went back into its queue."""
     statuses: Counter[int] = field(default_factory=Counter)
@@ -88,6 +94,12 @@ class Tally:
             self.statuses[ending.status] += 1
             if ending.mime:
                 self.mimes[ending.mime] += 1
+
+    def committed(self, committed: Committed) -> None:
+        """Count the entries of a commit: those that were queued, and those of URLs that were known."""
+        queued = len(committed.queued)
+        self.enqueued += queued
+        self.known += max(committed.offered - queued - committed.pruned - committed.turned_away, 0)
 
     def hold(self, cpu_seconds: float) -> None:
         """Count a time that the event loop was blocked."""

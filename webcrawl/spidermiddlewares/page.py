@@ -197,6 +197,7 @@ class PageMiddleware:
         if not urls and not embeds:
             return []
         found: list[UrlEntry] = []
+        refusals = tally.refusals
         ends_at = perf_counter() + TURN_SECONDS
         parts = self._intake.in_parts(urls, entry.depth + 1, entry.url, embeds, place.embed_hops)
         for taken in parts:
@@ -206,6 +207,8 @@ class PageMiddleware:
                     for further in parts:
                         self._note(further, found, tally)
                         await asyncio.sleep(0)
+        # Other pages may refuse links while this one waits for the long ones.
+        tally.known += max(len(urls) - len(found) - (tally.refusals - refusals), 0)
         flight.outcome.discovered += found
         return found
 

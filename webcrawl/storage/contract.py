@@ -275,6 +275,8 @@ class Committed:
     may_return: Sequence[int] = ()
     """Fingerprints of URLs that were refused, in this commit or before, since their queue was full: they count as new
     when they are found again and there is room. Empty if the seen test keeps no states."""
+    offered: int = 0
+    """Number of entries that the commit was given to queue; set by the committer."""
 
 
 @dataclass(slots=True)
