@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from pathlib import Path
 
@@ -39,9 +40,27 @@ def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def unpacked(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for the path that holds what an installed wheel leaves there."""
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an empty environment into which the wheel was installed. The packages that it needs are lent
+    from the environment of the tests.
+    """
+    home = tmp_path_factory.mktemp("environment") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
+    python = home / "bin/python"
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check", "--quiet"]
+    subprocess.run([*pip, "install", "--no-deps", "--no-index", "--no-compile", str(wheel)], check=True)
+    (place,) = home.glob("lib/python*/site-packages")
+    (place / "lent.pth").write_text(sysconfig.get_path("purelib"))
+    return python
+
+
+@pytest.fixture(scope="session")
+def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the path that holds what an installation from this tree leaves there, by which tools know the
+    package: its metadata, and a link to the code.
+    """
     folder = tmp_path_factory.mktemp("site")
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder)
+        archive.extractall(folder, [name for name in archive.namelist() if ".dist-info/" in name])
+    (folder / "webcrawl").symlink_to(ROOT / "webcrawl")
     return folder

@@ -165,6 +165,8 @@ FILES = {
     "spiders/login.py": LOGIN,
 }
 ADDON = 'ADDONS = {"webcrawl.Addon": 100}\n'
+SECONDS = 120.0
+"""A command that takes longer counts as one that does not end."""
 LOOPBACK = 'TWISTED_DNS_RESOLVER = "tests.fakeweb.scrapy_names.LoopbackResolver"\n'
 """Without it Scrapy does not reach the fake web."""
 
@@ -184,12 +186,17 @@ class Project:
         with TemporaryDirectory() as home:
             files = Files(Path(os.devnull), Path(home) / "out", Path(home) / "err")
             if self.python is None:
-                status = forked.scrapy(given, self.folder, self.environment, files).wait(60)
+                status = forked.scrapy(given, self.folder, self.environment, files).wait(SECONDS)
             else:
                 command = [self.python, "-m", "scrapy", *given]
                 with files.stdout.open("wb") as out, files.stderr.open("wb") as err:
                     status = subprocess.run(
-                        command, cwd=self.folder, env=self.environment, stdout=out, stderr=err, timeout=60
+                        command,
+                        cwd=self.folder,
+                        env=self.environment,
+                        stdout=out,
+                        stderr=err,
+                        timeout=SECONDS,
                     ).returncode
             return Done(status, files.stdout.read_text(), files.stderr.read_text())
 
@@ -204,9 +211,9 @@ class Project:
 
 def environment(*paths: Path) -> dict[str, str]:
     """The environment of a person with these folders on the path, who is in no project."""
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("SCRAPY_", "WEBCRAWL_"))
-    }
+    # Several processes begin here, each of which would compile the same modules.
+    left_out = ("SCRAPY_", "WEBCRAWL_", "PYTHONDONTWRITEBYTECODE")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     path = os.pathsep.join(map(str, paths))
     return {**kept, "PYTHONPATH": path, "TERM": "dumb", "COLUMNS": "200", "PYTHONWARNINGS": "ignore"}
 

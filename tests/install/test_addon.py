@@ -27,14 +27,14 @@ def owed(hit):
 
 
 @pytest.fixture(scope="module")
-def shop(unpacked, folder):
-    return project.make(folder / "shop", ROOT, unpacked, more=POLITE)
+def shop(site, folder):
+    return project.make(folder / "shop", ROOT, site, more=POLITE)
 
 
 @pytest.fixture(scope="module")
-def plain(unpacked, folder):
+def plain(site, folder):
     """The same project before the line was written, in the environment of the other one."""
-    return project.make(folder / "plain", ROOT, unpacked, more=PLAIN)
+    return project.make(folder / "plain", ROOT, site, more=PLAIN)
 
 
 def crawl(made, spider, web, *words, **settings):
@@ -102,6 +102,7 @@ def test_a_stopped_crawl_goes_on(shop, serve):
     assert len(kept.fetched()) == len({*items, *shop.items()}) == 6
 
 
+@pytest.mark.soak
 def test_a_shared_crawl_needs_the_address_alone(shop, serve, redis_server):
     web = serve(hosts=1, pages=3)
     done = crawl(shop, "site", web, REDIS_URL=redis_server.url)
@@ -216,8 +217,8 @@ def test_a_project_without_the_line_keeps_scrapys_commands_and_is_told_of_the_ot
     )
 
 
-def test_outside_of_a_project_the_commands_that_read_crawls_work(both, shop, unpacked, tmp_path):
-    nowhere = project.Project(tmp_path, project.environment(ROOT, unpacked))
+def test_outside_of_a_project_the_commands_that_read_crawls_work(both, shop, site, tmp_path):
+    nowhere = project.Project(tmp_path, project.environment(ROOT, site))
     (kept,) = [path for path in (shop.folder / "crawls").iterdir() if path.name in both[2].err]
     audit = nowhere.scrapy("audit", str(kept), POLITENESS_KEY="host")
     crawled = nowhere.scrapy("crawl", "broad")

@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import sysconfig
 import tomllib
 import zipfile
 from importlib import import_module
@@ -97,31 +96,6 @@ def test_the_wheel_has_all_files_of_the_package_and_nothing_else(wheel):
     )
 
 
-@pytest.fixture(scope="module")
-def installed(wheel, tmp_path_factory):
-    """The interpreter of an environment into which the wheel was installed. What it needs is lent from the one of the
-    tests.
-    """
-    home = tmp_path_factory.mktemp("environment") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
-    python = home / "bin/python"
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        str(python),
-        "install",
-        "--no-deps",
-        "--no-index",
-        "--quiet",
-    ]
-    subprocess.run([*pip, "--disable-pip-version-check", str(wheel)], check=True)
-    (place,) = home.glob("lib/python*/site-packages")
-    (place / "lent.pth").write_text(sysconfig.get_path("purelib"))
-    return python
-
-
 def run(python, folder, *words, path=(), **variables):
     environment = project.environment(*path) | variables
     return subprocess.run(
@@ -135,24 +109,12 @@ def run(python, folder, *words, path=(), **variables):
     )
 
 
-def test_installed_it_crawls_in_a_project_of_its_user(installed, serve, tmp_path):
-    web = serve(hosts=1, pages=3)
-    made = project.make(tmp_path / "shop", Path("/nowhere"), python=str(installed))
-    done = made.scrapy("crawl", "site", "-a", f"origin={web.web.origin(0)}", **QUICK)
-
-    assert done.status == 0, done.err
-    assert len(made.items()) == 3
-    (folder,) = (made.folder / "crawls").iterdir()
-    assert len(Jobdir(folder).lines()) == 3
-    assert made.scrapy("report", str(folder)).status == 0
-    where = run(str(installed), tmp_path, "-c", "import webcrawl; print(webcrawl.__file__)")
-    assert Path(where.stdout.strip()).is_relative_to(installed.parents[1])
-
-
-def test_it_crawls_out_of_a_zip(wheel, serve, tmp_path, redis_server):
-    """With Redis, whose scripts lie beside the code; test_scrapyd.py has a crawl with SQLite."""
+@pytest.mark.parametrize("storage", ["sqlite", pytest.param("redis", marks=pytest.mark.soak)])
+def test_it_crawls_out_of_a_zip(wheel, serve, tmp_path, storage, request):
+    """Schema, scripts and lists lie beside the code, and are read out of it."""
     web = serve(hosts=2, pages=6)
-    settings = given(JOBDIR="job", REDIS_URL=redis_server.url, **QUICK)
+    shared = {"REDIS_URL": request.getfixturevalue("redis_server").url} if storage == "redis" else {}
+    settings = given(JOBDIR="job", **QUICK, **shared)
     words = ["-m", "scrapy", "crawl", "broad", "-a", f"seeds={web.seeds[0]}", *settings]
     done = run(sys.executable, tmp_path, *words, path=[wheel], SCRAPY_SETTINGS_MODULE="webcrawl.settings")
 

@@ -75,6 +75,13 @@ def test_the_public_web_is_not_crawled_without_a_contact(crawl):
     assert "www.example.com" in line
 
 
+def test_a_log_file_says_it_too(crawl, folder):
+    log = folder / "refused.log"
+    (line,) = said(crawl(PUBLIC, LOG_FILE=log))
+
+    assert log.read_text() == f"scrapy crawl: {line}\n"
+
+
 def test_standard_input_is_held_to_the_same(crawl):
     public, empty = crawl("-", stdin=f"{PUBLIC}\n".encode()), crawl("-", stdin=b"# nothing\n")
 

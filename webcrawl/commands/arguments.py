@@ -80,9 +80,9 @@ def _start_urls(spider: type[Spider]) -> Iterator[Problem]:
 
 
 def unknown_arguments(given: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield names that are no argument of the broad spider."""
+    """Yield names that are no argument of the broad spider. What a scheduler of jobs notes begins with ``_``."""
     for name in given:
-        if name not in BROAD_ARGUMENTS:
+        if name not in BROAD_ARGUMENTS and not name.startswith("_"):
             meant = nearest(name.lower(), BROAD_ARGUMENTS)
             hint = f"did you mean {meant}?" if meant else f"there are {', '.join(BROAD_ARGUMENTS)}"
             yield Problem(f"-a {name}", f"is no argument of the spider {BROAD}; {hint}")

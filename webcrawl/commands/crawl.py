@@ -18,6 +18,7 @@ import os
 import signal
 import sys
 import warnings
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from shlex import join
@@ -46,7 +47,7 @@ from webcrawl.storage import technology_in
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Collection
+    from collections.abc import AsyncIterator, Collection, Iterable
 
     from scrapy import Spider
 
@@ -216,6 +217,15 @@ def _parts(settings: Settings) -> list[Problem]:
         return [Problem("", f"a part of the crawl that the settings name cannot be created: {error}")]
 
 
+def report(settings: Settings, lines: Iterable[str]) -> None:
+    """Write why the crawl does not start, also to a log file: a scheduler of jobs may show that alone."""
+    text = "".join(f"scrapy crawl: {line}\n" for line in lines)
+    sys.stderr.write(text)
+    if (path := settings.get("LOG_FILE")) and settings.getbool("LOG_ENABLED"):
+        with suppress(OSError), Path(path).open("a", encoding="utf-8") as log:
+            log.write(text)
+
+
 def _log_file(settings: Settings) -> list[Problem]:
     """Check the log file: one that cannot be opened would end in a traceback when the crawl starts."""
     if not settings.get("LOG_FILE"):
@@ -269,7 +279,7 @@ class Command(BaseRunSpiderCommand):
             self._spider = found
             problems += find_problems(self.settings, found, opts, known)
         if problems or self._spider is None:
-            sys.stderr.write("".join(f"scrapy crawl: {problem}\n" for problem in problems))
+            report(self.settings, map(str, problems))
             sys.exit(2)
         # Scrapy imports all commands at each start.
         from webcrawl.logs import hush_inventory, log_level
@@ -319,7 +329,7 @@ class Command(BaseRunSpiderCommand):
         """Return the exit status; if it is not 0 write the reason to standard error."""
         refusal = refusal_of(crawler) or self._error
         if isinstance(refusal, REFUSALS):
-            sys.stderr.write("".join(f"scrapy crawl: {line}\n" for line in reasons(refusal)))
+            report(crawler.settings, reasons(refusal))
             return 2
         if self._error is not None:
             logger.critical("The crawl could not start", exc_info=self._error)

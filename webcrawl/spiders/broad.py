@@ -58,8 +58,12 @@ class BroadSpider(Spider):
         mode: str | None = None,
         segment: str | None = None,
         stay: str | None = None,
+        **notes: str,
     ) -> None:
-        super().__init__()
+        """``notes``: what a scheduler of jobs notes, such as scrapyd its ``_job``; all begin with ``_``."""
+        if wrong := [name for name in notes if not name.startswith("_")]:
+            raise TypeError(f"{', '.join(wrong)}: no argument of the spider {self.name}")
+        super().__init__(**notes)
         self.seeds = seeds
         self.allow = allow
         self.domains = domains

@@ -10,6 +10,7 @@ import scrapy
 
 from webcrawl.commands.arguments import check_arguments
 from webcrawl.config import Configuration
+from webcrawl.spiders.broad import BroadSpider
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +57,14 @@ def problems(
 )
 def test_a_wrong_argument_is_named_with_its_remedy(given: dict[str, str], said: str) -> None:
     assert any(problem.startswith(said) for problem in problems(given)), problems(given)
+
+
+def test_what_a_scheduler_of_jobs_notes_is_accepted() -> None:
+    assert problems({"seeds": "http://a.test/", "_job": "5f2a"}) == []
+    spider = BroadSpider(seeds="http://a.test/", _job="5f2a")
+    assert spider._job == "5f2a"  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match="sedes"):
+        BroadSpider(sedes="http://a.test/")
 
 
 def test_the_position_of_a_mistake_in_a_pattern_is_told() -> None:
