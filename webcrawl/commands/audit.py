@@ -15,7 +15,6 @@ from webcrawl.audit.clocks import Kind, Violation
 from webcrawl.command import ProjectCommand, number
 from webcrawl.commands.fetch_logs import FetchLogs, logs_of, plain
 from webcrawl.commands.output import tell
-from webcrawl.crawl.report_facts import audit_rules
 from webcrawl.politeness.groups import GroupsError
 from webcrawl.reports import text as units
 from webcrawl.reports.text import moment
@@ -68,6 +67,9 @@ class Command(ProjectCommand):
         yield from problems
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
+        # Scrapy imports all commands at each start.
+        from webcrawl.crawl.report_facts import audit_rules
+
         rules = audit_rules(self._logs.configuration, opts.tolerance, opts.least)
         return carry_out(self._logs, rules, as_json=opts.json)
 

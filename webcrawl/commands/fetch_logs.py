@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.archive import fetchlog
 from webcrawl.archive import fetchlog as rotation
 from webcrawl.config import Configuration
-from webcrawl.crawl.report_facts import window_seconds
 from webcrawl.errors import Problem
 from webcrawl.reports.fetch_logs import Merged
 
@@ -48,6 +47,9 @@ class FetchLogs:
     @property
     def window_seconds(self) -> float:
         """Return how far out of order the lines of a log may be, in seconds."""
+        # Scrapy imports all commands at each start.
+        from webcrawl.crawl.report_facts import window_seconds
+
         return window_seconds(self.configuration)
 
     def _on_damage(self, sentence: str) -> None:

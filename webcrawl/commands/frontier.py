@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import crawl_as_json, tell
+from webcrawl.commands.output import crawl_as_json, table, tell
 from webcrawl.config.vocabulary import nearest
 from webcrawl.control.selection import apply_spider_settings, require_crawl
 from webcrawl.errors import CrawlError, Problem
@@ -24,7 +24,7 @@ from webcrawl.storage.inspection import MEANINGS, Kind
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from webcrawl.commands.output import NamedCrawl
     from webcrawl.storage.inspection import Checked, CrawlStatus, Findings, Worker
@@ -55,7 +55,7 @@ def status_as_text(crawl: NamedCrawl, status: CrawlStatus) -> str:
     ]
     lines += _memory(status)
     if status.command is not None and status.workers:
-        lines += ["", *_table([_HEAD, *(_row(worker, status) for worker in status.workers)])]
+        lines += ["", *table([_HEAD, *(_row(worker, status) for worker in status.workers)], _LEFT)]
     return "\n".join(lines)
 
 
@@ -101,18 +101,6 @@ def _row(worker: Worker, status: CrawlStatus) -> tuple[str, ...]:
         text.count(int(figures.get("active", 0))),
         text.count(int(figures.get("open", 0))),
     )
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(width) if at < _LEFT else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return lines
 
 
 def worker_state(worker: Worker, status: CrawlStatus) -> str:

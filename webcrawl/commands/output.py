@@ -11,7 +11,7 @@ from webcrawl.atomic_file import replacing
 from webcrawl.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 
@@ -57,6 +57,19 @@ class NamedCrawl(Protocol):
 def crawl_as_json(crawl: NamedCrawl, **fields: object) -> str:
     """Return one JSON object: where the crawl is stored, and ``fields``."""
     return json.dumps({"storage": crawl.storage, "place": crawl.place, **fields})
+
+
+def table(rows: Sequence[Sequence[str]], left: int) -> list[str]:
+    """Return rows as aligned lines; ``left``: the number of left-aligned columns, the others are figures."""
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if at < left else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def tell(text: str) -> None:

@@ -510,5 +510,6 @@ class ActiveKeys:
         # A key with an open request stays marked as active: it is not known yet when it may be contacted again.
         records = [active.record for active in self._keys.values() if not active.open]
         self._keys.clear()
+        self._dry.clear()
         if records:
             await self._retry.with_retry(lambda: self._backend.release(records))

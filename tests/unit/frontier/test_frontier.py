@@ -521,6 +521,15 @@ def test_a_stopping_crawl_gives_nothing_out(crawl: SmallCrawl) -> None:
     assert crawl.frontier.is_finished()
 
 
+def test_a_closed_crawl_has_no_active_hosts(crawl: SmallCrawl) -> None:
+    crawl.add("a.test/1")
+    crawl.allow("a.test")
+    crawl.fetch(crawl.wait_for_lease())
+    crawl.rest()
+    crawl.loop.run(crawl.frontier.close())
+    assert crawl.frontier.snapshot().active_hosts == 0
+
+
 def test_a_robots_txt_that_takes_long_to_be_parsed_is_parsed_beside_the_loop(crawl: SmallCrawl) -> None:
     crawl.add("a.test/private", "a.test/x")
     crawl.answer_robots(crawl.wait_for_lease(), 200, "User-agent: *\n" + "Disallow: /private\n" * 1_000)

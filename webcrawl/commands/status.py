@@ -1,0 +1,154 @@
+"""``scrapy status [JOBDIR|REDIS_URL]``: how a crawl stands, whether it runs, has ended, or was killed.
+
+Exit status 0: done. 2: an argument or a setting is wrong, or there is no such crawl; a line on standard error says
+why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.command import ProjectCommand
+from webcrawl.commands.frontier import status_as_json, status_as_text
+from webcrawl.commands.output import tell
+from webcrawl.control.selection import apply_spider_settings, require_crawl
+from webcrawl.errors import CrawlError, Problem
+from webcrawl.reports import text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webcrawl.control.folders import CrawlFolder, Rates
+
+
+class Command(ProjectCommand):
+    expected = (CrawlError, OSError)
+    spider_help = "whose crawl on Redis"
+    json_help = "one JSON object"
+
+    def syntax(self) -> str:
+        return "[JOBDIR | REDIS_URL] [options]"
+
+    def short_desc(self) -> str:
+        return "Show the state of a crawl: counts, rates and the last errors"
+
+    def long_desc(self) -> str:
+        return (
+            "Show the state of a crawl that runs, has ended, or was killed: URLs and hosts, pages with their rates, "
+            "size on disk, the last errors with their URLs, and for a crawl on Redis each of its workers. Without an "
+            "argument, the crawl of the settings is shown."
+        )
+
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
+        assert self.settings is not None
+        self._folder: Path | None = None
+        if len(args) > 1:
+            yield Problem(args[1], "is one argument too many; give one JOBDIR or REDIS_URL")
+        if args and "://" in args[0]:
+            self.settings.set("REDIS_URL", args[0], priority="cmdline")
+        elif args:
+            self._folder = Path(args[0])
+        apply_spider_settings(opts.spider, self.settings)
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        folder = self._folder
+        if folder is None and not self.configuration.storage.is_shared:
+            folder = self.configuration.jobdir
+        if folder is not None:
+            tell(_folder_as_json(folder) if opts.json else "\n".join(_folder_as_text(folder)))
+            return
+        crawl = require_crawl(self.settings, opts.spider)
+        found = crawl.status()
+        tell(status_as_json(crawl, found) if opts.json else status_as_text(crawl, found))
+
+
+def _read(folder: Path) -> CrawlFolder:
+    # Scrapy imports all commands at each start.
+    from webcrawl.control import folders
+
+    if not folder.is_dir():
+        raise CrawlError(f"{folder} is no folder")
+    if not folders.is_crawl(folder):
+        raise CrawlError(f"{folder} is no folder of a crawl")
+    found = folders.look(folder)
+    if found.unreadable is not None:
+        raise CrawlError(found.unreadable)
+    return found
+
+
+def _folder_as_text(folder: Path) -> Iterator[str]:
+    from webcrawl.control import folders
+    from webcrawl.crawl.jobdir import Jobdir
+    from webcrawl.reports.run_log import State
+    from webcrawl.reports.summary import how_it_ended
+
+    crawl = _read(folder)
+    state = "not running" if crawl.state is None else str(crawl.state)
+    if crawl.state is State.RUNNING:
+        state += f" ({Jobdir(folder).holder() or 'its process has just ended'})"
+    elif crawl.state is State.INTERRUPTED:
+        state += ": its process was killed"
+    elif crawl.ended_at is not None:
+        state = f"{how_it_ended(crawl.reason or '')}, {text.second(crawl.ended_at)} UTC"
+    yield f"{folder}: {state}"
+    yield ""
+    yield f"spider   {crawl.spider or 'unknown'}"
+    if crawl.begun_at is not None:
+        yield f"begun    {text.second(crawl.begun_at)} UTC"
+    if (status := crawl.status) is not None:
+        counts = status.counts
+        yield (
+            f"URLs     {text.count(counts.queued)} queued, {text.count(counts.done)} done, "
+            f"{text.count(counts.failed)} failed, {text.count(counts.refused)} refused"
+        )
+        yield (
+            f"hosts    {text.count(counts.hosts)} known, {text.count(status.active_hosts)} active, "
+            f"{text.count(counts.parked_hosts)} parked, {text.count(counts.given_up_hosts)} given up"
+        )
+    if (figures := folders.rates(folder)) is not None:
+        yield f"pages    {_pages(figures, is_running=crawl.state is State.RUNNING)}"
+    yield f"on disk  {text.size(crawl.size_bytes)}"
+    if crawl.shared is not None:
+        yield f"worker   of {crawl.shared}: scrapy status REDIS_URL shows the whole crawl"
+    elif crawl.is_resumable:
+        yield "resume   the command that began it resumes it"
+    if errors := folders.last_errors(folder):
+        yield ""
+        yield "last errors"
+        yield from ("  " + " ".join(line.split(" ", 3)[:3]) for line in errors)
+
+
+def _pages(figures: Rates, *, is_running: bool) -> str:
+    parts = [f"{text.count(figures.pages)}, {text.size(figures.bytes)} received"]
+    if is_running and figures.per_second is not None:
+        parts.append(f"{text.rate(figures.per_second)} of late")
+    if figures.mean_per_second is not None:
+        parts.append(f"{text.rate(figures.mean_per_second)} mean of the last run")
+    return ", ".join(parts)
+
+
+def _folder_as_json(folder: Path) -> str:
+    from webcrawl.control import folders
+
+    crawl, figures = _read(folder), folders.rates(folder)
+    found: dict[str, Any] = dict(folders.as_object(crawl))
+    if (status := crawl.status) is not None:
+        counts = status.counts
+        found["urls"] = {name: getattr(counts, name) for name in ("queued", "done", "failed", "refused")}
+        found["hosts"] = {
+            "known": counts.hosts,
+            "active": status.active_hosts,
+            "parked": counts.parked_hosts,
+            "given_up": counts.given_up_hosts,
+        }
+    if figures is not None:
+        found["pages"] = figures.pages
+        found["bytes"] = figures.bytes
+        found["pages_per_second"] = figures.per_second
+        found["pages_per_second_mean"] = figures.mean_per_second
+    found["last_errors"] = folders.errors_as_objects(folders.last_errors(folder))
+    return json.dumps(found)
