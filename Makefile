@@ -65,13 +65,15 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.crawl: requirements.txt | $(BIN)/python
+	@echo "Installing what a crawl needs into $(VENV) (about a minute) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt || { \
 		echo "The packages of requirements.txt could not be installed; see above. Without wheels for this"; \
 		echo "machine, a C compiler and the Python headers are needed (Debian: apt install build-essential python3-dev)."; \
 		exit 1; }
 	@touch $@
 
-$(VENV)/.test: requirements.txt requirements-dev.txt | $(BIN)/python
+$(VENV)/.test: requirements.txt requirements-extras.txt requirements-dev.txt | $(BIN)/python
+	@echo "Installing what the tests need into $(VENV) (about two minutes) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt || { \
 		echo "The packages of requirements-dev.txt could not be installed; see above."; exit 1; }
 	@touch $(VENV)/.crawl $@

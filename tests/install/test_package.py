@@ -5,6 +5,7 @@ empty environment, and as a zip on the path.
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -94,6 +95,22 @@ def test_the_wheel_has_all_files_of_the_package_and_nothing_else(wheel):
     assert metadata.count("Requires-Dist: ") == len(pinned("requirements.txt")) + len(
         pinned("requirements-extras.txt")
     )
+
+
+def test_the_first_make_says_that_it_installs_before_it_does(tmp_path):
+    """In an empty folder with what the Makefile asks for; nothing is carried out."""
+    for name in ("Makefile", "requirements.txt", "requirements-extras.txt", "requirements-dev.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    for target, needed in (("crawl", "requirements.txt"), ("lint", "requirements-dev.txt")):
+        done = subprocess.run(
+            ["make", "--dry-run", target, f"PYTHON={sys.executable}"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        said = done.stdout.index('echo "Installing what')
+        assert said < done.stdout.index(f"install --quiet --disable-pip-version-check -r {needed}")
 
 
 def run(python, folder, *words, path=(), **variables):

@@ -118,6 +118,26 @@ def fetched(*crawls):
     return sum((crawl.fetched() for crawl in crawls[1:]), crawls[0].fetched())
 
 
+@pytest.mark.parametrize(
+    ("given", "run"),
+    [
+        (["-a", "seeds=x y"], ["broad", "-a", "seeds=x y"]),
+        ([], ["broad"]),
+        (["crawl", "news", "-L", "INFO"], ["news", "-L", "INFO"]),
+        (["scrapy", "crawl", "news", "-s", "JOBDIR=/other"], ["news", "-s", "JOBDIR=/other"]),
+    ],
+)
+def test_every_crawl_in_a_container_is_a_worker_of_its_name(containers_of, given, run):
+    container = containers_of("words")
+    program = container.crawls.parent / f"bin-{container.host}" / "scrapy"
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    words = container.run(*given).wait().output.splitlines()
+
+    assert words[0] == "crawl"
+    assert words[1:5] == ["-s", "WORKER_NAME=4f1c0de", "-s", f"JOBDIR={container.crawls / '4f1c0de'}"]
+    assert words[5:] == run
+
+
 def test_a_container_by_itself_is_stopped_and_goes_on(serve, containers_of):
     web = serve(hosts=12, pages=PAGES, zipf=0.3, seed=31)
     container = containers_of("stop", POLITENESS_MIN_DELAY=0.03)
