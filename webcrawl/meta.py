@@ -6,6 +6,7 @@ typed. The keys that Scrapy defines itself (``proxy``, ``download_timeout``, ...
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ from webcrawl.robots.page_directives import NOTHING, RobotsTags
 from webcrawl.storage.contract import FOREVER, LeaseValidity
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request
 
     from webcrawl.archive.capture import Capture
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
 
 KEY = "webcrawl"
 """The key of ``Request.meta`` that holds a ``FetchMeta``."""
+
+CURRENT: ContextVar[Request | None] = ContextVar("webcrawl.request", default=None)
+"""The request for which the current task runs, from its download to its items; tasks that it starts inherit it."""
 
 
 @dataclass(slots=True)
@@ -83,6 +89,10 @@ class FetchMeta:
     """
     contacted: bool = False
     """True once it was given to a download handler: a response without that came from a middleware."""
+    gives_way: Callable[[], bool] | None = None
+    """Returns True if an inline request waits for the key; None if that is of no interest."""
+    gave_way: bool = False
+    """True if the exchange was ended for an inline request, since there was no memory for the body."""
     is_link: bool = False
     """True for the target of a redirect of a link of a page, which is a link too and no Request of the spider. Not
     copied.
@@ -133,6 +143,6 @@ def _own(request: Request, lease_id: int | None) -> FetchMeta:
         lease_id, old.kind, old.key, old.depth, old.via, old.wanted, old.maxsize, validity=old.validity
     )
     own.exclusions, own.place, own.spool = old.exclusions, old.place, old.spool
-    own.pause_seconds, own.embed_hops = old.pause_seconds, old.embed_hops
+    own.pause_seconds, own.embed_hops, own.gives_way = old.pause_seconds, old.embed_hops, old.gives_way
     request.meta[KEY] = own
     return own

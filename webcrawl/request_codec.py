@@ -42,7 +42,7 @@ CONDITIONS = (b"If-None-Match", b"If-Modified-Since")
 """The header fields for the last two known values of a page: its ETag and its Last-Modified."""
 
 
-_EXPLICIT = '{"explicit":true}'
+EXPLICIT = '{"explicit":true}'
 """The text of a spider's own Request whose URL is all of its data."""
 
 
@@ -259,7 +259,7 @@ class RequestSerializer:
         if isinstance(entry, str):
             return entry
         encoded = encode(request, self._spider)
-        entry.payload = (encoded.payload or _EXPLICIT) if is_explicit else None
+        entry.payload = (encoded.payload or EXPLICIT) if is_explicit else None
         entry.level = request.priority
         entry.repeat = request.dont_filter
         # Scrapy's get_retry_request stores its count here, and stops by it.

@@ -34,6 +34,7 @@ from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.frontier.tally import BACKLOG_FULL
+from webcrawl.inline_requests import InlineRequests
 from webcrawl.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.request_codec import RequestSerializer, is_explicit
 
@@ -153,6 +154,7 @@ class Scheduler:
     def open(self, spider: Spider) -> Deferred[None]:
         self.spider = spider
         self.requests = RequestSerializer(self._context, spider)
+        self.inline = InlineRequests(self, self._context, self._crawler)
         return deferred_from_coro(self._open())
 
     def close(self, reason: str) -> Deferred[None]:
@@ -226,6 +228,7 @@ class Scheduler:
 
     async def _close(self) -> None:
         self._waking.stop()
+        self.inline.close()
         await take_all(self._endings(), self.broken)
         if (stats := self._crawler.get_extension(FrontierStats)) is not None:
             stats.set()
@@ -266,10 +269,32 @@ class Scheduler:
         self._waking.wake_at(self.frontier.next_at())
         return None
 
+    def next_inline(self) -> Request | None:
+        """Return the next inline request, or the robots.txt that one waits for; None if none may be sent now."""
+        while (lease := self.frontier.next_inline()) is not None:
+            request = self._request(lease)
+            if request is not None:
+                self._flights[lease.id] = InFlightRequest(lease, request, self)
+                return request
+        self._waking.wake_at(self.frontier.next_inline_at())
+        return None
+
+    async def fetch_inline(self, request: Request) -> Response:
+        """Return the response to an inline request: see ``InlineRequests.fetch``."""
+        return await self.inline.fetch(request)
+
+    def deliver(self, request: Request, result: Response | Request | BaseException) -> bool:
+        """Give the result of an inline request to its caller; returns False if it is none."""
+        flight = self.flight_of(request)
+        if flight is None or flight.lease.inline is None:
+            return False
+        self.inline.deliver(flight, result)
+        return True
+
     def _request(self, lease: Lease) -> Request | None:
         entry = lease.entry
         try:
-            request = self.requests.request(entry)
+            request = self.requests.request(entry) if lease.inline is None else lease.inline.request
         except ValueError as error:
             self._give_up(lease, str(error))
             return None
@@ -298,8 +323,18 @@ class Scheduler:
             exclusions=self._context.exclusions,
             spool=self._context.spool if entry.kind == Kind.SITEMAP else None,
             embed_hops=embed_hops,
+            gives_way=partial(self.frontier.has_inline, entry.key),
         )
         return request
+
+    def keep_queued(self) -> None:
+        """Let the URLs of all pages that are being processed stay queued: what they wait for does not come."""
+        for flight in self._flights.values():
+            flight.is_unkept = flight.is_unkept or flight.lease.entry.kind == Kind.PAGE
+
+    def stopping(self) -> None:
+        """Note that the crawl is being closed: it ends when the pages that are being processed are done."""
+        self.inline.stop_soon()
 
     def _give_up(self, lease: Lease, why: str) -> None:
         logger.warning("Cannot fetch %s: %s", lease.entry.url, why)
@@ -408,10 +443,11 @@ class Scheduler:
                 )
             if flight.outcome.result not in (Result.RETRY, Result.ABANDONED):
                 self.requests.done(flight.lease.entry)
-            for feature in self._context.features:
+            features = self._context.features if flight.lease.inline is None else ()
+            for feature in features:
                 feature.rate(flight)
             leave_out(flight.outcome, self._configuration.warc_pages)
-            for feature in self._context.features:
+            for feature in features:
                 feature.settled(flight)
             self.frontier.settle(flight.lease, flight.outcome)
         except (StorageFull, StorageLost) as error:

@@ -37,7 +37,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webcrawl.frontier.queue_head import QueuePosition
-    from webcrawl.storage.contract import Activated, Backend, Batch, Committed, Counts, Idle, Loaded, Move
+    from webcrawl.storage.contract import (
+        Activated,
+        Backend,
+        Batch,
+        Committed,
+        Counts,
+        Idle,
+        Loaded,
+        Move,
+        Unavailable,
+    )
     from webcrawl.storage.technology import Technology
 
 KINDS = tuple(
@@ -99,6 +109,9 @@ class Driven(ABC):
     def activate_one(self, now: float = NOW) -> Activated:
         [one] = self.activate(1, now)
         return one
+
+    def acquire(self, key: str, now: float = NOW) -> Activated | Unavailable:
+        return self.run(self.backend.acquire(key, now))
 
     def load(self, key: str, after: QueuePosition | None = None, count: int = 1000) -> Loaded:
         return self.run(self.backend.load(key, after, count))

@@ -25,7 +25,7 @@ from tests.contract.samples import NOW, robots
 from webcrawl.frontier.queue_head import QueuePosition, queue_position
 from webcrawl.frontier.records import Kind, State, UrlEntry, UrlRecord
 from webcrawl.politeness.host_record import HostRecord
-from webcrawl.storage.contract import Activated, Batch, Settled
+from webcrawl.storage.contract import Activated, Batch, Settled, Unavailable
 from webcrawl.urls.fingerprint import fingerprint
 
 KEYS = ("a", "b", "c")
@@ -118,6 +118,19 @@ class Twins(RuleBasedStateMachine):
         for one in self.both(call):
             self.active[one.record.key] = one.record
             self.hold(one.queue.entries)
+
+    @rule(key=st.sampled_from([*KEYS, "unknown"]))
+    def acquire(self, key: str) -> None:
+        def call(backend: Driven, own) -> Activated | Unavailable:
+            found = backend.acquire(key)
+            if isinstance(found, Activated):
+                found.queue.robots.sort(key=lambda record: record.origin)
+            return found
+
+        found = self.both(call)
+        if isinstance(found, Activated):
+            self.active[key] = found.record
+            self.hold(found.queue.entries)
 
     @precondition(lambda self: self.active)
     @rule(choice=st.integers(0, 2), count=st.integers(1, 4), start=st.integers(0, 5))

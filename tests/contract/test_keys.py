@@ -12,7 +12,7 @@ from tests.contract.samples import NOW, entry, found, pages, robots, settled, ur
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.politeness.host_record import HostRecord
 from webcrawl.robots.answer import RobotsState
-from webcrawl.storage.contract import FIRST_VISIT_AHEAD_SECONDS, Batch
+from webcrawl.storage.contract import FIRST_VISIT_AHEAD_SECONDS, Activated, Batch, Unavailable
 
 if TYPE_CHECKING:
     from tests.contract.conftest import MakeBackend
@@ -278,3 +278,46 @@ def test_what_comes_in_for_an_active_key_is_there_when_it_is_released(backend: D
     backend.release(record)
     active = backend.activate_one()
     assert urls(active.queue.entries) == ["http://a/2"]
+
+
+# -- keys that are acquired --------------------------------------------------------------------------------------
+
+
+def test_a_key_is_acquired_by_its_name_whatever_its_time(backend: Driven) -> None:
+    idle_key(backend, "a", NOW + 500, parked=True)
+    backend.commit(Batch(robots=[robots("http://a")]))
+    found_key = backend.acquire("a")
+    assert isinstance(found_key, Activated)
+    assert (found_key.record.key, found_key.record.next_fetch_at) == ("a", NOW + 500)
+    assert (urls(found_key.queue.entries), found_key.queue.more) == (["http://a/"], False)
+    assert [answer.origin for answer in found_key.queue.robots] == ["http://a"]
+    assert backend.acquire("a") is Unavailable.HELD
+    assert backend.active_keys(now=NOW + 1000) == []
+    backend.release(found_key.record)
+    assert backend.active_keys(now=NOW + 1000) == ["a"]
+
+
+def test_a_key_that_nobody_knows_is_acquired_and_remembered(backend: Driven) -> None:
+    found_key = backend.acquire("new")
+    assert isinstance(found_key, Activated)
+    assert (found_key.queue.entries, found_key.queue.more) == ([], False)
+    assert backend.counts().hosts == 1
+    found_key.record.next_fetch_at = NOW + 7
+    backend.release(found_key.record)
+    assert backend.idle().at is None
+    backend.commit(found(entry("http://new/")))
+    assert backend.idle().at == NOW + 7
+
+
+def test_a_key_that_is_given_up_is_not_acquired(backend: Driven) -> None:
+    idle_key(backend, "a", NOW, given_up=True)
+    assert backend.acquire("a") is Unavailable.GIVEN_UP
+    assert backend.counts().given_up_hosts == 1
+
+
+def test_a_key_that_was_acquired_rests_after_a_crash(make_backend: MakeBackend) -> None:
+    backend = make_backend(delay_seconds=5.0)
+    assert isinstance(backend.acquire("a"), Activated)
+    backend.commit(found(entry("http://a/")))
+    backend.crash(NOW + 10)
+    assert backend.idle().at == NOW + 15

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from webcrawl.frontier.order import LevelSampler
     from webcrawl.frontier.queue_head import QueuePosition
     from webcrawl.frontier.records import UrlRecord
-    from webcrawl.politeness.host_record import HostRecord
+    from webcrawl.politeness.host_record import HostRecord, RobotsRecord
     from webcrawl.storage.contract import (
         Activated,
         Backend,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Loaded,
         Move,
         Spot,
+        Unavailable,
         Walked,
     )
 
@@ -154,6 +155,11 @@ class Slow:
         await asyncio.sleep(0)
         return activated
 
+    async def acquire(self, key: str, now: float) -> Activated | Unavailable:
+        found = await self._do(lambda: self._backend.acquire(key, now))
+        await asyncio.sleep(0)
+        return found
+
     async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         loaded = await self._do(lambda: self._backend.load(key, after, count), writes=False)
         await asyncio.sleep(0)
@@ -187,6 +193,9 @@ class Slow:
 
     async def counts(self) -> Counts:
         return await self._do(lambda: self._backend.counts(), writes=False)
+
+    async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
+        return await self._do(lambda: self._backend.robots_of(origin, key), writes=False)
 
     async def url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
         return await self._do(lambda: self._backend.url_record(key, fingerprint), writes=False)

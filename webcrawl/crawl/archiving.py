@@ -78,6 +78,9 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
+_PAGES = frozenset({Kind.PAGE, Kind.INLINE})
+
+
 def leave_out(outcome: Outcome, pages: str) -> None:
     """Leave a page with a response out of the archive unless WARC_PAGES wants it, and note that in its line of the
     log.
@@ -86,7 +89,7 @@ def leave_out(outcome: Outcome, pages: str) -> None:
     that was left out is no record for a later one to refer to, and refers to none.
     """
     entry = outcome.entry
-    if pages == "all" or entry is None or entry.capture is None or entry.record.kind != Kind.PAGE:
+    if pages == "all" or entry is None or entry.capture is None or entry.record.kind not in _PAGES:
         return
     status = entry.record.status or 0
     came = 200 <= status < 300 or status == NOT_MODIFIED

@@ -123,6 +123,7 @@ class OutcomeMiddleware:
             # No request was sent, and not because of the host: the URL goes back to its queue unchanged.
             flight.scheduler.ended(flight, Ending(None, self._clock()))
             return
+        flight.is_unkept = flight.is_unkept or fetch_meta(request).gave_way
         started, ended, capture = self._times(request, flight)
         # A full disk here is not a failure of the host.
         word = "cancelled" if isinstance(exception, StorageFull | StorageLost) else failure_word(exception)

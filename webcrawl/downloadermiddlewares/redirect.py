@@ -42,7 +42,8 @@ class RedirectMiddleware:
             return response
         flight = in_flight_request_of(self._crawler, request)
         # Redirects of robots.txt and of sitemaps lead to another document of their kind.
-        if (flight is not None and flight.lease.entry.kind != Kind.PAGE) or self._wanted(request, response):
+        kept = flight is not None and flight.lease.entry.kind not in (Kind.PAGE, Kind.INLINE)
+        if kept or self._wanted(request, response):
             return response
         target = resolve(_text(response.headers.get("Location")), request.url)
         times = int(request.meta.get("redirect_times", 0)) + 1

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class ScopeMiddleware:
     """Refuses URLs that may not be fetched any more, and requests that did not come from the frontier.
 
-    A request made without the scheduler (``engine.download_async``, media pipelines) would obey no clock and no
-    robots.txt. Yield a Request instead: it is polite, leased and recorded like all others.
+    A request that was not leased would obey no clock and no robots.txt. ``engine.download_async`` gets a lease for
+    each; only code that calls the downloader itself comes here without one.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -34,6 +34,8 @@ class ScopeMiddleware:
             return
         flight = in_flight_request_of(self._crawler, request)
         if flight is None:
-            raise Refused("around-the-frontier", f"{request} was not scheduled; yield it from a callback")
+            raise Refused(
+                "around-the-frontier", f"{request} was not scheduled; yield it, or use download_async"
+            )
         if rule := self._admit(flight.lease.entry):
             raise Refused(rule, f"{request.url} is out of scope")

@@ -31,9 +31,10 @@ from webcrawl.engine.scrapy_private import HookedEngine, Slot, slot_of
 from webcrawl.engine.signals import receivers, tell
 from webcrawl.engine.waking import Starts
 from webcrawl.fetching.body_memory import body_memory_of
+from webcrawl.meta import CURRENT
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Coroutine, Iterable
 
 
 logger = logging.getLogger(__name__)
@@ -68,6 +69,35 @@ class DirectEngine(HookedEngine):
             return
         self._starts.new_turn()
         super().begin_requests()
+        self._begin_inline()
+
+    def _begin_inline(self) -> None:
+        """Begin inline requests, however many pages are being processed, since these may wait for them; also while
+        the crawl is being closed."""
+        slot = slot_of(self)
+        next_inline = None if slot is None else getattr(slot.scheduler, "next_inline", None)
+        if slot is None or next_inline is None or self.paused:
+            return
+        downloader = self.downloader
+        assert isinstance(downloader, DirectDownloader)
+        while (request := next_inline()) is not None:
+            self._begin(request, slot, self._carry(request, downloader, slot))
+
+    async def download_async(self, request: Request) -> Response:
+        """Return the response to an inline request, when its host may be contacted."""
+        if self.spider is None:
+            raise RuntimeError(f"No open spider to crawl: {request}")
+        fetch = getattr(self.scheduler, "fetch_inline", None)
+        if fetch is None or not isinstance(self.downloader, DirectDownloader):
+            return await super().download_async(request)
+        response: Response = await fetch(request)
+        return response
+
+    async def close_spider_async(self, *, reason: str = "cancelled") -> None:
+        """Close the spider. What its pages wait for goes on for a while."""
+        if (stopping := getattr(self.scheduler, "stopping", None)) is not None:
+            stopping()
+        await super().close_spider_async(reason=reason)
 
     def begin_request(self) -> bool:
         if not isinstance(self.downloader, DirectDownloader):
@@ -81,18 +111,24 @@ class DirectEngine(HookedEngine):
         if request is None:
             tell(self.signals, signals.scheduler_empty)
             return False
+        self._begin(request, slot, self._carry(request, self.downloader, slot))
+        return True
+
+    def _begin(self, request: Request, slot: Slot, work: Coroutine[Any, Any, None]) -> None:
         # At once: the engine considers a crawl without requests in its slot or the downloader idle.
         slot.add_request(request)
         self.downloader.active.add(request)
-        task = asyncio.get_running_loop().create_task(self._carry(request, self.downloader, slot))
+        task = asyncio.get_running_loop().create_task(work)
         self._carried.add(task)
         task.add_done_callback(self._carried.discard)
-        return True
 
     async def _carry(self, request: Request, downloader: DirectDownloader, slot: Slot) -> None:
         """Run one request from the download to its items."""
+        CURRENT.set(request)
         try:
             result = await self._fetched(request, downloader, slot)
+            if self._deliver(request, result, slot):
+                return
             if isinstance(result, Request):
                 self.crawl(result)
             else:
@@ -102,6 +138,14 @@ class DirectEngine(HookedEngine):
         finally:
             slot.remove_request(request)
             slot.nextcall.schedule()
+
+    @staticmethod
+    def _deliver(request: Request, result: Response | Request | Failure, slot: Slot) -> bool:
+        """Give the result of an inline request to its caller; return False if it is none."""
+        deliver = getattr(slot.scheduler, "deliver", None)
+        if deliver is None:
+            return False
+        return bool(deliver(request, result.value if isinstance(result, Failure) else result))
 
     async def _fetched(
         self, request: Request, downloader: DirectDownloader, slot: Slot

@@ -9,8 +9,12 @@ memory that it may come to need is requested at once from the pool. Grants are g
 until then the body is not read from its connection. So small pages never wait for large ones, and there is no
 deadlock: a request takes part once, and holds nothing of the pool while it waits.
 
-A body that may become larger than the pool is granted all of the pool: it is read alone, and is the one case in which
-the budget may be exceeded.
+A body that may become larger than the pool is granted all of the pool: it is read alone.
+
+A page whose items wait for inline requests keeps its grant until these have ended. So the body of an inline request
+never waits for pages alone: it has no share and takes its memory from the pool, and one such body at a time that
+would have to wait is read beyond the pool. In these two cases the budget may be exceeded, each time by one body. If
+a page waits for memory, and an inline request for the key of the page, the page gives way: see ``reading.py``.
 """
 
 from __future__ import annotations
@@ -46,6 +50,8 @@ class BodyMemory:
         self.peak = 0
         """The maximum of ``used`` so far."""
         self._waiting: deque[_Wait] = deque()
+        self._beyond: BodyAccount | None = None
+        """The account of an inline request that is read beyond the pool."""
 
     @property
     def waiting(self) -> int:
@@ -56,13 +62,13 @@ class BodyMemory:
         """True if no further request should begin."""
         return self.used >= self.total
 
-    def account(self) -> BodyAccount:
+    def account(self, *, is_inline: bool = False) -> BodyAccount:
         """Return an account for a new request."""
-        return BodyAccount(self)
+        return BodyAccount(self, 0 if is_inline else self.share, is_inline=is_inline)
 
     def request(self, wait: _Wait) -> bool:
         """Grant at once (return True) or later, in order."""
-        if not self._waiting and self._grants(wait):
+        if (not self._waiting and self._grants(wait)) or self._grants_beyond(wait):
             return True
         self._waiting.append(wait)
         return False
@@ -77,9 +83,26 @@ class BodyMemory:
         self.free += amount
         self._give()
 
+    def no_longer_beyond(self, account: BodyAccount) -> None:
+        """Note that an account needs no memory beyond the pool any more, if it had some."""
+        if self._beyond is account:
+            self._beyond = None
+            self._give()
+
     def _give(self) -> None:
         while self._waiting and self._grants(self._waiting[0]):
             self._waiting.popleft().resume()
+        for wait in self._waiting:
+            if self._grants_beyond(wait):
+                self._waiting.remove(wait)
+                wait.resume()
+                return
+
+    def _grants_beyond(self, wait: _Wait) -> bool:
+        if self._beyond is not None or not wait.account.is_inline:
+            return False
+        self._beyond = wait.account
+        return True
 
     def _grants(self, wait: _Wait) -> bool:
         if wait.wanted > self.free:
@@ -92,10 +115,13 @@ class BodyMemory:
 class BodyAccount:
     """The memory that one request uses: the bytes of its body and of the decoded body."""
 
-    __slots__ = ("_memory", "_wait", "granted", "has_requested", "size")
+    __slots__ = ("_memory", "_share", "_wait", "granted", "has_requested", "is_inline", "size")
 
-    def __init__(self, memory: BodyMemory) -> None:
+    def __init__(self, memory: BodyMemory, share: int, *, is_inline: bool) -> None:
+        """``share``: bytes that it may use without asking."""
         self._memory = memory
+        self._share = share
+        self.is_inline = is_inline
         self._wait: _Wait | None = None
         self.has_requested = False
         """True once it has requested a part of the pool, which is allowed once."""
@@ -106,7 +132,7 @@ class BodyAccount:
     @property
     def room(self) -> int:
         """The number of bytes that may still be added."""
-        return max(self._memory.share + self.granted - self.size, 0)
+        return max(self._share + self.granted - self.size, 0)
 
     @property
     def is_waiting(self) -> bool:
@@ -129,7 +155,7 @@ class BodyAccount:
             return True
         self.has_requested = True
         memory = self._memory
-        wanted = memory.pool if most is None else min(max(most - memory.share, 0), memory.pool)
+        wanted = memory.pool if most is None else min(max(most - self._share, 0), memory.pool)
         wait = _Wait(self, wanted, then)
         if memory.request(wait):
             return True
@@ -156,7 +182,7 @@ class BodyAccount:
         if self._wait is None and not self.granted:
             return
         self.stop_waiting()
-        needed = max(self.size + extra - self._memory.share, 0)
+        needed = max(self.size + extra - self._share, 0)
         if self.granted > needed:
             surplus, self.granted = self.granted - needed, needed
             self._memory.give_back(surplus)
@@ -166,6 +192,7 @@ class BodyAccount:
         if self.size:
             self.resize(0)
         self.trim()
+        self._memory.no_longer_beyond(self)
 
     def _granted(self) -> None:
         self._wait = None

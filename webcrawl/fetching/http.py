@@ -123,11 +123,16 @@ class HttpDownloadHandler:
         now, since = time(), monotonic()
         capture = Capture(request.url, request.method, now, now, None, b"", request.body, b"", b"")
         fetch.capture = capture
-        account = fetch.account = self._bodies.account()
+        account = fetch.account = self._bodies.account(is_inline=fetch.kind in (Kind.INLINE, Kind.ROBOTS))
         fetch_task: _FetchTask | None = None
         try:
             fetch_task = self._fetch_task(request, fetch, capture)
             exchange = await self._fetch(fetch_task)
+            if fetch.gave_way:
+                capture.payload = b""
+                raise DownloadCancelledError(
+                    f"{request.url}: no memory for its body, and others wait for its host"
+                )
         except Exception as error:
             account.release()
             # The wall clock may be set while a request is open.
@@ -152,6 +157,9 @@ class HttpDownloadHandler:
         text_limit = self._text_maxsize if maxsize is None and limit else limit
         # A robots.txt is read up to its limit, however long it is announced.
         announced_limit = self._announced_limit if fetch.kind == Kind.PAGE else 0
+        if fetch.kind == Kind.INLINE:
+            # A part of a file is of no use.
+            announced_limit = limit
         try:
             target = split_url(request.url)
             proxy = _proxy(request)

@@ -213,6 +213,18 @@ class Reading:
             self._held_at = None
         else:
             self._connection.pause()
+            self._give_way()
+
+    def _give_way(self) -> None:
+        """While the body waits for memory, end the exchange if an inline request waits for its key: those that have
+        the memory may wait for that request."""
+        if self._held_at is None or self._fetch.gives_way is None or self._account.is_inline:
+            return
+        if self._fetch.gives_way():
+            self._fetch.gave_way = True
+            self._exchange.expire()
+        else:
+            asyncio.get_running_loop().call_later(HELD_SECONDS, self._give_way)
 
     def end(self) -> None:
         """End the reading. The exchange refers to its reading: this breaks the reference cycle, in which the body and

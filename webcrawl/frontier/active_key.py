@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from webcrawl.frontier.inline import IN_A_ROW, ROBOTS_UNAVAILABLE, InlineRequest
 from webcrawl.frontier.policies import Policies
 from webcrawl.frontier.queue_head import QueueHead
 from webcrawl.frontier.records import Kind, UrlEntry, web_origin
@@ -45,6 +46,10 @@ class Pick:
     want: Need = Need.NOTHING
     refused: list[tuple[UrlEntry, str]] = field(default_factory=list)
     """URLs that were refused on the way, with the rule."""
+    inline: InlineRequest | None = None
+    """The inline request of ``entry``, which is still the first of ``ActiveKey.inline``."""
+    pending: list[InlineRequest] = field(default_factory=list)
+    """Inline requests that wait from now on in ``ActiveKey.pending``."""
 
 
 class ActiveKey:
@@ -60,8 +65,11 @@ class ActiveKey:
         "awaits_robots",
         "head",
         "hops",
+        "inline",
+        "inline_in_a_row",
         "leaving",
         "open",
+        "pending",
         "rate_limit_lease",
         "record",
         "robots",
@@ -100,8 +108,14 @@ class ActiveKey:
         """A robots.txt that is being parsed; nothing is sent meanwhile."""
         self.leaving = False
         """Another process gets it: it goes back to the backend once its URLs are settled."""
+        self.inline: deque[InlineRequest] = deque()
+        """The inline requests of the key, which come before the URLs of its queue."""
+        self.inline_in_a_row = 0
+        """How many of them were given since a URL of the queue was, or since the key became active."""
+        self.pending: dict[str, list[InlineRequest]] = {}
+        """Inline requests whose origin's robots.txt redirects to another key, by the origin."""
         self._blocked: dict[str, list[UrlEntry]] = {}
-        self._add_robots(activated.queue.robots)
+        self.add_robots(activated.queue.robots)
 
     @property
     def key(self) -> str:
@@ -113,12 +127,13 @@ class ActiveKey:
         return requests.LEVEL if self.hops else self.head.level
 
     def loaded(self, loaded: Loaded) -> None:
-        self._add_robots(loaded.robots)
+        self.add_robots(loaded.robots)
         self.head.loaded(loaded.entries, loaded.more)
 
     def answered(self, answer: RobotsRecord) -> None:
         """Take the answer of a robots.txt. The longest Crawl-delay of all origins holds for the key."""
         self.robots[answer.origin] = answer
+        self.inline.extend(self.pending.pop(answer.origin, ()))
         delays = [known.crawl_delay_seconds or 0.0 for known in self.robots.values()]
         self.record.crawl_delay_seconds = max(delays) or None
 
@@ -133,12 +148,13 @@ class ActiveKey:
             record.next_fetch_at += owed - record.delay_seconds
             record.delay_seconds = owed
 
-    def _add_robots(self, records: Iterable[RobotsRecord]) -> None:
+    def add_robots(self, records: Iterable[RobotsRecord]) -> None:
         """Take records that came while the key was not active, or whose origins were not in the head yet."""
         for answer in records:
             known = self.robots.get(answer.origin)
             if known is None or (known.fetched_at, known.attempts) < (answer.fetched_at, answer.attempts):
                 self.robots[answer.origin] = answer
+                self.inline.extend(self.pending.pop(answer.origin, ()))
             delay = answer.crawl_delay_seconds or 0.0
             if delay > (self.record.crawl_delay_seconds or 0.0):
                 self.record.crawl_delay_seconds = delay
@@ -154,6 +170,72 @@ class ActiveKey:
 
     def has_work(self) -> bool:
         return bool(self.hops or self.head or self.head.more or self._blocked)
+
+    def owes_turn(self) -> bool:
+        """Return True if a URL of the queue has its turn before further inline requests."""
+        return self.inline_in_a_row >= IN_A_ROW and bool(self.head or self.head.more)
+
+    def takes_inline(self) -> bool:
+        """Return True if an inline request has its turn."""
+        return bool(self.inline) and not self.owes_turn()
+
+    def take_inline(self) -> None:
+        """Remove the inline request that was picked and is fetched."""
+        self.inline.popleft()
+        self.inline_in_a_row += 1
+
+    def drop_inline(self) -> deque[InlineRequest]:
+        """Remove and return all inline requests."""
+        dropped, self.inline = self.inline, deque()
+        for requests_of_origin in self.pending.values():
+            dropped.extend(requests_of_origin)
+        self.pending.clear()
+        return dropped
+
+    def pick_inline(self, now: float, policies: Policies) -> Pick:
+        """Do the same as ``pick`` for the first inline request. Those that may not be fetched are turned away; while
+        the target of a redirected robots.txt is fetched, the requests of its origin wait in ``pending``."""
+        pick = Pick(None)
+        if self.hops:
+            pick.entry = self.hops.popleft()
+            return pick
+        while self.inline:
+            inline = self.inline[0]
+            entry, origin = inline.entry, web_origin(inline.entry.url)
+            known = None if origin is None else self.robots.get(origin)
+            if inline.answer.done():
+                self.inline.popleft()
+            elif rule := self._inline_refusal(entry, now, policies):
+                self.inline.popleft().turn_away(rule, is_refusal=True)
+                pick.refused.append((entry, rule))
+            elif origin is None:
+                pick.entry, pick.inline = entry, inline
+                return pick
+            elif known is None or not robots.is_fresh(known, now):
+                pick.entry = requests.first_request(origin, self.key, entry.url)
+                return pick
+            elif not policies.robots.rules.is_quick(known):
+                self.unread, pick.want = known, Need.RULES
+                return pick
+            elif robots.is_allowed(known, policies.robots.rules.rules(known), entry.url, now):
+                pick.entry, pick.inline = entry, inline
+                return pick
+            elif known.state == RobotsState.PENDING:
+                self.inline.popleft()
+                self.pending.setdefault(origin, []).append(inline)
+                pick.pending.append(inline)
+            elif known.state == RobotsState.UNREACHABLE:
+                self.inline.popleft().turn_away(ROBOTS_UNAVAILABLE)
+            else:
+                self.inline.popleft().turn_away("robots", is_refusal=True)
+                pick.refused.append((entry, "robots"))
+        return pick
+
+    def _inline_refusal(self, entry: UrlEntry, now: float, policies: Policies) -> str | None:
+        """Return the rule that refuses an inline request whatever its robots.txt says."""
+        if self.is_skipped(now, policies.politeness):
+            return "crawl-delay"
+        return policies.admit(entry) or self._spent(entry, policies)
 
     def blocked_until(self) -> float:
         """Return when the robots.txt of the first of the blocked origins may be requested again."""
@@ -199,6 +281,9 @@ class ActiveKey:
     def put_back(self, entry: UrlEntry) -> None:
         """Return a pick that is not fetched yet. A first request for a robots.txt follows from the entries in the
         queue."""
+        if entry.kind == Kind.INLINE:
+            # It is removed only when it is fetched.
+            return
         if entry.kind == Kind.ROBOTS and entry.position == 0:
             if requests.origin_and_hops(entry)[1]:
                 self.hops.appendleft(entry)

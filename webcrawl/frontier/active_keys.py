@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from operator import attrgetter
@@ -12,14 +13,15 @@ from typing import Any
 
 from webcrawl.frontier.active_key import ActiveKey, Need
 from webcrawl.frontier.heap import BestFirst, KeyHeap
+from webcrawl.frontier.inline import HOST_UNAVAILABLE, IN_A_ROW, STOPPED, InlineRequest, InlineWaiting
 from webcrawl.frontier.order import LevelSampler
 from webcrawl.frontier.policies import Limits, Policies
-from webcrawl.frontier.queue_head import QueuePosition, queue_position
-from webcrawl.frontier.records import UrlEntry
+from webcrawl.frontier.queue_head import REQUESTED, QueuePosition, queue_position
+from webcrawl.frontier.records import UrlEntry, web_origin
 from webcrawl.frontier.shared_clocks import SharedRateLimiter
 from webcrawl.frontier.storage_retry import StorageRetry, Tasks
 from webcrawl.politeness.host_record import RobotsRecord
-from webcrawl.storage.contract import HEAD, Backend, Counts, Idle
+from webcrawl.storage.contract import HEAD, Activated, Backend, Counts, Idle
 
 ACTIVATED_LEAST = 16
 """Number of keys that are made active at a time, if there are so many."""
@@ -94,7 +96,7 @@ class ActiveKeys:
         self._dry: dict[str, None] = {}
         self._tasks = Tasks(broken, changed)
         self._reading = asyncio.Lock()
-        self._activating = False
+        self._activating = self._looking = self._giving_back = False
         self._early: dict[str, QueuePosition] = {}
         """URLs queued during an activation, perhaps of its keys: the first position of each key."""
         self._idle: Idle | None = None
@@ -103,12 +105,13 @@ class ActiveKeys:
         """Time at which the first idle key can be contacted, as of the last look; None if no key is idle."""
         self._look_at = 0.0
         """The time from which ``_others_wait`` looks again."""
-        self._looking = False
         self._resting: list[ActiveKey] = []
         """Keys at the end of their session that are given back together."""
-        self._giving_back = False
         self._sessions_ended = 0
         """Best first: number of sessions that ended since keys were last made active. The keys stay."""
+        self._inline = KeyHeap()
+        """The active keys with inline requests; also in ``_heap`` if a URL of the queue has its turn."""
+        self._inline_waiting = self._waiting_for_keys(drain)
         self._share: int | None = None
         """The number of keys that this process may have while other processes wait for some."""
         self.counts = Counts()
@@ -137,10 +140,100 @@ class ActiveKeys:
         if rate_limiter.pending >= room:
             return None
         while (key := self._heap.pop_ready(now)) is not None:
+            self._inline.remove(key)
             if not self._keys[key].validity.is_over():
                 return self._keys[key]
             self.lose(key)
         return None
+
+    def _waiting_for_keys(self, drain: Callable[[], Coroutine[Any, Any, object]]) -> InlineWaiting:
+        patience = self._limits.patience_seconds
+        waiting = InlineWaiting(self._backend, self._clock, self._retry, drain, self._tasks, patience)
+        waiting.adopt, waiting.take = self._adopt, self._take_inline
+        return waiting
+
+    # -- inline requests ---------------------------------------------------------------------------------------
+
+    def add_inline(self, request: InlineRequest) -> None:
+        """Let an inline request wait for its turn."""
+        if self._inline_waiting.is_over:
+            request.turn_away(STOPPED)
+        elif not self._take_inline(request.entry.key, deque([request]), None):
+            self._inline_waiting.add(request.entry.key, deque([request]))
+
+    def _take_inline(
+        self, key: str, requests: deque[InlineRequest], answers: list[RobotsRecord] | None
+    ) -> bool:
+        """Hand inline requests to their key. Returns False if it is not active, or what is stored of the robots.txt
+        of their origins was not read: ``answers`` is what was read, None for nothing."""
+        active = self._keys.get(key)
+        if active is None:
+            return False
+        if answers is None:
+            origins = {web_origin(request.entry.url) for request in requests}
+            if any(origin is not None and origin not in active.robots for origin in origins):
+                return False
+        active.add_robots(answers or ())
+        active.inline.extend(requests)
+        self.arm(active)
+        return True
+
+    def pop_inline(self, now: float) -> ActiveKey | None:
+        """Take the key with an inline request whose time has come out of the heaps; None if there is none."""
+        rate_limiter = self._rate_limiter
+        rate_limiter.advance(now)
+        while (active := rate_limiter.pop_granted(inline=True)) is not None:
+            if not active.validity.is_over():
+                return active
+            self.lose(active.key)
+        while (key := self._inline.pop_ready(now)) is not None:
+            self._heap.remove(key)
+            if not self._keys[key].validity.is_over():
+                return self._keys[key]
+            self.lose(key)
+        return None
+
+    def next_inline_at(self) -> float | None:
+        """Return when the next inline request may be sent, as far as time alone decides."""
+        times = [self._inline.next_at(), self._rate_limiter.next_at()]
+        return min((time for time in times if time is not None), default=None)
+
+    def turn_inline_away(self, rule: str) -> None:
+        """End all inline requests that wait, and those that come from now on."""
+        self._inline_waiting.turn_away(rule)
+        for active in self._keys.values():
+            for request in active.drop_inline():
+                request.turn_away(rule)
+            self._inline.remove(active.key)
+
+    def rearm(self, active: ActiveKey) -> None:
+        """Put a key that gave nothing where it belongs, since it has inline requests, or had some."""
+        self._rate_limiter.drop(active)
+        self.arm(active)
+
+    def _adopt(self, activated: Activated) -> ActiveKey:
+        """Take a key that the backend made active."""
+        active = ActiveKey(activated, self._limits.session_budget)
+        active.apply_crawl_delay(self._policies.politeness)
+        self._keys[active.key] = active
+        return active
+
+    def _arm_inline(self, active: ActiveKey) -> bool:
+        """Put a key with inline requests into its heap. Returns False if it must not stay, or has none."""
+        record = active.record
+        wait = record.next_fetch_at - self._clock()
+        if record.given_up or wait > max(record.delay_seconds, self._limits.patience_seconds):
+            # Nobody waits that long.
+            for request in active.drop_inline():
+                request.turn_away(HOST_UNAVAILABLE)
+        if active.leaving and not active.unsettled and active.inline_in_a_row >= IN_A_ROW:
+            return False
+        if active.inline:
+            skipped = active.is_skipped(self._clock(), self._policies.politeness)
+            self._inline.push(active.key, self._clock() if skipped else record.next_fetch_at)
+            self._dry.pop(active.key, None)
+            self._changed()
+        return bool(active.inline)
 
     def next_at(self) -> float | None:
         """Return when the next key may be contacted, as far as time alone decides."""
@@ -152,7 +245,7 @@ class ActiveKeys:
     def is_exhausted(self) -> bool:
         """Return True if no key has a URL that will be available within the crawl's patience. Looks for more keys if
         that is unknown."""
-        if self._tasks or len(self._heap) or self._rate_limiter or self._moves:
+        if self._tasks or len(self._heap) or len(self._inline) or self._rate_limiter or self._moves:
             return False
         if self._idle is None:
             self.activate(1)
@@ -173,6 +266,9 @@ class ActiveKeys:
 
     def turned_away(self, active: ActiveKey) -> None:
         """Release a key that found too long a line before a clock that it shares."""
+        if active.unsettled:
+            # Its pages may wait for its inline requests.
+            self.arm(active)
         self._release([active])
 
     # -- changes by other processes ----------------------------------------------------------------------------
@@ -187,12 +283,19 @@ class ActiveKeys:
         """Remove it from all places."""
         self._dry.pop(active.key, None)
         self._heap.remove(active.key)
+        self._inline.remove(active.key)
         self._rate_limiter.drop(active)
+        # They wait until the key is active again.
+        self._inline_waiting.add(active.key, active.drop_inline())
 
     def changed_queues(self, key: str, position: QueuePosition) -> None:
         """Note that another process changed its queue, at ``position`` or behind it."""
         active = self._keys.get(key)
-        if active is not None:
+        if active is not None and position == REQUESTED:
+            active.leaving = True
+            self._heap.remove(key)
+            self.arm(active)
+        elif active is not None:
             active.head.reopen(position)
             self.arm(active)
         elif self._activating:
@@ -243,6 +346,10 @@ class ActiveKeys:
             or active.head.loading
             or active.unread
         ):
+            return
+        is_inline = active.inline and self._keys.get(key) is active and self._arm_inline(active)
+        if is_inline and (active.leaving or not active.owes_turn()):
+            self._heap.remove(key)
             return
         if active.unprocessed >= self._unprocessed_max:
             # Its pages take long to parse: other keys get the slots until that is done.
@@ -309,7 +416,9 @@ class ActiveKeys:
 
     def _is_over(self, active: ActiveKey) -> bool:
         """Return True if the session of a key, which has given all its URLs, ends here, since other keys wait."""
-        return self._best is None and active.has_work() and not active.hops and self._others_wait()
+        if self._best is not None or active.inline or active.pending:
+            return False
+        return active.has_work() and not active.hops and self._others_wait()
 
     def _end_session(self, active: ActiveKey) -> None:
         """End the session of a key. While URLs of it are not settled nothing happens: it is armed again when they
@@ -484,9 +593,7 @@ class ActiveKeys:
                 lambda: self._backend.activate(count, self._clock(), sampler)
             )
             for one in activated:
-                active = ActiveKey(one, self._limits.session_budget)
-                active.apply_crawl_delay(self._policies.politeness)
-                self._keys[active.key] = active
+                active = self._adopt(one)
                 if (position := self._early.get(active.key)) is not None:
                     active.head.reopen(position)
                 self.arm(active)

@@ -6,17 +6,19 @@ back as a callback. The rules come only from ``Policies``.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from webcrawl.frontier.active_key import ActiveKey
+from webcrawl.frontier.active_key import ActiveKey, Need
 from webcrawl.frontier.active_keys import ActiveKeys
 from webcrawl.frontier.committer import Change, Committer, Store
 from webcrawl.frontier.heartbeat import WorkerHeartbeat
-from webcrawl.frontier.lease import Ending, Lease, Outcome, Result, verdict
+from webcrawl.frontier.inline import ROBOTS_UNAVAILABLE, STOPPED, InlineRequest
+from webcrawl.frontier.lease import Ending, Lease, Outcome, Result, count, verdict
 from webcrawl.frontier.policies import BUSY_STATUSES, Limits, Policies
 from webcrawl.frontier.records import Kind, State, UrlEntry, UrlRecord
 from webcrawl.frontier.reordering import Reordering
@@ -35,6 +37,7 @@ from webcrawl.storage.contract import (
     HeartbeatAnswer,
     OperatorCommand,
     OwnClocks,
+    RateLimitLease,
     Settled,
     SharedBackend,
 )
@@ -106,6 +109,8 @@ class Frontier:
                 policies.order, backend, self._keys, self._committer.drain, broken, limits.reordering_share
             )
         self._unsettled: dict[int, Lease] = {}
+        self._inline_unsettled = self._inline_awaited = 0
+        """How many of these ``next_inline`` gave, and how many inline requests somebody waits for."""
         self._lease_ids = itertools.count(1)
         self._closing = False
         self._paused = False
@@ -130,6 +135,7 @@ class Frontier:
     async def close(self) -> None:
         """Make everything durable and give all keys back; open leases are forgotten, their URLs stay queued."""
         self._closing = True
+        self.end_inline()
         if self.reordering is not None:
             await self.reordering.end()
         await self._committer.drain()
@@ -168,10 +174,9 @@ class Frontier:
 
     def next(self) -> Lease | None:
         """Return the next URL to fetch, or None if there is none now. Never waits."""
-        if len(self._unsettled) >= self._limits.open_max or self._closing or self._is_paused():
+        if (room := self._room()) <= 0 or self._closing or self._is_paused():
             return None
         now = self._clock()
-        room = self._limits.open_max - len(self._unsettled)
         while (active := self._keys.pop_ready(now, room)) is not None:
             lease = self._lease(active, now)
             if lease is not None:
@@ -181,13 +186,18 @@ class Frontier:
 
     def next_at(self) -> float | None:
         """Return when ``next`` may have an answer again, as far as time alone decides."""
-        if len(self._unsettled) >= self._limits.open_max or self._is_paused():
+        if self._room() <= 0 or self._is_paused():
             return None
         return self._keys.next_at()
 
+    def _room(self) -> int:
+        """Return how many more URLs of the queues may be fetched. Inline requests do not count: the fetched pages may
+        wait for them."""
+        return self._limits.open_max - len(self._unsettled) + self._inline_unsettled
+
     def is_hungry(self) -> bool:
         """Return True if more requests could be started than there are: slots are free, and no key is ready."""
-        free = len(self._unsettled) < self._limits.open_max and not self._is_paused() and not self._closing
+        free = self._room() > 0 and not self._is_paused() and not self._closing
         return free and self._keys.is_waiting()
 
     def is_closing(self) -> bool:
@@ -197,7 +207,7 @@ class Frontier:
     def is_finished(self) -> bool:
         """Return True if the crawl is over: no queued URL is available, no request is open, no change is under
         way."""
-        if self._unsettled or self._committer.busy:
+        if self._unsettled or self._inline_awaited or self._committer.busy:
             return False
         return self._closing or (not self._is_paused() and self._keys.is_exhausted())
 
@@ -237,25 +247,101 @@ class Frontier:
         for entry, rule in pick.refused:
             self._settle_refused(active, entry, rule)
         if pick.entry is None:
-            self._keys.rest(active, pick.want)
+            if active.inline and pick.want is not Need.LOAD and pick.want is not Need.RULES:
+                active.inline_in_a_row = 0
+                self._keys.rearm(active)
+            else:
+                self._keys.rest(active, pick.want)
             return None
         if (claim := self._rate_limiter.claim(active, pick.entry)) is None:
             return None
+        lease = self._leased(active, pick.entry, claim, now)
         if active.head.more and len(active.head) < HEAD // 4:
             self._keys.load(active)
+        if not active.awaits_robots:
+            active.session -= 1
+            active.inline_in_a_row = 0
+            self.tally.dequeued += 1
+        return lease
+
+    def _leased(self, active: ActiveKey, entry: UrlEntry, claim: RateLimitLease, now: float) -> Lease:
         active.open = True
         active.unsettled += 1
-        active.awaits_robots = pick.entry.kind == Kind.ROBOTS
-        active.session -= not active.awaits_robots
-        self.tally.dequeued += not active.awaits_robots
+        active.awaits_robots = entry.kind == Kind.ROBOTS
         fence, validity = active.record.fence, active.validity
         pause = max(self._policies.politeness.delay(active.record), claim.longest_pause)
-        lease = Lease(next(self._lease_ids), pick.entry, now, None, fence, validity, claim, pause)
+        lease = Lease(next(self._lease_ids), entry, now, None, fence, validity, claim, pause)
         self._unsettled[lease.id] = lease
         return lease
 
     def _turned_away(self, active: ActiveKey) -> None:
         self._keys.turned_away(active)
+
+    # -- inline requests ---------------------------------------------------------------------------------------
+
+    def add_inline(self, request: InlineRequest) -> None:
+        """Let a request wait for its turn, before the URLs of its key. ``next_inline`` gives its lease, or it is
+        turned away."""
+        self._inline_awaited += 1
+        request.answer.add_done_callback(self._inline_answered)
+        self._keys.add_inline(request)
+
+    def next_inline(self) -> Lease | None:
+        """Return the lease of an inline request, or of the robots.txt that one waits for; None if there is none now.
+
+        As many may be open as URLs of the queues, beside those: fetched pages may wait for inline requests, and these
+        wait for nothing but the network.
+        """
+        if self._inline_unsettled >= self._limits.open_max or self._is_paused():
+            return None
+        now = self._clock()
+        while (active := self._keys.pop_inline(now)) is not None:
+            if (lease := self._lease_inline(active, now)) is not None:
+                return lease
+        return None
+
+    def next_inline_at(self) -> float | None:
+        """Return when ``next_inline`` may have an answer again, as far as time alone decides."""
+        if self._inline_unsettled >= self._limits.open_max or self._is_paused():
+            return None
+        return self._keys.next_inline_at()
+
+    def has_inline(self, key: str) -> bool:
+        """Return True if an inline request waits for a key that is active here."""
+        active = self._keys.get(key)
+        return active is not None and bool(active.inline)
+
+    def end_inline(self) -> None:
+        """Turn away all inline requests that wait, and those that come from now on."""
+        self._keys.turn_inline_away(STOPPED)
+
+    def _lease_inline(self, active: ActiveKey, now: float) -> Lease | None:
+        pick = active.pick_inline(now, self._policies)
+        for _, rule in pick.refused:
+            self.tally.refused(rule)
+        for request in pick.pending:
+            asyncio.get_running_loop().call_later(
+                self._limits.patience_seconds, request.turn_away, ROBOTS_UNAVAILABLE
+            )
+        if pick.entry is None:
+            if pick.want is Need.RULES:
+                self._keys.rest(active, pick.want)
+            else:
+                self._keys.rearm(active)
+            return None
+        if (claim := self._rate_limiter.claim(active, pick.entry)) is None:
+            return None
+        lease = self._leased(active, pick.entry, claim, now)
+        lease.is_inline, lease.inline = True, pick.inline
+        self._inline_unsettled += 1
+        if pick.inline is not None:
+            active.take_inline()
+        return lease
+
+    def _inline_answered(self, answer: object) -> None:
+        self._inline_awaited -= 1
+        if not self._inline_awaited:
+            self._changed()
 
     def _settle_refused(self, active: ActiveKey, entry: UrlEntry, rule: str) -> None:
         self.tally.refused(rule)
@@ -342,6 +428,8 @@ class Frontier:
             settled = verdict(entry, outcome, self._policies, self.tally)
             settled.fence = lease.fence
             change.settled.append(settled)
+        elif lease.inline is not None:
+            count(outcome, self.tally)
         self._committer.add(change)
 
     def _holding(self, lease: Lease) -> ActiveKey | None:
@@ -369,7 +457,8 @@ class Frontier:
         """Free the slot of a URL whose change is durable. ``robots``: answers of robots.txt that came with it."""
         for record in robots:
             self._keys.answered(self._policies.key_of(f"{record.origin}/"), record)
-        self._unsettled.pop(lease.id, None)
+        if self._unsettled.pop(lease.id, None) is not None:
+            self._inline_unsettled -= lease.is_inline
         active = self._holding(lease)
         if active is not None:
             active.head.gone(lease.entry)

@@ -280,7 +280,7 @@ class Intake:
         if not entry.url.startswith("http"):
             return None
         host = host_of(entry.url)
-        verdict = self._fixed if entry.via is None else self._standing
+        verdict = self._fixed if entry.via is None or entry.kind == Kind.INLINE else self._standing
         answer = verdict(Candidate(entry.url, host, entry.key, entry.depth))
         if answer.allowed:
             return None

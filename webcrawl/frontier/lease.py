@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from webcrawl.archive.capture import Entry
+from webcrawl.frontier.inline import InlineRequest
 from webcrawl.frontier.policies import Policies
 from webcrawl.frontier.records import QUEUED, Kind, State, UrlEntry, UrlRecord
 from webcrawl.frontier.tally import Tally
@@ -35,6 +36,10 @@ class Lease:
     """The lease of the clocks that the fetch shares with other keys."""
     pause_seconds: float = 0.0
     """The pause between two requests to the key, and to those with which it shares clocks."""
+    is_inline: bool = False
+    """It was given for an inline request, perhaps for the robots.txt that comes first."""
+    inline: InlineRequest | None = None
+    """The inline request that is fetched."""
 
     @property
     def validity(self) -> LeaseValidity:
@@ -132,14 +137,24 @@ def verdict(entry: UrlEntry, outcome: Outcome, policies: Policies, tally: Tally)
         return Settled(entry, QUEUED._replace(status=status), _again(entry, entry.attempts + 1, policies))
     if result is Result.RETRY:
         result = Result.FAILED
+    _count(result, outcome.rule, tally)
+    state = _STATES[result]
+    return Settled(entry, UrlRecord(state, None if state is State.DONE else outcome.rule, status))
+
+
+def count(outcome: Outcome, tally: Tally) -> None:
+    """Count the result of an inline request, of which nothing is stored."""
+    tally.retries += outcome.result is Result.RETRY
+    _count(outcome.result, outcome.rule, tally)
+
+
+def _count(result: Result, rule: str | None, tally: Tally) -> None:
     if result is Result.FAILED:
         tally.failures += 1
     elif result is Result.REDIRECTED:
         tally.redirects += 1
     elif result is Result.REFUSED:
-        tally.refused(outcome.rule or "other")
-    state = _STATES[result]
-    return Settled(entry, UrlRecord(state, None if state is State.DONE else outcome.rule, status))
+        tally.refused(rule or "other")
 
 
 def _status(entry: UrlEntry, outcome: Outcome) -> int | None:

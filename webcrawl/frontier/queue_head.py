@@ -18,6 +18,10 @@ EVERYTHING: QueuePosition = (-(1 << 47), 0)
 """A position before all others: no level is so high."""
 
 
+REQUESTED: QueuePosition = ((1 << 47) - 1, (1 << 63) - 1)
+"""In the place of a position: another process requests the key. It is behind all positions."""
+
+
 def queue_position(entry: UrlEntry) -> QueuePosition:
     """Return the position of an entry in its queue."""
     return (-entry.level, entry.position)

@@ -50,6 +50,8 @@ class Kind(StrEnum):
     SITEMAP = "sitemap"
     WEBSUB = "websub"
     """A request to a hub."""
+    INLINE = "inline"
+    """An inline request: a callback, a pipeline or a middleware waits for its response. It is never stored."""
 
 
 def web_origin(url: str) -> str | None:

@@ -182,13 +182,17 @@ class SharedRateLimiter:
             heapq.heappop(self._due)
         return None
 
-    def pop_granted(self) -> ActiveKey | None:
-        """Take out a key that has its lease; None if there is none."""
-        while self._granted:
+    def pop_granted(self, *, inline: bool = False) -> ActiveKey | None:
+        """Take out a key that has its lease; None if there is none. ``inline``: one that has an inline request;
+        otherwise one whose turn is not that of an inline request."""
+        for _ in range(len(self._granted)):
             active = self._granted.popleft()
-            if active.rate_limit_lease is not None and active.awaits_rate_limit:
+            if active.rate_limit_lease is None or not active.awaits_rate_limit:
+                continue
+            if bool(active.inline) if inline else not active.takes_inline():
                 active.awaits_rate_limit = False
                 return active
+            self._granted.append(active)
         return None
 
     async def close(self) -> None:

@@ -36,6 +36,8 @@ class Tally:
     """robots.txt fetches that ended, with whatever outcome."""
     sitemaps: int = 0
     """Sitemap fetches that ended with an HTTP response, whatever its status."""
+    inline: int = 0
+    """Inline requests that ended with an HTTP response, whatever its status."""
     duplicates: int = 0
     """Pages whose bytes another URL had before."""
     revisits: int = 0
@@ -89,6 +91,8 @@ class Tally:
             self.errors[ending.error] += 1
         if kind == Kind.ROBOTS:
             self.robots += 1
+        elif kind == Kind.INLINE:
+            self.inline += ending.status is not None
         elif ending.status is not None and kind == Kind.PAGE:
             self.pages += 1
             self.statuses[ending.status] += 1

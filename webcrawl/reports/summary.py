@@ -89,6 +89,7 @@ def summary(ending: Ending) -> str:
         _row("redirects", tally.redirects),
         _row("robots.txt", tally.robots),
         *([_row("sitemaps", tally.sitemaps)] if tally.sitemaps else []),
+        *([_row("inline requests", tally.inline)] if tally.inline else []),
         _row(
             "failed", tally.failures, f"and {text.count(tally.retries)} tried again" if tally.retries else ""
         ),

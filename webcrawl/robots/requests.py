@@ -49,8 +49,9 @@ def origin_and_hops(entry: UrlEntry) -> tuple[str, int]:
 
 
 def is_stored(entry: UrlEntry) -> bool:
-    """Return True if the entry has a place in a stored queue. A robots.txt has one only as a hop on another key."""
-    return entry.kind != Kind.ROBOTS or entry.position != 0
+    """Return True if the entry has a place in a stored queue. A robots.txt has one only as a hop on another key, an
+    inline request never."""
+    return entry.kind != Kind.INLINE and (entry.kind != Kind.ROBOTS or entry.position != 0)
 
 
 def first_request(origin: str, key: str, via: str | None) -> UrlEntry:

@@ -218,6 +218,14 @@ class Activated:
     """The validity of this process's lease of the key."""
 
 
+class Unavailable(StrEnum):
+    """The reason why ``acquire`` did not make a key active."""
+
+    HELD = "held"
+    """It is active already: here, in another process, or on its way to or from one of them."""
+    GIVEN_UP = "given up"
+
+
 @dataclass(slots=True)
 class Settled:
     """The result of a URL that was leased."""
@@ -414,6 +422,13 @@ class Backend(Protocol):
         commit (``Batch.at``) that queued a URL for a key whose queue was empty. A key of which no record was ever
         stored waits since ``FIRST_VISIT_AHEAD_SECONDS`` before that commit. A key's level is the highest in its
         queue. Keys that are given up are passed over.
+        """
+        ...
+
+    async def acquire(self, key: str, now: float) -> Activated | Unavailable:
+        """Make this key active, new or known, whether or not it has URLs and its time has come.
+
+        If another process holds the key, its next heartbeat says so (``REQUESTED`` in ``changed_queues``).
         """
         ...
 

@@ -13,6 +13,7 @@ def test_an_engine_begins_no_request_before_its_spider_is_open(monkeypatch) -> N
     begun: list[object] = []
     monkeypatch.setattr(HookedEngine, "begin_requests", lambda engine: begun.append(engine))
     engine = DirectEngine.__new__(DirectEngine)
+    engine._slot = None
     engine._starts = Starts()
     engine.scraper = SimpleNamespace(slot=None)
     engine.begin_requests()

@@ -53,7 +53,7 @@ class RevisitsMiddleware:
         self, request: Request, response: Response
     ) -> Response | Coroutine[None, None, Response]:
         flight = in_flight_request_of(self._crawler, request)
-        if flight is None or flight.lease.entry.kind == Kind.ROBOTS:
+        if flight is None or flight.lease.entry.kind in (Kind.ROBOTS, Kind.INLINE):
             return response
         if response.status == NOT_MODIFIED:
             return self._not_modified(flight, request, response)

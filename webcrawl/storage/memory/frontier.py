@@ -30,6 +30,7 @@ from webcrawl.storage.contract import (
     Move,
     Settled,
     Spot,
+    Unavailable,
     Walked,
 )
 from webcrawl.storage.memory.tables import MemoryTables
@@ -97,6 +98,12 @@ class MemoryBackend:
             ready[level].sort(key=lambda host: _due_at(host.record))
             chosen += ready[level][:wanted]
         return [self._activate(host) for host in chosen]
+
+    async def acquire(self, key: str, now: float) -> Activated | Unavailable:
+        host = self._host(key)
+        if host.active:
+            return Unavailable.HELD
+        return Unavailable.GIVEN_UP if host.record.given_up else self._activate(host)
 
     async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         queue = self._hosts[key].queue

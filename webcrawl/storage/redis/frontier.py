@@ -25,6 +25,7 @@ from webcrawl.storage.contract import (
     Loaded,
     Move,
     Spot,
+    Unavailable,
     Walked,
     uptime,
 )
@@ -200,6 +201,19 @@ class RedisBackend:
             Activated(record, queue, shard.validity)
             for (shard, record), queue in zip(leased, loaded, strict=True)
         ]
+
+    async def acquire(self, key: str, now: float) -> Activated | Unavailable:
+        await self._holding.return_unknown_keys()
+        found = await self._holding.acquire(self._shard_of(key), key, self._options.delay_seconds)
+        if isinstance(found, Unavailable):
+            return found
+        shard, record = found
+        try:
+            [queue] = await self._loader.load_all([(key, None, HEAD)])
+        except BaseException:
+            self._holding.abandon([found])
+            raise
+        return Activated(record, queue, shard.validity)
 
     async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         return await self._loader.load(key, after, count)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from webcrawl.frontier.queue_head import EVERYTHING
 from webcrawl.politeness.host_record import HostRecord
-from webcrawl.storage.contract import uptime
+from webcrawl.storage.contract import Unavailable, uptime
 from webcrawl.storage.redis.commits import release_calls
 from webcrawl.storage.redis.leases import Renewed, ServerClock, given_time, until
 from webcrawl.storage.redis.packing import decoded, encoded, position_from, unpack_host
@@ -97,6 +97,23 @@ class Holding:
                     shard.released.pop(record.key, None)
                     leased.append((shard, record))
         return leased
+
+    async def acquire(
+        self, shard: Shard, key: str, delay_seconds: float
+    ) -> tuple[Shard, HostRecord] | Unavailable:
+        """Take one key, whatever its time. ``delay_seconds``: of a new key."""
+        now = repr(self._clock() + self._clock.slack_seconds)
+        args = [given_time(self._clock), now, self._member, encoded(key), repr(delay_seconds)]
+        async with self._turn:
+            with _doubtful_unless_done([shard]):
+                [(fence, *value)] = await self._server.call("acquire", [(shard.names.fixed, args)])
+            if fence <= 0:
+                return Unavailable.GIVEN_UP if fence == -2 else Unavailable.HELD
+            record = unpack_host(key, value[0]).record
+            record.fence = fence
+            shard.mine[key] = fence
+            shard.released.pop(key, None)
+            return shard, record
 
     def abandon(self, leased: Sequence[tuple[Shard, HostRecord]]) -> None:
         """Mark keys as unused: the next heartbeat gives them back."""

@@ -116,6 +116,7 @@ Call = tuple[Sequence[bytes], Sequence[Any]]
 """KEYS and ARGV of one call of a script."""
 
 OPERATIONS = (
+    "acquire",
     "add_seeded",
     "claim_clocks",
     "end_robots_wait",

@@ -26,6 +26,7 @@ from webcrawl.storage.contract import (
     Loaded,
     Move,
     Spot,
+    Unavailable,
     Walked,
 )
 from webcrawl.storage.sqlite.commits import Commits
@@ -93,6 +94,9 @@ class SqliteBackend:
 
     async def activate(self, count: int, now: float, sampler: LevelSampler) -> list[Activated]:
         return await self._run(self._activate, count, now, sampler)
+
+    async def acquire(self, key: str, now: float) -> Activated | Unavailable:
+        return await self._run(self._acquire, key)
 
     async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         return await self._run(self._load, key, after, count)
@@ -193,6 +197,16 @@ class SqliteBackend:
                 Activated(record, self._queues.load(host_id, record.key, None, HEAD))
                 for host_id, record in self._keys.activate(count, now, sampler)
             ]
+
+    def _acquire(self, key: str) -> Activated | Unavailable:
+        with self._transaction():
+            host_id = self._keys.id_of(key)
+            added = self._keys.added
+            self._connection.execute("UPDATE totals SET hosts = hosts + ?", (added,))
+            record = self._keys.acquire(host_id)
+            queue = self._queues.load(host_id, key, None, HEAD)
+        self._totals["hosts"] += added
+        return record if isinstance(record, Unavailable) else Activated(record, queue)
 
     def _load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         return self._queues.load(self._keys.id_of(key), key, after, count)

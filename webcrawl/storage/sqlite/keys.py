@@ -10,7 +10,7 @@ from operator import attrgetter
 
 from webcrawl.frontier.order import LEVELS_CONSIDERED, LevelSampler
 from webcrawl.politeness.host_record import HostRecord
-from webcrawl.storage.contract import FIRST_VISIT_AHEAD_SECONDS, Counts, Idle, Move
+from webcrawl.storage.contract import FIRST_VISIT_AHEAD_SECONDS, Counts, Idle, Move, Unavailable
 from webcrawl.storage.sqlite.queues import Rows
 
 _IDS_REMEMBERED = 200_000
@@ -37,6 +37,8 @@ _STORE = (
     "SET next_fetch_at = new.at, delay_seconds = new.delay, parked = new.parked, given_up = new.given_up, "
     "record = new.record FROM new WHERE id = new.host"
 )
+# Its own time again, in case it was blocked until then: a crash would keep the value of the column.
+_ACTIVE = "UPDATE hosts SET active = 1, idle = 0, parked = 0, next_fetch_at = ? WHERE id = ?"
 _values = attrgetter(*_FIELDS)
 _DEFAULTS = list(zip(_FIELDS, _values(HostRecord("")), strict=True))
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
@@ -170,11 +172,24 @@ class Keys:
             ).fetchall()
             chosen += [(row[0], self._record(*row[1:])) for row in rows]
         self._cursor.executemany(
-            # Its own time again, in case it was blocked until then: a crash would keep the value of the column.
-            "UPDATE hosts SET active = 1, idle = 0, parked = 0, next_fetch_at = ? WHERE id = ?",
+            _ACTIVE,
             [(record.next_fetch_at, host_id) for host_id, record in chosen],
         )
         return chosen
+
+    def acquire(self, host_id: int) -> HostRecord | Unavailable:
+        """Make a key active that is not, whatever its time."""
+        active, given_up, *row = self._cursor.execute(
+            "SELECT active, given_up, key, next_fetch_at, delay_seconds, record FROM hosts WHERE id = ?",
+            (host_id,),
+        ).fetchone()
+        if active:
+            return Unavailable.HELD
+        if given_up:
+            return Unavailable.GIVEN_UP
+        record = self._record(*row)
+        self._cursor.execute(_ACTIVE, (record.next_fetch_at, host_id))
+        return record
 
     def idle(self) -> Idle:
         at, parked_at = (

@@ -1,0 +1,225 @@
+"""Files, images and inline requests of ordinary spiders: polite like pages, and nothing waits for ever."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+
+import pytest
+
+from tests.commands import in_process
+from tests.crawl.test_ordinary_spiders import SETTINGS, items_of
+from tests.fakeweb import Placement, witness
+
+DELAY = 0.05
+MEASURING_ERROR = 0.005
+PAGES, FILES = 4, 2
+
+
+def gather(run, folder, name, origins, pages=PAGES, files=FILES, **more):
+    """A crawl of the spider ``files``, and the file of its items."""
+    path = folder / f"{name}.jsonl"
+    arguments = {"origins": ",".join(origins), "pages": str(pages), "files": str(files)}
+    arguments |= more.pop("arguments", {})
+    crawl = run(
+        spider="files",
+        module=SETTINGS,
+        arguments=arguments,
+        options=["-o", f"{path}:jsonlines"],
+        FILES_STORE=folder / name,
+        **{"CONCURRENT_REQUESTS": 2, "POLITENESS_MIN_DELAY": DELAY, **more},
+    )
+    return crawl, path
+
+
+def assert_polite(web):
+    hits = web.hits()
+    assert witness.violations(hits, lambda hit: DELAY, tolerance=MEASURING_ERROR) == []
+    assert witness.most_open(hits) == 1
+
+
+@pytest.fixture(scope="module")
+def files(serve, crawl, folder):
+    """The web, the crawl and the items of pages whose files are on all hosts, with two requests at a time."""
+    web = serve(hosts=2, pages=2)
+    crawled, path = gather(crawl, folder, "files", [web.web.origin(number) for number in range(2)])
+    return web, crawled.assert_ended_well(), items_of(path)
+
+
+def test_every_item_has_all_of_its_files(files, folder):
+    _, crawled, items = files
+    assert len(items) == 2 * PAGES
+    for item in items:
+        assert [file["url"] for file in item["files"]] == item["file_urls"]
+        assert {file["status"] for file in item["files"]} == {"downloaded"}
+        assert all((folder / "files" / file["path"]).read_bytes()[1:4] == b"PNG" for file in item["files"])
+    assert crawled.assert_sound().queued == 0
+    assert "inline requests" in crawled.stderr
+
+
+def test_pages_and_files_of_a_host_keep_its_clock(files):
+    assert_polite(files[0])
+
+
+def test_each_file_is_requested_once_and_robots_txt_once_a_host(files):
+    paths = Counter((hit.host, hit.path) for hit in files[0].hits())
+    assert set(paths.values()) == {1}
+    assert sum(path == "/robots.txt" for _, path in paths) == 2
+
+
+def test_files_are_in_log_and_archive_and_in_no_table(files):
+    _, crawled, items = files
+    urls = {url for item in items for url in item["file_urls"]}
+    lines = crawled.lines("inline")
+    assert Counter(line["url"] for line in lines) == Counter(urls)
+    assert {line["via"] for line in lines} == {item["url"] for item in items}
+    stored = {record.url for record in crawled.records() if record.type in ("response", "revisit")}
+    assert urls <= stored
+    assert crawled.figures().known == len(items)
+
+
+def test_the_audit_finds_nothing(files, capsys):
+    done = in_process("audit", capsys, JOBDIR=files[1].path)()
+    assert done.status == 0, done.out
+
+
+def test_a_host_whose_pages_all_wait_for_files_of_it_does_not_stand_still(serve, crawl, folder):
+    web = serve(hosts=1, pages=1)
+    crawled, path = gather(
+        crawl, folder, "one", [web.web.origin(0)], pages=12, files=2, CONCURRENT_REQUESTS=64
+    )
+    crawled.assert_ended_well()
+    assert [len(item["files"]) for item in items_of(path)] == [2] * 12
+    assert_polite(web)
+
+
+def test_bodies_that_use_up_the_memory_do_not_stand_still(serve, crawl, folder):
+    """Pages that hold all of the pool wait for files that need some of it."""
+    web = serve(hosts=2, pages=2)
+    origins = [web.web.origin(number) for number in range(2)]
+    long = "/x/huge-chunked?bytes=400000&n="
+    crawled, path = gather(
+        crawl,
+        folder,
+        "memory",
+        origins,
+        arguments={"page": long, "file": long},
+        BODY_MEMORY_BYTES=1_000_000,
+        DOWNLOAD_MAXSIZE=500_000,
+    )
+    crawled.assert_ended_well()
+    assert [len(item["files"]) for item in items_of(path)] == [2 * FILES] * 2 * PAGES
+
+
+def test_a_stop_ends_what_waits_and_the_resumed_crawl_gives_all(serve, start, folder):
+    web = serve(hosts=1, pages=1)
+    origins = [web.web.origin(0)]
+    first, path = gather(
+        start, folder, "stopped", origins, pages=2, POLITENESS_MIN_DELAY=2, arguments={"stop": "0.1"}
+    )
+    first.until(lambda: any("/x/ok" in hit.path for hit in web.hits()))
+    first.signal(signal.SIGINT)
+    first.wait()
+    assert first.status == 0, first.stderr
+    again, _ = gather(start, folder, "stopped", origins, pages=2, of=first)
+    again.wait().assert_ended_well()
+    complete = {item["url"] for item in items_of(path) if len(item["files"]) == FILES}
+    assert complete == {f"{origins[0]}/x/ok?page{number}" for number in range(2)}
+
+
+def test_a_kill_among_files_costs_none_of_them(serve, start, folder):
+    web = serve(hosts=2, pages=2)
+    origins = [web.web.origin(number) for number in range(2)]
+    first, path = gather(start, folder, "killed", origins, pages=3, files=3)
+    first.until(lambda: sum("image" in hit.path for hit in web.hits()) > 4)
+    first.kill()
+    again, _ = gather(start, folder, "killed", origins, pages=3, files=3, of=first)
+    again.wait().assert_ended_well()
+    complete = {item["url"] for item in items_of(path) if len(item["files"]) == 2 * 3}
+    expected = {f"{origin}/x/ok?page{number}" for origin in origins for number in range(3)}
+    # A feed may not have got the items of pages that were done when the process was killed.
+    done = {line["url"] for line in first.lines()}
+    assert complete | done == expected
+    assert_polite(web)
+    assert again.assert_sound().queued == 0
+
+
+# -- inline requests -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def inline(serve, crawl, folder):
+    """The web, the crawl and the items of the spider that asks within its callbacks."""
+    web = serve(hosts=3, pages=3, placements=(Placement("robots-private", hosts=("h0001.localhost",)),))
+    path = folder / "inline.jsonl"
+    crawled = crawl(
+        spider="inline",
+        module=SETTINGS,
+        arguments={"origin": web.web.origin(0), "other": web.web.origin(1)},
+        options=["-O", f"{path}:jsonlines"],
+        FILES_STORE=folder / "named",
+        IMAGES_STORE=folder / "images",
+        CONCURRENT_REQUESTS=2,
+        DOWNLOAD_MAXSIZE=100_000,
+    )
+    assert crawled.status == 0, crawled.stderr
+    return web, crawled, items_of(path)
+
+
+def of(inline, case):
+    return [item for item in inline[2] if item["case"] == case]
+
+
+def test_a_callback_gets_responses_of_its_own_host_and_of_others(inline):
+    same, other = of(inline, "same")
+    assert (same["status"], same["mine"]) == (200, True)
+    assert (other["status"], other["bytes"]) == (200, 69)
+
+
+def test_redirects_and_retries_are_followed_for_the_caller(inline):
+    [moved], [flaky] = of(inline, "moved"), of(inline, "flaky")
+    assert (moved["status"], moved["url"]) == (200, f"{inline[0].web.origin(0)}/")
+    assert flaky["status"] == 200
+    assert [line["status"] for line in inline[1].lines("inline") if "flaky" in line["url"]] == [500, 200]
+
+
+def test_statuses_are_responses_and_failures_are_exceptions(inline):
+    assert [item["status"] for item in of(inline, "status")] == [404]
+    assert [item["error"] for item in of(inline, "reset")] == ["DownloadFailedError"]
+    assert [item["error"] for item in of(inline, "dead")] == ["DownloadFailedError"]
+    assert "robots.txt" in of(inline, "dead")[0]["why"]
+
+
+def test_a_body_that_is_too_long_is_an_exception(inline):
+    assert [item["error"] for item in of(inline, "huge")] == ["DownloadCancelledError"] * 2
+
+
+def test_robots_txt_scope_and_ports_refuse(inline):
+    web, crawled, _ = inline
+    [forbidden] = of(inline, "forbidden")
+    assert forbidden["error"] == "Refused"
+    assert forbidden["why"].startswith("robots: ")
+    assert [item["why"].partition(":")[0] for item in of(inline, "refused")] == ["offsite", "bad-port"]
+    assert not any(hit.path.startswith("/private") or hit.host == "h0002.localhost" for hit in web.hits())
+    for rule in ("robots", "offsite", "bad-port"):
+        assert rule in crawled.stderr
+
+
+def test_methods_bodies_and_headers_are_sent(inline):
+    [post] = of(inline, "post")
+    assert post["text"].startswith("POST /x/echo?post ")
+    assert "X-Own: 1" in post["text"]
+
+
+def test_the_same_request_is_sent_as_often_as_it_is_asked_for(inline):
+    assert len(of(inline, "twice")) == 2
+    assert sum(hit.path == "/x/echo?twice" for hit in inline[0].hits()) == 2
+
+
+def test_subclasses_of_the_pipelines_and_images_work(inline, folder):
+    [item] = of(inline, "documents")
+    assert len(set(item["stored"])) == 1
+    assert len(item["failed"]) == 1
+    assert (folder / "named" / item["stored"][0]).stat().st_size > 0
+    assert [image["url"] for image in item["images"]] == item["image_urls"]
+    assert (folder / "images" / item["images"][0]["path"]).read_bytes()[:2] == b"\xff\xd8"

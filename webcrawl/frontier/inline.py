@@ -1,0 +1,165 @@
+"""Inline requests: a callback, a pipeline or a middleware waits for the response, as Scrapy's media pipelines do.
+
+An inline request waits in memory, before the stored queue of its politeness key. It is not in the seen test and is
+not stored: a page whose callback or items wait for it is not done, so after a crash the page is fetched again, and
+asks again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from webcrawl.frontier.records import UrlEntry, web_origin
+from webcrawl.frontier.storage_retry import StorageRetry, Tasks
+from webcrawl.politeness.host_record import RobotsRecord
+from webcrawl.storage.contract import Activated, Backend, Unavailable
+
+IN_A_ROW = 8
+"""Inline requests of a key after which a URL of its queue has its turn, and another process may get the key."""
+
+ASKED_AGAIN_SECONDS = 0.25
+"""Interval at which a key that another process holds is requested."""
+
+HOST_UNAVAILABLE = "host-unavailable"
+"""The reason of a failure: the host was given up, or must be left alone for long."""
+ROBOTS_UNAVAILABLE = "robots-unavailable"
+"""The reason of a failure: the robots.txt of the origin could not be fetched, so the URL must not be."""
+HELD_ELSEWHERE = "held-elsewhere"
+"""The reason of a failure: another process of the crawl did not release the key in time."""
+STOPPED = "stopped"
+"""The reason of a failure: the crawl ended before its turn."""
+
+
+class TurnedAwayError(Exception):
+    """An inline request that is not sent. ``rule``: the rule that refuses it, or a reason from this module."""
+
+    def __init__(self, rule: str, *, is_refusal: bool) -> None:
+        super().__init__(rule)
+        self.rule = rule
+        self.is_refusal = is_refusal
+        """False if it is a failure, like one of the network."""
+
+
+@dataclass(slots=True, eq=False)
+class InlineRequest:
+    """A request that waits for its turn, or is being fetched."""
+
+    entry: UrlEntry
+    """Its entry; ``kind`` is ``Kind.INLINE``."""
+    request: Any = None
+    """What is sent, for the caller; the frontier does not look at it."""
+    since: float | None = None
+    """When it was first found that another process holds the key, by the clock of the crawl."""
+    answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    """What its caller awaits. The frontier sets nothing but a ``TurnedAwayError``."""
+
+    def turn_away(self, rule: str, *, is_refusal: bool = False) -> None:
+        """End it without a fetch; does nothing if it has ended."""
+        if not self.answer.done():
+            self.answer.set_exception(TurnedAwayError(rule, is_refusal=is_refusal))
+
+
+class InlineWaiting:
+    """The inline requests whose key is not active here, or whose origin's robots.txt is not in memory yet.
+
+    For each key one task makes it active, wherever it is, and reads what is stored of its origins.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        clock: Callable[[], float],
+        retry: StorageRetry,
+        drain: Callable[[], Coroutine[Any, Any, object]],
+        tasks: Tasks,
+        patience_seconds: float,
+    ) -> None:
+        """``drain`` waits until every change so far is durable. ``patience_seconds``: how long a request waits for a
+        key that another process holds. Pages of two processes may wait for each other's keys."""
+        self._patience_seconds = patience_seconds
+        self._backend = backend
+        self._clock = clock
+        self._retry = retry
+        self._drain = drain
+        self._tasks = tasks
+        self._waiting: dict[str, deque[InlineRequest]] = {}
+        self._sought: set[str] = set()
+        self.is_over = False
+        self.adopt: Callable[[Activated], object] = lambda activated: None
+        """Takes a key that became active."""
+        self.take: Callable[[str, deque[InlineRequest], list[RobotsRecord] | None], bool] = lambda *given: (
+            False
+        )
+        """Takes the requests of a key, with the stored answers of robots.txt; returns False if it is not active."""
+
+    def add(self, key: str, requests: deque[InlineRequest]) -> None:
+        """Let ``requests`` wait until their key is active here."""
+        if not requests:
+            return
+        self._waiting.setdefault(key, deque()).extend(requests)
+        if key not in self._sought:
+            self._sought.add(key)
+            self._tasks.start(self._seek(key))
+
+    def turn_away(self, rule: str) -> None:
+        """End all of them, for good."""
+        self.is_over = True
+        for requests in self._waiting.values():
+            for request in requests:
+                request.turn_away(rule)
+        self._waiting.clear()
+
+    async def _seek(self, key: str) -> None:
+        """Make a key active and hand over its requests."""
+        try:
+            while waiting := self._waiting.get(key):
+                origins = {web_origin(request.entry.url) for request in waiting}
+                robots = [
+                    record
+                    for origin in sorted(origin for origin in origins if origin is not None)
+                    if (record := await self._robots_of(origin, key)) is not None
+                ]
+                if self._hand_over(key, robots):
+                    continue
+                # A key that is on its way back to the backend must have its final record there.
+                await self._drain()
+                found = await self._retry.with_retry(lambda: self._backend.acquire(key, self._clock()))
+                if isinstance(found, Activated):
+                    self.adopt(found)
+                    # Even if nobody waits any more: the key has its place from now on.
+                    self._hand_over(key, robots)
+                elif found is Unavailable.GIVEN_UP:
+                    for request in self._waiting.pop(key, ()):
+                        request.turn_away(HOST_UNAVAILABLE)
+                elif not self._hand_over(key, robots):
+                    await asyncio.sleep(ASKED_AGAIN_SECONDS)
+                    self._end_old(key)
+        finally:
+            self._sought.discard(key)
+
+    async def _robots_of(self, origin: str, key: str) -> RobotsRecord | None:
+        return await self._retry.with_retry(lambda: self._backend.robots_of(origin, key))
+
+    def _hand_over(self, key: str, robots: list[RobotsRecord]) -> bool:
+        """Hand the requests over if the key is active."""
+        if not self.take(key, self._waiting.get(key, deque()), robots):
+            return False
+        self._waiting.pop(key, None)
+        return True
+
+    def _end_old(self, key: str) -> None:
+        """Turn away the requests that have waited too long for a key that is held elsewhere."""
+        now = self._clock()
+        for request in self._waiting.get(key, ()):
+            request.since = now if request.since is None else request.since
+            if now - request.since > self._patience_seconds:
+                request.turn_away(HELD_ELSEWHERE)
+        left = deque(request for request in self._waiting.get(key, ()) if not request.answer.done())
+        if left:
+            self._waiting[key] = left
+        else:
+            self._waiting.pop(key, None)

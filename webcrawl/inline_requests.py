@@ -1,0 +1,195 @@
+"""Inline requests in Scrapy: ``engine.download_async``, Scrapy's media pipelines, and what builds on them.
+
+The frontier gives each its turn (``frontier/inline.py``); the engine carries it through the downloader middlewares as
+any request, and the caller gets the response.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import DownloadCancelledError, DownloadFailedError
+from scrapy.http import Request, Response
+
+from webcrawl.fetching.failures import LocalShortageError
+from webcrawl.fetching.reading import ANNOUNCED_OVERSIZE
+from webcrawl.frontier.inline import (
+    HELD_ELSEWHERE,
+    HOST_UNAVAILABLE,
+    ROBOTS_UNAVAILABLE,
+    STOPPED,
+    InlineRequest,
+    TurnedAwayError,
+)
+from webcrawl.frontier.lease import Result
+from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.meta import CURRENT, detach, fetch_meta
+from webcrawl.refusal import Refused
+from webcrawl.request_codec import EXPLICIT
+from webcrawl.scope.scope import Candidate
+from webcrawl.scope.url_rules import OffsiteRule
+from webcrawl.urls.politeness_key import host_of
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.scheduler import InFlightRequest, Scheduler
+
+AGAIN_MAX = 5
+"""How often a request that was not sent, or whose lease ended on the way, is put back before it fails."""
+
+STOP_SECONDS = 30.0
+"""How long the inline requests of pages that are being processed go on after the crawl was stopped."""
+
+_DETAILS = {
+    HOST_UNAVAILABLE: "its host failed or asks to be left alone, and is not contacted for now",
+    ROBOTS_UNAVAILABLE: "the robots.txt of its origin could not be fetched",
+    HELD_ELSEWHERE: "another worker needs its host; the page that waits for it stays queued",
+    STOPPED: "the crawl ended before its turn; the page that waits for it stays queued",
+}
+
+
+@dataclass(slots=True)
+class _Again:
+    """The answer of a request that says nothing about the host: it waits for its turn again."""
+
+    error: BaseException
+
+
+class InlineRequests:
+    """The inline requests of a crawl."""
+
+    def __init__(self, scheduler: Scheduler, context: CrawlContext, crawler: Crawler) -> None:
+        self._scheduler = scheduler
+        self._context = context
+        self._fails_on_dataloss = crawler.settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
+        allowed = getattr(crawler.spider, "allowed_domains", None)
+        self._offsite = OffsiteRule(allowed) if allowed else None
+        self._stop: asyncio.TimerHandle | None = None
+        self._open: set[Request] = set()
+
+    async def fetch(self, request: Request) -> Response:
+        """Return the response to a request, after its redirects and retries.
+
+        Raises:
+          Refused: a rule refuses it, or the crawl ended before its turn.
+          Exception: as the download handler raised it, or DownloadFailedError if the host cannot be contacted.
+        """
+        if request in self._open:
+            request = request.copy()
+        parent = self._parent()
+        request.meta.setdefault("download_fail_on_dataloss", self._fails_on_dataloss)
+        attempts = repeats = 0
+        while True:
+            answer = await self._answer(request, attempts, parent)
+            if isinstance(answer, Response):
+                return answer
+            if isinstance(answer, _Again):
+                repeats += 1
+                if repeats > AGAIN_MAX:
+                    raise answer.error
+            elif answer is request:
+                attempts += 1
+            else:
+                request, attempts = answer, 0
+
+    async def _answer(
+        self, request: Request, attempts: int, parent: InFlightRequest | None
+    ) -> Response | Request | _Again:
+        entry = self._entry(request, attempts, parent)
+        if isinstance(entry, str):
+            self._scheduler.frontier.tally.refused(entry)
+            raise Refused(entry, f"{request.url} is out of scope")
+        if parent is not None and not parent.over and parent.lease.entry.key == entry.key:
+            self._scheduler.frontier.tally.refused("own-key")
+            raise Refused(
+                "own-key",
+                f"{request.url} is of the same host as {parent.request.url}, which has its turn: "
+                "nothing may be sent to the host between its turn and the end of its response",
+            )
+        inline = InlineRequest(entry, request)
+        self._open.add(request)
+        try:
+            self._scheduler.frontier.add_inline(inline)
+            self._scheduler.wake()
+            found: Response | Request | _Again = await inline.answer
+            return found
+        except TurnedAwayError as away:
+            if away.rule in (STOPPED, HELD_ELSEWHERE):
+                # Whichever page waits for it, perhaps for the same file as another one, is fetched again.
+                self._scheduler.keep_queued()
+            detail = f"{request.url}: {_DETAILS.get(away.rule, 'it may not be fetched')}"
+            if away.is_refusal or away.rule == STOPPED:
+                raise Refused(away.rule, detail) from None
+            self._scheduler.frontier.tally.failures += 1
+            raise DownloadFailedError(detail) from None
+        finally:
+            self._open.discard(request)
+
+    def _entry(self, request: Request, attempts: int, parent: InFlightRequest | None) -> UrlEntry | str:
+        """Return the entry of a request, or the rule that refuses it: those of start requests, and Scrapy's
+        ``allowed_domains``."""
+        facts = detach(request)
+        via, depth = facts.via, facts.depth
+        if parent is not None:
+            via, depth = parent.lease.entry.url, parent.lease.entry.depth
+        redirects = request.meta.get("redirect_times")
+        redirects = redirects if isinstance(redirects, int) else 0
+        entry = self._context.intake.request(
+            request.url, request.method, request.body, depth, via, redirects, False
+        )
+        if isinstance(entry, str):
+            return entry
+        if self._offsite is not None and not (request.dont_filter or request.meta.get("allow_offsite")):
+            host = host_of(request.url)
+            if self._offsite.refuses(Candidate(request.url, host, entry.key, depth)):
+                return self._offsite.name
+        entry.kind, entry.repeat, entry.attempts = Kind.INLINE.value, True, attempts
+        entry.payload = EXPLICIT
+        return entry
+
+    def _parent(self) -> InFlightRequest | None:
+        """Return the in-flight request in whose processing this is called."""
+        request = CURRENT.get()
+        return None if request is None else self._scheduler.flight_of(request)
+
+    def deliver(self, flight: InFlightRequest, result: Response | Request | BaseException) -> None:
+        """Give the result of the downloader to the caller that waits for it."""
+        inline = flight.lease.inline
+        assert inline is not None
+        if inline.answer.done():
+            return
+        lost = flight.lease.validity.is_over() or isinstance(result, LocalShortageError)
+        if isinstance(result, BaseException):
+            if lost and not isinstance(result, Refused):
+                inline.answer.set_result(_Again(result))
+            else:
+                inline.answer.set_exception(result)
+        elif isinstance(result, Response) and _is_cut(result, flight.request):
+            flight.outcome.result, flight.outcome.rule = Result.FAILED, "length"
+            inline.answer.set_exception(
+                DownloadCancelledError(f"{flight.request.url} is longer than DOWNLOAD_MAXSIZE")
+            )
+        else:
+            inline.answer.set_result(result)
+
+    def stop_soon(self) -> None:
+        """End those that still wait some time after the crawl was stopped."""
+        if self._stop is None:
+            frontier = self._scheduler.frontier
+            self._stop = asyncio.get_running_loop().call_later(STOP_SECONDS, frontier.end_inline)
+
+    def close(self) -> None:
+        """Forget the timer: the crawl ends."""
+        if self._stop is not None:
+            self._stop.cancel()
+
+
+def _is_cut(response: Response, request: Request) -> bool:
+    """Return True if the body is incomplete since it is too long."""
+    capture = fetch_meta(request).capture
+    too_long = capture is not None and capture.truncated == "length"
+    return too_long or f"cancelled:{ANNOUNCED_OVERSIZE}" in response.flags
