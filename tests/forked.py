@@ -97,9 +97,9 @@ class _Source:
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="forked")
-        self._path = str(Path(self._folder.name) / "socket")
+        self.path = str(Path(self._folder.name) / "socket")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, self._path],
+            [sys.executable, "-m", __name__, self.path],
             cwd=ROOT,
             env={
                 **_without_settings(),
@@ -115,7 +115,7 @@ class _Source:
 
     def start(self, told: Mapping[str, Any]) -> Forked:
         connection = socket.socket(socket.AF_UNIX)
-        connection.connect(self._path)
+        connection.connect(self.path)
         connection.sendall(json.dumps(told).encode() + b"\n")
         return Forked(connection)
 
@@ -141,6 +141,14 @@ def scrapy(
         _source = _Source()
     told = {"words": list(words), "folder": str(folder), "environment": dict(environment)}
     return _source.start({**told, "files": list(map(str, files))})
+
+
+def source_path() -> str:
+    """The socket at which the process that all are forked from takes what :func:`_become` is told."""
+    global _source
+    if _source is None:
+        _source = _Source()
+    return _source.path
 
 
 def run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import subprocess
 from collections.abc import Iterator
@@ -10,15 +11,21 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 from scrapy.commands import ScrapyCommand
 
 import webcrawl
-from tests import docs_tables
+from tests import docs_tables, documented
 from webcrawl.config import renames, vocabulary
 from webcrawl.politeness.health import FAILURES
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/**/*.md")])
+BLOCKS = {
+    str(page.relative_to(ROOT)): documented.blocks_of(page)
+    for page in PAGES
+    if page.parent.name != "decisions" and page.name != "CHANGELOG.md"
+}
 FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
 PATH = re.compile(r"`((?:webcrawl|tests|docs)/[\w./-]+)`")
@@ -219,3 +226,35 @@ def test_a_function_on_the_way_of_a_url_calls_those_below_it() -> None:
                 missing.append(f"{above[-1][1]} does not call {name}")
         above.append((indentation, name))
     assert missing == []
+
+
+@pytest.mark.parametrize("page", BLOCKS)
+def test_every_block_says_what_it_is(page):
+    known = {*documented.EXECUTED, *documented.FILES, *documented.SHOWN}
+    wrong = [block.name for block in BLOCKS[page] if block.language not in known]
+    assert wrong == [], f"the first word of a fence must be one of {sorted(known)}, see tests/documented.py"
+    fences = re.findall(r"^ *```", text_of(page), re.M)
+    assert len(fences) == 2 * sum(not block.hidden for block in BLOCKS[page])
+
+
+@pytest.mark.parametrize("page", BLOCKS)
+def test_a_block_that_is_not_executed_has_a_reason_and_parses(page):
+    for block in BLOCKS[page]:
+        if block.reason is not None:
+            assert len(block.reason.split()) > 1, f"{block.name} has no reason"
+        if block.language in ("sh", "console"):
+            commands = (
+                [command for command, _ in block.steps()] if block.language == "console" else [block.text]
+            )
+            assert commands, f"{block.name} has no command"
+            for command in commands:
+                parsed = subprocess.run(
+                    ["bash", "-n", "-c", command], capture_output=True, text=True, check=False
+                )
+                assert parsed.returncode == 0, f"{block.name}: {parsed.stderr}"
+        elif block.language == "python":
+            compile(block.text, block.name, "exec")
+        elif block.language == "yaml":
+            assert list(YAML(typ="safe").load_all(block.text)), f"{block.name} is empty"
+        elif block.language == "json":
+            json.loads(block.text)
