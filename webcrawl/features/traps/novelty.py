@@ -37,6 +37,8 @@ PER_PAGE = 3_000
 HOST_MOST = 2_500_000
 """Initial and maximum credit of a host: for 60 pages of 29 KB, or 200 short ones."""
 CRAWL_MOST = 40_000_000
+SAVED_BY_A_TRAP = 2 * HOST_MOST
+"""Credit of the crawl for each trap that is found: the saved requests outweigh the cost of this reading."""
 HOSTS_MAX = 10_000
 
 
@@ -66,9 +68,9 @@ class ReadingBudget:
         return True
 
     def refill(self, host: str) -> None:
-        """Restore the full credit of a host on which a trap was found: the saved requests outweigh the cost of
-        reading."""
+        """Restore the full credit of a host on which a trap was found, and add to that of the crawl."""
         self._hosts[host] = HOST_MOST
+        self._crawl = min(self._crawl + SAVED_BY_A_TRAP, CRAWL_MOST)
 
 
 _TAG = re.compile(r"<[^<>]*>")

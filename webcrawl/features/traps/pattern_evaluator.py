@@ -14,8 +14,9 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
+from itertools import islice
 
 from webcrawl.features.traps.novelty import LEARN_EVERY, Likeness, News, Shingles, Sketch, Template
 from webcrawl.features.traps.parameters import Evidence, PathRecord
@@ -155,8 +156,8 @@ NUMBERED_STRIDE = 25
 HOLLOW_STRIDE = 2
 """Intervals for pages with few points: one page is examined now and then, and counts for all pages between."""
 PATHS_MAX = 20_000
-SKETCHES_MAX = 256
-"""Maximum number of paths whose sketch is kept; 8 to 16 MB."""
+COMPARED_MAX = 512
+"""Maximum number of patterns whose content is kept; their sketches are 16 to 32 MB."""
 LEARN_AGAIN = 64
 """Number of examined pages after which it is determined again whether the pages of a path contain noise."""
 MOSTLY_NEW = 0.5
@@ -164,7 +165,12 @@ MOSTLY_NEW = 0.5
 noise is not learned from it; that would cost more than the rest of the examination."""
 DOUBT = 2
 """Number of hollow pages whose points are taken back for one that is not hollow, if noise may be the cause."""
-TEMPLATES_MAX = 64
+YIELDING = 8
+"""Number of patterns that are considered for eviction, from the one that was examined longest ago."""
+LOOKS_LEAST = 2
+"""Number of examined pages before which a pattern is not evicted: the first one only fills its sketch."""
+REFUSED_MAX = 64
+"""Number of patterns turned away in a row after which one is evicted in any case: its host may answer no more."""
 NEW_WORDS = 2
 """A page with at least so many new words counts as informative."""
 DEEP_SEGMENTS = 4
@@ -190,6 +196,53 @@ class _Issue(Enum):
     NONE = auto()
 
 
+@dataclass(slots=True)
+class _Content:
+    """What the pages of a pattern are compared with. ``looks``: number of its pages that were examined since."""
+
+    sketch: Sketch = field(default_factory=Sketch)
+    template: Template = field(default_factory=Template)
+    looks: int = 0
+
+
+class _Contents:
+    """The content of a bounded number of patterns.
+
+    A pattern under suspicion stays until it is cleared or a trap. If the patterns of a crawl of many sites displaced
+    each other by turns, none would ever be examined often enough to be found.
+    """
+
+    def __init__(self, is_suspect: Callable[[str], bool]) -> None:
+        self._is_suspect = is_suspect
+        self._contents: OrderedDict[str, _Content] = OrderedDict()
+        self._refused = 0
+
+    def of(self, pattern: str) -> _Content | None:
+        """Return the content of a pattern, empty if the pattern is new; None if there is no room for it now."""
+        content = self._contents.get(pattern)
+        if content is not None:
+            self._contents.move_to_end(pattern)
+            return content
+        if len(self._contents) >= COMPARED_MAX:
+            evicted = next(filter(self._may_go, islice(self._contents, YIELDING)), None)
+            if evicted is None:
+                self._refused += 1
+                if self._refused < REFUSED_MAX:
+                    return None
+                evicted = next(iter(self._contents))
+            del self._contents[evicted]
+            self._refused = 0
+        content = self._contents[pattern] = _Content()
+        return content
+
+    def drop(self, pattern: str) -> None:
+        """Forget the content of a pattern."""
+        self._contents.pop(pattern, None)
+
+    def _may_go(self, pattern: str) -> bool:
+        return self._contents[pattern].looks >= LOOKS_LEAST and not self._is_suspect(pattern)
+
+
 class PatternEvaluator:
     """Keeps the records of the most recent paths; the number of paths bounds its memory."""
 
@@ -199,8 +252,7 @@ class PatternEvaluator:
         self._quota = POINTS * pages / USUAL_PAGES
         self._new_share = new_share
         self._paths: OrderedDict[str, PathRecord] = OrderedDict()
-        self._sketches: OrderedDict[str, Sketch] = OrderedDict()
-        self._templates: OrderedDict[str, Template] = OrderedDict()
+        self._contents = _Contents(lambda pattern: pattern in self._paths and self._paths[pattern].is_suspect)
         self._chains: OrderedDict[int, int] = OrderedDict()
 
     def seen(self, shape: Shape, visit: Visit) -> list[Evidence]:
@@ -212,12 +264,12 @@ class PatternEvaluator:
         path.count_page(shape, has_id=path.has_ids or has_id(shape))
         if path.pages < path.look_at or not self._is_worth_a_look(path, shape, pattern, visit.via):
             return []
-        shingles = visit.shingles()
-        if shingles is None:
+        content = self._contents.of(pattern)
+        shingles = None if content is None else visit.shingles()
+        if content is None or shingles is None:
             return []
-        known = pattern in self._sketches
-        news, likeness = self._read(path, pattern, shingles)
-        if not known:
+        news, likeness = self._read(path, content, shingles)
+        if content.looks == 1:
             return []
         unseen = 0 if likeness is None else likeness.unseen
         has_news = news.share >= self._new_share or news.words >= NEW_WORDS + unseen
@@ -229,7 +281,7 @@ class PatternEvaluator:
             return []
         path.look_at = path.pages + 1
         if path.is_sparse and likeness is None:
-            likeness = self._template(pattern).take(shingles.without_echoes(shingles.words()))
+            likeness = content.template.take(shingles.without_echoes(shingles.words()))
             unseen = likeness.unseen
         hollow = likeness is not None and likeness.is_hollow and path.is_sparse and not news.files
         # Of a long page, only the beginning was compared word by word.
@@ -260,10 +312,12 @@ class PatternEvaluator:
         path.add_points(shape, points, visit.url)
         return path.evidence(shape, pattern, self._quota)
 
-    def _read(self, path: PathRecord, pattern: str, shingles: Shingles) -> tuple[News, Likeness | None]:
+    @staticmethod
+    def _read(path: PathRecord, content: _Content, shingles: Shingles) -> tuple[News, Likeness | None]:
         """Return the page's news, and its likeness to the template of its kind, or None if the template was not
         consulted."""
-        template, sketch = self._template(pattern), self._sketch(pattern)
+        template, sketch = content.template, content.sketch
+        content.looks += 1
         if template.is_noisy:
             likeness = template.take(shingles.without_echoes(shingles.words()))
             return sketch.take(shingles, likeness.noise), likeness
@@ -304,24 +358,10 @@ class PatternEvaluator:
             path = self._paths[pattern] = PathRecord()
             if len(self._paths) > PATHS_MAX:
                 gone, _ = self._paths.popitem(last=False)
-                self._sketches.pop(gone, None)
+                self._contents.drop(gone)
         else:
             self._paths.move_to_end(pattern)
         return path
-
-    def _sketch(self, pattern: str) -> Sketch:
-        sketch = self._sketches.setdefault(pattern, Sketch())
-        self._sketches.move_to_end(pattern)
-        if len(self._sketches) > SKETCHES_MAX:
-            self._sketches.popitem(last=False)
-        return sketch
-
-    def _template(self, pattern: str) -> Template:
-        template = self._templates.setdefault(pattern, Template())
-        self._templates.move_to_end(pattern)
-        if len(self._templates) > TEMPLATES_MAX:
-            self._templates.popitem(last=False)
-        return template
 
     def _is_worth_a_look(self, path: PathRecord, shape: Shape, pattern: str, via: str | None) -> bool:
         """Return False while its pages would have no points anyway; examination starts later the more pages a trap

@@ -18,6 +18,7 @@ from webcrawl.features.traps.novelty import CRAWL_MOST, HOST_MOST, Template, shi
 from webcrawl.features.traps.pattern import shape_of
 from webcrawl.features.traps.pattern_evaluator import (
     CHAIN_LEAST,
+    COMPARED_MAX,
     UninformativePage,
     most_points_of,
     points_of,
@@ -233,3 +234,14 @@ def test_a_site_that_has_spent_what_may_be_read_is_still_found_out_a_little_late
         link = Found(f"{SITE}/login?next=x{n + 1}")
         look.page(f"{SITE}/login?next=x{n}", f"{SITE}/login?next=x{n - 1}", page("Name"), [link], 28_000)
     assert [trap.pattern for trap in look.quarantine.traps()] == ["h.test/login?next"]
+
+
+def test_the_traps_of_very_many_sites_that_take_turns_are_found():
+    look, hosts = detector(), COMPARED_MAX + COMPARED_MAX // 2
+    for n in range(60):
+        for host in range(hosts):
+            site = f"http://h{host}.test"
+            link = Found(f"{site}/login?next=x{n + 1}")
+            url = f"{site}/login?next=x{n}"
+            look.page(url, f"{site}/login?next=x{n - 1}", page("Name"), [link], 500)
+    assert len(look.quarantine) == hosts
