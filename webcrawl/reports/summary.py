@@ -182,10 +182,10 @@ def _whereabouts(ending: Ending) -> Iterator[str]:
 
 _PRIVATE = "private"
 """The error of a name that leads to a private address."""
-_PRIVATE_ADVICE = "localhost and private networks are fetched with -s FETCH_PRIVATE_ADDRESSES=1"
-_ADVICE = {
-    "private-address": _PRIVATE_ADVICE,
-    _PRIVATE: _PRIVATE_ADVICE,
+_FOR_PRIVATE = "localhost and private networks are fetched with -s FETCH_PRIVATE_ADDRESSES=1"
+ADVICE = {
+    "private-address": _FOR_PRIVATE,
+    _PRIVATE: _FOR_PRIVATE,
     "contact": "the public web is crawled with -s CRAWLER_CONTACT=you@your.site",
     "robots": "the site's robots.txt forbids it",
 }
@@ -201,7 +201,7 @@ def _nothing(ending: Ending) -> Iterator[str]:
         rules.append(_PRIVATE)
     if is_other or not rules:
         return
-    advice = "; ".join(dict.fromkeys(_ADVICE[rule] for rule in rules if rule in _ADVICE))
+    advice = "; ".join(dict.fromkeys(ADVICE[rule] for rule in rules if rule in ADVICE))
     named = " and ".join(rules[:_NAMED])
     yield f"  nothing was fetched: every URL was refused, by {named}" + (f" ({advice})" if advice else "")
 
