@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from importlib.util import find_spec
 from itertools import count
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 from webcrawl.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
     from scrapy.settings import BaseSettings
 
@@ -49,23 +50,51 @@ def lost_feeds(settings: BaseSettings) -> Iterator[Problem]:
             )
 
 
-def going_on(words: Iterable[str]) -> list[str]:
+def going_on(words: Sequence[str], settings: BaseSettings) -> list[str]:
     """Return the words of a crawl command that resumes it and keeps the items in its feeds.
 
-    A format that cannot be appended to, such as JSON, is continued in another file.
+    A format that cannot be appended to, such as JSON, is continued in another file. ``settings``: those of the
+    crawl, whose FEEDS may overwrite files too.
     """
     kept: list[str] = []
     rest = iter(words)
+    has_feed = False
     for word in rest:
         feed = _given_with(word)
         if feed is None:
             kept.append(word)
             continue
+        has_feed = True
         uri, colon, name = (feed := feed or next(rest, "")).rpartition(":")
         if not colon or not name.isalnum():
             uri, colon, name = feed, "", PurePosixPath(feed).suffix.lstrip(".")
         kept += ["-o", _further(uri, name) + (f":{name}" if colon else "")]
-    return kept
+    return kept if has_feed else _with_kept_feeds(kept, settings)
+
+
+def _with_kept_feeds(words: list[str], settings: BaseSettings) -> list[str]:
+    """Replace FEEDS that overwrite files by FEEDS that do not. Options that are not JSON stay as they are: the
+    resumed crawl is refused then, with a message that says what to change."""
+    feeds = settings.getdict("FEEDS")
+    if not any(options.get("overwrite") for options in feeds.values()):
+        return words
+    kept = {
+        _further(str(uri), str(options.get("format", ""))) if options.get("overwrite") else str(uri): (
+            {**options, "overwrite": False} if options.get("overwrite") else options
+        )
+        for uri, options in feeds.items()
+    }
+    try:
+        setting = f"FEEDS={json.dumps(kept)}"
+    except TypeError:
+        return words
+    without: list[str] = []
+    for word in words:
+        if word.startswith("FEEDS=") and without[-1:] in (["-s"], ["--set"]):
+            without.pop()
+        elif not word.startswith(("-sFEEDS=", "--set=FEEDS=")):
+            without.append(word)
+    return [*without, "-s", setting]
 
 
 def _given_with(word: str) -> str | None:

@@ -21,7 +21,7 @@ import warnings
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from shlex import join
+from shlex import join, quote
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
@@ -81,6 +81,10 @@ class RefusableEngine(DirectEngine):
             raise closing(self.crawler, error) from error
 
 
+RESUMED_BY = "RESUMED_BY_COMMAND"
+"""The environment variable by which a program that runs this command names the one that resumes the crawl."""
+JOBDIR = "@JOBDIR@"
+"""The place of the JOBDIR in it."""
 CRAWLS = Path("crawls")
 """The folder for crawls without a JOBDIR, relative to the working directory."""
 FETCH_LOG = "fetch.jsonl"
@@ -161,18 +165,24 @@ def complete(settings: Settings, spider: type[Spider]) -> None:
     settings.set("USER_AGENT", configuration.user_agent, priority="cmdline")
     if not configuration.storage.is_lasting:
         return
-    command = ["scrapy", "crawl", *going_on(_without_standard_input(sys.argv[1:]))]
+    command = ["scrapy", "crawl", *going_on(_without_standard_input(sys.argv[1:]), merged)]
     if configuration.jobdir is None:
         shared = configuration.storage.is_shared
         directory = _fresh(f"{spider.name}-{configuration.worker_name}" if shared else spider.name)
         settings.set("JOBDIR", str(directory), priority="cmdline")
         command += ["-s", f"JOBDIR={directory}"]
         what = "What this worker fetches" if shared else "The crawl"
-        sys.stderr.write(f"{what} is kept in {directory}\nTo resume it: {join(command)}\n")
+        sys.stderr.write(f"{what} is kept in {directory}\nTo resume it: {_resuming(command, directory)}\n")
     # Scrapy imports all commands at each start.
     from webcrawl.extensions.summary import RESUME_COMMAND
 
-    settings.set(RESUME_COMMAND, join(command), priority="cmdline")
+    settings.set(RESUME_COMMAND, _resuming(command, settings["JOBDIR"]), priority="cmdline")
+
+
+def _resuming(command: list[str], directory: object) -> str:
+    """Return the command that resumes the crawl: this one, or that of the program that runs it."""
+    given = os.environ.get(RESUMED_BY)
+    return join(command) if given is None else given.replace(JOBDIR, quote(str(directory)))
 
 
 def _fresh(spider: str) -> Path:
