@@ -90,14 +90,12 @@ def _shown(value: Any, module: str) -> str:
 def scrapy_table() -> str:
     """Return the table of Scrapy's settings, and of a spider's attributes without effect."""
     rows = [_scrapy_row(row) for row in ROWS]
-    rows += [
-        f"| `{name}` of a spider | none | {_sentence(instead)} |\n" for name, instead in ATTRIBUTES.items()
-    ]
+    rows += [_scrapy_row(row, " of a spider") for row in ATTRIBUTES]
     return _SCRAPY_HEAD + "".join(rows)
 
 
-def _scrapy_row(row: Row) -> str:
-    names = ", ".join(f"`{name}`" for name in row.names)
+def _scrapy_row(row: Row, of: str = "") -> str:
+    names = ", ".join(f"`{name}`" for name in row.names) + of
     said = " ".join(filter(None, [_sentence(row.here), _sentence(row.instead)]))
     return f"| {names} | {row.effect} | {said} |\n"
 

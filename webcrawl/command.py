@@ -14,10 +14,13 @@ from scrapy.commands import ScrapyCommand
 
 from webcrawl.commands.output import complain, refuse, refuse_strange_options
 from webcrawl.config import Configuration, check
+from webcrawl.config.readers import as_list
 from webcrawl.errors import CrawlError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from scrapy.settings import BaseSettings
 
     from webcrawl.errors import Problem
 
@@ -40,10 +43,21 @@ def number(kind: Callable[[str], Number], least: float, most: float, allowed: st
     return read
 
 
-def own_names(opts: argparse.Namespace) -> frozenset[str]:
-    """Return the names in ``-s +NAME=VALUE``, which are settings of packages or of a project; remove the signs."""
+_PREFIXES = "SETTINGS_PREFIXES"
+
+
+def own_names(opts: argparse.Namespace, settings: BaseSettings) -> frozenset[str]:
+    """Return the names in ``-s +NAME=VALUE``, which are settings of packages or of a project; remove the signs.
+
+    The names are added to SETTINGS_PREFIXES, by which the crawl knows them too.
+    """
     own = frozenset(given.partition("=")[0].removeprefix("+") for given in opts.set if given.startswith("+"))
     opts.set[:] = [given.removeprefix("+") for given in opts.set]
+    if own:
+        values = [given.partition("=")[2] for given in opts.set if given.partition("=")[0] == _PREFIXES]
+        known = values[-1] if values else settings.get(_PREFIXES, ())
+        names = [name for name in sorted(own) if name.isupper()]
+        opts.set.append(f"{_PREFIXES}={','.join([*as_list(known), *names])}")
     return own
 
 
@@ -89,7 +103,7 @@ class ProjectCommand(ScrapyCommand):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
-        self._known = own_names(opts).union(self.settings)
+        self._known = own_names(opts, self.settings).union(self.settings)
         super().process_options(args, opts)
         self._given = [item.partition("=")[0] for item in opts.set]
         refuse_strange_options(self.name, args[self.free_words :])

@@ -19,6 +19,7 @@ from scrapy.contracts import ContractsManager
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object, set_environ
 
+from webcrawl import addon
 from webcrawl.command import own_names
 from webcrawl.commands.output import refuse
 from webcrawl.config import check as problems_of
@@ -94,8 +95,9 @@ class Command(check.Command):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
-        known = own_names(opts).union(self.settings)
+        known = own_names(opts, self.settings).union(self.settings)
         super().process_options(args, opts)
+        addon.complete_if_used(self.settings)
         if problems := problems_of(self.settings, [item.partition("=")[0] for item in opts.set], known):
             refuse("check", problems)
         self.settings.setdict(_WITHOUT_FILES, priority="cmdline")

@@ -277,7 +277,7 @@ class Command(BaseRunSpiderCommand):
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check all input; nothing has been started or written when something is wrong."""
         assert self.settings is not None
-        known = own_names(opts).union(self.settings)
+        known = own_names(opts, self.settings).union(self.settings)
         pid_file, opts.pidfile = opts.pidfile, None
         problems = unreadable_settings(opts)
         super().process_options(args, opts)

@@ -24,7 +24,7 @@ class Command(fetch.Command):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
-        known = own_names(opts).union(self.settings)
+        known = own_names(opts, self.settings).union(self.settings)
         super().process_options(args, opts)
         page_commands.detach("fetch", self.settings, opts, known)
 

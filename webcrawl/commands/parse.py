@@ -29,7 +29,7 @@ class Command(parse.Command):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
-        known = own_names(opts).union(self.settings)
+        known = own_names(opts, self.settings).union(self.settings)
         super().process_options(args, opts)
         if not opts.spider and BROAD in get_spider_loader(self.settings).list():
             opts.spider = BROAD

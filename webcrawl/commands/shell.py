@@ -22,6 +22,6 @@ class Command(shell.Command):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
-        known = own_names(opts).union(self.settings)
+        known = own_names(opts, self.settings).union(self.settings)
         super().process_options(args, opts)
         page_commands.detach("shell", self.settings, opts, known)

@@ -79,8 +79,7 @@ ROWS: tuple[Row, ...] = (
     _row(
         "CONCURRENT_REQUESTS_PER_DOMAIN CONCURRENT_REQUESTS_PER_IP",
         "none",
-        "a site gets one request at a time, always; the attribute max_concurrent_requests of a spider does not "
-        "change that",
+        "a site gets one request at a time, always",
         "set POLITENESS_MIN_DELAY for a site of your own that may be fetched faster",
         same=(0, 1),
     ),
@@ -343,12 +342,44 @@ ROWS: tuple[Row, ...] = (
 )
 """Every setting of Scrapy has one row."""
 
-ATTRIBUTES: dict[str, str] = {
-    "download_timeout": "set DOWNLOAD_TIMEOUT in custom_settings, or Request.meta['download_timeout']",
-    "download_maxsize": "set DOWNLOAD_MAXSIZE in custom_settings, or Request.meta['download_maxsize']",
-    "download_warnsize": "a long body is cut at DOWNLOAD_MAXSIZE without a warning",
-}
-"""Attributes of a spider that Scrapy reads and that have no effect here, with what to write instead."""
+ATTRIBUTES: tuple[Row, ...] = (
+    _row(
+        "allowed_domains",
+        "as in Scrapy",
+        "a rule of scope; it holds for the links of pages and for redirects too",
+    ),
+    _row(
+        "custom_settings handle_httpstatus_list http_auth_domain http_pass http_user name start_urls",
+        "as in Scrapy",
+        "",
+    ),
+    _row("download_delay", "translated", "counts as DOWNLOAD_DELAY"),
+    _row("max_concurrent_requests", "none", "counts as CONCURRENT_REQUESTS_PER_DOMAIN, which has no effect"),
+    _row(
+        "download_timeout",
+        "none",
+        "the crawler's download handler does not look at it",
+        "set DOWNLOAD_TIMEOUT in custom_settings, or Request.meta['download_timeout']",
+    ),
+    _row(
+        "download_maxsize",
+        "none",
+        "the crawler's download handler does not look at it",
+        "set DOWNLOAD_MAXSIZE in custom_settings, or Request.meta['download_maxsize']",
+    ),
+    _row("download_warnsize", "none", "a long body is cut at DOWNLOAD_MAXSIZE without a warning"),
+    _row("state", "none", "it is empty when a crawl is resumed"),
+    _row(
+        "user_agent",
+        "none",
+        "all requests have one User-Agent, for which robots.txt is read",
+        "set USER_AGENT",
+    ),
+)
+"""The attributes of a spider that Scrapy reads."""
+NOT_TOLD = ("max_concurrent_requests", "state")
+"""Attributes without effect that are not named at the start: Scrapy makes a setting of the first, and every spider
+has the second."""
 
 
 def row_of(name: str) -> Row | None:

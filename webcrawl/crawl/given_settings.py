@@ -15,6 +15,7 @@ from scrapy.utils.misc import load_object
 from webcrawl.config import Configuration
 from webcrawl.config.scrapy_settings import (
     ATTRIBUTES,
+    NOT_TOLD,
     OTHER_HANDLER,
     ROWS,
     Row,
@@ -55,16 +56,21 @@ def without_effect(settings: BaseSettings, spider: object) -> Iterator[str]:
             if names and not _is_read(settings, row):
                 given = ", ".join(_shown(settings, name) for name in names)
                 have = "has" if len(names) == 1 else "have"
-                yield f"{given} {have} no effect: {row.here}" + (f"; {row.instead}" if row.instead else "")
+                yield f"{given} {have} no effect: {_said(row)}"
     for name, ours, seconds in raised(settings):
         if (least := _seconds(settings, ours)) > seconds:
             yield (
                 f"{_shown(settings, name)} has no effect: it never lowers {ours}, which is {least:g}; for a site of "
                 f"your own set {ours}={seconds:g}"
             )
-    for attribute, instead in ATTRIBUTES.items():
-        if hasattr(spider, attribute):
-            yield f"The spider's attribute {attribute} has no effect; {instead}"
+    for row in ATTRIBUTES:
+        for attribute in row.names:
+            if row.effect == "none" and attribute not in NOT_TOLD and hasattr(spider, attribute):
+                yield f"The spider's attribute {attribute} has no effect: {_said(row)}"
+
+
+def _said(row: Row) -> str:
+    return "; ".join(filter(None, (row.here, row.instead)))
 
 
 def raised_delays(settings: BaseSettings) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from webcrawl.crawl.context import context_of
+from webcrawl.downloadermiddlewares.stats import StatsMiddleware
 from webcrawl.extensions.metrics_reader import Countable, frontier_of
 from webcrawl.extensions.periodic_task import PeriodicTask
 
@@ -74,6 +75,8 @@ class FrontierStats:
     def set(self) -> None:
         """Set the statistics to the present figures. The scheduler calls this at its end, so that spiders that are
         closed find the last ones."""
+        if (counting := self._crawler.get_downloader_middleware(StatsMiddleware)) is not None:
+            counting.flush()
         if self._frontier is None:
             return
         for name, number in figures(self._frontier.tally, self._storage):

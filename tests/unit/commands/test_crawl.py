@@ -12,6 +12,7 @@ from scrapy.settings import Settings
 
 from webcrawl.command import own_names
 from webcrawl.commands import crawl
+from webcrawl.config import check
 from webcrawl.errors import Problem
 from webcrawl.extensions.summary import RESUME_COMMAND
 
@@ -155,12 +156,17 @@ def test_no_spider_at_all_asks_for_help() -> None:
 
 
 def test_a_name_of_the_users_own_passes_with_a_plus_sign() -> None:
-    opts = options("+MYPIPE_DB=1", "DEPTH_LIMIT=2", seeds="http://a.test/")
-    own = own_names(opts)
-    assert opts.set == ["MYPIPE_DB=1", "DEPTH_LIMIT=2"]
-    assert crawl.find_problems(Settings(), Broad, opts, own) == []
-    (problem,) = crawl.find_problems(Settings(), Broad, opts, frozenset())
-    assert problem.name == "MYPIPE_DB"
+    opts = options("+MYPIPE_DB=1", "+DEPTH_LIMITS=3", "DEPTH_LIMIT=2", seeds="http://a.test/")
+    own = own_names(opts, Settings({"SETTINGS_PREFIXES": ["X_"]}))
+    assert opts.set == [
+        "MYPIPE_DB=1", "DEPTH_LIMITS=3", "DEPTH_LIMIT=2", "SETTINGS_PREFIXES=X_,DEPTH_LIMITS,MYPIPE_DB",
+    ]  # fmt: skip
+    given = Settings()
+    given.setdict(dict(item.split("=", 1) for item in opts.set), priority="cmdline")
+    assert crawl.find_problems(given, Broad, opts, own) == []
+    assert check(given) == [], "the crawl itself takes them too"
+    (problem,) = problems(options("MYPIPE_DB=1", seeds="http://a.test/"))
+    assert problem.startswith("MYPIPE_DB: is no setting")
 
 
 def test_a_contact_that_is_none_is_one_problem() -> None:

@@ -11,7 +11,7 @@ from scrapy.extensions.logstats import LogStats
 from scrapy.settings import Settings, default_settings
 
 from webcrawl.config import SETTINGS, Configuration, check
-from webcrawl.config.scrapy_settings import ATTRIBUTES, ROWS, Row, row_of
+from webcrawl.config.scrapy_settings import ATTRIBUTES, NOT_TOLD, ROWS, Row, row_of
 from webcrawl.crawl.given_settings import raised_delays, tell_of_settings, without_effect
 
 NO_DEFAULT = {"CONCURRENT_REQUESTS_PER_IP"}
@@ -180,11 +180,20 @@ def test_a_value_that_cannot_be_applied_is_refused(name: str, value: str) -> Non
     assert "must be" in problem.message
 
 
-def test_an_attribute_without_effect_is_told() -> None:
-    for attribute in ATTRIBUTES:
-        spider = type("Old", (Plain,), {attribute: 3})()
-        (sentence,) = without_effect(made(), spider)
-        assert sentence.startswith(f"The spider's attribute {attribute} has no effect; ")
+@pytest.mark.parametrize(
+    "attribute",
+    [name for row in ATTRIBUTES if row.effect == "none" for name in row.names if name not in NOT_TOLD],
+)
+def test_an_attribute_without_effect_is_told(attribute: str) -> None:
+    spider = type("Old", (Plain,), {attribute: 3})()
+    (sentence,) = without_effect(made(), spider)
+    assert sentence.startswith(f"The spider's attribute {attribute} has no effect: ")
+
+
+def test_an_attribute_with_one_is_not() -> None:
+    attributes = {name: ["x"] for row in ATTRIBUTES if row.effect != "none" for name in row.names}
+    spider = type("Usual", (Plain,), attributes)
+    assert list(without_effect(made(), spider)) == []
 
 
 def test_the_sentences_are_warnings_and_the_raised_delays_are_not(caplog: pytest.LogCaptureFixture) -> None:

@@ -45,6 +45,10 @@ def test_the_figures_are_those_of_scrapys_middleware() -> None:
             middleware.process_exception(request, DownloadTimeoutError("late"))
         for response in RESPONSES:
             middleware.process_response(REQUESTS[0], response)
+        if isinstance(middleware, StatsMiddleware):
+            assert counted(ours) == {}
+            middleware.flush()
+            middleware.flush()
     different = {"downloader/request_bytes"}
     found, expected = counted(ours), counted(theirs)
     assert {name: value for name, value in found.items() if name not in different} == {
@@ -61,6 +65,7 @@ def test_requests_for_robots_txt_are_in_both_counts() -> None:
     middleware.process_request(request)
     middleware.process_response(request, RESPONSES[1])
     middleware.process_exception(request, DownloadTimeoutError("late"))
+    middleware.flush()
     found = counted(collector)
     assert found["downloader/request_count"] == found["robotstxt/request_count"] == 1
     assert found["robotstxt/response_status_count/599"] == found["robotstxt/response_count"] == 1
