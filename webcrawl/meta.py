@@ -14,7 +14,7 @@ from webcrawl.robots.page_directives import NOTHING, RobotsTags
 from webcrawl.storage.contract import FOREVER, LeaseValidity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from scrapy import Request
 
@@ -83,6 +83,8 @@ class FetchMeta:
     """Its account of the memory for bodies; set by the download handler."""
     listed: SpooledLinks | None = None
     """The URLs of a long sitemap, in a file; set by the middleware that reads it."""
+    found: Sequence[tuple[str, str]] = ()
+    """Links that a handler of another scheme found in the body: each a reference as written, and its text."""
     held_seconds: float = 0.0
     """How many seconds its body was not read because that memory was used up, which is not counted against the
     host.

@@ -24,17 +24,22 @@ def self_signed(names: Sequence[str]) -> tuple[ssl.SSLContext, str]:
 
     Each is listed, for OpenSSL takes no wildcard right below a top-level name such as localhost.
     """
-    key = ec.generate_private_key(ec.SECP256R1())
-    certificate = _certificate(key, names).public_bytes(serialization.Encoding.PEM)
-    secret = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    secret, certificate = key_and_certificate(names)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.TemporaryDirectory() as folder:
         pem = Path(folder, "server.pem")
         pem.write_bytes(secret + certificate)
         context.load_cert_chain(pem)
     return context, certificate.decode()
+
+
+def key_and_certificate(names: Sequence[str]) -> tuple[bytes, bytes]:
+    """Return a private key and its certificate (PEM) for these names."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return secret, _certificate(key, names).public_bytes(serialization.Encoding.PEM)
 
 
 def _certificate(key: ec.EllipticCurvePrivateKey, names: Sequence[str]) -> x509.Certificate:

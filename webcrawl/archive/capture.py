@@ -69,6 +69,8 @@ class Capture:
     """Where a payload of HTTP without heads came from: ``cache``, ``middleware``, or the import path of a download
     handler.
     """
+    reply: str | None = None
+    """The code of the reply in another protocol than HTTP, such as 550 of FTP; the status of HTTP is in the head."""
     spooled: Spooled | None = None
     """The file that holds the payload of a long sitemap; ``payload`` is empty then. The file exists until the group
     is durable.

@@ -292,7 +292,7 @@ def facts_of(record: FetchRecord) -> dict[str, object]:
         facts["content-location"] = elsewhere
     if (links := extra.get("links")) is not None:
         facts["links"] = links
-    if record.kind in UNDER_ROBOTS and record.url.startswith("http"):
+    if record.kind in UNDER_ROBOTS and not record.key.endswith(":"):
         facts["robots"] = "allowed"
     elif record.kind == "robots" and (state := extra.get("robots")) is not None:
         facts["robots"] = state

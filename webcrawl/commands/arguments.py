@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from webcrawl.features.registry import SEGMENT_FILE
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
 from webcrawl.scope.url_rules import SITES, AllowRule, PatternError
 from webcrawl.scope.whitelist import WhitelistError, whitelist_of
+from webcrawl.urls.schemes import WEB, Schemes
 from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seeds
 
 if TYPE_CHECKING:
@@ -33,12 +35,17 @@ STANDARD_INPUT = "-"
 
 
 def check_arguments(
-    spider: type[Spider], given: Mapping[str, str], configuration: Configuration, *, resuming: bool
+    spider: type[Spider],
+    given: Mapping[str, str],
+    configuration: Configuration,
+    *,
+    resuming: bool,
+    schemes: Schemes = WEB,
 ) -> Iterator[Problem]:
     """Yield all problems of the spider's arguments, and of their combination with the settings.
 
     ``resuming``: a crawl is resumed, so seeds are not required. The broad spider's arguments are checked; those of
-    another spider are not, except that it must not crawl without a contact.
+    another spider are not, except that it must not crawl without a contact. ``schemes``: those of the crawl.
     """
     if configuration.exclusion_file is not None:
         try:
@@ -69,7 +76,7 @@ def check_arguments(
     if not (given.get("seeds") or given.get("domains") or resuming or configuration.asks_for_seeds):
         yield Problem("", "nothing to crawl; give -a seeds=FILE, -a seeds=URL or -a domains=FILE")
         return
-    yield from _places(given, configuration)
+    yield from _places(given, configuration, schemes)
 
 
 def _start_urls(spider: type[Spider]) -> Iterator[Problem]:
@@ -95,10 +102,11 @@ def _pattern(text: str) -> Iterator[Problem]:
         yield Problem("-a allow", str(error))
 
 
-def _places(given: Mapping[str, str], configuration: Configuration) -> Iterator[Problem]:
+def _places(given: Mapping[str, str], configuration: Configuration, schemes: Schemes) -> Iterator[Problem]:
     """Yield problems of the seeds and the whitelist, and of the contact that their crawling requires."""
     problems: dict[str, Problem] = {}
-    for name, hosts_of in (("domains", _hosts_of_whitelist), ("seeds", _hosts_of_seeds)):
+    hosts_of_seeds = partial(_hosts_of_seeds, schemes=schemes)
+    for name, hosts_of in (("domains", _hosts_of_whitelist), ("seeds", hosts_of_seeds)):
         if not given.get(name):
             continue
         try:
@@ -151,13 +159,13 @@ def _hosts_of_whitelist(source: str) -> Iterator[str]:
     return whitelist_of(source).names()
 
 
-def _hosts_of_seeds(source: str) -> Iterator[str]:
+def _hosts_of_seeds(source: str, schemes: Schemes) -> Iterator[str]:
     """Yield the hosts of all seeds. Standard input is not read here: the crawl reads it and checks the contact."""
     if source.strip() == STANDARD_INPUT:
         return
     bad: BadSeed | None = None
     found = False
-    for seed in read_seeds(source):
+    for seed in read_seeds(source, schemes=schemes):
         if isinstance(seed, Seed):
             found = True
             yield urlsplit(seed.url).hostname or ""

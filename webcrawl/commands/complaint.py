@@ -23,7 +23,7 @@ from webcrawl.errors import Problem
 from webcrawl.reports import text
 from webcrawl.reports.text import moment, read_moment, second
 from webcrawl.urls.politeness_key import host_of
-from webcrawl.urls.resolve import resolve
+from webcrawl.urls.schemes import resolve_any
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -259,8 +259,8 @@ class Command(ProjectCommand):
 
 def domain_of(text: str) -> str | None:
     """Return the named host as URLs in the log name it; of a URL its host. None if it is not valid."""
-    url = resolve(text if "://" in text else f"http://{text}/", "about:blank")
-    if url is None or not url.startswith(("http://", "https://")):
+    url = resolve_any(text if "://" in text else f"http://{text}/", "about:blank")
+    if url is None:
         return None
     host = host_of(url).rstrip(".")
     return host if _HOST.fullmatch(host) else None

@@ -41,7 +41,7 @@ from webcrawl.config.vocabulary import nearest
 from webcrawl.crawl import essentials
 from webcrawl.crawl.refused_start import REFUSALS, answered, closing, let_go, reasons, refusal_of
 from webcrawl.engine.engine import DirectEngine
-from webcrawl.errors import Problem
+from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.feeds import going_on, lost_feeds, wrong_feeds
 from webcrawl.storage import technology_in
 
@@ -149,7 +149,15 @@ def find_problems(
     if not check(merged):
         found += _parts(merged)
         resuming = _holds_crawl(merged)
-        more = check_arguments(spider, opts.spargs, Configuration.from_settings(merged), resuming=resuming)
+        # Scrapy imports all commands at each start.
+        from webcrawl.crawl.schemes import schemes_of
+
+        try:
+            schemes = schemes_of(merged)
+        except ConfigurationError as error:
+            return [*found, *error.problems]
+        configuration = Configuration.from_settings(merged)
+        more = check_arguments(spider, opts.spargs, configuration, resuming=resuming, schemes=schemes)
         # A contact that is none is one problem, not two.
         found += [
             problem for problem in more if problem.name not in wrong or problem.name != "CRAWLER_CONTACT"

@@ -59,7 +59,7 @@ from webcrawl.storage.technology import SCOPE
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.host_rules import HostRulesError
 from webcrawl.urls.politeness_key import host_of, port_of
-from webcrawl.urls.resolve import resolve
+from webcrawl.urls.schemes import resolve_any
 from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seed, read_seeds
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from webcrawl.links.line import Link, Linking
     from webcrawl.scope.private import PrivateAddressRule
     from webcrawl.storage.inspection import UrlSnapshot
+    from webcrawl.urls.schemes import Schemes
 
 
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:").match
@@ -186,7 +187,7 @@ class Inquiry:
         if via is None:
             return self._absolute(written, "; --via PAGE names the page that links to it")
         page = self._absolute(via).url
-        url = resolve(written, page)
+        url = resolve_any(written, page)
         if url is None:
             raise CrawlError(f"{written!r} is no link that can be requested, on {page}")
         return address_of(
@@ -194,7 +195,7 @@ class Inquiry:
         )
 
     def _absolute(self, written: str, hint: str = "") -> Address:
-        url = resolve(written, "about:blank")
+        url = resolve_any(written, "about:blank")
         if url is None:
             seed = read_seed(written.strip())
             if isinstance(seed, BadSeed):
@@ -211,7 +212,13 @@ class Inquiry:
         from webcrawl.features.traps.quarantine import Quarantine, TrapRule
 
         fixed, followed = scopes_of(
-            configuration, self._choices, self._spider, private, ports, exclusions_of(configuration)
+            configuration,
+            self._choices,
+            self._spider,
+            private,
+            ports,
+            exclusions_of(configuration),
+            self._schemes(),
         )
         quarantine = Quarantine()
         quarantine.learn(traps)
@@ -225,6 +232,12 @@ class Inquiry:
             configuration.page_budget,
             recheck=fixed.with_rule(trap) if configuration.traps_quarantine else fixed,
         )
+
+    def _schemes(self) -> Schemes:
+        # Scrapy imports all commands at each start.
+        from webcrawl.crawl.schemes import schemes_of
+
+        return schemes_of(self._settings)
 
     def _learn_named(self, address: Address, private: PrivateAddressRule, ports: BadPortRule) -> bool:
         """Allow the hosts of the seeds, as the crawl does; return True if the URL is one of them."""
@@ -249,7 +262,8 @@ class Inquiry:
     def _seeds(self) -> Iterator[str]:
         seeds, domains = (self._question.arguments.get(name) for name in ("seeds", "domains"))
         if seeds and seeds.strip() != "-":
-            yield from (seed.url for seed in read_seeds(seeds) if isinstance(seed, Seed))
+            found = read_seeds(seeds, schemes=self._schemes())
+            yield from (seed.url for seed in found if isinstance(seed, Seed))
         elif domains and not seeds:
             yield from whitelist_of(domains).roots()
 

@@ -27,6 +27,7 @@ class Command(fetch.Command):
         known = own_names(opts, self.settings).union(self.settings)
         super().process_options(args, opts)
         page_commands.detach("fetch", self.settings, opts, known)
+        page_commands.accept_schemes(fetch, self.settings)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         dispatcher.connect(self._refused, signal=refused)

@@ -18,6 +18,7 @@ from scrapy.http import Request, Response
 from webcrawl import addon
 from webcrawl.config import Configuration, check
 from webcrawl.crawl.essentials import Detached
+from webcrawl.errors import ConfigurationError
 from webcrawl.robots import answer as robots
 from webcrawl.storage import TRANSIENT
 from webcrawl.urls.politeness_key import origin_of
@@ -25,11 +26,14 @@ from webcrawl.urls.resolve import resolve
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
+    from types import ModuleType
 
     from scrapy.crawler import Crawler
     from scrapy.settings import Settings
 
     from webcrawl.crawl.context import CrawlContext
+    from webcrawl.errors import Problem
     from webcrawl.politeness.host_record import RobotsRecord
 
 
@@ -71,10 +75,36 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _handler_problems(settings: Settings) -> Sequence[Problem]:
+    # Scrapy imports all commands at each start.
+    from webcrawl.crawl.schemes import schemes_of
+
+    try:
+        schemes_of(settings)
+    except ConfigurationError as error:
+        return error.problems
+    return ()
+
+
+def accept_schemes(command: ModuleType, settings: Settings) -> None:
+    """Let one of Scrapy's commands take URLs of all schemes of the crawl: its own check knows http and file."""
+    # Scrapy imports all commands at each start.
+    from webcrawl.crawl.schemes import schemes_of
+
+    names = {"file", *schemes_of(settings).names}
+
+    def is_url(text: str) -> bool:
+        return text.partition("://")[0] in names
+
+    vars(command)["is_url"] = is_url
+
+
 def detach(command: str, settings: Settings, opts: argparse.Namespace, known: frozenset[str]) -> None:
     """Make settings that touch no crawl's state, whatever else was given; exit with 2 when some are wrong."""
     addon.complete_if_used(settings)
-    problems = check(settings, [item.partition("=")[0] for item in opts.set], known)
+    problems = check(settings, [item.partition("=")[0] for item in opts.set], known) or _handler_problems(
+        settings
+    )
     if problems:
         sys.stderr.write("".join(f"scrapy {command}: {problem}\n" for problem in problems))
         sys.exit(2)
@@ -112,8 +142,8 @@ class VerdictMiddleware:
         return cls(crawler)
 
     async def process_request(self, request: Request) -> None:
-        url = resolve(request.url, "about:blank")
-        if ROBOTS in request.meta or url is None or not url.startswith(("http:", "https:")):
+        url = self._context().intake.schemes.resolve(request.url, "about:blank")
+        if ROBOTS in request.meta or url is None:
             return
         scope, of_links = self._scope(url, redirected="redirect_times" in request.meta)
         verdict = await self._robots(url) if scope is None or self._forced else None
@@ -170,19 +200,22 @@ class VerdictMiddleware:
     async def _robots(self, url: str) -> robots.RobotsVerdict:
         context = self._context()
         origin = origin_of(url)
+        robots_url = context.intake.schemes.robots_url(origin)
+        if robots_url is None:
+            return robots.RobotsVerdict(True, "the scheme has no robots.txt")
         now = time.time()
         record = self._records.get(origin)
         if not robots.is_fresh(record, now):
-            record = self._records[origin] = await self._fetched(origin, record)
+            record = self._records[origin] = await self._fetched(origin, robots_url, record)
         rules = context.rules.rules(record) if record is not None else None
         return robots.may_fetch(record, rules, url, now)
 
-    async def _fetched(self, origin: str, previous: RobotsRecord | None) -> RobotsRecord:
-        """Request the robots.txt of the origin, following as many redirects as the crawl does, and return the
+    async def _fetched(self, origin: str, robots_url: str, previous: RobotsRecord | None) -> RobotsRecord:
+        """Request the robots.txt of the origin at its URL, following as many redirects as the crawl does; return the
         record.
         """
         configuration = self._context().configuration
-        url: str | None = f"{origin}/robots.txt"
+        url: str | None = robots_url
         for _ in range(configuration.robots_max_redirects + 1):
             if url is None:
                 break

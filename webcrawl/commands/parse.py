@@ -36,6 +36,7 @@ class Command(parse.Command):
         # Scrapy's command itself makes a Deferred of an asynchronous callback, and warns about it.
         warnings.filterwarnings("ignore", ".* returned a Deferred", ScrapyDeprecationWarning)
         page_commands.detach("parse", self.settings, opts, known)
+        page_commands.accept_schemes(parse, self.settings)
 
 
 def plain(value: Any) -> Any:

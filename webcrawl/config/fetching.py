@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from webcrawl.config.readers import Nameserver, addresses, nameservers, real, text, whole
+from webcrawl.config.readers import Nameserver, addresses, choice, nameservers, real, text, whole
 from webcrawl.config.setting import DAY, MIB, setting
 
 
@@ -73,6 +73,13 @@ class FetchingSettings:
         256 * MIB,
         "bytes",
         "Memory for all bodies together, from the first byte until they are archived.",
+    )
+    ftp_tls: str = setting(
+        choice("never", "try", "require"),
+        "never",
+        "",
+        "TLS on connections for `ftp` URLs (AUTH TLS): never, if the server has it, or always. `ftps` "
+        "URLs always use it.",
     )
     download_announced_maxsize: int = setting(
         whole(0, 1 << 50, zero="no limit"),

@@ -23,6 +23,7 @@ from webcrawl.crawl.ordering import best_first_of, order_of
 from webcrawl.crawl.page_processing import processing_of
 from webcrawl.crawl.refused_start import answering
 from webcrawl.crawl.rules import CrawlRules, politeness_of
+from webcrawl.crawl.schemes import schemes_of
 from webcrawl.crawl.seeded_hosts import SeededHosts
 from webcrawl.crawl.storage import backend_of
 from webcrawl.features.feature import Parts
@@ -52,6 +53,7 @@ from webcrawl.scope.url_rules import (
 from webcrawl.scope.whitelist import WhitelistRule, whitelist_of
 from webcrawl.storage.contract import Backend, ClockStore, SharedBackend
 from webcrawl.urls.politeness_key import PolitenessKey
+from webcrawl.urls.schemes import WEB, Schemes
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -137,8 +139,9 @@ def _build(crawler: Crawler) -> CrawlContext:
     features = Features()
     parts = Parts(configuration, spider, choices, clock, backend, directory, features)
     features.build(SHAPING, parts)
-    scopes = scopes_of(configuration, choices, spider, addresses.rule, seeded.ports, exclusions)
-    parts.intake = intake = _intake(key, scopes, choices, features, configuration.embed_hops_max)
+    schemes = schemes_of(crawler.settings)
+    scopes = scopes_of(configuration, choices, spider, addresses.rule, seeded.ports, exclusions, schemes)
+    parts.intake = intake = _intake(key, scopes, choices, features, configuration.embed_hops_max, schemes)
     parts.archive = archive = None if jobdir is None else _archive(configuration, jobdir, crawler, features)
     features.build(FURTHER, parts)
     rules = RulesCache(ROBOTS_PARSED, configuration.product_token)
@@ -170,7 +173,12 @@ def _archive(
 
 
 def _intake(
-    key: PolitenessKey, scopes: tuple[Scope, Scope], choices: CrawlRules, features: Features, hops: int
+    key: PolitenessKey,
+    scopes: tuple[Scope, Scope],
+    choices: CrawlRules,
+    features: Features,
+    hops: int,
+    schemes: Schemes,
 ) -> Intake:
     fixed, followed = scopes
     requested = Scope(rule for rule in followed.rules if rule.name not in _OF_LINKS)
@@ -185,6 +193,7 @@ def _intake(
             requested=requested,
             linked=linked,
             embed_hops_max=hops,
+            schemes=schemes,
         )
     rule = traps.rule
     return Intake(
@@ -197,6 +206,7 @@ def _intake(
         withheld={rule.name: traps.detector.withheld},
         linked=linked,
         embed_hops_max=hops,
+        schemes=schemes,
     )
 
 
@@ -215,13 +225,14 @@ def scopes_of(
     private: PrivateAddressRule,
     ports: BadPortRule,
     exclusions: ExclusionList | None,
+    schemes: Schemes = WEB,
 ) -> tuple[Scope, Scope]:
     """Return the rules for all fetched URLs, seeds included, and those for followed URLs.
 
     ``spider``: any object with the attributes ``allowed_domains``, ``domains``, ``stay`` and ``allow``, or some of
     them.
     """
-    fixed: list[Rule] = [SchemeRule(), private, ports]
+    fixed: list[Rule] = [SchemeRule(schemes.names), private, ports]
     if not is_contact(configuration.user_agent):
         fixed.append(ContactRule(is_public))
     if exclusions is not None:
@@ -281,6 +292,7 @@ def _policies(
                 configuration.robots_unreachable_seconds,
                 configuration.robots_unreachable_policy,  # type: ignore[arg-type]
             ),
+            intake.schemes,
         ),
         key_of=key.of_url,
         admit=intake.admit,

@@ -157,7 +157,7 @@ class Seeding:
 
     def _all_seeds(self) -> Iterator[Seed | BadSeed]:
         if self._seeds:
-            yield from read_seeds(self._seeds)
+            yield from read_seeds(self._seeds, schemes=self._context.intake.schemes)
         elif self._domains:
             for number, root in enumerate(whitelist_of(self._domains).roots(), start=1):
                 yield Seed(root, number)

@@ -103,6 +103,10 @@ class OutcomeMiddleware:
             record.extra["content_location"] = elsewhere[:CONTENT_LOCATION_MAX].decode("utf-8", "replace")
         if directives:
             record.extra |= tags.facts()
+        if capture is not None and not capture.response_head and capture.resource_type is None:
+            # Another protocol than HTTP replied without a document: there is nothing to archive.
+            capture = None
+            record.extra["archived"] = False
         flight.outcome.entry = Entry(record, capture)
         flight.outcome.result = Result.FETCHED
         flight.scheduler.ended(flight, ending)
@@ -234,6 +238,8 @@ class OutcomeMiddleware:
         )
         if capture is not None and capture.truncated:
             record.extra["truncated"] = capture.truncated
+        if capture is not None and capture.reply is not None:
+            record.extra["reply"] = capture.reply
         if capture is not None and (lost := capture.lost) is not None:
             flight.outcome.earlier = Entry(_record_of_lost(record, lost, flight.lease.pause_seconds))
         if entry.kind != Kind.ROBOTS and entry.attempts:

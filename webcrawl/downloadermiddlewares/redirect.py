@@ -13,7 +13,6 @@ from webcrawl.refusal import Refused
 from webcrawl.request_codec import CONDITIONS, is_explicit, revisit_of
 from webcrawl.scheduler import in_flight_request_of
 from webcrawl.urls.politeness_key import origin_of
-from webcrawl.urls.resolve import resolve
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -30,7 +29,8 @@ class RedirectMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._max_times = context_of(crawler).configuration.redirect_max_times
+        context = context_of(crawler)
+        self._max_times, self._schemes = context.configuration.redirect_max_times, context.intake.schemes
         self._is_on = as_switch(crawler.settings["REDIRECT_ENABLED"])
 
     @classmethod
@@ -45,7 +45,7 @@ class RedirectMiddleware:
         kept = flight is not None and flight.lease.entry.kind not in (Kind.PAGE, Kind.INLINE)
         if kept or self._wanted(request, response):
             return response
-        target = resolve(_text(response.headers.get("Location")), request.url)
+        target = self._schemes.resolve(_text(response.headers.get("Location")), request.url)
         times = int(request.meta.get("redirect_times", 0)) + 1
         if target is None:
             raise self._ended(
@@ -74,9 +74,8 @@ class RedirectMiddleware:
             flight.outcome.result, flight.outcome.rule = Result.FAILED, rule
         return Refused(rule, detail)
 
-    @staticmethod
     def _follow(
-        request: Request, response: Response, target: str, times: int, flight: InFlightRequest | None
+        self, request: Request, response: Response, target: str, times: int, flight: InFlightRequest | None
     ) -> Request:
         facts = fetch_meta(request)
         lease_id = flight.lease.id if flight is not None else None
@@ -100,7 +99,7 @@ class RedirectMiddleware:
             followed = followed.replace(method="GET", body=b"")
             for name in ("Content-Type", "Content-Length"):
                 followed.headers.pop(name, None)
-        if origin_of(target) != origin_of(resolve(request.url, request.url) or target):
+        if origin_of(target) != origin_of(self._schemes.resolve(request.url, request.url) or target):
             for name in _SECRETS:
                 followed.headers.pop(name, None)
         return followed

@@ -122,7 +122,7 @@ def logged_fetches(
     count = 0
     first: Mapping[str, Any] | None = None
     ip, ip_at = None, 0.0
-    begin = form[: form.index("/", 8) + 1]
+    begin = f"{origin_of(form)}/"
     last: list[tuple[float, int, Mapping[str, Any]]] = []
     for line in lines:
         url = line.get("url")

@@ -1,8 +1,8 @@
 """The failures of a fetch: the exceptions that the handler raises, and the word that the crawl records for each.
 
 The words are those of ``politeness.health.FAILURES``: dns, connection-refused, unreachable, timeout, tls, reset,
-empty, protocol, private, unsupported, cancelled, other. The exceptions are Scrapy's, so that errbacks and third-party
-middlewares recognise them; three causes without an exception in Scrapy are subclasses of its
+empty, protocol, login, data-connection, private, unsupported, cancelled, other. The exceptions are Scrapy's, so that
+errbacks and third-party middlewares recognise them; causes without an exception in Scrapy are subclasses of its
 ``DownloadFailedError``::
 
     CannotResolveHostError          dns
@@ -11,6 +11,8 @@ middlewares recognise them; three causes without an exception in Scrapy are subc
     UnsupportedURLSchemeError       unsupported
     ResponseDataLossError           reset
     DownloadFailedError             by its cause: unreachable, tls, reset, other
+      LoginRefusedError             login
+      DataConnectionError           data-connection
       PrivateAddressError           private
       MalformedResponseError        protocol
       EmptyResponseError            empty
@@ -50,7 +52,15 @@ class PrivateAddressError(DownloadFailedError):
 
 
 class MalformedResponseError(DownloadFailedError):
-    """The received bytes are not HTTP."""
+    """The received bytes are not of the protocol that was spoken."""
+
+
+class LoginRefusedError(DownloadFailedError):
+    """The server refused the user name or the password."""
+
+
+class DataConnectionError(DownloadFailedError):
+    """The second connection of an FTP transfer could not be opened."""
 
 
 class LocalShortageError(DownloadCancelledError):
@@ -74,6 +84,8 @@ _OURS = (
 
 _WORDS: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
     ((PrivateAddressError,), "private"),
+    ((LoginRefusedError,), "login"),
+    ((DataConnectionError,), "data-connection"),
     ((MalformedResponseError,), "protocol"),
     ((EmptyResponseError, aiohttp.ServerDisconnectedError), "empty"),
     (

@@ -265,7 +265,7 @@ class HttpDownloadHandler:
         try:
             if fetch_task.fetch.validity.is_over():
                 raise DownloadCancelledError(f"{request.url}: the lease of its key has ended")
-            _look_at_exclusions(fetch_task)
+            check_exclusions(fetch_task.fetch, request.url)
             connection.send(exchange, capture.request_head, request.body)
             watch.begin()
             await exchange.done
@@ -304,11 +304,14 @@ class HttpDownloadHandler:
             raise ResponseDataLossError(f"{fetch_task.request.url}: the connection was lost within the body")
 
 
-def _look_at_exclusions(fetch_task: _FetchTask) -> None:
-    """Check the exclusions just before the request is sent: name, connection and TLS may have taken half a minute."""
-    exclusions, url = fetch_task.fetch.exclusions, fetch_task.request.url
+def check_exclusions(fetch: FetchMeta, url: str) -> None:
+    """Check the exclusions just before the request is sent: name, connection and TLS may have taken half a minute.
+
+    Raises Refused.
+    """
+    exclusions = fetch.exclusions
     if exclusions is not None:
-        detail, fetch_task.fetch.sent_under = exclusions.look(url, host_of(url))
+        detail, fetch.sent_under = exclusions.look(url, host_of(url))
         if detail is not None:
             raise Refused(ExclusionRule.name, f"{url} is covered by {detail} since a moment ago")
 

@@ -22,6 +22,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
+import aiohappyeyeballs
 import aiohttp
 import yarl
 from scrapy.exceptions import CannotResolveHostError
@@ -62,6 +63,9 @@ that is less.
 """
 CONNECT_TIMEOUT_SECONDS = 30.0
 """Default of ``DOWNLOAD_CONNECT_TIMEOUT`` in seconds: for name, connection and TLS together."""
+
+HAPPY_EYEBALLS_SECONDS = 0.25
+"""How long in seconds the first address of a host is tried alone (RFC 8305, section 5); as aiohttp does."""
 
 _LEGACY_SERVER_CONNECT = 0x4
 """OpenSSL's SSL_OP_LEGACY_SERVER_CONNECT; the ssl module names it from Python 3.12 on."""
@@ -138,6 +142,8 @@ class Network:
             local_addr=_bind_address(settings.get("DOWNLOAD_BIND_ADDRESS")),
             socket_factory=self._open_socket,
         )
+        self._local_address = _bind_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
+        self._settings = settings
         self._asked = functools.lru_cache(ORIGINS_REMEMBERED)(self._connection_request)
         # The one private name of aiohttp that is used; tests/unit/fetching/test_canary.py watches it.
         self._connector._factory = cast(
@@ -170,12 +176,78 @@ class Network:
             return await self._connect(request, place, aiohttp.ClientTimeout(connect=seconds))
         except (aiohttp.ClientConnectorError, TimeoutError) as error:
             if isinstance(error, aiohttp.ClientConnectorError):
-                self._look_for_shortage(error, attempt)
+                self._look_for_shortage(error.os_error, attempt)
             if attempt.objection and not attempt.tried:
                 raise PrivateAddressError(f"{target.host}: {attempt.objection} ({SETTING})") from error
             if place:
                 self.places.unreachable(target.host, place)
             raise
+
+    async def open_socket(self, host: str, port: int, attempt: Attempt, seconds: float) -> socket.socket:
+        """Return a new socket that is connected to a port of the host within that many seconds, for a protocol other
+        than HTTP.
+
+        ``attempt`` is filled in on the way. Raises PrivateAddressError, LocalShortageError, CannotResolveHostError,
+        OSError.
+        """
+        _attempt.set(attempt)
+        if self._connect_timeout:
+            seconds = min(seconds, self._connect_timeout)
+        attempt.tried.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._open(host, port, attempt)
+        except OSError as error:
+            if not isinstance(error, TimeoutError):
+                self._look_for_shortage(error, attempt)
+            if attempt.objection and not attempt.tried:
+                raise PrivateAddressError(f"{host}: {attempt.objection} ({SETTING})") from error
+            if attempt.place:
+                self.places.unreachable(host, attempt.place)
+            raise
+
+    async def _open(self, host: str, port: int, attempt: Attempt) -> socket.socket:
+        address = attempt.place or literal_address(host)
+        if attempt.place == "":
+            raise CannotResolveHostError(f"{host} had no address a moment ago")
+        if address is not None:
+            found: list[tuple[str, int]] = [(address, socket.AF_INET6 if ":" in address else socket.AF_INET)]
+        else:
+            try:
+                found = [(one["host"], one["family"]) for one in await self._resolver.resolve(host, port)]
+            except OSError as error:
+                if error.errno is not None:
+                    raise
+                raise CannotResolveHostError(str(error.strerror)) from error
+        local = self._local_address
+        opened = await aiohappyeyeballs.start_connection(
+            [
+                (family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", _socket_address(ip, port, family))
+                for ip, family in found
+            ],
+            local_addr_infos=None
+            if local is None
+            else [
+                (
+                    socket.AF_INET6 if ":" in local[0] else socket.AF_INET,
+                    socket.SOCK_STREAM,
+                    socket.IPPROTO_TCP,
+                    "",
+                    local,
+                )
+            ],
+            happy_eyeballs_delay=HAPPY_EYEBALLS_SECONDS,
+            interleave=1,
+            loop=self._loop,
+            socket_factory=self._open_socket,
+        )
+        self.shortage.opened()
+        return opened
+
+    @functools.cached_property
+    def tls(self) -> ssl.SSLContext:
+        """The TLS context of protocols other than HTTP: the same policy for certificates, without ALPN."""
+        return tls_context(self._settings)
 
     async def _connect(
         self, request: aiohttp.ClientRequest, place: str | None, within: aiohttp.ClientTimeout
@@ -207,15 +279,15 @@ class Network:
         if protocol.is_connected():
             protocol.rest(seconds)
 
-    def _look_for_shortage(self, error: aiohttp.ClientConnectorError, attempt: Attempt) -> None:
+    def _look_for_shortage(self, error: OSError, attempt: Attempt) -> None:
         """Raise LocalShortageError if the failure is due to the resources of this machine."""
-        number = scarce(error.os_error, attempt.tried)
+        number = scarce(error, attempt.tried)
         if number is None:
             return
         self.shortage.note(number)
         for protocol in list(self._idle):
             protocol.close()
-        raise LocalShortageError(f"{attempt.host}: {error.os_error}") from error
+        raise LocalShortageError(f"{attempt.host}: {error}") from error
 
     def mistrust(self, target: Target) -> None:
         """Keep no connections to this origin for a while: a kept one was closed when a request was under way."""
@@ -308,6 +380,13 @@ async def close_network(crawler: Crawler) -> None:
 
 def _origin(target: Target) -> Origin:
     return target.scheme, target.host.lower(), target.port
+
+
+def _socket_address(ip: str, port: int, family: int) -> tuple[str, int] | tuple[str, int, int, int]:
+    if family == socket.AF_INET6:
+        # A zone is resolved by the system when the socket is connected.
+        return (ip, port, 0, 0)
+    return (ip, port)
 
 
 def _tls_context(settings: BaseSettings) -> ssl.SSLContext:

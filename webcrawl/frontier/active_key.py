@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from webcrawl.frontier.inline import IN_A_ROW, ROBOTS_UNAVAILABLE, InlineRequest
 from webcrawl.frontier.policies import Policies
 from webcrawl.frontier.queue_head import QueueHead
-from webcrawl.frontier.records import Kind, UrlEntry, web_origin
+from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.host_record import RobotsRecord, spent
 from webcrawl.robots import answer as robots
@@ -161,7 +161,7 @@ class ActiveKey:
 
     def offer(self, entry: UrlEntry) -> None:
         """Take an entry of this key that was queued."""
-        origin = web_origin(entry.url)
+        origin = entry.origin
         if entry.kind != Kind.ROBOTS and origin is not None and origin not in self.robots:
             # Its origin's robots.txt may be known to the backend: the next load brings both.
             self.head.pass_over(entry)
@@ -201,7 +201,8 @@ class ActiveKey:
             return pick
         while self.inline:
             inline = self.inline[0]
-            entry, origin = inline.entry, web_origin(inline.entry.url)
+            entry = inline.entry
+            origin, robots_url = _robots_of(entry, policies)
             known = None if origin is None else self.robots.get(origin)
             if inline.answer.done():
                 self.inline.popleft()
@@ -212,7 +213,7 @@ class ActiveKey:
                 pick.entry, pick.inline = entry, inline
                 return pick
             elif known is None or not robots.is_fresh(known, now):
-                pick.entry = requests.first_request(origin, self.key, entry.url)
+                pick.entry = requests.first_request(origin, self.key, entry.url, robots_url)
                 return pick
             elif not policies.robots.rules.is_quick(known):
                 self.unread, pick.want = known, Need.RULES
@@ -260,10 +261,10 @@ class ActiveKey:
                 # budget.
                 pick.refused.append((entry, rule))
                 continue
-            origin = web_origin(entry.url)
+            origin, robots_url = _robots_of(entry, policies)
             if origin is not None and not robots.is_fresh(self.robots.get(origin), now):
                 self.head.put_back([entry])
-                pick.entry = requests.first_request(origin, self.key, entry.url)
+                pick.entry = requests.first_request(origin, self.key, entry.url, robots_url)
                 return pick
             if origin is not None and not policies.robots.rules.is_quick(self.robots[origin]):
                 self.head.put_back([entry])
@@ -351,3 +352,10 @@ class ActiveKey:
             known = record.state not in (RobotsState.UNREACHABLE, RobotsState.PENDING)
             if known or not robots.is_fresh(record, now):
                 self.head.put_back(self._blocked.pop(origin))
+
+
+def _robots_of(entry: UrlEntry, policies: Policies) -> tuple[str | None, str | None]:
+    """Return the origin whose robots.txt applies to an entry, and the URL of it; None twice if none applies."""
+    origin = entry.origin
+    url = None if origin is None else policies.robots.schemes.robots_url(origin)
+    return (None, None) if url is None else (origin, url)

@@ -17,7 +17,7 @@ from webcrawl.frontier.inline import HOST_UNAVAILABLE, IN_A_ROW, STOPPED, Inline
 from webcrawl.frontier.order import LevelSampler
 from webcrawl.frontier.policies import Limits, Policies
 from webcrawl.frontier.queue_head import REQUESTED, QueuePosition, queue_position
-from webcrawl.frontier.records import UrlEntry, web_origin
+from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.shared_clocks import SharedRateLimiter
 from webcrawl.frontier.storage_retry import StorageRetry, Tasks
 from webcrawl.politeness.host_record import RobotsRecord
@@ -170,7 +170,7 @@ class ActiveKeys:
         if active is None:
             return False
         if answers is None:
-            origins = {web_origin(request.entry.url) for request in requests}
+            origins = {request.entry.origin for request in requests}
             if any(origin is not None and origin not in active.robots for origin in origins):
                 return False
         active.add_robots(answers or ())

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from webcrawl.frontier.records import UrlEntry, web_origin
+from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.storage_retry import StorageRetry, Tasks
 from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.storage.contract import Activated, Backend, Unavailable
@@ -117,7 +117,7 @@ class InlineWaiting:
         """Make a key active and hand over its requests."""
         try:
             while waiting := self._waiting.get(key):
-                origins = {web_origin(request.entry.url) for request in waiting}
+                origins = {request.entry.origin for request in waiting}
                 robots = [
                     record
                     for origin in sorted(origin for origin in origins if origin is not None)

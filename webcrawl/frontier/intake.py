@@ -16,7 +16,7 @@ from webcrawl.scope.url_rules import NOT_FOR_EMBEDS, DepthRule, ExtensionRule, S
 from webcrawl.urls.canonical import DEFAULT, CanonicalRules, canonical, canonical_all
 from webcrawl.urls.fingerprint import fingerprint, fingerprint_all, request_fingerprint
 from webcrawl.urls.politeness_key import PolitenessKey, host_of
-from webcrawl.urls.resolve import resolve
+from webcrawl.urls.schemes import WEB, Schemes
 
 _BY_PAGE = frozenset((DepthRule.name, StayRule.name))
 """Rules that may allow a URL on another page although they refuse it here."""
@@ -113,6 +113,7 @@ class Intake:
         withheld: Mapping[str, Withhold] | None = None,
         linked: Linked | None = None,
         embed_hops_max: int = 0,
+        schemes: Schemes = WEB,
     ) -> None:
         """``scope`` decides about followed links, ``requested`` about a spider's own Requests (None: ``scope`` does),
         ``fixed`` about seeds, which need not match a whitelist.
@@ -135,6 +136,8 @@ class Intake:
         self._withheld = dict(withheld or {})
         self._rules = rules
         self._linked = linked
+        self.schemes = schemes
+        """The schemes whose URLs are taken."""
         self._recent = Recent()
 
     def links(self, urls: Sequence[str], depth: int, via: str) -> Taken:
@@ -237,7 +240,7 @@ class Intake:
 
         Requests that differ in method or body are different URLs to the seen test, as with Scrapy's fingerprints.
         """
-        resolved = resolve(url, url)
+        resolved = self.schemes.resolve(url, url)
         if resolved is None:
             return self._elsewhere(url, depth, via)
         scope = self._scope_of_embeds if embed_hops else self._requested if explicit else self._scope
@@ -249,10 +252,10 @@ class Intake:
         return entry
 
     def _elsewhere(self, url: str, depth: int, via: str | None) -> UrlEntry | str:
-        """Return the entry of a URL of another scheme (data, file, ftp): one queue a scheme, no robots.txt, no scope
-        but the scheme."""
+        """Return the entry of a URL of a scheme that the crawl does not follow (data, file): one queue a scheme, no
+        robots.txt, no scope but the scheme."""
         scheme, colon, _ = url.partition(":")
-        if not colon or scheme.lower() in ("http", "https"):
+        if not colon or scheme.lower() in self.schemes.names:
             return "url"
         return UrlEntry(url, f"{scheme.lower()}:", fingerprint(url), 0, 0, depth, via)
 
@@ -277,7 +280,7 @@ class Intake:
     def admit(self, entry: UrlEntry) -> str | None:
         """Check the rules that may have changed since the entry was queued. Returns None, or the rule that refuses
         it."""
-        if not entry.url.startswith("http"):
+        if entry.origin is None:
             return None
         host = host_of(entry.url)
         verdict = self._fixed if entry.via is None or entry.kind == Kind.INLINE else self._standing

@@ -13,6 +13,7 @@ from webcrawl.politeness.shared_clocks import NO_SHARED_CLOCKS, SharedClocks
 from webcrawl.robots.answer import Absence
 from webcrawl.robots.rules import RulesCache
 from webcrawl.storage.contract import Locate
+from webcrawl.urls.schemes import WEB, Schemes
 
 RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 522, 524})
 """Statuses after which the same URL may give a page later."""
@@ -43,6 +44,8 @@ class RobotsPolicy:
     """The product token by which robots.txt may name the crawler."""
     rules: RulesCache = field(default_factory=lambda: RulesCache(10_000, "webcrawl"))
     absence: Absence = field(default_factory=Absence)
+    schemes: Schemes = WEB
+    """The schemes of the crawl, with the place of robots.txt in each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,11 +54,6 @@ class Kind(StrEnum):
     """An inline request: a callback, a pipeline or a middleware waits for its response. It is never stored."""
 
 
-def web_origin(url: str) -> str | None:
-    """Return the origin whose robots.txt applies to ``url``; None for schemes that have none."""
-    return origin_of(url) if url.startswith(("http://", "https://")) else None
-
-
 _EMBED = '{"embed":'
 
 
@@ -106,3 +101,10 @@ class UrlEntry:
         if self.listed is None or not self.listed.startswith(_EMBED):
             return 0
         return int(self.listed[len(_EMBED) : -1])
+
+    @property
+    def origin(self) -> str | None:
+        """The origin whose robots.txt applies to it; None for a URL to which no rules of hosts apply (``data:``,
+        ``file:``): its key is its scheme.
+        """
+        return None if self.key.endswith(":") else origin_of(self.url)

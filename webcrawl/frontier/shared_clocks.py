@@ -16,7 +16,7 @@ from functools import partial
 
 from webcrawl.frontier.active_key import ActiveKey
 from webcrawl.frontier.policies import Policies
-from webcrawl.frontier.records import UrlEntry, web_origin
+from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.storage_retry import StorageRetry, Tasks
 from webcrawl.politeness.host_record import Pauses
 from webcrawl.storage.contract import (
@@ -124,7 +124,7 @@ class SharedRateLimiter:
 
     def _claim(self, active: ActiveKey, entry: UrlEntry) -> RateLimitLease | None:
         claim, active.rate_limit_lease = active.rate_limit_lease, None
-        host = host_of(entry.url) if web_origin(entry.url) is not None else ""
+        host = host_of(entry.url) if entry.origin is not None else ""
         if claim is not None:
             if claim.host == host and not claim.validity.is_over():
                 return claim

@@ -1,22 +1,24 @@
 """Extraction of title and links from the bytes of an HTML page, and of the URLs in a style sheet.
 
-Two parsers: docs/decisions/0003-html-parser.md.
+Two parsers: docs/decisions/0003-html-parser.md. Listings of FTP and menus of Gopher are read here too: a long one
+blocks the event loop no more than a long page.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, MutableSequence
+from collections.abc import Iterable, Iterator, MutableSequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
-from webcrawl.parsing import stream, tree
+from webcrawl.parsing import listing, menu, stream, tree
 from webcrawl.parsing.charset import encoding_of
 from webcrawl.parsing.css import is_style_sheet, urls_of
 from webcrawl.parsing.findings import Findings, Found
 from webcrawl.parsing.links import FOLLOWED, IN_STYLES, TEXT_MAX, Link, is_vouched_for
-from webcrawl.parsing.mime import mime_type
+from webcrawl.parsing.mime import FTP_LISTING, GOPHER_MENU, mime_type
 from webcrawl.parsing.text import line
 from webcrawl.urls.resolve import resolve, resolve_all, resolve_other_scheme
 
@@ -112,6 +114,10 @@ class Extraction:
     def steps(self) -> Iterator[None]:
         """Do the work, a step at a time."""
         page, document = self._page, self.document
+        mime = mime_type(page.content_type)
+        if mime in (FTP_LISTING, GOPHER_MENU):
+            yield from self._directory(mime)
+            return
         text = _decoded(page.body, document.encoding)
         if is_style_sheet(mime_type(page.content_type)):
             yield from self._style_sheet(text)
@@ -156,6 +162,25 @@ class Extraction:
         document.links = list(self._links.values())
         document.other_links = [(*link,) for link in self._other_links.values()]
 
+    def _directory(self, mime: str) -> Iterator[None]:
+        """Take the links of a listing or a menu."""
+        page, document = self._page, self.document
+        kind = listing.TYPE if mime == FTP_LISTING else menu.TYPE
+        links: Iterator[listing.Item | menu.Item] = (
+            listing.items(page.body) if mime == FTP_LISTING else menu.items(page.body)
+        )
+        taken = 0
+        while batch := list(islice(links, _BATCH)):
+            if document.error is not None:
+                break
+            found = [(item.href, kind, item.text, "") for item in batch[: page.links_max - taken]]
+            taken += len(found)
+            document.links_dropped += len(batch) - len(found)
+            self._resolve(found)
+            yield
+        document.links = list(self._links.values())
+        document.other_links = [(*link,) for link in self._other_links.values()]
+
     def stop_reading(self, why: str) -> None:
         """Keep the findings so far and stop; ``why`` becomes the document's error."""
         self.document.error = why
@@ -189,6 +214,23 @@ class Extraction:
         self._other_links[url, kind] = (
             Link(url, kind, text, rel) if known is None else _merged(known, text, rel)
         )
+
+
+def found_links(
+    found: Iterable[tuple[str, str]], base: str
+) -> tuple[list[Link], list[tuple[str, str, str, str]]]:
+    """Return links that a download handler found as references with texts: those over HTTP, and those of other
+    schemes.
+    """
+    links: dict[str, Link] = {}
+    others: dict[str, Link] = {}
+    for href, text in found:
+        url = resolve(href, base)
+        if url is not None:
+            links.setdefault(url, Link(url, "a", line(text, TEXT_MAX), ""))
+        elif (other := resolve_other_scheme(href, base)) is not None:
+            others.setdefault(other, Link(other, "a", line(text, TEXT_MAX), ""))
+    return list(links.values()), [(*link,) for link in others.values()]
 
 
 def readable_as_html(text: str, mime: str | None) -> str:

@@ -7,8 +7,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from mimetypes import MimeTypes
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+FTP_LISTING = "text/ftp-dir"
+"""The type of a listing as an FTP server sends it, by MLSD or LIST."""
+GOPHER_MENU = "application/gopher-menu"
+DIRECTORY_TYPES = frozenset({FTP_LISTING, GOPHER_MENU})
+"""The types of documents of other schemes that consist of links. None is registered; both are in use."""
 
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _ESSENCE = re.compile(rf"[ \t\n\r]*({_TOKEN}/{_TOKEN})[ \t\n\r]*(?:[;,]|$)")
@@ -95,3 +101,27 @@ def document_type(mime: str | None, body: bytes) -> str | None:
     if mime is not None and mime not in _UNKNOWN:
         return mime
     return next((known for magic, known in _MAGIC if body.startswith(magic)), mime)
+
+
+_NAMES = MimeTypes(())
+"""Python's own table: the files of the system, in which ``mimetypes`` looks too, differ from machine to machine."""
+_CODINGS = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "application/x-xz"}
+
+
+def type_of_name(name: str) -> str | None:
+    """Return the type of a file by the extension of its name; None if that tells nothing."""
+    mime, coding = _NAMES.guess_type(name)
+    return mime if coding is None else _CODINGS.get(coding, "application/octet-stream")
+
+
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+
+
+def sniffed_type(body: bytes) -> str:
+    """Return the type of a document of which only its first bytes are known: that of ``document_type``, plain text,
+    or binary data (MIME sniffing standard, section 7.2).
+    """
+    known = document_type(None, body)
+    if known is not None:
+        return known
+    return "application/octet-stream" if _BINARY.search(body[:_SNIFFED_BYTES]) else "text/plain"

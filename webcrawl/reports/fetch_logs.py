@@ -156,7 +156,7 @@ def request_of(line: Mapping[str, Any]) -> Request | None:
         return None
     assert isinstance(url, str)
     status, error, size = line.get("status"), line.get("error"), line.get("bytes")
-    origin = _origin(url)
+    origin = _origin(url, str(key))
     return Request(
         start,
         max(start, end),
@@ -227,8 +227,9 @@ def _robots(line: Mapping[str, Any], origin: str | None) -> RobotsAnswer | None:
     )
 
 
-def _origin(url: str) -> str | None:
+def _origin(url: str, key: str) -> str | None:
+    """Return the origin of a URL; None if its key is its scheme (``data:``), to which no rules of hosts apply."""
     try:
-        return origin_of(url) if url.startswith(("http://", "https://")) else None
+        return None if key.endswith(":") else origin_of(url)
     except ValueError:
         return None

@@ -521,7 +521,7 @@ def digest(
 
 def _host(url: object) -> str:
     try:
-        return host_of(url) if isinstance(url, str) and url.startswith(("http://", "https://")) else ""
+        return host_of(url) if isinstance(url, str) and "://" in url else ""
     except ValueError:
         return ""
 

@@ -54,9 +54,9 @@ def is_stored(entry: UrlEntry) -> bool:
     return entry.kind != Kind.INLINE and (entry.kind != Kind.ROBOTS or entry.position != 0)
 
 
-def first_request(origin: str, key: str, via: str | None) -> UrlEntry:
-    """Return the entry that requests the robots.txt of an origin."""
-    return _entry(f"{origin}/robots.txt", key, origin, 0, via)
+def first_request(origin: str, key: str, via: str | None, url: str | None = None) -> UrlEntry:
+    """Return the entry that requests the robots.txt of an origin; ``url``: where it is, if not at ``/robots.txt``."""
+    return _entry(url or f"{origin}/robots.txt", key, origin, 0, via)
 
 
 def read(entry: UrlEntry, reply: RobotsReply, now: float, policy: RobotsPolicy) -> RobotsReply:

@@ -35,6 +35,11 @@ QUICK_CHARACTERS = 8_192
 """The length of a text that is parsed in about 8 ms whatever its content; half a megabyte takes a third of a
 second."""
 
+GOPHER = "gopher://"
+"""The beginning of URLs to which rules apply in two forms: to the path, and to the selector in it. No standard says
+which of them a robots.txt means, and a URL is fetched only if both are allowed.
+"""
+
 _TARGET = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*)?([^#]*)", re.DOTALL)
 
 
@@ -68,7 +73,12 @@ class RobotsRules:
 
     def allows(self, url: str) -> bool:
         """Return True if an absolute URL (or a path with its query) may be fetched. Never raises."""
-        if self._by_rfc is None or self._written is None or (target := _target(url)) == "/robots.txt":
+        if not self._allows(_target(url)):
+            return False
+        return not url.startswith(GOPHER) or self._allows(_selector(url))
+
+    def _allows(self, target: str) -> bool:
+        if self._by_rfc is None or self._written is None or target == "/robots.txt":
             return True
         path = path_to_match(target)
         if not self._by_rfc.allows(path):
@@ -84,6 +94,8 @@ class RobotsRules:
         the rules that agree with ``allows`` are searched for the most specific one.
         """
         target = _target(url)
+        if url.startswith(GOPHER) and self._allows(target) and not self._allows(_selector(url)):
+            target = _selector(url)
         if target == "/robots.txt" or self._by_rfc is None or self._written is None:
             return None
         path = path_to_match(target)
@@ -220,6 +232,12 @@ def _target(url: str) -> str:
     found = _TARGET.match(url)
     target = found[1] if found else ""
     return target if target.startswith("/") else "/" + target
+
+
+def _selector(url: str) -> str:
+    """Return the selector of a Gopher URL, without the item type that comes before it in the path."""
+    target = _target(url)
+    return "/" + target[2:].removeprefix("/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from xxhash import xxh3_64_hexdigest
 from webcrawl.urls.canonical import CanonicalRules, canonical
 from webcrawl.urls.lists import Line, WrongLine, hostname, printable, read_lines
 from webcrawl.urls.politeness_key import host_of
-from webcrawl.urls.resolve import resolve
+from webcrawl.urls.schemes import resolve_any
 
 if TYPE_CHECKING:
     from webcrawl.scope.scope import Candidate, Links
@@ -193,9 +193,11 @@ def _parse(lines: Iterable[Line], version: str) -> tuple[_Index, list[WrongLine]
             else:
                 domains.setdefault(host, reason)
             continue
-        url = resolve(line.text, "about:blank")
+        url = resolve_any(line.text, "about:blank")
         if url is None:
-            wrong.append(WrongLine(line.number, printable(line.text), "not a URL with http:// or https://"))
+            wrong.append(
+                WrongLine(line.number, printable(line.text), "not a URL with http://, https:// or ftp://")
+            )
         else:
             prefixes.setdefault(host_of(url).rstrip("."), []).append((_compared(url), url + reason))
     return _Index(domains, prefixes, version), wrong

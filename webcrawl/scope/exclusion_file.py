@@ -16,7 +16,7 @@ from webcrawl.atomic_file import replacing
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
 from webcrawl.urls.lists import LONGEST_LINE, hostname, printable, read_lines
 from webcrawl.urls.politeness_key import host_of
-from webcrawl.urls.resolve import resolve
+from webcrawl.urls.schemes import resolve_any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ class Entry:
     def covered_by(self, exclusions: ExclusionList) -> str | None:
         """Return the line of a list that covers all of it already, with its reason; None if there is none."""
         if "/" in self.text:
-            url = resolve(self.text, "about:blank")
+            url = resolve_any(self.text, "about:blank")
             return None if url is None else exclusions.objection(url, host_of(url))
         return exclusions.domain_objection(self.host)
 
@@ -76,7 +76,7 @@ class Entry:
 def _host(text: str) -> str | None:
     if "/" not in text:
         return hostname(text.removeprefix("*."))
-    url = resolve(text, "about:blank")
+    url = resolve_any(text, "about:blank")
     return None if url is None else host_of(url).rstrip(".")
 
 

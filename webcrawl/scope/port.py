@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webcrawl.urls.politeness_key import port_of
+from webcrawl.urls.schemes import DEFAULT_PORTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,18 +38,20 @@ class BadPortRule:
         self._seeded: set[tuple[str, int]] = set()
 
     def is_bad(self, url: str) -> bool:
-        """Return True if this URL needs the operator's permission."""
-        return port_of(url) in self._bad
+        """Return True if this URL needs the operator's permission. The default port of its scheme needs none."""
+        return (port := port_of(url)) in self._bad and port != DEFAULT_PORTS.get(url.partition(":")[0])
 
     def allow_seed(self, host: str, port: int) -> None:
         """Allow a port for the host of a seed."""
         self._seeded.add((host.rstrip("."), port))
 
     def refuses(self, candidate: Candidate) -> str | None:
-        port = port_of(candidate.url)
-        if port not in self._bad or (candidate.host.rstrip("."), port) in self._seeded:
+        if not self.is_bad(candidate.url):
             return None
-        return f"port {port} is of no web server"
+        port = port_of(candidate.url)
+        return (
+            None if (candidate.host.rstrip("."), port) in self._seeded else f"port {port} is of no web server"
+        )
 
     def refuses_none(self, links: Links) -> bool:
         bad = self._bad
@@ -56,7 +59,7 @@ class BadPortRule:
 
 
 class PortRule:
-    """Refuses URLs with another port than these; a URL without one has its scheme's, 80 or 443."""
+    """Refuses URLs with another port than these; a URL without one has its scheme's: 80, 443, 21 and so on."""
 
     name = "port"
 
@@ -69,4 +72,6 @@ class PortRule:
         return None if port in self._ports else f"port {port}"
 
     def refuses_none(self, links: Links) -> bool:
-        return self._has_usual and self._ports.issuperset(links.different_ports)
+        if not self._has_usual or not self._ports.issuperset(links.different_ports):
+            return False
+        return all(url.startswith("http") for url in links.urls)

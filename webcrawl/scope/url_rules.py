@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from webcrawl.scope.scope import Candidate, Links
 from webcrawl.urls.politeness_key import host_of, registrable_domain
+from webcrawl.urls.schemes import WEB_SCHEMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -159,17 +160,14 @@ def _repeats(segments: Sequence[str], period: int) -> int:
     return most // period + 1
 
 
-DEFAULT_SCHEMES = ("http", "https")
-
-
 class SchemeRule:
     """Refuses URLs of all schemes except these."""
 
     name = "scheme"
 
-    def __init__(self, schemes: Iterable[str] = DEFAULT_SCHEMES) -> None:
+    def __init__(self, schemes: Iterable[str] = WEB_SCHEMES) -> None:
         self._beginnings = tuple([f"{scheme.lower()}:" for scheme in schemes])
-        self._has_web = {f"{scheme}:" for scheme in DEFAULT_SCHEMES} <= set(self._beginnings)
+        self._has_web = {f"{scheme}:" for scheme in WEB_SCHEMES} <= set(self._beginnings)
 
     def refuses(self, candidate: Candidate) -> str | None:
         if candidate.url.startswith(self._beginnings):
@@ -177,7 +175,7 @@ class SchemeRule:
         return candidate.url.partition(":")[0][:20]
 
     def refuses_none(self, links: Links) -> bool:
-        # No other URLs are ever resolved.
+        # Links of other schemes than those of the crawl are not taken at all.
         return self._has_web or all(url.startswith(self._beginnings) for url in links.urls)
 
 
@@ -228,8 +226,8 @@ class StayRule:
         return own is None or all(self._site(host) == own for host in links.different_hosts)
 
     def _site_of(self, page: str | None) -> str | None:
-        """Return the site of a page; None if the operator named the URL, or if the link is not on a web page."""
-        if page is None or not page.startswith("http"):
+        """Return the site of a page; None if the operator named the URL, or if the page has no host."""
+        if page is None or "://" not in page:
             return None
         return self._site(host_of(page))
 

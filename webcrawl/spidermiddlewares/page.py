@@ -18,6 +18,7 @@ from webcrawl.parsing.links import EMBEDS, LinkColumns
 from webcrawl.parsing.offload import TURN_SECONDS
 from webcrawl.robots.page_directives import RobotsTags
 from webcrawl.scheduler import in_flight_request_of
+from webcrawl.urls.schemes import WEB
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -190,10 +191,23 @@ class PageMiddleware:
             urls = ()
         return urls, embeds
 
+    def _of_other_schemes(self, page: Page, place: _Place, tally: Tally) -> list[str]:
+        """Return the links of other schemes than http and https that the crawl fetches."""
+        if not page.other_links or self._intake.schemes is WEB or place.is_outside:
+            return []
+        followed, avoided = self._intake.schemes.followed, self._avoided
+        links = [(url, rel) for link, _, _, rel in page.other_links if (url := followed(link)) is not None]
+        urls = [url for url, rel in links if not rel or avoided.isdisjoint(rel.split())]
+        if len(urls) < len(links):
+            tally.refused(REL, len(links) - len(urls))
+        return urls
+
     async def _take(self, page: Page, flight: InFlightRequest, place: _Place) -> list[UrlEntry]:
         """Queue the links of a page; return the new ones."""
         entry, tally = flight.lease.entry, flight.scheduler.frontier.tally
         urls, embeds = self._split(page, place, tally)
+        if further := self._of_other_schemes(page, place, tally):
+            urls = [*urls, *further]
         if not urls and not embeds:
             return []
         found: list[UrlEntry] = []
@@ -204,8 +218,8 @@ class PageMiddleware:
             self._note(taken, found, tally)
             if perf_counter() >= ends_at:
                 async with self._long_work:
-                    for further in parts:
-                        self._note(further, found, tally)
+                    for later in parts:
+                        self._note(later, found, tally)
                         await asyncio.sleep(0)
         # Other pages may refuse links while this one waits for the long ones.
         tally.known += max(len(urls) - len(found) - (tally.refusals - refusals), 0)

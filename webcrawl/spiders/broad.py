@@ -15,9 +15,10 @@ from webcrawl.items import Page
 from webcrawl.meta import fetch_meta
 from webcrawl.parsing.charset import encoding_of
 from webcrawl.parsing.css import CSS, is_style_sheet
-from webcrawl.parsing.html import PageInput
+from webcrawl.parsing.html import PageInput, found_links
 from webcrawl.parsing.links import IN_STYLES
-from webcrawl.parsing.mime import HTML_TYPES, document_type, mime_type
+from webcrawl.parsing.listing import identifies_files
+from webcrawl.parsing.mime import DIRECTORY_TYPES, FTP_LISTING, HTML_TYPES, document_type, mime_type
 from webcrawl.parsing.process import Readers
 from webcrawl.robots import page_directives
 from webcrawl.scheduler import Scheduler
@@ -108,11 +109,12 @@ class BroadSpider(Spider):
         if is_style_sheet(mime) and IN_STYLES in configuration.link_types:
             yield await self._style_sheet(response, declared, facts)
             return
-        if mime not in HTML_TYPES:
-            if facts.original is None and context.processing is not None and context.processing.wants(mime):
+        if mime not in HTML_TYPES and not (mime in DIRECTORY_TYPES and not response.url.startswith("http")):
+            chain = None if facts.original is not None else context.processing
+            if facts.found or (chain is not None and chain.wants(mime)):
                 yield self._other(response, mime, facts)
             return
-        if facts.original is not None and not self._follows(response.url, facts):
+        if facts.original is not None and not self._follows(response, mime, facts):
             yield self._duplicate(response, declared, facts)
             return
         document = await self._readers.extract(self._input(response, declared))
@@ -158,18 +160,22 @@ class BroadSpider(Spider):
         page.embedded = processing is None or not processing.wants(CSS)
         return page
 
-    def _follows(self, url: str, facts: FetchMeta) -> bool:
+    def _follows(self, response: Response, mime: str | None, facts: FetchMeta) -> bool:
         """Return whether the links of a page are followed that came before under another URL."""
+        if mime == FTP_LISTING and identifies_files(response.body):
+            # The same directory by another path. The symbolic link that leads to it may lead to it again and again.
+            return False
         # Imported only if the content-seen test is on.
         from webcrawl.features.content_seen.content_seen import follows
 
         assert facts.original is not None
         choice = context_of(self.crawler).configuration.content_seen_links
-        return follows(choice, url, facts.original, facts.original_by_text)
+        return follows(choice, response.url, facts.original, facts.original_by_text)
 
     @staticmethod
     def _other(response: Response, mime: str | None, facts: FetchMeta) -> Page:
         """Return the page of a document that is not HTML; processing extracts its fields."""
+        links, other_links = found_links(facts.found, response.url)
         return Page(
             url=response.url,
             status=response.status,
@@ -178,6 +184,8 @@ class BroadSpider(Spider):
             truncated="truncated" in response.flags,
             error=facts.decode_error,
             mime=mime,
+            links=links,
+            other_links=other_links,
         )
 
     @staticmethod

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+from webcrawl.urls.schemes import DEFAULT_PORTS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -85,7 +87,7 @@ REMEMBERED_PORTS = 4_096
 
 def host_of(url: str) -> str:
     """Return the host of a resolved URL, without its port; IPv6 addresses keep their brackets."""
-    start = 8 if url[4] == "s" else 7
+    start = url.index("/") + 2
     host = url[start : url.index("/", start)]
     if ":" not in host:
         return host
@@ -93,10 +95,10 @@ def host_of(url: str) -> str:
 
 
 def port_of(url: str) -> int:
-    """Return the port of a resolved URL; its scheme's default if it has none."""
-    start = 8 if url[4] == "s" else 7
+    """Return the port of a resolved URL; its scheme's default if it has none, 0 if there is no default."""
+    start = url.index("/") + 2
     port = port_in(url[start : url.index("/", start)])
-    return (443 if start == 8 else 80) if port is None else port
+    return DEFAULT_PORTS.get(url[: start - 3], 0) if port is None else port
 
 
 @lru_cache(maxsize=REMEMBERED_PORTS)
@@ -109,7 +111,7 @@ def port_in(authority: str) -> int | None:
 
 def origin_of(url: str) -> str:
     """Return ``scheme://host[:port]`` of a resolved URL, without a default port."""
-    return url[: url.index("/", 8)]
+    return url[: url.index("/", url.index("/") + 2)]
 
 
 class PolitenessKey:

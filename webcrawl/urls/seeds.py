@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 from webcrawl.urls.lists import LONGEST_LINE, Line, hostname, printable, read_lines
 from webcrawl.urls.politeness_key import has_known_suffix, is_address, is_meant_as_host
 from webcrawl.urls.resolve import resolve
+from webcrawl.urls.schemes import WEB, Schemes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,46 +50,49 @@ class SeedsError(ValueError):
     """The seeds cannot be read at all, or there are none; the message names the source and says why."""
 
 
-def read_seeds(source: str, stream: IO[bytes] | None = None) -> Iterator[Seed | BadSeed]:
+def read_seeds(
+    source: str, stream: IO[bytes] | None = None, schemes: Schemes = WEB
+) -> Iterator[Seed | BadSeed]:
     """Read the seeds of ``FILE``, ``URL[,URL...]`` or ``-``; the last is ``stream``, by default standard input.
 
     A file has one URL per line and is never in memory as a whole. A list is split at commas before a scheme, since a
     URL may contain commas. ``example.com`` stands for ``http://example.com/`` if its suffix is a known one, so a list
     of such names is split at every comma; a file of that name takes precedence. With a port it may be an address or
-    any name that is accepted as a host: ``localhost:8080``, ``10.0.0.5:8080``.
+    any name that is accepted as a host: ``localhost:8080``, ``10.0.0.5:8080``. ``schemes`` are those of the crawl.
 
     Raises SeedsError at once for a source that cannot be read, and at the end for one without entries.
     """
     if not source.strip():
         raise SeedsError("no seeds were given")
     if source.strip() == "-":
-        return _not_empty(_from_lines(read_lines(stream or sys.stdin.buffer)), "standard input")
+        return _not_empty(_from_lines(read_lines(stream or sys.stdin.buffer), schemes), "standard input")
     if _HAS_SCHEME(source):
         pieces = _COMMA_BEFORE_SCHEME.split(source.strip().rstrip(", "))
-        return _not_empty(_from_list(pieces), "the list of seeds")
+        return _not_empty(_from_list(pieces, schemes), "the list of seeds")
     reason = _why_unreadable(source)
     if reason is None:
-        return _not_empty(_from_file(source), source)
+        return _not_empty(_from_file(source, schemes), source)
     pieces = source.strip().strip(",").split(",")
     if all(_bare_root(piece.strip()) or _HAS_SCHEME(piece) for piece in pieces):
-        return _not_empty(_from_list(pieces), "the list of seeds")
+        return _not_empty(_from_list(pieces, schemes), "the list of seeds")
     raise SeedsError(f"cannot read the seeds in {source!r}: {reason}")
 
 
-def _from_file(path: str) -> Iterator[Seed | BadSeed]:
+def _from_file(path: str, schemes: Schemes) -> Iterator[Seed | BadSeed]:
     try:
         with Path(path).open("rb") as stream:
-            yield from _from_lines(read_lines(stream))
+            yield from _from_lines(read_lines(stream), schemes)
     except OSError as error:
         raise SeedsError(f"cannot read the seeds in {path!r}: {error.strerror or error}") from error
 
 
-def _from_list(pieces: Iterable[str]) -> Iterator[Seed | BadSeed]:
-    return _from_lines(Line(place, piece.strip(), "") for place, piece in enumerate(pieces, start=1))
+def _from_list(pieces: Iterable[str], schemes: Schemes) -> Iterator[Seed | BadSeed]:
+    lines = (Line(place, piece.strip(), "") for place, piece in enumerate(pieces, start=1))
+    return _from_lines(lines, schemes)
 
 
-def _from_lines(lines: Iterable[Line]) -> Iterator[Seed | BadSeed]:
-    return (read_seed(line.text, line.number) for line in lines)
+def _from_lines(lines: Iterable[Line], schemes: Schemes) -> Iterator[Seed | BadSeed]:
+    return (read_seed(line.text, line.number, schemes) for line in lines)
 
 
 def _not_empty(seeds: Iterator[Seed | BadSeed], where: str) -> Iterator[Seed | BadSeed]:
@@ -100,7 +104,7 @@ def _not_empty(seeds: Iterator[Seed | BadSeed], where: str) -> Iterator[Seed | B
         raise SeedsError(f"there are no seeds in {where}: not one line that is neither blank nor a comment")
 
 
-def read_seed(text: str, line: int = 1) -> Seed | BadSeed:
+def read_seed(text: str, line: int = 1, schemes: Schemes = WEB) -> Seed | BadSeed:
     """Read a single seed, without white space around it: a URL, or a host, alone or with a port.
 
     A host alone must be a name under a known suffix.
@@ -108,8 +112,10 @@ def read_seed(text: str, line: int = 1) -> Seed | BadSeed:
     if len(text) >= LONGEST_LINE - 1:
         return _bad(text, line, f"longer than {LONGEST_LINE - 2} characters")
     if not _HTTP(text):
-        root = _bare_root(text)
-        return Seed(root, line) if root else _bad(text, line, "does not begin with http:// or https://")
+        root = _bare_root(text) or schemes.resolve(text, "about:blank")
+        if root:
+            return Seed(root, line)
+        return _bad(text, line, f"does not begin with {' or '.join(f'{name}://' for name in schemes.names)}")
     url = resolve(text, "about:blank")
     return Seed(url, line) if url else _bad(text, line, "no browser takes it for a URL")
 
@@ -163,7 +169,7 @@ class Pushed:
     meta: dict[str, Any] = field(default_factory=dict)
 
 
-def read_pushed(data: bytes, encoding: str = "utf-8") -> Pushed | str:
+def read_pushed(data: bytes, encoding: str = "utf-8", schemes: Schemes = WEB) -> Pushed | str:
     """Parse one entry: ``URL``, or ``{"url": URL, "priority": 0, "depth": 0, "meta": {}, "dont_filter": false}``.
 
     Return the error as a sentence if it is invalid. Never raises, whatever the bytes are; ``encoding`` must be a
@@ -177,15 +183,15 @@ def read_pushed(data: bytes, encoding: str = "utf-8") -> Pushed | str:
         return f"it is no text in {encoding}"
     if not text:
         return "it is empty"
-    return _from_object(text) if text[0] == "{" else _from_url(text)
+    return _from_object(text, schemes) if text[0] == "{" else _from_url(text, schemes)
 
 
-def _from_url(text: str) -> Pushed | str:
-    seed = read_seed(text)
+def _from_url(text: str, schemes: Schemes) -> Pushed | str:
+    seed = read_seed(text, schemes=schemes)
     return f"it is no URL: {seed.reason}" if isinstance(seed, BadSeed) else Pushed(seed.url)
 
 
-def _from_object(text: str) -> Pushed | str:
+def _from_object(text: str, schemes: Schemes) -> Pushed | str:
     try:
         fields = json.loads(text)
     except ValueError as error:
@@ -197,7 +203,7 @@ def _from_object(text: str) -> Pushed | str:
     url = fields.get("url")
     if not isinstance(url, str):
         return "it has no url" if url is None else "its url is no text"
-    found = _from_url(url.strip())
+    found = _from_url(url.strip(), schemes)
     return found if isinstance(found, str) else _with_fields(found.url, fields)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,7 @@ from webcrawl.robots.answer import RobotsState
 from webcrawl.robots.requests import first_request
 from webcrawl.robots.rules import RulesCache
 from webcrawl.storage.contract import HEAD, Activated, Loaded
+from webcrawl.urls.schemes import WEB, Schemes
 
 if TYPE_CHECKING:
     pass
@@ -49,8 +51,9 @@ def pick(key: ActiveKey, now: float = NOW, **words: Any) -> Pick:
     return key.pick(now, policies(**words), BLOCKED_MAX)
 
 
-def picked(key: ActiveKey, now: float = NOW) -> str | None:
-    taken = pick(key, now).entry
+def picked(key: ActiveKey, now: float = NOW, schemes: Schemes = WEB) -> str | None:
+    rules = policies()
+    taken = key.pick(now, replace(rules, robots=replace(rules.robots, schemes=schemes)), BLOCKED_MAX).entry
     return None if taken is None else taken.url
 
 
@@ -86,7 +89,16 @@ def test_an_answer_that_is_too_old_is_asked_for_again() -> None:
 
 
 def test_urls_without_an_origin_need_no_robots_txt() -> None:
-    assert picked(active("ftp://a/1")) == "ftp://a/1"
+    entries = [entry("file:///a/1", key="file:")]
+    key = ActiveKey(Activated(HostRecord("file:"), Loaded(entries, False, [])), session_budget=16)
+    assert picked(key) == "file:///a/1"
+
+
+def test_robots_txt_is_where_its_scheme_has_it() -> None:
+    assert picked(active("ftp://a/1")) == "ftp://a/robots.txt"
+    schemes = Schemes({"gopher": "/0/robots.txt", "finger": None})
+    assert picked(active("gopher://a:70/1"), schemes=schemes) == "gopher://a:70/0/robots.txt"
+    assert picked(active("finger://a/me"), schemes=schemes) == "finger://a/me"
 
 
 def test_what_robots_txt_disallows_is_refused_and_what_follows_is_given() -> None:

@@ -84,7 +84,7 @@ def test_an_empty_file_excludes_nothing(file):
 
 
 @pytest.mark.parametrize(
-    "line", ["a b.com", "ftp://example.com/", "example.com/path", "10.0.0.0/8", "a@b.com", "http://", "12"]
+    "line", ["a b.com", "mailto://example.com/", "example.com/path", "10.0.0.0/8", "a@b.com", "http://", "12"]
 )
 def test_every_wrong_line_is_reported_with_its_number(file, line):
     file.write_text(f"example.com\n{line}\n\nnot a host\n")

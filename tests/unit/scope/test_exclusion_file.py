@@ -35,7 +35,7 @@ def add(path: Path, text: str, reason: str = "asked") -> ExclusionList:
         "example.org\nexample.net",
         "example.org\rexample.net",
         "example.com/path",
-        "ftp://example.com/",
+        "mailto:a@example.com/",
         "http://",
         "a b.com",
         "a@b.com",

@@ -112,7 +112,7 @@ class PushedUrlFeed:
         """Return the frontier's entries, or the reason why the pushed entry is invalid."""
         if self._options.make is not None:
             return self._made_by_spider(self._options.make, data)
-        pushed = read_pushed(data, self._options.encoding)
+        pushed = read_pushed(data, self._options.encoding, self._context.intake.schemes)
         entry = pushed if isinstance(pushed, str) else self._entry(pushed)
         return entry if isinstance(entry, str) else [entry]
 

@@ -14,7 +14,7 @@ from itertools import islice
 
 from webcrawl.frontier.order import LevelSampler
 from webcrawl.frontier.queue_head import QueuePosition, queue_position
-from webcrawl.frontier.records import QUEUED, Kind, State, UrlEntry, UrlRecord, web_origin
+from webcrawl.frontier.records import QUEUED, Kind, State, UrlEntry, UrlRecord
 from webcrawl.frontier.seen import Seen
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.storage.contract import (
@@ -109,7 +109,7 @@ class MemoryBackend:
         queue = self._hosts[key].queue
         start = 0 if after is None else bisect_right(queue, after, key=queue_position)
         entries = [copy.copy(entry) for entry in queue[start : start + count]]
-        origins = {web_origin(entry.url) for entry in entries}
+        origins = {entry.origin for entry in entries}
         robots = [copy.copy(self._robots[origin]) for origin in origins if origin in self._robots]
         return Loaded(entries, more=start + count < len(queue), robots=robots)
 
@@ -216,7 +216,7 @@ class MemoryBackend:
         host.record.given_up = host.record.parked = False
         host.record.blocked_until = 0.0
         entries = [copy.copy(entry) for entry in host.queue[:HEAD]]
-        origins = {web_origin(entry.url) for entry in entries}
+        origins = {entry.origin for entry in entries}
         robots = [copy.copy(self._robots[origin]) for origin in origins if origin in self._robots]
         queue = Loaded(entries, more=len(host.queue) > HEAD, robots=robots)
         return Activated(copy.deepcopy(host.record), queue)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from webcrawl.frontier.queue_head import QueuePosition, queue_position
-from webcrawl.frontier.records import UrlEntry, web_origin
+from webcrawl.frontier.records import UrlEntry
 from webcrawl.storage.contract import Loaded, Move, Spot, Walked, uptime
 from webcrawl.storage.redis.commits import portions
 from webcrawl.storage.redis.packing import (
@@ -101,7 +101,7 @@ class Loader:
         for key, one in zip(keys, loaded, strict=True):
             shard = self._shard_of(key)
             known = shard.known_robots(key)
-            for origin in sorted({origin for entry in one.entries if (origin := web_origin(entry.url))}):
+            for origin in sorted({origin for entry in one.entries if (origin := entry.origin)}):
                 if record := known.get(origin):
                     one.robots.append(record)
                 else:

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from webcrawl.frontier.queue_head import QueuePosition, queue_position
-from webcrawl.frontier.records import Kind, UrlEntry, web_origin
+from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.storage.contract import Loaded, Move, Spot, Walked
 
@@ -241,5 +241,5 @@ class Queues:
         return RobotsRecord(*row) if row else None
 
     def _robots_of_all(self, entries: Sequence[UrlEntry]) -> list[RobotsRecord]:
-        origins = {origin for entry in entries if (origin := web_origin(entry.url)) is not None}
+        origins = {origin for entry in entries if (origin := entry.origin) is not None}
         return [record for origin in origins if (record := self.robots_of(origin)) is not None]
