@@ -91,6 +91,12 @@ def is_explicit(payload: str | None) -> bool:
     return payload is not None and bool(json.loads(payload).keys() - {"revisit"})
 
 
+def may_have_errback(entry: UrlEntry) -> bool:
+    """Return False if the Request of an entry certainly has no errback; one that is kept in memory may have."""
+    payload = entry.payload
+    return payload is not None and ('"errback":' in payload or '"token":' in payload)
+
+
 def is_repeatable(payload: str) -> bool:
     """Return True if the Request may be repeated at any time: a GET, no part of which is only in this process's
     memory.
@@ -234,6 +240,8 @@ class RequestSerializer:
         self._spider = spider
         self._shared = isinstance(context.backend, SharedBackend)
         self._carried: dict[str, Request] = {}
+        self.has_errbacks = False
+        """True if a Request with an errback was queued by this process."""
         self._logged: set[tuple[str, ...]] = set()
 
     # -- in --------------------------------------------------------------------------------------------------
@@ -260,6 +268,7 @@ class RequestSerializer:
             return entry
         encoded = encode(request, self._spider)
         entry.payload = (encoded.payload or EXPLICIT) if is_explicit else None
+        self.has_errbacks = self.has_errbacks or request.errback is not None
         entry.level = request.priority
         entry.repeat = request.dont_filter
         # Scrapy's get_retry_request stores its count here, and stops by it.

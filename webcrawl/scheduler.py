@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.exceptions import DontCloseSpider
 from scrapy.http import Request
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.python.failure import Failure
 
 from webcrawl.crawl.archiving import leave_out
 from webcrawl.crawl.context import context_of, limits_of
@@ -26,17 +28,21 @@ from webcrawl.crawl.essentials import tell_of_beginning
 from webcrawl.crawl.given_settings import tell_of_settings
 from webcrawl.crawl.refused_start import REFUSALS, let_go, refused
 from webcrawl.crawl.seeded_hosts import remember_seeds
+from webcrawl.engine.scrapy_private import slot_of
 from webcrawl.engine.waking import Waking
 from webcrawl.errors import CrawlError, JobdirUnusable, StorageFull, StorageLost
 from webcrawl.extensions.frontier_stats import FrontierStats
 from webcrawl.extensions.heartbeat import Heartbeat
+from webcrawl.fetching.failures import refusal
+from webcrawl.frontier.active_key import ROBOTS_UNREACHABLE as UNREACHED
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.frontier.tally import BACKLOG_FULL
 from webcrawl.inline_requests import InlineRequests
 from webcrawl.meta import KEY, FetchMeta, fetch_meta
-from webcrawl.request_codec import RequestSerializer, is_explicit
+from webcrawl.request_codec import RequestSerializer, is_explicit, may_have_errback
+from webcrawl.scope.url_rules import DepthRule, LengthRule, OffsiteRule
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Iterator
@@ -45,9 +51,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
-    from twisted.python.failure import Failure
 
     from webcrawl.crawl.context import CrawlContext
+    from webcrawl.engine.scrapy_private import Slot
     from webcrawl.features.revisits.page import Came
     from webcrawl.robots.requests import RobotsReply
     from webcrawl.storage.contract import Counts
@@ -58,6 +64,8 @@ ROOM_SECONDS = 2.0
 """Time that seeds that were turned away for lack of room wait before they are added again."""
 ADDED_AT_ONCE = 1000
 """Seeds that are queued in one turn of the event loop."""
+SILENT = frozenset((OffsiteRule.name, DepthRule.name, LengthRule.name))
+"""Rules that refuse Requests of callbacks without a call of their errback, as Scrapy does."""
 GIVEN_AT_ONCE = 5000
 """Requests of one callback that are held back to be committed together with its page."""
 
@@ -74,6 +82,10 @@ class InFlightRequest:
     """True if the network part has ended and the key's clock runs again."""
     is_unkept: bool = False
     """True if a storage failed on its way: its results do not count, and its URL stays queued."""
+    errbacks: int = 0
+    """Number of its Requests that were refused and whose errbacks are still running: it is settled after them."""
+    is_released: bool = False
+    """True if the engine has released it."""
     came: Came | None = None
     """The response of a page, if the crawl revisits pages."""
 
@@ -126,6 +138,11 @@ class Scheduler:
         }
         self._flights: dict[int, InFlightRequest] = {}
         self._is_stopped = False
+        self._errbacks: set[asyncio.Task[None]] = set()
+        self._last_calls: asyncio.Task[None] | None = None
+        self._told: set[int] = set()
+        """Fingerprints of the queued URLs whose errbacks were called since their host cannot be reached."""
+        self._are_all_told = False
         self._before_close: list[Callable[[], Awaitable[None]]] = []
         self._waking = Waking(crawler, context.clock)
         self.frontier = Frontier(
@@ -219,8 +236,37 @@ class Scheduler:
     def _idle(self) -> None:
         """Keep an idle crawl open for the features. All of them are called: some begin to end their work then."""
         answers = [feature.keeps_open() for feature in self._context.features]
-        if any(answers):
+        if any(answers) or self._calls_errbacks():
             raise DontCloseSpider
+
+    def _calls_errbacks(self) -> bool:
+        """Call the errbacks of the URLs that stay queued, since the crawl ends. Return True until that is done."""
+        if self._last_calls is not None and not self._last_calls.done():
+            return True
+        queued = self.frontier.snapshot().queued and not self.frontier.is_closing()
+        makes_requests = self.requests.has_errbacks or getattr(self.spider, "makes_requests", True)
+        if not queued or not makes_requests or self._are_all_told:
+            return False
+        self._last_calls = self.run_beside(self._call_waiting())
+        return True
+
+    async def _call_waiting(self) -> None:
+        """Call the errback of each queued URL once. The URL stays queued for the next run."""
+        told, slot = len(self._told), slot_of(self._crawler.engine)
+        async for entry in self.frontier.waiting():
+            if slot is None or slot.closing is not None:
+                return
+            if not may_have_errback(entry) or entry.fingerprint in self._told:
+                continue
+            with suppress(ValueError):
+                request = self.requests.request(entry)
+                if request.errback is not None:
+                    self._told.add(entry.fingerprint)
+                    error = refusal(UNREACHED, entry.url, self.frontier.last_error(entry.key))
+                    await self._call_errback(request, error, None)
+        # Requests that an errback gave may have errbacks themselves.
+        self._are_all_told = len(self._told) == told
+        self.wake()
 
     def before_close(self, step: Callable[[], Awaitable[None]]) -> None:
         """Have ``step`` called when the crawl is closed, while URLs can still be queued."""
@@ -229,6 +275,8 @@ class Scheduler:
     async def _close(self) -> None:
         self._waking.stop()
         self.inline.close()
+        if self._last_calls is not None:
+            self._last_calls.cancel()
         await take_all(self._endings(), self.broken)
         if (stats := self._crawler.get_extension(FrontierStats)) is not None:
             stats.set()
@@ -353,9 +401,15 @@ class Scheduler:
         if flight is not None and flight.request is request:
             # A retry: the frontier queues the URL again itself when it settles the lease.
             return True
+        self._are_all_told = False
         entry = self.requests.entry(request)
         if isinstance(entry, str):
             self._refused(request.url, entry)
+            if request.errback is not None and entry not in SILENT:
+                error = refusal(entry, request.url, None)
+                task = self.run_beside(self._call_errback(request, error, flight))
+                self._errbacks.add(task)
+                task.add_done_callback(self._errbacks.discard)
             return False
         if flight is not None and entry.redirects:
             # The features of a link apply to the final target of its redirects.
@@ -368,6 +422,35 @@ class Scheduler:
             self.frontier.add(list(found))
             found.clear()
         return True
+
+    def _call_errback(
+        self, request: Request, error: Exception, flight: InFlightRequest | None
+    ) -> Coroutine[Any, Any, None]:
+        """Call the errback of a Request that is not fetched. ``flight``: of the response from whose callback it came.
+
+        From now on the engine is not idle, and the flight is not settled before the errback has ended.
+        """
+        slot = slot_of(self._crawler.engine)
+        assert slot is not None
+        slot.add_request(request)
+        if flight is not None:
+            flight.errbacks += 1
+        return self._errback(request, error, flight, slot)
+
+    async def _errback(
+        self, request: Request, error: Exception, flight: InFlightRequest | None, slot: Slot
+    ) -> None:
+        failure = Failure(error)  # type: ignore[no-untyped-call]
+        try:
+            scraped = self._crawler.engine.scraper.enqueue_scrape(failure, request)
+            await maybe_deferred_to_future(scraped)
+        finally:
+            slot.remove_request(request)
+            slot.nextcall.schedule()
+            if flight is not None:
+                flight.errbacks -= 1
+                if flight.is_released and not flight.errbacks:
+                    self._processed(flight.request)
 
     @property
     def gives_early(self) -> bool:
@@ -428,6 +511,9 @@ class Scheduler:
         """Settle a request that the engine has released: no more results will come of it."""
         flight = self.flight_of(request)
         if flight is None or flight.request is not request:
+            return
+        flight.is_released = True
+        if flight.errbacks:
             return
         del self._flights[flight.lease.id]
         flight.outcome.archived = fetch_meta(request).let_go

@@ -4,11 +4,13 @@ crawler, and gets the same."""
 from __future__ import annotations
 
 import json
+import socket
 
 import pytest
 
 from tests.commands import own_process
 from tests.crawl import expectation
+from tests.fakeweb import Placement
 
 SETTINGS, PLAIN = "tests.crawl.ordinary.settings", "tests.crawl.ordinary.plain"
 
@@ -66,3 +68,77 @@ def test_single_pages_are_shown_with_what_a_crawl_would_do(web, folder):
 
     assert f"{url}: in scope as a Request; links to it are refused (extension)" in shown.err
     assert "not for a link: image/png is not in MIME_TYPES_WANTED" in shown.err
+
+
+@pytest.fixture(scope="module")
+def private(serve):
+    """A web that forbids /private/."""
+    return serve(hosts=1, pages=1, placements=(Placement("robots-private", hosts=("h0000.localhost",)),))
+
+
+@pytest.fixture(scope="module")
+def dead():
+    """The origin of a port at which nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+
+def test_errbacks_are_called_where_scrapy_calls_them(private, dead, run):
+    arguments = {"origin": private.web.origin(0), "dead": dead}
+    _, plain = run("errbacks", PLAIN, arguments=arguments, RETRY_TIMES=0)
+    crawled, ours = run("errbacks", arguments=arguments, RETRY_TIMES=0)
+
+    why = {
+        item["failed"].removeprefix(arguments["origin"]): item["why"] for item in plain if "failed" in item
+    }
+    assert why == {
+        "/private/start": "IgnoreRequest",
+        "/private/page": "IgnoreRequest",
+        "/x/status?code=404": "HttpError",
+        f"{dead}/x/ok?dead": "DownloadConnectionRefusedError",
+    }
+    assert ours == plain
+    crawled.assert_ended_well()
+    assert crawled.assert_sound().rules == {"robots": 3, "connection-refused": 1}
+
+
+def test_requests_that_only_this_crawler_refuses_reach_their_errback_too(web, run, folder):
+    deny = folder / "deny.txt"
+    deny.write_text("/denied\n")
+    origin = web.web.origin(0)
+    crawled, items = run("refusals", arguments={"origin": origin}, DENY_FILE=deny, REQUESTS_PER_KEY_MAX=4)
+
+    crawled.assert_ended_well()
+    assert {item["failed"]: item["rule"] for item in items if "failed" in item} == {
+        "http://127.0.0.1:25/": "bad-port",
+        f"{origin}/x/ok/denied": "deny",
+        f"{origin}/x/ok?late": "requests-per-key",
+    }
+    assert len([item for item in items if "told" in item]) == 2
+    assert crawled.assert_sound().queued == 0
+
+
+def test_urls_of_a_dead_host_stay_queued_and_their_errbacks_are_called_at_the_end(private, dead, run):
+    arguments = {"origin": private.web.origin(0), "dead": dead}
+    first, items = run("errbacks", arguments=arguments, FRONTIER_PATIENCE_SECONDS=0)
+    ended = [item["why"] for item in items if item.get("failed", "").startswith(dead)]
+    queued = first.query("SELECT url FROM queue")
+    _, again = run("errbacks", of=first, arguments=arguments, FRONTIER_PATIENCE_SECONDS=0)
+
+    assert ended == ["DownloadConnectionRefusedError"]
+    assert queued == [(f"{dead}/x/ok?dead",)]
+    assert len([item for item in again if item.get("failed", "").startswith(dead)]) == 1
+
+
+def test_errbacks_are_called_on_redis_too(private, dead, run, redis_server):
+    arguments = {"origin": private.web.origin(0), "dead": dead}
+    shared = {"FRONTIER_BACKEND": "redis", "REDIS_URL": redis_server.url, "FRONTIER_PATIENCE_SECONDS": 0}
+    _, items = run("errbacks", arguments=arguments, **shared)
+
+    assert sorted(item["why"] for item in items if "failed" in item) == [
+        "DownloadConnectionRefusedError",
+        "HttpError",
+        "IgnoreRequest",
+        "IgnoreRequest",
+    ]

@@ -118,6 +118,11 @@ class OutcomeMiddleware:
         flight = in_flight_request_of(self._crawler, request)
         if flight is None or flight.over:
             return
+        if flight.lease.refusal is not None and not isinstance(exception, IgnoreRequest):
+            # Its host cannot be reached, and nothing was sent for this URL.
+            flight.outcome.result, flight.outcome.rule = Result.FAILED, failure_word(exception)
+            flight.scheduler.ended(flight, Ending(None, self._clock()))
+            return
         if isinstance(exception, IgnoreRequest):
             flight.outcome.result = Result.REFUSED
             flight.outcome.rule = getattr(exception, "rule", "ignored")

@@ -57,7 +57,9 @@ class RetryMiddleware:
     def _again(self, request: Request, reason: str) -> Request | None:
         """Have a request sent again; return None if that is not to be done. ``reason`` is for the statistics."""
         flight = in_flight_request_of(self._crawler, request)
-        if flight is None or flight.lease.entry.kind == Kind.ROBOTS or request.meta.get("dont_retry"):
+        if flight is None or flight.lease.refusal is not None:
+            return None
+        if flight.lease.entry.kind == Kind.ROBOTS or request.meta.get("dont_retry"):
             return None
         most = min(int(request.meta.get("max_retry_times", self._times)), self._times)
         count = self._crawler.stats.inc_value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webcrawl.crawl.context import context_of
+from webcrawl.fetching.failures import refusal
 from webcrawl.refusal import Refused
 from webcrawl.scheduler import Scheduler, in_flight_request_of
 
@@ -37,5 +38,7 @@ class ScopeMiddleware:
             raise Refused(
                 "around-the-frontier", f"{request} was not scheduled; yield it, or use download_async"
             )
+        if (rule := flight.lease.refusal) is not None:
+            raise refusal(rule, request.url, flight.scheduler.frontier.last_error(flight.lease.entry.key))
         if rule := self._admit(flight.lease.entry):
             raise Refused(rule, f"{request.url} is out of scope")

@@ -43,6 +43,9 @@ from scrapy.exceptions import (
     UnsupportedURLSchemeError,
 )
 
+from webcrawl.frontier.active_key import ROBOTS_UNREACHABLE
+from webcrawl.refusal import Refused
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -141,17 +144,32 @@ def translate(error: Exception, url: str) -> Exception:
     text = str(cause) or type(cause).__name__
     if isinstance(cause, OSError) and cause.errno is None and cause.strerror:
         text = cause.strerror
-    match failure_word(error):
+    return _exception(failure_word(error), f"{url}: {text}")
+
+
+def refusal(rule: str, url: str, last_error: str | None) -> Exception:
+    """Return the exception for the errback of a URL that is refused by a rule, or whose host cannot be reached.
+
+    ``last_error``: the word for the last failure of the host. For a robots.txt that could not be fetched because of
+    it, the exception is that of a page of the host: Scrapy would have requested the page.
+    """
+    if rule == ROBOTS_UNREACHABLE and last_error is not None:
+        return _exception(last_error, f"{url}: its host cannot be reached ({last_error})")
+    return Refused(rule, f"{url} is not fetched")
+
+
+def _exception(word: str, text: str) -> Exception:
+    match word:
         case "dns":
-            return CannotResolveHostError(f"{url}: {text}")
+            return CannotResolveHostError(text)
         case "connection-refused":
-            return DownloadConnectionRefusedError(f"{url}: {text}")
+            return DownloadConnectionRefusedError(text)
         case "timeout":
-            return DownloadTimeoutError(f"{url}: {text}")
+            return DownloadTimeoutError(text)
         case "unsupported":
-            return UnsupportedURLSchemeError(f"{url}: {text}")
+            return UnsupportedURLSchemeError(text)
         case _:
-            return DownloadFailedError(f"{url}: {text}")
+            return DownloadFailedError(text)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from webcrawl.storage.contract import RateLimitLease
 
 
+ROBOTS_UNREACHABLE = "robots-unreachable"
+"""The rule by which a URL with an errback waits no longer: its robots.txt has failed as often as a page may fail."""
+
+
 class Need(Enum):
     """The need of a key that has no URL to give."""
 
@@ -44,6 +48,8 @@ class Pick:
 
     entry: UrlEntry | None
     want: Need = Need.NOTHING
+    refusal: str | None = None
+    """The rule that refuses ``entry``, which is given out for its errback. None if it may be fetched."""
     refused: list[tuple[UrlEntry, str]] = field(default_factory=list)
     """URLs that were refused on the way, with the rule."""
     inline: InlineRequest | None = None
@@ -245,7 +251,7 @@ class ActiveKey:
     def pick(self, now: float, policies: Policies, blocked_max: int) -> Pick:
         """Return the next URL to fetch, and take it out of the head; its robots.txt comes first if one is due."""
         if self.is_skipped(now, policies.politeness):
-            return self._refuse_all(now)
+            return self._refuse_all(now, policies)
         pick = Pick(None)
         if self.hops:
             pick.entry = self.hops.popleft()
@@ -259,7 +265,8 @@ class ActiveKey:
             if rule := policies.admit(entry) or self._spent(entry, policies):
                 # Checked first: no robots.txt is requested from a host that asked to be left alone, or has used its
                 # budget.
-                pick.refused.append((entry, rule))
+                if self._refuse(pick, entry, rule, policies):
+                    return pick
                 continue
             origin, robots_url = _robots_of(entry, policies)
             if origin is not None and not robots.is_fresh(self.robots.get(origin), now):
@@ -274,8 +281,8 @@ class ActiveKey:
             if refusal is None:
                 pick.entry = entry
                 return pick
-            if refusal:
-                pick.refused.append((entry, refusal))
+            if refusal and self._refuse(pick, entry, refusal, policies):
+                return pick
         pick.want = self._want(blocked_max)
         return pick
 
@@ -298,7 +305,16 @@ class ActiveKey:
             for known in self.robots.values()
         )
 
-    def _refuse_all(self, now: float) -> Pick:
+    @staticmethod
+    def _refuse(pick: Pick, entry: UrlEntry, rule: str, policies: Policies) -> bool:
+        """Add a refused URL to the pick. Return True if it is given out for its errback, as the last one."""
+        if not policies.awaits_refusal(entry):
+            pick.refused.append((entry, rule))
+            return False
+        pick.entry, pick.refusal = entry, rule
+        return True
+
+    def _refuse_all(self, now: float, policies: Policies) -> Pick:
         """Refuse all of its URLs; that need not wait for its clock. Requests made to it for other keys have to
         wait."""
         pick = Pick(None)
@@ -309,9 +325,11 @@ class ActiveKey:
             entry = self.head.take()
             if entry.kind == Kind.ROBOTS:
                 robots_entries.append(entry)
-            else:
-                pick.refused.append((entry, "crawl-delay"))
+            elif self._refuse(pick, entry, "crawl-delay", policies):
+                break
         self.head.put_back(robots_entries)
+        if pick.refusal is not None:
+            return pick
         if not (self.hops or robots_entries):
             pick.want = Need.LOAD if self.head.more else Need.NOTHING
         elif now < self.record.next_fetch_at:
@@ -341,6 +359,8 @@ class ActiveKey:
         if robots.is_allowed(record, policies.robots.rules.rules(record), entry.url, now):
             return None
         if record.state in (RobotsState.UNREACHABLE, RobotsState.PENDING):
+            if record.attempts > policies.retry_times and policies.awaits_refusal(entry):
+                return ROBOTS_UNREACHABLE
             self._blocked.setdefault(origin, []).append(entry)
             return ""
         return "robots"

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from webcrawl.frontier.active_key import ActiveKey, Need
@@ -30,6 +31,7 @@ from webcrawl.politeness.host_record import HostRecord, RobotsRecord, counts
 from webcrawl.robots import requests
 from webcrawl.storage.contract import (
     HEAD,
+    NO_RATE_LIMITS,
     Backend,
     ClockStore,
     Committed,
@@ -46,6 +48,10 @@ _T = TypeVar("_T")
 
 UNANSWERED = "unanswered"
 """The error of a robots.txt whose result was never reported."""
+WALKED = 1000
+"""Queued entries that are read at a time."""
+ERRORS_KEPT = 10_000
+"""Hosts whose last failure is remembered after they have left memory."""
 NO_REPLY = requests.RobotsReply(0, b"", UNANSWERED)
 
 logger = logging.getLogger(__name__)
@@ -112,8 +118,8 @@ class Frontier:
         self._inline_unsettled = self._inline_awaited = 0
         """How many of these ``next_inline`` gave, and how many inline requests somebody waits for."""
         self._lease_ids = itertools.count(1)
-        self._closing = False
-        self._paused = False
+        self._closing = self._paused = False
+        self._last_errors: dict[str, str] = {}
         self.tally = Tally()
         self._backlog = Backlog(self.tally, policies.forget, policies.may_return)
         self._heartbeat: WorkerHeartbeat | None = None
@@ -165,6 +171,23 @@ class Frontier:
     async def with_retry(self, step: Callable[[], Awaitable[_T]]) -> _T:
         """Run a step of the storage, again and again while it is away or full; the crawl pauses meanwhile."""
         return await self._retry.with_retry(step)
+
+    def last_error(self, key: str) -> str | None:
+        """Return the failure of the last request to a host, a word of ``HOST_FAILURES``; None if it did not fail, or
+        if that is not known any more."""
+        active = self._keys.get(key)
+        word = self._last_errors.get(key) if active is None else active.record.last_error
+        return word if word in HOST_FAILURES else None
+
+    async def waiting(self) -> AsyncIterator[UrlEntry]:
+        """Yield the queued entries; of a shared crawl those of this process, and its part of the others."""
+        spot = None
+        while True:
+            found = await self.with_retry(partial(self._backend.walk, spot, WALKED))
+            for entry in found.entries:
+                yield entry
+            if (spot := found.spot) is None:
+                return
 
     def look_again(self) -> None:
         """Ask for idle keys before the crawl counts as finished: other processes may have queued URLs just now."""
@@ -253,9 +276,10 @@ class Frontier:
             else:
                 self._keys.rest(active, pick.want)
             return None
-        if (claim := self._rate_limiter.claim(active, pick.entry)) is None:
+        claim = self._claim(active, pick.entry, pick.refusal)
+        if claim is None:
             return None
-        lease = self._leased(active, pick.entry, claim, now)
+        lease = self._leased(active, pick.entry, claim, now, pick.refusal)
         if active.head.more and len(active.head) < HEAD // 4:
             self._keys.load(active)
         if not active.awaits_robots:
@@ -264,15 +288,30 @@ class Frontier:
             self.tally.dequeued += 1
         return lease
 
-    def _leased(self, active: ActiveKey, entry: UrlEntry, claim: RateLimitLease, now: float) -> Lease:
+    def _leased(
+        self,
+        active: ActiveKey,
+        entry: UrlEntry,
+        claim: RateLimitLease,
+        now: float,
+        refusal: str | None = None,
+    ) -> Lease:
         active.open = True
         active.unsettled += 1
         active.awaits_robots = entry.kind == Kind.ROBOTS
         fence, validity = active.record.fence, active.validity
         pause = max(self._policies.politeness.delay(active.record), claim.longest_pause)
-        lease = Lease(next(self._lease_ids), entry, now, None, fence, validity, claim, pause)
+        lease = Lease(next(self._lease_ids), entry, now, None, fence, validity, claim, refusal, pause)
         self._unsettled[lease.id] = lease
         return lease
+
+    def _claim(self, active: ActiveKey, entry: UrlEntry, refusal: str | None) -> RateLimitLease | None:
+        """Return the lease of the clocks that a fetch shares; None if it has to wait. A refused URL needs none."""
+        if refusal is None:
+            return self._rate_limiter.claim(active, entry)
+        self._rate_limiter.drop(active)
+        self._policies.refused(entry)
+        return NO_RATE_LIMITS
 
     def _turned_away(self, active: ActiveKey) -> None:
         self._keys.turned_away(active)
@@ -331,7 +370,7 @@ class Frontier:
             return None
         if (claim := self._rate_limiter.claim(active, pick.entry)) is None:
             return None
-        lease = self._leased(active, pick.entry, claim, now)
+        lease = self._leased(active, pick.entry, claim, now, pick.refusal)
         lease.is_inline, lease.inline = True, pick.inline
         self._inline_unsettled += 1
         if pick.inline is not None:
@@ -387,6 +426,11 @@ class Frontier:
 
     def _update_health(self, record: HostRecord, lease: Lease, ending: Ending) -> None:
         health = self._policies.health
+        self._last_errors.pop(record.key, None)
+        if ending.error in HOST_FAILURES:
+            self._last_errors[record.key] = ending.error
+            if len(self._last_errors) > ERRORS_KEPT:
+                del self._last_errors[next(iter(self._last_errors))]
         if ending.error is not None:
             if ending.error in HOST_FAILURES and not lease.rate_limit_lease.validity.is_over():
                 health.failed(record, ending.error, ending.ended_at)

@@ -34,6 +34,8 @@ class Lease:
     """When this is over, another process may be contacting the key: nothing may be sent or waited for."""
     rate_limit_lease: RateLimitLease = NO_RATE_LIMITS
     """The lease of the clocks that the fetch shares with other keys."""
+    refusal: str | None = None
+    """The rule that refuses the URL: nothing is sent, and the lease is for its errback. None if it may be fetched."""
     pause_seconds: float = 0.0
     """The pause between two requests to the key, and to those with which it shares clocks."""
     is_inline: bool = False

@@ -73,6 +73,8 @@ class Policies:
     shared_clocks: SharedClocks = NO_SHARED_CLOCKS
     locate: Locate = at_no_address
     """Called if an address has a clock."""
+    awaits_refusal: Callable[[UrlEntry], bool] = lambda entry: False
+    """Returns True for an entry that is leased even if it is refused: its errback is called, and nothing is sent."""
     refused: Callable[[UrlEntry], None] = lambda entry: None
     """Called with each queued URL that is refused when its turn comes."""
     forget: Callable[[], None] = lambda: None
