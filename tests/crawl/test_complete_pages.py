@@ -65,6 +65,19 @@ def test_explain_names_the_rule_that_admitted_an_embed(web, crawled, capsys):
     assert (told["conclusion"]["fate"], told["conclusion"]["rule"]) == ("refused", "robots")
 
 
+def test_cat_shows_what_is_stored_and_says_why_not(web, crawled, capsys):
+    cat = in_process("cat", capsys, JOBDIR=crawled.path)
+    url = f"{web.site.origin('cdn')}/style.css"
+    assert cat(url, "--body").said.encode() == web.site.body(url)
+    assert (
+        cat(f"{web.site.origin('cdn')}/moved.svg", "--headers")
+        .said.splitlines()[2]
+        .startswith("HTTP/1.1 302")
+    )
+    done = cat(f"{web.site.origin('cdn')}/no-robots/x.svg")
+    assert (done.status, "refused: robots" in done.err) == (1, True)
+
+
 def test_without_the_setting_embeds_are_links_like_others(web, crawl):
     done = crawl(web.seeds, arguments={"domains": web.site.origin("pages")}).assert_ended_well()
     assert done.statuses().keys() == set(web.site.pages)

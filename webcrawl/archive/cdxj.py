@@ -157,9 +157,7 @@ def line_of(
     kind, url = fields.get("warc-type", ""), fields.get("warc-target-uri", "")
     if kind not in INDEXED or not url:
         return None
-    key = surt_key(url)
-    if _NOT_IN_A_KEY.search(key):
-        key = _NOT_IN_A_KEY.sub(lambda found: f"%{ord(found[0]):02X}", key)
+    key = key_of(url)
     status = _STATUS.match(message_head)
     if status is not None and int(status[1]) == NOT_MODIFIED:
         return None
@@ -170,6 +168,14 @@ def line_of(
         about += f', "digest": {_quoted(digest.removeprefix("sha1:"))}'
     about += f', "length": "{length}", "offset": "{offset}", "filename": {_quoted(filename)}}}'
     return f"{key} {timestamp(fields.get('warc-date', ''))} {about}\n".encode()
+
+
+def key_of(url: str) -> str:
+    """Return the key of a URL as a line begins with it: of visible ASCII."""
+    key = surt_key(url)
+    if _NOT_IN_A_KEY.search(key):
+        key = _NOT_IN_A_KEY.sub(lambda found: f"%{ord(found[0]):02X}", key)
+    return key
 
 
 def timestamp(warc_date: str) -> str:

@@ -274,3 +274,27 @@ class _Reader:
         self._found.payload_bytes += len(data)
         if self._sums is not None:
             self._sums[1].update(data)
+
+
+def whole_record(stream: BinaryIO, start: int) -> tuple[dict[str, str], bytes]:
+    """Return the fields of the record at ``start`` and its whole block, in memory.
+
+    :raises Damaged: there is no whole record
+    """
+    stream.seek(start)
+    unpacker = isal_zlib.decompressobj(GZIP_MEMBER)
+    plain = bytearray()
+    while not unpacker.eof:
+        data = stream.read(CHUNK_BYTES)
+        try:
+            plain += unpacker.decompress(data)
+        except igzip_lib.IsalError as error:  # type: ignore[misc]  # the stub calls it an instance
+            raise Damaged(start, f"what is there is no gzip member ({error})") from error
+        if not data and not unpacker.eof:
+            raise Damaged(start, "the file ends in the middle of a record")
+    end = plain.find(_HEAD_END)
+    version, fields, _ = parse_head(bytes(plain[: end + len(_HEAD_END)])) if end >= 0 else ("", {}, ())
+    block = bytes(plain[end + len(_HEAD_END) : -len(RECORD_END)])
+    if not version.startswith("WARC/1.") or fields.get("content-length") != str(len(block)):
+        raise Damaged(start, "the gzip member holds no whole WARC record")
+    return fields, block

@@ -1,0 +1,126 @@
+"""Every capture of a URL is found, whatever state the files of its crawl are in, and has the payload it had."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tests.unit.archive.groups import GROUP, archive
+from tests.unit.archive.samples import NOW, capture, entry, record
+from webcrawl.archive.capture import Entry, Revisit
+from webcrawl.archive.captures import captures_of, content_of
+from webcrawl.archive.disk import ArchiveError
+
+PAGES = 40
+
+
+def urls() -> list[str]:
+    return [f"http://example.test/{number}" for number in range(PAGES)]
+
+
+def fill(made) -> None:
+    for first in range(0, PAGES, GROUP):
+        made.append([entry(number) for number in range(first, min(first + GROUP, PAGES))])
+
+
+def assert_all_found(folder) -> None:
+    for number, url in enumerate(urls()):
+        [found] = captures_of(url, [folder])
+        assert (found.url, found.status, found.mime) == (url, "200", "text/html")
+        content = content_of(found, [folder])
+        assert content.payload == b"page %d " % number * 20
+        assert content.head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert captures_of("http://example.test/", [folder]) == []
+    assert captures_of("http://example.test/400", [folder]) == []
+    assert captures_of("http://zzz.test/", [folder]) == []
+
+
+@pytest.mark.parametrize("roll_bytes", [1500, 1_000_000])
+def test_in_files_that_are_closed_or_written_with_an_index_or_without(tmp_path, roll_bytes) -> None:
+    job = tmp_path / "job"
+    made = archive(job, index=True, roll_bytes=roll_bytes)
+    made.open()
+    fill(made)
+    assert_all_found(job)  # while the crawl runs
+    made.close()
+    assert_all_found(job)
+    shutil.rmtree(job / "index")
+    assert_all_found(job)
+
+
+def test_of_a_file_that_is_written_only_what_its_index_lacks_is_read(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("webcrawl.archive.cdxj.LINES_MAX", 10)
+    made = archive(tmp_path / "job", index=True)
+    made.open()
+    fill(made)
+    assert len(list((tmp_path / "job/index").glob("*.open-*"))) >= 1
+    starts = []
+    read = captures_of.__globals__["records"]
+    monkeypatch.setattr(
+        "webcrawl.archive.captures.records", lambda stream, start: starts.append(start) or read(stream, start)
+    )
+    assert_all_found(tmp_path / "job")
+    assert min(starts) > 0
+    made.close()
+
+
+def test_captures_of_several_workers_come_in_the_order_of_their_times(tmp_path) -> None:
+    for worker, at in (("a", 30.0), ("b", 10.0), ("c", 20.0)):
+        made = archive(tmp_path / worker, worker=worker, index=True)
+        made.open()
+        later = capture(started_at=NOW + at, payload=worker.encode())
+        made.append([Entry(record(start=NOW + at), later)])
+        made.close()
+    folders = [tmp_path / worker for worker in "abc"]
+    found = captures_of("http://example.test/page", folders)
+    assert [content_of(one, folders).payload for one in found] == [b"b", b"c", b"a"]
+
+
+def test_similar_urls_have_the_same_key(tmp_path) -> None:
+    made = archive(tmp_path / "job", index=True)
+    made.open()
+    similar = ["http://example.test/a/", "http://www.example.test/a", "https://example.test/A"]
+    made.append([Entry(record(url=url, start=NOW), capture(url=url)) for url in similar])
+    made.close()
+    assert sorted(one.url for one in captures_of("http://example.test/a", [tmp_path / "job"])) == sorted(
+        similar
+    )
+
+
+def test_a_revisit_has_the_payload_of_its_original(tmp_path) -> None:
+    job = tmp_path / "job"
+    made = archive(job, index=True)
+    made.open()
+    again = capture(url="http://example.test/again", started_at=NOW + 50, payload=b"page 3 " * 20)
+    revisit = Revisit("identical-payload-digest", "http://example.test/3", NOW + 3)
+    made.append([entry(3), Entry(record(url=again.url, start=NOW + 50), again, revisit)])
+    made.close()
+    [found] = captures_of(again.url, [job])
+    content = content_of(found, [job])
+    assert content.payload == b"page 3 " * 20
+    assert content.original is not None
+    assert content.original.url == "http://example.test/3"
+
+
+def test_what_cannot_be_read_is_said(tmp_path) -> None:
+    job = tmp_path / "job"
+    made = archive(job, index=True)
+    made.open()
+    lost = Revisit("identical-payload-digest", "http://elsewhere.test/", NOW)
+    again = capture(url="http://example.test/again", payload=b"x")
+    made.append([entry(1), Entry(record(url=again.url), again, lost)])
+    made.close()
+    [revisit] = captures_of(again.url, [job])
+    with pytest.raises(ArchiveError, match="which is not in these folders"):
+        content_of(revisit, [job])
+    [found] = captures_of("http://example.test/1", [job])
+    [warc] = (job / "warc").iterdir()
+    data = bytearray(warc.read_bytes())
+    data[found.offset + 60] ^= 255
+    warc.write_bytes(data)
+    with pytest.raises(ArchiveError, match="see scrapy archive check"):
+        content_of(found, [job])
+    warc.unlink()
+    with pytest.raises(ArchiveError, match="moved away"):
+        content_of(found, [job])
