@@ -27,7 +27,7 @@ from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.meta import CURRENT, detach, fetch_meta
 from webcrawl.refusal import Refused
-from webcrawl.request_codec import EXPLICIT
+from webcrawl.request_codec import EXPLICIT, encode, route_of
 from webcrawl.scope.scope import Candidate
 from webcrawl.scope.url_rules import OffsiteRule
 from webcrawl.urls.politeness_key import host_of
@@ -66,6 +66,7 @@ class InlineRequests:
         self._scheduler = scheduler
         self._context = context
         self._fails_on_dataloss = crawler.settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
+        self._spider = scheduler.spider
         allowed = getattr(crawler.spider, "allowed_domains", None)
         self._offsite = OffsiteRule(allowed) if allowed else None
         self._stop: asyncio.TimerHandle | None = None
@@ -148,7 +149,8 @@ class InlineRequests:
             if self._offsite.refuses(Candidate(request.url, host, entry.key, depth)):
                 return self._offsite.name
         entry.kind, entry.repeat, entry.attempts = Kind.INLINE.value, True, attempts
-        entry.payload = EXPLICIT
+        entry.payload = encode(request, self._spider).payload
+        entry.payload = route_of(entry) or EXPLICIT
         return entry
 
     def _parent(self) -> InFlightRequest | None:

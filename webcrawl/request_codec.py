@@ -22,6 +22,7 @@ from webcrawl import meta
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.meta import detach, fetch_meta
 from webcrawl.plain_values import LOST, found_as, plain, plain_from, plain_items
+from webcrawl.robots import requests
 from webcrawl.storage.contract import SharedBackend
 
 if TYPE_CHECKING:
@@ -95,6 +96,18 @@ def may_have_errback(entry: UrlEntry) -> bool:
     """Return False if the Request of an entry certainly has no errback; one that is kept in memory may have."""
     payload = entry.payload
     return payload is not None and ('"errback":' in payload or '"token":' in payload)
+
+
+def route_of(entry: UrlEntry) -> str | None:
+    """Return the text of a Request that has only the proxy of an entry; None if the entry names none in ``meta``."""
+    if entry.payload is None or '"proxy":' not in entry.payload:
+        return None
+    fields = json.loads(entry.payload)
+    proxy = fields.get("meta", {}).get("proxy")
+    if not proxy:
+        return None
+    headers = [pair for pair in plain_from(fields.get("headers", [])) if pair[0] == b"Proxy-Authorization"]
+    return _text({"meta": {"proxy": proxy}, "headers": plain(headers, "headers", [])})
 
 
 def is_repeatable(payload: str) -> bool:
@@ -312,6 +325,8 @@ class RequestSerializer:
 
     def request(self, entry: UrlEntry) -> Request:
         """Return the Request of an entry. :raises ValueError: it cannot be restored; says why"""
+        if entry.kind == Kind.ROBOTS and (route := requests.route_of(entry)) is not None:
+            return decode(entry.url, route, self._spider, entry.repeat)
         if entry.payload is None or entry.kind == Kind.ROBOTS:
             return Request(entry.url, meta={"verbatim_url": True}, dont_filter=entry.repeat)
         carried = self._carried.get(token_of(entry.payload))

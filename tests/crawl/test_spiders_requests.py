@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import socket
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 
@@ -142,3 +144,46 @@ def test_errbacks_are_called_on_redis_too(private, dead, run, redis_server):
         "IgnoreRequest",
         "IgnoreRequest",
     ]
+
+
+class Proxy(BaseHTTPRequestHandler):
+    """A proxy that answers for every site itself; its server keeps what it was asked for."""
+
+    def do_GET(self):
+        self.server.asked.append((self.path, self.headers["Proxy-Authorization"]))
+        moved = self.path.endswith("/robots.txt") and "elsewhere" not in self.path
+        body = b"User-agent: *\nDisallow: /private\nSitemap: /sitemap.xml\n"
+        self.send_response(301 if moved else 200)
+        if moved:
+            self.send_header("Location", "http://elsewhere.test/robots.txt")
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        """Print nothing."""
+
+
+@pytest.fixture
+def proxy():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
+        server.asked = []
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_robots_txt_takes_the_proxy_of_its_page_and_so_do_its_redirects(proxy, run):
+    crawled, items = run("proxied", arguments={"proxy": f"http://127.0.0.1:{proxy.server_port}"})
+
+    crawled.assert_ended_well()
+    assert [url for url, _ in proxy.asked[:2]] == [
+        "http://site.test/robots.txt",
+        "http://elsewhere.test/robots.txt",
+    ]
+    assert sorted(url for url, _ in proxy.asked[2:]) == ["http://site.test/one", "http://site.test/two"]
+    assert {credentials for _, credentials in proxy.asked} == {"Basic bWU6aXQ="}
+    assert [item["failed"] for item in items if "failed" in item] == ["http://site.test/private"]

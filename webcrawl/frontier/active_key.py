@@ -219,7 +219,9 @@ class ActiveKey:
                 pick.entry, pick.inline = entry, inline
                 return pick
             elif known is None or not robots.is_fresh(known, now):
-                pick.entry = requests.first_request(origin, self.key, entry.url, robots_url)
+                pick.entry = requests.first_request(
+                    origin, self.key, entry.url, robots_url, policies.route_of(entry)
+                )
                 return pick
             elif not policies.robots.rules.is_quick(known):
                 self.unread, pick.want = known, Need.RULES
@@ -271,7 +273,9 @@ class ActiveKey:
             origin, robots_url = _robots_of(entry, policies)
             if origin is not None and not robots.is_fresh(self.robots.get(origin), now):
                 self.head.put_back([entry])
-                pick.entry = requests.first_request(origin, self.key, entry.url, robots_url)
+                pick.entry = requests.first_request(
+                    origin, self.key, entry.url, robots_url, policies.route_of(entry)
+                )
                 return pick
             if origin is not None and not policies.robots.rules.is_quick(self.robots[origin]):
                 self.head.put_back([entry])

@@ -73,6 +73,9 @@ class Policies:
     shared_clocks: SharedClocks = NO_SHARED_CLOCKS
     locate: Locate = at_no_address
     """Called if an address has a clock."""
+    route_of: Callable[[UrlEntry], str | None] = lambda entry: None
+    """Returns the proxy of a URL, as text that the caller understands, None if it has none: its robots.txt is
+    requested by it, too."""
     awaits_refusal: Callable[[UrlEntry], bool] = lambda entry: False
     """Returns True for an entry that is leased even if it is refused: its errback is called, and nothing is sent."""
     refused: Callable[[UrlEntry], None] = lambda entry: None

@@ -165,7 +165,9 @@ class RobotsMiddleware:
         sitemaps = () if read.record is None else policy.rules.rules(read.record).sitemaps
         if sitemaps and self._keeps_links:
             _log(sitemaps, flight)
-        if sitemaps and context.configuration.sitemaps_follow and read.record is not None:
+        # The pages of a sitemap would be requested directly.
+        follows = context.configuration.sitemaps_follow and requests.route_of(entry) is None
+        if sitemaps and follows and read.record is not None:
             key = context.key.of_url(f"{read.record.origin}/")
             flight.outcome.discovered += named_in_robots(context, flight, sitemaps, key)
         return read

@@ -54,9 +54,20 @@ def is_stored(entry: UrlEntry) -> bool:
     return entry.kind != Kind.INLINE and (entry.kind != Kind.ROBOTS or entry.position != 0)
 
 
-def first_request(origin: str, key: str, via: str | None, url: str | None = None) -> UrlEntry:
-    """Return the entry that requests the robots.txt of an origin; ``url``: where it is, if not at ``/robots.txt``."""
-    return _entry(url or f"{origin}/robots.txt", key, origin, 0, via)
+def route_of(entry: UrlEntry) -> str | None:
+    """Return, for a robots entry, the proxy of the page that needs it (``Policies.route_of``)."""
+    route = json.loads(entry.payload or "{}").get("route")
+    return None if route is None else str(route)
+
+
+def first_request(
+    origin: str, key: str, via: str | None, url: str | None = None, route: str | None = None
+) -> UrlEntry:
+    """Return the entry that requests the robots.txt of an origin; ``url``: where it is, if not at ``/robots.txt``.
+
+    ``route``: the proxy of the page that needs it; its redirects take the same.
+    """
+    return _entry(url or f"{origin}/robots.txt", key, origin, 0, via, route)
 
 
 def read(entry: UrlEntry, reply: RobotsReply, now: float, policy: RobotsPolicy) -> RobotsReply:
@@ -93,7 +104,7 @@ def answer(
         # RFC 9309, section 2.3.1.2: after five hops the file may be taken for unavailable. In doubt nothing is
         # fetched.
         return robots.unreachable(origin, previous, now, absence=policy.absence), None
-    hop = _entry(reply.location, reply.location_key, origin, hops + 1, entry.url)
+    hop = _entry(reply.location, reply.location_key, origin, hops + 1, entry.url, route_of(entry))
     return robots.redirected(origin, previous, now), hop
 
 
@@ -113,8 +124,8 @@ def add_facts(line: Entry | None, record: RobotsRecord, politeness: Politeness) 
             line.record.extra["skipped"] = True
 
 
-def _entry(url: str, key: str, origin: str, hops: int, via: str | None) -> UrlEntry:
-    payload = json.dumps({"origin": origin, "hops": hops})
+def _entry(url: str, key: str, origin: str, hops: int, via: str | None, route: str | None) -> UrlEntry:
+    payload = json.dumps({"origin": origin, "hops": hops} | ({} if route is None else {"route": route}))
     return UrlEntry(
         url, key, 0, level=LEVEL, via=via, kind=Kind.ROBOTS, redirects=hops, repeat=True, payload=payload
     )

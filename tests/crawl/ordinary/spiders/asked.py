@@ -81,3 +81,24 @@ class Refusals(Spider):
     async def failed(self, failure):
         yield {"failed": failure.request.url, "rule": getattr(failure.value, "rule", None)}
         yield Request(f"{self.origin}/x/ok?after{len(failure.request.url)}")
+
+
+class Proxied(Spider):
+    """-a proxy=URL ; pages of a site that can be reached by the proxy alone, and one page by another proxy."""
+
+    name = "proxied"
+
+    async def start(self):
+        for path in ("private", "one", "two"):
+            yield Request(
+                f"http://site.test/{path}",
+                meta={"proxy": self.proxy},
+                headers={"Proxy-Authorization": "Basic bWU6aXQ="},
+                errback=self.failed,
+            )
+
+    def parse(self, response):
+        yield {"told": response.url, "text": response.text}
+
+    def failed(self, failure):
+        yield {"failed": failure.request.url}
