@@ -240,7 +240,8 @@ class _Session:
                 transfer.begin(reply.status, reply=str(reply.code))
                 return
             if self._context is not None:
-                await data.start_tls(self._context)
+                # Servers require it as proof that both connections are of one client.
+                await data.start_tls(self._context, control.stream)
             await transfer.receive(data)
         finally:
             data.close()

@@ -9,6 +9,7 @@ in twenty lines.
 from __future__ import annotations
 
 import asyncio
+import ssl
 import weakref
 from collections.abc import Iterable
 from contextlib import suppress
@@ -41,7 +42,6 @@ from webcrawl.urls.politeness_key import host_of, port_of
 from webcrawl.urls.schemes import ROBOTS_PATH, requested_form
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Coroutine
     from typing import Any, Self
 
@@ -129,6 +129,29 @@ class SchemeHandler:
         return response
 
 
+class _ResumingContext(ssl.SSLContext):
+    """A context by which one connection resumes a session; asyncio has no argument for it."""
+
+    def __new__(cls, context: ssl.SSLContext, session: ssl.SSLSession) -> _ResumingContext:
+        return super().__new__(cls, ssl.PROTOCOL_TLS_CLIENT)
+
+    def __init__(self, context: ssl.SSLContext, session: ssl.SSLSession) -> None:
+        self._context = context
+        self._resumed = session
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        return self._context.wrap_bio(
+            incoming, outgoing, server_side, server_hostname, session or self._resumed
+        )
+
+
 class Stream:
     """A connection of a transfer, by the asyncio streams ``reader`` and ``writer``."""
 
@@ -168,9 +191,15 @@ class Stream:
         """Return the bytes that have come, at least one; nothing at the end of the connection."""
         return await self._reader.read(READ_BYTES)
 
-    async def start_tls(self, context: ssl.SSLContext) -> None:
-        """Continue in TLS."""
+    async def start_tls(self, context: ssl.SSLContext, resuming: Stream | None = None) -> None:
+        """Continue in TLS. ``resuming``: a connection with the same context, whose session is resumed."""
+        if resuming is not None and (session := resuming._session()) is not None:
+            context = _ResumingContext(context, session)
         await self._writer.start_tls(context, server_hostname=self._host)
+
+    def _session(self) -> ssl.SSLSession | None:
+        tls: ssl.SSLObject | None = self._writer.get_extra_info("ssl_object")
+        return None if tls is None else tls.session
 
     def close(self) -> None:
         """Close the connection without waiting."""

@@ -107,4 +107,9 @@ class UrlEntry:
         """The origin whose robots.txt applies to it; None for a URL to which no rules of hosts apply (``data:``,
         ``file:``): its key is its scheme.
         """
-        return None if self.key.endswith(":") else origin_of(self.url)
+        if self.key.endswith(":") or "://" not in self.url:
+            return None
+        try:
+            return origin_of(self.url)
+        except ValueError:
+            return None

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import socket
+import ssl
+import threading
+from contextlib import suppress
 from math import inf
 
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from tests.fakeweb.tls import key_and_certificate
 from tests.schemeservers.ftp import replies, serve_ftp, serve_script
 from tests.unit.fetching.lab import Client, run
+from tests.unit.fetching.nameserver import name_server
 from webcrawl.fetching.failures import PrivateAddressError
 from webcrawl.fetching.ftp import FtpDownloadHandler, FtpsDownloadHandler
 from webcrawl.parsing.mime import FTP_LISTING
@@ -309,3 +313,62 @@ def test_memory_is_accounted_for(root):
         failed = fetch(f"{ftp.url}sub/x/")
     assert fetched.meta.account.size == 5
     assert failed.meta.account.size == 0
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_the_data_connection_resumes_the_session_of_the_control_connection(certificate, loop):
+    """Servers require it by default, as proof that both connections are of one client."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    resumed = []
+
+    def send(connection):
+        with context.wrap_socket(connection, server_side=True) as secure:
+            resumed.append(secure.session_reused)
+            secure.sendall(b"hello")
+
+    def control(connection):
+        with context.wrap_socket(connection, server_side=True) as secure:
+            session(secure)
+
+    with serve_script(send) as data:
+        session = transferring(data, "\r\n226 done", PBSZ="200 ok", PROT="200 ok")
+        with serve_script(control) as port:
+            url = f"ftps://localhost:{port}/a.txt"
+            fetched = fetch(url, handler=FtpsDownloadHandler, loop=loop)
+    assert fetched.response.body == b"hello"
+    assert resumed == [True]
+
+
+def test_the_data_connection_does_not_try_other_addresses_of_the_host():
+    """The host has two addresses; at the second one another server listens on the port of the data connection."""
+    other = socket.create_server(("127.0.0.2", 0))
+    reached = []
+
+    def accept():
+        with suppress(OSError):
+            other.accept()[0].close()
+            reached.append(True)
+
+    thread = threading.Thread(target=accept, daemon=True)
+    thread.start()
+    session = transferring(other.getsockname()[1], "")
+
+    async def once():
+        async with (
+            name_server(lambda name: ["127.0.0.1", "127.0.0.2"]) as names,
+            Client(DNS_NAMESERVERS=[f"127.0.0.1:{names.port}"]) as client,
+        ):
+            client.handler = FtpDownloadHandler.from_crawler(client.crawler)
+            return await client.fetch(f"ftp://two.example:{port}/a.txt")
+
+    with serve_script(session) as port:
+        fetched = run(once())
+    other.close()
+    assert fetched.word == "data-connection"
+    assert reached == []
+
+
+def test_the_data_connection_goes_to_no_other_service():
+    with serve_script(replies({**ANONYMOUS, "EPSV": "229 (|||25|)"})) as port:
+        assert "another service" in str(fetch(f"ftp://127.0.0.1:{port}/a.txt").error)
