@@ -9,7 +9,7 @@ SEEDS ?=
 JOBDIR ?=
 ARGS ?=
 
-.PHONY: help crawl test check lint format types bench soak redis clean
+.PHONY: help crawl test check lint format types bench soak redis packages clean
 
 help:
 	@echo "make crawl                  crawl a small web that is served on this machine"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench                  this crawler and a plain Scrapy broad crawl side by side"
 	@echo "make soak                   the long runs: scale, memory, many kills"
 	@echo "make redis                  a Redis server for the tests, into $(VENV) if there is none on the PATH"
+	@echo "make packages               packages that Scrapy's users love, for their tests, into $(VENV)/packages"
 	@echo "make lint types format      the checkers alone; format rewrites"
 
 crawl: $(VENV)/.crawl
@@ -26,7 +27,7 @@ crawl: $(VENV)/.crawl
 # Hundreds of processes would compile the same modules each for itself where the environment forbids to keep them.
 crawl test bench soak: export PYTHONDONTWRITEBYTECODE =
 
-test: lint types redis
+test: lint types redis packages
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile
 
 lint: $(VENV)/.test
@@ -47,6 +48,8 @@ bench: $(VENV)/.test redis
 
 soak: $(VENV)/.test redis
 	HYPOTHESIS_PROFILE=searching $(BIN)/python -m pytest -q -m soak --timeout=0
+
+packages: $(VENV)/packages/.installed
 
 redis: $(VENV)/.test
 	@$(BIN)/python -m tests.redis_program
@@ -77,3 +80,13 @@ $(VENV)/.test: requirements.txt requirements-extras.txt requirements-dev.txt | $
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt || { \
 		echo "The packages of requirements-dev.txt could not be installed; see above."; exit 1; }
 	@touch $(VENV)/.crawl $@
+
+# In an environment of its own, which sees the other one: what these need may be in conflict with what the tests need.
+$(VENV)/packages/.installed: requirements-packages.txt $(VENV)/.test
+	@$(BIN)/python -m venv --without-pip $(VENV)/packages
+	@$(BIN)/python -c 'import pathlib, sysconfig as s; \
+		to = s.get_path("purelib", vars={"base": "$(VENV)/packages", "platbase": "$(VENV)/packages"}); \
+		(pathlib.Path(to) / "lent.pth").write_text(s.get_path("purelib"))'
+	@$(BIN)/python -m pip --python $(VENV)/packages/bin/python install --quiet --disable-pip-version-check \
+		-r requirements-packages.txt || { echo "The packages of requirements-packages.txt could not be installed; see above."; exit 1; }
+	@touch $@
