@@ -16,7 +16,6 @@ from scrapy.http import Request, Response
 from webcrawl.fetching.failures import LocalShortageError
 from webcrawl.fetching.reading import ANNOUNCED_OVERSIZE
 from webcrawl.frontier.inline import (
-    HELD_ELSEWHERE,
     HOST_UNAVAILABLE,
     ROBOTS_UNAVAILABLE,
     STOPPED,
@@ -47,7 +46,6 @@ STOP_SECONDS = 30.0
 _DETAILS = {
     HOST_UNAVAILABLE: "its host failed or asks to be left alone, and is not contacted for now",
     ROBOTS_UNAVAILABLE: "the robots.txt of its origin could not be fetched",
-    HELD_ELSEWHERE: "another worker needs its host; the page that waits for it stays queued",
     STOPPED: "the crawl ended before its turn; the page that waits for it stays queued",
 }
 
@@ -119,7 +117,7 @@ class InlineRequests:
             found: Response | Request | _Again = await inline.answer
             return found
         except TurnedAwayError as away:
-            if away.rule in (STOPPED, HELD_ELSEWHERE):
+            if away.rule == STOPPED:
                 # Whichever page waits for it, perhaps for the same file as another one, is fetched again.
                 self._scheduler.keep_queued()
             detail = f"{request.url}: {_DETAILS.get(away.rule, 'it may not be fetched')}"

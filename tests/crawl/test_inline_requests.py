@@ -223,3 +223,36 @@ def test_subclasses_of_the_pipelines_and_images_work(inline, folder):
     assert (folder / "named" / item["stored"][0]).stat().st_size > 0
     assert [image["url"] for image in item["images"]] == item["image_urls"]
     assert (folder / "images" / item["images"][0]["path"]).read_bytes()[:2] == b"\xff\xd8"
+
+
+# -- two workers -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.soak
+def test_two_workers_share_the_clocks_of_files(serve, start, serve_redis, folder):
+    """Pages of each host have files on all hosts: both workers need every key again and again."""
+    web = serve(hosts=3, pages=3)
+    origins = [web.web.origin(number) for number in range(3)]
+    redis = serve_redis()
+    crawls = [
+        gather(
+            start,
+            folder,
+            f"shared-{name}",
+            origins,
+            pages=4,
+            POLITENESS_KEY="host",
+            POLITENESS_MIN_DELAY=DELAY,
+            REDIS_URL=redis.url,
+            WORKER_NAME=name,
+        )
+        for name in ("a", "b")
+    ]
+    items = []
+    for crawled, path in crawls:
+        crawled.wait(120).assert_ended_well()
+        items += items_of(path)
+    complete = {item["url"] for item in items if len(item["files"]) == 3 * FILES}
+    assert complete == {f"{origin}/x/ok?page{number}" for origin in origins for number in range(4)}
+    assert all(crawled.lines("inline") for crawled, _ in crawls)
+    assert_polite(web)

@@ -78,6 +78,7 @@ class ActiveKey:
         "pending",
         "rate_limit_lease",
         "record",
+        "requested_at",
         "robots",
         "session",
         "unprocessed",
@@ -120,6 +121,8 @@ class ActiveKey:
         """How many of them were given since a URL of the queue was, or since the key became active."""
         self.pending: dict[str, list[InlineRequest]] = {}
         """Inline requests whose origin's robots.txt redirects to another key, by the origin."""
+        self.requested_at: float | None = None
+        """When another process first requested the key, by the clock of the crawl."""
         self._blocked: dict[str, list[UrlEntry]] = {}
         self.add_robots(activated.queue.robots)
 
@@ -184,6 +187,11 @@ class ActiveKey:
     def takes_inline(self) -> bool:
         """Return True if an inline request has its turn."""
         return bool(self.inline) and not self.owes_turn()
+
+    def is_at_rest(self) -> bool:
+        """Return True if nothing is under way for the key but the processing of its pages."""
+        loading = self.awaits_robots or self.awaits_rate_limit or self.head.loading
+        return not (self.open or loading or self.unread is not None)
 
     def take_inline(self) -> None:
         """Remove the inline request that was picked and is fetched."""

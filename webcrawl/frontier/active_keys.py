@@ -13,7 +13,14 @@ from typing import Any
 
 from webcrawl.frontier.active_key import ActiveKey, Need
 from webcrawl.frontier.heap import BestFirst, KeyHeap
-from webcrawl.frontier.inline import HOST_UNAVAILABLE, IN_A_ROW, STOPPED, InlineRequest, InlineWaiting
+from webcrawl.frontier.inline import (
+    HELD_SECONDS,
+    HOST_UNAVAILABLE,
+    IN_A_ROW,
+    STOPPED,
+    InlineRequest,
+    InlineWaiting,
+)
 from webcrawl.frontier.order import LevelSampler
 from webcrawl.frontier.policies import Limits, Policies
 from webcrawl.frontier.queue_head import REQUESTED, QueuePosition, queue_position
@@ -147,8 +154,7 @@ class ActiveKeys:
         return None
 
     def _waiting_for_keys(self, drain: Callable[[], Coroutine[Any, Any, object]]) -> InlineWaiting:
-        patience = self._limits.patience_seconds
-        waiting = InlineWaiting(self._backend, self._clock, self._retry, drain, self._tasks, patience)
+        waiting = InlineWaiting(self._backend, self._clock, self._retry, drain, self._tasks)
         waiting.adopt, waiting.take = self._adopt, self._take_inline
         return waiting
 
@@ -292,14 +298,33 @@ class ActiveKeys:
         """Note that another process changed its queue, at ``position`` or behind it."""
         active = self._keys.get(key)
         if active is not None and position == REQUESTED:
-            active.leaving = True
-            self._heap.remove(key)
-            self.arm(active)
+            self._requested(active)
         elif active is not None:
             active.head.reopen(position)
             self.arm(active)
         elif self._activating:
             self._note_early(key, position)
+
+    def _requested(self, active: ActiveKey) -> None:
+        """Release a key that another process requests as soon as its pages are settled."""
+        active.leaving = True
+        if active.requested_at is None:
+            active.requested_at = self._clock()
+        self._heap.remove(active.key)
+        self.arm(active)
+
+    def is_overdue(self, key: str) -> bool:
+        """Return True if a requested key has been kept long enough, and only its unsettled pages keep it."""
+        active = self._keys.get(key)
+        if active is None or active.requested_at is None or not active.is_at_rest():
+            return False
+        return self._clock() - active.requested_at >= HELD_SECONDS
+
+    def let_go(self, key: str) -> None:
+        """Release a key although some of its pages are not settled."""
+        active = self._keys[key]
+        active.unsettled = 0
+        self._release([active])
 
     def look_again(self) -> None:
         """Note that the known state of idle keys may be out of date."""

@@ -21,6 +21,7 @@ from webcrawl.frontier.heartbeat import WorkerHeartbeat
 from webcrawl.frontier.inline import ROBOTS_UNAVAILABLE, STOPPED, InlineRequest
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result, count, verdict
 from webcrawl.frontier.policies import BUSY_STATUSES, Limits, Policies
+from webcrawl.frontier.queue_head import REQUESTED, QueuePosition, queue_position
 from webcrawl.frontier.records import Kind, State, UrlEntry, UrlRecord
 from webcrawl.frontier.reordering import Reordering
 from webcrawl.frontier.shared_clocks import SharedRateLimiter
@@ -117,6 +118,8 @@ class Frontier:
         self._unsettled: dict[int, Lease] = {}
         self._inline_unsettled = self._inline_awaited = 0
         """How many of these ``next_inline`` gave, and how many inline requests somebody waits for."""
+        self._kept: dict[tuple[str, QueuePosition], Lease] = {}
+        """Of ``_unsettled`` those whose key was let go."""
         self._lease_ids = itertools.count(1)
         self._closing = self._paused = False
         self._last_errors: dict[str, str] = {}
@@ -275,6 +278,10 @@ class Frontier:
                 self._keys.rearm(active)
             else:
                 self._keys.rest(active, pick.want)
+            return None
+        if self._kept and (active.key, queue_position(pick.entry)) in self._kept:
+            # It is being processed here, since before the key was let go.
+            self._keys.rearm(active)
             return None
         claim = self._claim(active, pick.entry, pick.refusal)
         if claim is None:
@@ -479,6 +486,8 @@ class Frontier:
     def _holding(self, lease: Lease) -> ActiveKey | None:
         """Return the key of a lease, if it is held under the same fence. Results under another fence must not change
         it."""
+        if self._kept and self._kept.get((lease.entry.key, queue_position(lease.entry))) is lease:
+            return None
         active = self._keys.get(lease.entry.key)
         return active if active is not None and active.record.fence == lease.fence else None
 
@@ -503,6 +512,10 @@ class Frontier:
             self._keys.answered(self._policies.key_of(f"{record.origin}/"), record)
         if self._unsettled.pop(lease.id, None) is not None:
             self._inline_unsettled -= lease.is_inline
+        if self._kept.pop((lease.entry.key, queue_position(lease.entry)), None) is not None:
+            if (again := self._keys.get(lease.entry.key)) is not None:
+                again.head.gone(lease.entry)
+            return
         active = self._holding(lease)
         if active is not None:
             active.head.gone(lease.entry)
@@ -548,9 +561,21 @@ class Frontier:
             self._lose(set(heartbeat.lost))
         for key, position in heartbeat.changed_queues.items():
             self._keys.changed_queues(key, position)
+            if position == REQUESTED and self._keys.is_overdue(key):
+                self._let_go(key)
         self._backlog.update(heartbeat.filling)
         self._keys.refresh(None if self._closing else heartbeat.share)
         self._changed()
+
+    def _let_go(self, key: str) -> None:
+        """Release a requested key whose pages are still being processed: they may wait for keys of the process that
+        requests it. Their results count whoever holds the key then, but it may fetch them again."""
+        for lease in self._unsettled.values():
+            if lease.entry.key == key:
+                lease.fence = 0
+                if requests.is_stored(lease.entry):
+                    self._kept[key, queue_position(lease.entry)] = lease
+        self._keys.let_go(key)
 
     def _lose(self, keys: set[str]) -> None:
         """Drop keys whose leases ended unnoticed, as after a freeze or a network failure: other processes may have

@@ -24,12 +24,14 @@ IN_A_ROW = 8
 ASKED_AGAIN_SECONDS = 0.25
 """Interval at which a key that another process holds is requested."""
 
+HELD_SECONDS = 5.0
+"""How long pages that are being processed keep their key from a process that requests it: pages of two processes may
+wait for each other's keys."""
+
 HOST_UNAVAILABLE = "host-unavailable"
 """The reason of a failure: the host was given up, or must be left alone for long."""
 ROBOTS_UNAVAILABLE = "robots-unavailable"
 """The reason of a failure: the robots.txt of the origin could not be fetched, so the URL must not be."""
-HELD_ELSEWHERE = "held-elsewhere"
-"""The reason of a failure: another process of the crawl did not release the key in time."""
 STOPPED = "stopped"
 """The reason of a failure: the crawl ended before its turn."""
 
@@ -52,8 +54,6 @@ class InlineRequest:
     """Its entry; ``kind`` is ``Kind.INLINE``."""
     request: Any = None
     """What is sent, for the caller; the frontier does not look at it."""
-    since: float | None = None
-    """When it was first found that another process holds the key, by the clock of the crawl."""
     answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     """What its caller awaits. The frontier sets nothing but a ``TurnedAwayError``."""
 
@@ -76,11 +76,8 @@ class InlineWaiting:
         retry: StorageRetry,
         drain: Callable[[], Coroutine[Any, Any, object]],
         tasks: Tasks,
-        patience_seconds: float,
     ) -> None:
-        """``drain`` waits until every change so far is durable. ``patience_seconds``: how long a request waits for a
-        key that another process holds. Pages of two processes may wait for each other's keys."""
-        self._patience_seconds = patience_seconds
+        """``drain`` waits until every change so far is durable."""
         self._backend = backend
         self._clock = clock
         self._retry = retry
@@ -137,7 +134,7 @@ class InlineWaiting:
                         request.turn_away(HOST_UNAVAILABLE)
                 elif not self._hand_over(key, robots):
                     await asyncio.sleep(ASKED_AGAIN_SECONDS)
-                    self._end_old(key)
+                    self._forget_cancelled(key)
         finally:
             self._sought.discard(key)
 
@@ -151,13 +148,7 @@ class InlineWaiting:
         self._waiting.pop(key, None)
         return True
 
-    def _end_old(self, key: str) -> None:
-        """Turn away the requests that have waited too long for a key that is held elsewhere."""
-        now = self._clock()
-        for request in self._waiting.get(key, ()):
-            request.since = now if request.since is None else request.since
-            if now - request.since > self._patience_seconds:
-                request.turn_away(HELD_ELSEWHERE)
+    def _forget_cancelled(self, key: str) -> None:
         left = deque(request for request in self._waiting.get(key, ()) if not request.answer.done())
         if left:
             self._waiting[key] = left

@@ -118,3 +118,40 @@ def test_any_number_of_bodies_of_any_size_ends_within_the_budget():
         memory = asyncio.run(run(seed))
         assert memory.peak <= memory.total
         assert (memory.used, memory.free, memory.waiting) == (0, memory.pool, 0)
+
+
+def test_an_inline_request_never_waits_for_pages_alone():
+    memory = BodyMemory(1000, 5)
+    told: list[str] = []
+    page, waiting = memory.account(), memory.account()
+    assert page.request(600, lambda: None)
+    assert not waiting.request(600, lambda: told.append("page"))
+
+    first, second, third = (memory.account(is_inline=True) for _ in range(3))
+    assert first.room == 0
+    assert first.request(300, lambda: told.append("first"))
+    assert not second.request(300, lambda: told.append("second"))
+    assert not third.request(300, lambda: told.append("third"))
+    first.resize(300)
+    assert memory.free == 0
+
+    first.release()
+    assert told == ["second"]
+    page.release()
+    assert told == ["second", "page"]
+    second.release()
+    assert told == ["second", "page", "third"]
+    third.release()
+    waiting.release()
+    assert (memory.used, memory.free) == (0, memory.pool)
+
+
+def test_an_inline_request_takes_from_the_pool_while_there_is_room():
+    memory = BodyMemory(1000, 5)
+    one, other = memory.account(is_inline=True), memory.account(is_inline=True)
+    assert one.request(200, lambda: None)
+    assert other.request(200, lambda: None)
+    assert memory.free == 100
+    one.release()
+    other.release()
+    assert memory.free == memory.pool

@@ -9,6 +9,7 @@ from tests.contract.samples import NOW
 from tests.properties.world import page
 from tests.unit.frontier.small_crawl import DELAY, SmallCrawl
 from webcrawl.frontier.inline import (
+    HELD_SECONDS,
     HOST_UNAVAILABLE,
     IN_A_ROW,
     ROBOTS_UNAVAILABLE,
@@ -19,7 +20,7 @@ from webcrawl.frontier.inline import (
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.queue_head import REQUESTED
 from webcrawl.frontier.records import Kind
-from webcrawl.storage.contract import HeartbeatAnswer
+from webcrawl.storage.contract import Activated, HeartbeatAnswer, Unavailable
 
 if TYPE_CHECKING:
     from webcrawl.frontier.lease import Lease
@@ -308,3 +309,32 @@ def test_a_key_that_is_lost_gives_its_requests_when_it_is_held_again(crawl: Smal
     crawl.loop.call(crawl.frontier._on_heartbeat, HeartbeatAnswer(lost=["a.test"]))
     crawl.rest()
     assert wait_for_lease(crawl).inline is request
+
+
+def test_a_requested_key_is_let_go_after_a_while_though_its_pages_are_not_settled(crawl: SmallCrawl) -> None:
+    crawl.add("a.test/1", "a.test/2")
+    crawl.allow("a.test")
+    unsettled = crawl.wait_for_lease()
+    crawl.end(unsettled)
+
+    def request() -> None:
+        crawl.loop.call(crawl.frontier._on_heartbeat, HeartbeatAnswer(changed_queues={"a.test": REQUESTED}))
+        crawl.rest()
+
+    request()
+    assert crawl.loop.run(crawl.backend.acquire("a.test", NOW)) is Unavailable.HELD
+    crawl.clock.now += HELD_SECONDS
+    request()
+    found = crawl.loop.run(crawl.backend.acquire("a.test", NOW))
+    assert isinstance(found, Activated)
+    assert found.record.next_fetch_at >= NOW + DELAY
+    crawl.loop.run(crawl.backend.release([found.record]))
+
+    # Held again, it does not give the page that is still being processed here.
+    crawl.loop.call(crawl.frontier.look_again)
+    other = crawl.wait_for_lease()
+    assert other.entry.url == "http://a.test/2"
+    crawl.fetch(other)
+    crawl.settle(unsettled)
+    assert crawl.is_finished()
+    assert crawl.loop.run(crawl.backend.counts()).done == 2
