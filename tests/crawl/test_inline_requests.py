@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tests.commands import in_process
+from tests.commands import in_process, own_process
 from tests.crawl.test_ordinary_spiders import SETTINGS, items_of
 from tests.fakeweb import Placement, witness
 
@@ -240,7 +240,7 @@ def test_two_workers_share_the_clocks_of_files(serve, start, serve_redis, folder
             folder,
             f"shared-{name}",
             origins,
-            pages=4,
+            pages=6,
             POLITENESS_KEY="host",
             POLITENESS_MIN_DELAY=DELAY,
             REDIS_URL=redis.url,
@@ -253,6 +253,7 @@ def test_two_workers_share_the_clocks_of_files(serve, start, serve_redis, folder
         crawled.wait(120).assert_ended_well()
         items += items_of(path)
     complete = {item["url"] for item in items if len(item["files"]) == 3 * FILES}
-    assert complete == {f"{origin}/x/ok?page{number}" for origin in origins for number in range(4)}
-    assert all(crawled.lines("inline") for crawled, _ in crawls)
+    assert complete == {f"{origin}/x/ok?page{number}" for origin in origins for number in range(6)}
     assert_polite(web)
+    checked = own_process(redis.folder, "frontier", "check", "--spider", "files", REDIS_URL=redis.url)
+    assert checked.status == 0, checked
