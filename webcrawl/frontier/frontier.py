@@ -94,20 +94,12 @@ class Frontier:
         self._committer = Committer(
             backend, store, self._on_committed, broken, limits, self._retry, clock, changed
         )
-        kept = clocks or OwnClocks(clock)
-        self._rate_limiter = SharedRateLimiter(
-            policies, kept, clock, self._retry, changed, broken, self._turned_away
-        )
+        store_of_clocks, away = clocks or OwnClocks(clock), self._turned_away
+        limiter = SharedRateLimiter(policies, store_of_clocks, clock, self._retry, changed, broken, away)
+        self._rate_limiter = limiter
+        drain = self._committer.drain
         self._keys = ActiveKeys(
-            backend,
-            policies,
-            limits,
-            clock,
-            self._committer.drain,
-            changed,
-            broken,
-            self._retry,
-            self._rate_limiter,
+            backend, policies, limits, clock, drain, changed, broken, self._retry, limiter
         )
         self.has_work = self._keys.has_work
         self.reordering: Reordering | None = None
@@ -118,8 +110,9 @@ class Frontier:
         self._unsettled: dict[int, Lease] = {}
         self._inline_unsettled = self._inline_awaited = 0
         """How many of these ``next_inline`` gave, and how many inline requests somebody waits for."""
-        self._kept: dict[tuple[str, QueuePosition], Lease] = {}
-        """Of ``_unsettled`` those whose key was let go."""
+        self._kept: dict[
+            tuple[str, QueuePosition], Lease
+        ] = {}  # of ``_unsettled`` those whose key was let go
         self._lease_ids = itertools.count(1)
         self._closing = self._paused = False
         self._last_errors: dict[str, str] = {}
