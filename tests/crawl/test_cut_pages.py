@@ -67,7 +67,7 @@ def test_a_page_that_is_not_read_to_its_end_says_so(web, page, cut, folder):
     assert cut.line(page)["cut"] == ARCHIVED
     assert re.search(r"^  cut pages +1 ", cut.stderr, re.MULTILINE)
     assert "pages not read to their end" in (cut.path / "report.html").read_text()
-    assert "cut: read for 1.0 MB, and links behind that are not known" in explained.said
+    assert "cut: read for 1.0 MB, and links after that are not known" in explained.said
 
 
 class Packed(BaseHTTPRequestHandler):

@@ -10,7 +10,7 @@ from tests.fakeweb.behaviours import HEAVY_FORMS
 
 
 def holds(crawled) -> list[str]:
-    return [line for line in crawled.stderr.splitlines() if "The event loop was held" in line]
+    return [line for line in crawled.stderr.splitlines() if "The event loop was blocked" in line]
 
 
 def last_progress(crawled):

@@ -109,7 +109,7 @@ def test_explain_names_the_pattern_and_how_it_is_released(web, ended):
     ("words", "said"),
     [
         (("reliese",), "is no command of traps; there is release"),
-        (("release",), "which? give patterns or their ids"),
+        (("release",), "no pattern; give patterns or their ids"),
         (("release", "12345678"), "no trap of this crawl is called 12345678"),
         (("--dry-run",), "is for release"),
     ],

@@ -63,7 +63,7 @@ def test_the_command_tells_what_it_hits(story):
     assert int(queued) > 1
     assert int(hosts) == 1
     assert story["host"].count("  stored  ") == 2
-    assert story["host"].index("  queued  ") < story["host"].index(" has it now: ")
+    assert story["host"].index("  queued  ") < story["host"].index(" now has: ")
 
 
 def test_what_was_queued_is_refused_and_nothing_is_left(story):

@@ -1,4 +1,4 @@
-"""A JOBDIR that cannot be used is left as it is; one line says why and what to do, and the status is 2."""
+"""A JOBDIR that cannot be used is left unchanged; one line says why and what to do, and the status is 2."""
 
 from __future__ import annotations
 

@@ -95,5 +95,5 @@ def test_a_spider_of_scrapy_redis_makes_its_own_requests_of_what_is_pushed(
     kept = [json.loads(one) for one in redis_server.call("LRANGE", "fed:jobs:wrong", 0, -1)]
     assert {one["entry"]: one["reason"].partition(":")[0] for one in kept} == dict.fromkeys(
         pushed[2:4], "make_request_from_data"
-    ) | {pushed[4]: "make_request_from_data made no request of it"}
+    ) | {pushed[4]: "make_request_from_data returned no request"}
     assert expectation.asked(web).count(urls[0]) == expectation.asked(web).count(urls[1]) == 1

@@ -313,7 +313,7 @@ class Index(ArchiveSink):
             number = build(warc, index_path(self._folder, warc.name), self._disk)
         except Damaged as damage:
             return f"{warc.name} has no index: {damage}."
-        return f"{index_path(self._folder, warc.name).name}: made again, {number} lines."
+        return f"{index_path(self._folder, warc.name).name}: rebuilt, {number} lines."
 
 
 def index_path(folder: Path, warc_name: str) -> Path:

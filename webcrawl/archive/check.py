@@ -152,7 +152,7 @@ class CrossChecks:
             yield Problem(f"{path} byte {offset}", f"the record of {url} has no line in the fetch log")
         if left := self._leftovers.at_ends:
             totals.remarks.append(
-                f"records at the ends of files without a line in the fetch log: {left}, as a crash leaves them"
+                f"records at the ends of files without a line in the fetch log: {left}, as after a crash"
             )
         if more := self._leftovers.more:
             yield Problem("fetch log", f"has no lines for {more} further records")
@@ -164,11 +164,13 @@ def _dangling_revisits(url: str, found: dict[str, list[_Seen]]) -> Iterator[Prob
     revisits = (*found.get(_REVISIT, ()), *found.get(_MOVED_REVISIT, ()))
     for target in found.get(_TARGET, ()):
         if not answers and not revisits:
-            yield Problem(target.where, f"the record refers to one of {url} that is in none of these files")
+            yield Problem(
+                target.where, f"the record refers to a record of {url} that is in none of these files"
+            )
         elif target.digest and not answers:
-            yield Problem(target.where, f"the record refers to one of {url} that is a revisit itself")
+            yield Problem(target.where, f"the record refers to a record of {url} that is a revisit itself")
         elif target.digest and not any(answer.digest in ("", target.digest) for answer in answers):
-            yield Problem(target.where, f"the record refers to one of {url} with another payload")
+            yield Problem(target.where, f"the record refers to a record of {url} with another payload")
 
 
 _WARC = ".warc.gz"
@@ -232,9 +234,7 @@ class Check:
                     if ("status" in line) == ("error" in line):
                         raise ValueError
                 except (KeyError, TypeError, ValueError):
-                    yield Problem(
-                        str(folder / fetchlog.NAME), f"a line is not as it must be: {str(line)[:200]}"
-                    )
+                    yield Problem(str(folder / fetchlog.NAME), f"invalid line: {str(line)[:200]}")
                     continue
                 # Notifications of hubs have no records, and WARC_PAGES leaves pages out.
                 left_out = line.get("kind") == "websub" or line.get("archived") is False
@@ -278,7 +278,7 @@ class Check:
                 yield Problem(f"{path} byte {at}", f"the record {what}")
             if pairs.ends_alone:
                 self.totals.remarks.append(
-                    f"{path} ends behind an answer without its request, as a crash leaves it"
+                    f"{path} ends after a response without its request, as after a crash"
                 )
             if path.name.endswith(_WARC) and (folder / INDEX_FOLDER).is_dir():
                 index = index_path(folder / INDEX_FOLDER, path.name)
@@ -302,7 +302,7 @@ class Check:
             warc = folder / WARC_FOLDER / (path.stem + _WARC)
             if f"{OPEN}-" in path.name or warc.exists():
                 continue
-            self.totals.remarks.append(f"{warc} is not there: only its index was looked at")
+            self.totals.remarks.append(f"{warc} does not exist: only its index was checked")
             with path.open("rb") as stream:
                 for line in stream:
                     cross_checks.moved(line)

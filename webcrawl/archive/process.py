@@ -261,10 +261,10 @@ class RemoteArchive:
             reply: tuple[Any, ...] = receive(archive_process.replies)
         except (BrokenPipeError, EOFError):
             ended = archive_process.how_it_ended()
-            raise ArchiveError(self._directory, f"the process that keeps the archive {ended}") from None
+            raise ArchiveError(self._directory, f"the archive process {ended}") from None
         kind, *values = reply
         if kind == "wrong":
-            raise RuntimeError(f"the archive could not be kept:\n{values[0]}")
+            raise RuntimeError(f"the archive could not be written:\n{values[0]}")
         if kind != "done":
             path, reason = values
             raise (StorageFull if kind == "full" else ArchiveError)(Path(path), reason)

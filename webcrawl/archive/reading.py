@@ -196,7 +196,7 @@ def records(stream: BinaryIO, start: int = 0, *, digests: bool = False) -> Itera
             try:
                 plain = unpacker.decompress(data, OUTPUT_BYTES)
             except igzip_lib.IsalError as error:  # type: ignore[misc]  # the stub calls it an instance
-                raise Damaged(start, f"what is there is no gzip member ({error})") from error
+                raise Damaged(start, f"the data is no gzip member ({error})") from error
             if not (data or plain):
                 raise Damaged(start, "the file ends in the middle of a record")
             reader.feed(plain)

@@ -45,16 +45,16 @@ def record_problems(record: Record, now: float) -> Iterator[str]:
     yield from _date_problems(fields.get("warc-date", ""), now)
     yield from _digest_problems(record)
     if (cut := fields.get("warc-truncated")) is not None and cut not in TRUNCATED:
-        yield f"has a WARC-Truncated that the standard does not have: {cut!r}"
+        yield f"has a WARC-Truncated that is not in the standard: {cut!r}"
     if (address := fields.get("warc-ip-address")) is not None:
         try:
             ipaddress.ip_address(address)
         except ValueError:
-            yield f"has a WARC-IP-Address that is none: {address!r}"
+            yield f"has an invalid WARC-IP-Address: {address!r}"
     if record.type == "revisit":
         yield from _revisit_problems(fields)
     if record.type in ("response", "request") and not record.message_head and _claims_http(record):
-        yield "holds no whole head of an HTTP message"
+        yield "holds no complete HTTP header"
 
 
 def _identity_problems(record: Record) -> Iterator[str]:
@@ -65,7 +65,7 @@ def _identity_problems(record: Record) -> Iterator[str]:
         if name != "warc-concurrent-to":  # the one field that may be repeated (WARC 1.1, section 5.7)
             yield f"has more than one {name}"
     if record.type and record.type not in TYPES:
-        yield f"is of the type {record.type!r}, which the standard does not have"
+        yield f"is of the type {record.type!r}, which is not in the standard"
     if (known_as := record.fields.get("warc-record-id")) and not _RECORD_ID.fullmatch(known_as):
         yield f"has a WARC-Record-ID that is no URI in angle brackets: {known_as!r}"
     if record.type not in ("warcinfo", "") and not record.url:
@@ -80,7 +80,7 @@ def _date_problems(date: str, now: float) -> Iterator[str]:
             raise ValueError
         at = datetime.strptime(date[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=UTC).timestamp()
     except ValueError:
-        yield f"has a WARC-Date that is none: {date!r}"
+        yield f"has an invalid WARC-Date: {date!r}"
         return
     if at > now + AHEAD_SECONDS:
         yield f"has a WARC-Date in the future: {date}"
@@ -89,20 +89,20 @@ def _date_problems(date: str, now: float) -> Iterator[str]:
 def _digest_problems(record: Record) -> Iterator[str]:
     digest = record.fields.get("warc-block-digest")
     if digest is not None and digest.startswith("sha1:") and digest != record.block_digest:
-        yield f"has another block than its digest says: {record.block_digest}, not {digest}"
+        yield f"has a block that does not match its digest: {record.block_digest}, not {digest}"
     digest = record.fields.get("warc-payload-digest")
     if digest is not None and record.type != "revisit" and digest.startswith("sha1:"):
         found = record.payload_digest
         if found != digest:
-            yield f"has another payload than its digest says: {found}, not {digest}"
+            yield f"has a payload that does not match its digest: {found}, not {digest}"
 
 
 def _revisit_problems(fields: dict[str, str]) -> Iterator[str]:
     profile = fields.get("warc-profile", "")
     if not _PROFILE.fullmatch(profile):
-        yield f"has no WARC-Profile that is known: {profile!r}"
+        yield f"has an unknown WARC-Profile: {profile!r}"
     if profile == f"{PROFILES}identical-payload-digest" and "warc-payload-digest" not in fields:
-        yield "has no WARC-Payload-Digest, by which its payload would be found"
+        yield "has no WARC-Payload-Digest, which identifies its payload"
     if "warc-refers-to-target-uri" not in fields or "warc-refers-to-date" not in fields:
         yield "does not name the record that it refers to"
 
@@ -134,26 +134,26 @@ class Pairs:
             (record.fields.get("warc-date", ""), record.url),
         )
         if name in self._seen:
-            yield record.start, f"has the WARC-Record-ID of one shortly before: {name}"
+            yield record.start, f"has the WARC-Record-ID of a record shortly before: {name}"
         self._wanted.pop(name, None)
         other = record.fields.get("warc-concurrent-to")
         if other is not None:
             if other not in self._seen:
                 self._wanted[other] = (record.start, self._number)
             elif self._seen[other] != about:
-                yield record.start, "differs in date or URL from the one it belongs to"
+                yield record.start, "differs in date or URL from the record that it belongs to"
         self._seen[name] = about
         if len(self._seen) > NEAR:
             self._seen.popitem(last=False)
         while self._wanted and self._number - next(iter(self._wanted.values()))[1] > NEAR:
             other, (at, _) = self._wanted.popitem(last=False)
-            yield at, f"belongs to one that is not there: {other}"
+            yield at, f"belongs to a record that does not exist: {other}"
 
     def left(self) -> Iterator[tuple[int, str]]:
         """Yield the missing records at the end of the file, except those that the very last record refers to."""
         for other, (at, number) in self._wanted.items():
             if number < self._number:
-                yield at, f"belongs to one that is not there: {other}"
+                yield at, f"belongs to a record that does not exist: {other}"
 
     @property
     def ends_alone(self) -> bool:
@@ -247,7 +247,7 @@ _SHOWN_MAX = 300
 def index_problems(path: Path, expected: Iterator[bytes], totals: Totals) -> Iterator[Problem]:
     """Yield the problems of the index at ``path``, which should have the ``expected`` lines, given in order."""
     if not path.exists():
-        yield Problem(str(path), "is not there; scrapy archive index makes it again")
+        yield Problem(str(path), "does not exist; scrapy archive index rebuilds it")
         return
     before = b""
     due = next(expected, None)
@@ -264,7 +264,7 @@ def index_problems(path: Path, expected: Iterator[bytes], totals: Totals) -> Ite
             if line == due:
                 due = next(expected, None)
             else:
-                yield Problem(str(path), f"has a line that no record has: {_shown(line)}")
+                yield Problem(str(path), f"has a line without a record: {_shown(line)}")
     while due is not None:
         yield Problem(str(path), f"lacks the line {_shown(due)}")
         due = next(expected, None)

@@ -51,7 +51,7 @@ def _close_warc(path: Path, disk: Disk) -> str:
     """Cut the file behind its last whole record and give it its final name; remove it if it holds no exchange."""
     closed = path.with_name(path.name.removesuffix(OPEN))
     if closed.exists():
-        return f"{path.name}: left as it is, since {closed.name} exists too."
+        return f"{path.name}: left unchanged, since {closed.name} exists too."
     with path.open("r+b") as file:
         end, records, holds_more = 0, 0, False
         for member in whole_members(file):

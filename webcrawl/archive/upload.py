@@ -151,7 +151,7 @@ class Upload(ArchiveSink):
             while chunk := source.read(CHUNK_BYTES):
                 copy.write(chunk)
         if not (self._has_size(path, target) and self._has_bytes(path, target)):
-            raise OSError(f"{target} is not what was sent")
+            raise OSError(f"{target} differs from the file that was sent")
 
     def _has_size(self, path: Path, target: str) -> bool:
         try:

@@ -101,7 +101,9 @@ class WarcWriter(OneFile, ArchiveSink):
             written = exchange(capture, revisit, facts)
             self._write_answer(file, written.answer)
         except FileNotFoundError as error:
-            raise ArchiveError(file.path, f"a payload that lay in a file is gone: {error}") from error
+            raise ArchiveError(
+                file.path, f"a payload that was stored in a file is missing: {error}"
+            ) from error
         location = RecordLocation(file.path.name.removesuffix(OPEN), start, file.size - start)
         for record in written.others:
             file.write(isal_zlib.compress(record, self._level, GZIP_MEMBER))

@@ -43,22 +43,25 @@ class Command(ProjectCommand):
         return "<check|index> [JOBDIR ...] [options]"
 
     def short_desc(self) -> str:
-        return "Verify WARC files, logs and index of a crawl; make the index again"
+        return "Verify the WARC files, logs and index of a crawl, or rebuild the index"
 
     def long_desc(self) -> str:
         return (
-            "check: every record with its digests, length and date, requests and answers, what revisits refer to, "
-            "the line of each record and the record of each line, the index, the link log. Give all workers' JOBDIRs "
-            "together. "
-            "index: makes the CDXJ index of each closed WARC file that has none, or with --again of all; -o FILE "
-            "merges all indexes into one. Without JOBDIR the setting's is taken."
+            "check: verifies the digests, length and date of every record, that requests and responses belong "
+            "together, the targets of revisit records, the lines of the fetch log for the records and the "
+            "reverse, the index and the link log. Give the JOBDIRs of all workers together. index: writes the "
+            "CDXJ index of each closed WARC file that has none, or of all files with --again; -o FILE merges "
+            "all indexes into one. Without JOBDIR, that of the settings is used."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--again", action="store_true", help="index: also where there is one")
+        parser.add_argument("--again", action="store_true", help="index: rebuild existing indexes too")
         parser.add_argument(
-            "-o", metavar="FILE", dest="merged", help="index: all indexes in one file; check: that file too"
+            "-o",
+            metavar="FILE",
+            dest="merged",
+            help="index: merge all indexes into this file; check: check this file too",
         )
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
@@ -142,7 +145,7 @@ def _wrong_words(verb: str, opts: argparse.Namespace) -> Iterator[Problem]:
     if verb not in VERBS:
         meant = nearest(verb, VERBS)
         hint = f"; did you mean {meant}?" if meant else ""
-        yield Problem(verb, f"is no command of this one: {' or '.join(VERBS)}{hint}")
+        yield Problem(verb, f"is no subcommand of archive: {' or '.join(VERBS)}{hint}")
         return
     if opts.json and verb != "check":
         yield Problem("--json", "goes with check")

@@ -56,7 +56,7 @@ def check_arguments(
         yield Problem(name, line)
     sought = given.get("focus") or configuration.focus or callable(getattr(spider, "relevance", None))
     if configuration.warc_pages == "relevant" and not sought:
-        yield Problem("WARC_PAGES", "relevant needs something to look for: -a focus=WHAT or FOCUS")
+        yield Problem("WARC_PAGES", "relevant needs a subject: -a focus=WHAT or FOCUS")
     if spider.name != BROAD:
         yield from _start_urls(spider)
         yield from _contact(_hosts_of_spider(spider), configuration)
@@ -127,7 +127,7 @@ def _segment(given: Mapping[str, str], configuration: Configuration) -> Iterator
     """
     for name in ("seeds", "domains"):
         if given.get(name):
-            yield Problem(f"-a {name}", "a crawl of a segment has its URLs from there; leave it out")
+            yield Problem(f"-a {name}", "a crawl of a segment takes its URLs from the segment; leave it out")
     if (given.get("mode") or configuration.crawl_mode) == "continuous":
         yield Problem("-a mode", "a crawl of a segment visits its URLs once; leave continuous out")
     if configuration.frontier_seen == "bloom":

@@ -29,20 +29,21 @@ if TYPE_CHECKING:
 
 class Command(ProjectCommand):
     expected = (ArchiveError, GroupsError, OSError)
-    json_help = "as one JSON object"
+    json_help = "print one JSON object"
 
     def syntax(self) -> str:
         return "[JOBDIR ...] [options]"
 
     def short_desc(self) -> str:
-        return "Recompute every politeness clock from the fetch logs and list what broke it"
+        return "Check the politeness of a crawl from its fetch logs and list violations"
 
     def long_desc(self) -> str:
         return (
-            "Recompute from the fetch logs of all workers, compressed parts too, whether each request kept the clock "
-            "of its politeness key and those that keys share, and had a robots.txt. Without JOBDIR the setting's is "
-            "taken. Where an older log lacks the delay owed, the POLITENESS settings do; shared clocks that "
-            "they name are held against every request. Exit status 1 when a request was wrong."
+            "Check from the fetch logs of all workers, compressed parts included, that each request kept the "
+            "clock of its politeness key and the clocks that keys share, and that its robots.txt was known. "
+            "Without JOBDIR, that of the settings is used. If an older log lacks a delay, it is computed from "
+            "the POLITENESS settings. Shared clocks in the settings apply to every request. The exit status is "
+            "1 if there is a violation."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -52,14 +53,14 @@ class Command(ProjectCommand):
             type=seconds,
             default=TOLERANCE_SECONDS,
             metavar="S",
-            help="seconds by which clocks of machines may differ (default: %(default)s)",
+            help="tolerance for differences between machines' clocks, in seconds (default: %(default)s)",
         )
         parser.add_argument(
             "--least",
             type=seconds,
             default=0.0,
             metavar="S",
-            help="hold at least this delay against every request, whatever the log says was owed",
+            help="minimum delay for every request, even if the log has a shorter one",
         )
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
@@ -106,13 +107,15 @@ def _reason(violation: Violation) -> str:
         case Kind.OVERLAP:
             return f"started {early:.3f} s before the end of another request"
         case Kind.EARLY:
-            return f"started {early:.3f} s too early, at {moment(violation.allowed_at or 0.0)} it might have"
+            return f"started {early:.3f} s too early; allowed from {moment(violation.allowed_at or 0.0)} on"
         case Kind.ROBOTS if violation.before is None:
             return f"no robots.txt of {violation.request.origin} was fetched in time before"
         case Kind.ROBOTS if early is not None:
-            return f"started {early:.3f} s before the robots.txt of {violation.request.origin} had come"
+            return (
+                f"started {early:.3f} s before the robots.txt of {violation.request.origin} had been received"
+            )
         case Kind.ROBOTS:
-            return f"the robots.txt of {violation.request.origin} had expired, or could not be had"
+            return f"the robots.txt of {violation.request.origin} had expired, or was unavailable"
 
 
 def _shown(request: Request) -> str:
@@ -171,15 +174,15 @@ def _summary(totals: Totals, merged: Merged, logs: FetchLogs, rules: Rules) -> I
     remarks = (
         (
             totals.unproved,
-            "whose robots.txt may have been fetched before the logs begin, or by a worker left out",
+            "whose robots.txt may have been fetched before the logs begin, or by another worker",
         ),
-        (totals.missing, "made, by the numbers of the others, of which the logs have no line"),
-        (totals.without_delay, "whose owed delay is not in the log: checked by the settings"),
-        (totals.cut_off, "open when their worker lost the key: counted as ended then"),
-        (totals.not_sent, "given up before anything was sent: not counted"),
+        (totals.missing, "missing in the logs, by the numbers of the others"),
+        (totals.without_delay, "whose delay is not in the log: checked with the delay of the settings"),
+        (totals.cut_off, "open when their worker lost the key: counted as ended at that time"),
+        (totals.not_sent, "cancelled before anything was sent: not counted"),
         (totals.cached, "from a cache, without a contact: not counted"),
-        (totals.copies, "there twice: counted once"),
-        (merged.late, "far out of order in their log: checked, perhaps not against all others"),
+        (totals.copies, "found twice: counted once"),
+        (merged.late, "far out of order in their log: perhaps not checked against all others"),
     )
     for number, remark in remarks:
         if number:

@@ -36,22 +36,26 @@ class Command(ProjectCommand):
 
     def long_desc(self) -> str:
         return (
-            "Write one HTML page that needs no other file: what the crawler does, how it is recognised, how often it "
-            "asks, how it is slowed or blocked, whom to write to. It follows from the settings: give those of the "
-            "crawl. Put it where CRAWLER_CONTACT or the User-Agent points."
+            "Write one self-contained HTML page about the crawler for site owners: what it does, how to "
+            "recognise it, how often it sends requests, how to slow it down or block it, and whom to write to. "
+            "Its content follows from the settings, so give those of the crawl. Publish it where "
+            "CRAWLER_CONTACT or the User-Agent points."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument(
-            "--output", metavar="FILE", default=STANDARD_OUTPUT, help="where to (default: standard output)"
+            "--output",
+            metavar="FILE",
+            default=STANDARD_OUTPUT,
+            help="file to write (default: standard output)",
         )
         parser.add_argument(
             "--address",
             metavar="ADDRESS",
             action="append",
             default=[],
-            help="an IP address or a network that the crawler comes from, beside those of -s BOTPAGE_ADDRESSES",
+            help="an IP address or network of the crawler, in addition to -s BOTPAGE_ADDRESSES",
         )
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
@@ -114,7 +118,7 @@ def _without_contact(configuration: Configuration) -> Iterator[Problem]:
     elif not contact and not configuration.crawler_contact:
         yield Problem(
             "BOTPAGE_CONTACT",
-            "whom are site owners to write to? give -s BOTPAGE_CONTACT=you@your.site or -s CRAWLER_CONTACT=...",
+            "no contact for site owners: give -s BOTPAGE_CONTACT=you@your.site or -s CRAWLER_CONTACT=...",
         )
     elif not contact and "://" in configuration.crawler_contact:
         yield Problem(

@@ -27,9 +27,9 @@ class Command(ProjectCommand):
 
     def long_desc(self) -> str:
         return (
-            "Copy the crawl in JOBDIR to the new folder DEST. The copy is a JOBDIR itself: give it as "
-            "-s JOBDIR=DEST to go on from there. Files that never change are shared by hard links where "
-            "both folders are on one file system."
+            "Copy the crawl in JOBDIR to the new folder DEST, also while it runs. The copy is a JOBDIR: resume "
+            "it with -s JOBDIR=DEST. Files that never change are hard links if both folders are on one file "
+            "system."
         )
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:

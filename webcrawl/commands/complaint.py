@@ -52,7 +52,7 @@ def as_lines(complaint: Complaint, about: About) -> Iterator[str]:
     yield f"User-Agent: {about.user_agent}"
     yield ""
     if not complaint.pace.requests:
-        yield "There was none, as far as the logs reach."
+        yield "There was no request in the logs."
         return
     yield from _figures(complaint)
     if len(complaint.hosts) > 1:
@@ -94,7 +94,7 @@ def as_object(complaint: Complaint, about: About) -> dict[str, Any]:
 
 def _period(about: About) -> str:
     if about.begins_at is None and about.ends_at is None:
-        return "as far as the logs reach"
+        return "in the logs"
     begin = "" if about.begins_at is None else f"from {second(about.begins_at)}"
     end = "" if about.ends_at is None else f"until {second(about.ends_at)}"
     return f"{begin} {end}".strip()
@@ -136,13 +136,14 @@ def _hosts(complaint: Complaint) -> Iterator[str]:
 
 
 def _robots(complaint: Complaint) -> Iterator[str]:
-    yield "robots.txt, as it was found: when it came, status, digest of its text, requests made under it"
+    yield "robots.txt: time of the response, status, digest of its text, requests made under it"
     for origin in sorted(complaint.robots):
         yield f"  {origin}/robots.txt"
         yield from (f"    {_told(version)}" for version in complaint.robots[origin])
     if complaint.without_robots:
         yield (
-            f"  {text.things(complaint.without_robots, 'request')} under one that came before these logs begin"
+            f"  {text.things(complaint.without_robots, 'request')} under one that was received before these "
+            "logs begin"
         )
 
 
@@ -210,33 +211,45 @@ _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\]")
 
 class Command(ProjectCommand):
     expected = (ArchiveError, OSError)
-    json_help = "as one JSON object"
+    json_help = "print one JSON object"
 
     def syntax(self) -> str:
         return "DOMAIN [JOBDIR ...] [options]"
 
     def short_desc(self) -> str:
-        return "Tell what was fetched at a domain, when, how fast, under which robots.txt"
+        return "List the requests to a domain: when, how fast, under which robots.txt"
 
     def long_desc(self) -> str:
         return (
-            "Tell from the fetch logs of all workers, compressed parts too, what was fetched at a domain and its "
-            "subdomains, ready to be sent to its owner. Without JOBDIR the setting's is taken. Dates are UTC, as "
-            "2026-03-01 or 2026-03-01T12:30; a date alone behind --to is that day to its end."
+            "List from the fetch logs of all workers, compressed parts included, the requests to a domain and "
+            "its subdomains, as a letter to its owner. Without JOBDIR, that of the settings is used. Dates are "
+            "UTC, such as 2026-03-01 or 2026-03-01T12:30; --to with a date alone includes that day."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         add = parser.add_argument
-        add("--from", dest="begin", type=begin_of, metavar="DATE", help="leave out what began before")
-        add("--to", dest="end", type=end_of, metavar="DATE", help="leave out what began later")
+        add(
+            "--from",
+            dest="begin",
+            type=begin_of,
+            metavar="DATE",
+            help="only requests that began at this time or later",
+        )
+        add(
+            "--to",
+            dest="end",
+            type=end_of,
+            metavar="DATE",
+            help="only requests that began at this time or earlier",
+        )
         add(
             "--list",
             dest="listed",
             type=number,
             default=LISTED,
             metavar="N",
-            help="list at most so many requests (default: %(default)s)",
+            help="maximum number of listed requests (default: %(default)s)",
         )
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:

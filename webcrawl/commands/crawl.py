@@ -114,7 +114,7 @@ def spider_named(args: list[str], settings: Settings) -> type[Spider] | Problem:
     if strange := next((arg for arg in args if arg.startswith("-")), None):
         return Problem(strange, "is no option of this command; see scrapy crawl -h")
     if len(args) > 1:
-        return Problem(args[1], f"is one argument too many; {args[0]} was taken for the spider")
+        return Problem(args[1], f"is one argument too many after the spider {args[0]}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the loader runs again at the start of the crawl, and warns then
         loader = get_spider_loader(settings)
@@ -179,7 +179,7 @@ def complete(settings: Settings, spider: type[Spider]) -> None:
         directory = _fresh(f"{spider.name}-{configuration.worker_name}" if shared else spider.name)
         settings.set("JOBDIR", str(directory), priority="cmdline")
         command += ["-s", f"JOBDIR={directory}"]
-        what = "What this worker fetches" if shared else "The crawl"
+        what = "The data of this worker" if shared else "The crawl"
         sys.stderr.write(f"{what} is kept in {directory}\nTo resume it: {_resuming(command, directory)}\n")
     # Scrapy imports all commands at each start.
     from webcrawl.extensions.summary import RESUME_COMMAND
@@ -278,8 +278,8 @@ class Command(BaseRunSpiderCommand):
             "Run a spider of the project by name. The broad spider takes -a seeds=FILE|URL,...|- and, if "
             "you want, -a allow=REGEX, -a domains=FILE|NAME[,NAME...], -a stay=domain|host, -a focus=WHAT, "
             "-a segment=FILE and -a mode=continuous. A setting of a package or of your own is -s +NAME=VALUE. The "
-            "folder of -s JOBDIR=DIR is the crawl: the same command again goes on with it. Exit status: 0 ended as "
-            "asked, 1 ended through errors, 2 something about the command is wrong."
+            "folder of -s JOBDIR=DIR is the crawl: the same command again resumes it. Exit status: 0 ended as "
+            "requested, 1 ended because of errors, 2 the command is wrong and nothing was started."
         )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -357,7 +357,7 @@ class Command(BaseRunSpiderCommand):
             sys.stderr.write("scrapy crawl: stopped before it began\n")
             return 0
         if self._reason is None:
-            sys.stderr.write("scrapy crawl: stopped by force; what was in flight will be fetched again\n")
+            sys.stderr.write("scrapy crawl: stopped by force; requests in flight will be fetched again\n")
             return 1
         from webcrawl.crawl.context import trouble_of
         from webcrawl.crawl.page_processing import BROKEN

@@ -30,7 +30,7 @@ _LEFT = 4
 
 class Command(ProjectCommand):
     expected = (CrawlError, OSError)
-    json_help = "one JSON object"
+    json_help = "print one JSON object"
 
     def syntax(self) -> str:
         return "[FOLDER] [--remove NAME ...] [options]"

@@ -58,7 +58,7 @@ class Crawl(Protocol):
 def of(entry: Entry, crawl: Crawl | None, folders: Iterable[Path]) -> Iterator[str]:
     """Yield the effect of excluding ``entry``: on a crawl's queues, and on the fetch logs of ``folders``."""
     if crawl is None:
-        yield "Which crawl it hits is not known: give -s REDIS_URL=... or -s JOBDIR=DIR"
+        yield "The crawl is not known: give -s REDIS_URL=... or -s JOBDIR=DIR"
         return
     impact = crawl.impact(UrlSelection(entry.may_be_on, entry.covers))
     yield f"{crawl.name}: {entry.text} hits"
@@ -91,7 +91,7 @@ def bring_into_force(crawl: Crawl, exclusions: ExclusionList, pause: Callable[[f
     """Make all workers of a crawl read the list now, and wait until they apply it. Return the exit status."""
     workers = crawl.look()
     if not workers:
-        tell(f"{crawl.name}: no worker is running, so none has to read the list")
+        tell(f"{crawl.name}: no worker is running, so none reads the list")
         return 0
     for _ in range(LOOKS):
         if all(worker.exclusions == exclusions.version for worker in workers):
@@ -127,38 +127,43 @@ def tell(text: str) -> None:
 
 class Command(ProjectCommand):
     expected = (CrawlError, ExclusionError)
-    spider_help = "whose crawl on Redis"
+    spider_help = "spider of the crawl on Redis"
 
     def syntax(self) -> str:
         return "[options] <DOMAIN|URL prefix>"
 
     def short_desc(self) -> str:
-        return "Never visit a site or a part of it again: add it to the exclusion file"
+        return "Exclude a site, or a part of it, from all further requests"
 
     def long_desc(self) -> str:
         return (
-            "Add a domain (with its subdomains) or a URL prefix to the file of -s EXCLUSION_FILE=FILE, after "
-            "telling how many queued, leased and stored URLs of a crawl it hits, and have the crawl look at once. "
-            "Which crawl is meant say -s REDIS_URL=... or -s JOBDIR=DIR."
+            "Add a domain (with its subdomains) or a URL prefix to the file of -s EXCLUSION_FILE=FILE. The "
+            "command first shows how many queued, leased and stored URLs of the crawl match, and then has the "
+            "crawl read the file at once. -s REDIS_URL=... or -s JOBDIR=DIR selects the crawl."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         add = parser.add_argument
-        add("--reason", metavar="TEXT", default="", help="kept behind the line, with the date")
-        add("--file", metavar="FILE", help="instead of -s EXCLUSION_FILE=FILE; made if it is not there")
+        add(
+            "--reason",
+            metavar="TEXT",
+            default="",
+            help="comment that is written after the line, with the date",
+        )
+        add("--file", metavar="FILE", help="instead of -s EXCLUSION_FILE=FILE; created if it does not exist")
         add(
             "--jobdir",
             metavar="DIR",
             action="append",
             default=[],
-            help="as -s JOBDIR=DIR; on Redis one of each worker",
+            help="like -s JOBDIR=DIR; for a crawl on Redis once for each worker",
         )
-        add("--dry-run", action="store_true", help="say what would be hit, change nothing")
+        add("--dry-run", action="store_true", help="show what would match, change nothing")
         add(
             "--now",
             action="store_true",
-            help="without a domain: have the crawl look at the file as it is, at once",
+            help="without a domain: have the crawl read the file at once",
         )
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
@@ -181,7 +186,7 @@ class Command(ProjectCommand):
             if not Path(folder).is_dir():
                 yield Problem("--jobdir", f"must be the folder of a crawl, not {folder!r}")
         if not file:
-            yield Problem("EXCLUSION_FILE", "which file? give --file FILE or -s EXCLUSION_FILE=FILE")
+            yield Problem("EXCLUSION_FILE", "no exclusion file: give --file FILE or -s EXCLUSION_FILE=FILE")
         self._file = ExclusionFile(Path(file or ""))
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int:
@@ -205,14 +210,14 @@ class Command(ProjectCommand):
     def _add(self, entry: Entry, exclusions: ExclusionList, opts: argparse.Namespace) -> ExclusionList:
         """Add the line; return the list that is to be applied."""
         if covered := entry.covered_by(exclusions):
-            tell(f"{self._file.path} covers it already: {covered}")
+            tell(f"{self._file.path} already covers it: {covered}")
             return exclusions
         line = entry.line(opts.reason, f"{datetime.now(UTC):%Y-%m-%d}")
         if opts.dry_run:
-            tell(f"Nothing was written; it would be: {line}")
+            tell(f"Nothing was written; the line would be: {line}")
             return exclusions
         exclusions = self._file.append(entry, line)
-        tell(f"{self._file.path} has it now: {line}")
+        tell(f"{self._file.path} now has: {line}")
         return exclusions
 
     def _crawl(self, configuration: Configuration, spider: str) -> StoredCrawl | None:
@@ -231,7 +236,7 @@ def _folders(configuration: Configuration, opts: argparse.Namespace) -> list[Pat
 
 def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
     if len(args) > 1:
-        yield Problem(args[1], "is one argument too many: a domain or URL prefix at a time")
+        yield Problem(args[1], "is one argument too many: give one domain or URL prefix")
     if args:
         try:
             Entry.read(args[0])

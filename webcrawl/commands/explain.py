@@ -432,30 +432,43 @@ def _pass_over(damage: str) -> None:
 
 class Command(ProjectCommand):
     expected = (CrawlError, *WRONG)
-    spider_help = "whose crawl"
-    json_help = "one JSON object"
+    spider_help = "spider of the crawl"
+    json_help = "print one JSON object"
 
     def syntax(self) -> str:
         return "[options] <URL>"
 
     def short_desc(self) -> str:
-        return "Say why a crawl treats a URL as it does, and when it may be fetched"
+        return "Explain why a crawl treats a URL as it does, and when it may be fetched"
 
     def long_desc(self) -> str:
         return (
-            "How the URL is resolved and compared, what each rule of scope and the robots.txt say to it, what the "
-            "frontier has of it, which clock it waits for, and its lines in the fetch log. -s REDIS_URL=... or "
-            "-s JOBDIR=DIR names the crawl, running or not; without them only the rules are evaluated. Give the -a "
-            "and -s of the crawl: they are its rules."
+            "Show how a URL is resolved and compared, the results of the rules of scope and of robots.txt, its "
+            "state in the frontier, the clock that it waits for, and its lines in the fetch log. -s "
+            "REDIS_URL=... or -s JOBDIR=DIR selects the crawl, running or not; without them, only the rules are "
+            "evaluated. Give the same -a and -s as to the crawl: they are its rules."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         add = parser.add_argument
-        add("-a", dest="spargs", action="append", default=[], metavar="NAME=VALUE", help="as to scrapy crawl")
-        add("--via", metavar="PAGE", help="the page on which it is a link, where it is a relative one")
-        add("--depth", type=int, metavar="N", help="links from a seed, where the crawl does not know it")
-        add("--log", metavar="DIR", action="append", default=[], help="another worker's JOBDIR, for its log")
+        add(
+            "-a",
+            dest="spargs",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="argument of the spider, as for scrapy crawl",
+        )
+        add("--via", metavar="PAGE", help="the page with the link, if the URL is relative")
+        add("--depth", type=int, metavar="N", help="depth of the URL, if the crawl does not know it")
+        add(
+            "--log",
+            metavar="DIR",
+            action="append",
+            default=[],
+            help="JOBDIR of another worker, for its fetch log",
+        )
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         assert self.settings is not None
@@ -476,7 +489,7 @@ class Command(ProjectCommand):
 
 def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
     if len(args) > 1:
-        yield Problem(args[1], f"is one argument too many behind {args[0]}")
+        yield Problem(args[1], f"is one argument too many after {args[0]}")
     if opts.depth is not None and opts.depth < 0:
         yield Problem("--depth", f"must be a number of links, 0 or more, not {opts.depth}")
     try:

@@ -108,7 +108,7 @@ class Export:
                 output.write(listed(urls.queued(reader)), self._opts.output)
                 return
             if state == "refused" and (reader is None or not reader.states_kept):
-                raise CrawlError("which URLs were refused is not kept: the states of URLs are not stored")
+                raise CrawlError("refused URLs are unknown: the states of URLs are not stored")
             counted = _Counted(self._fetched(reader, state), state)
             output.write(listed(counted), self._opts.output)
         self._tell_missing(state, counted.number)
@@ -187,7 +187,7 @@ _ONLY = {"state": "urls", "depth": "tree", "most": "tree", "by": "seeds"}
 
 class Command(ProjectCommand):
     expected = WRONG
-    spider_help = "whose crawl on Redis"
+    spider_help = "spider of the crawl on Redis"
 
     def syntax(self) -> str:
         return "<tree|urls|seeds|parquet> [JOBDIR ...] [options]"
@@ -197,26 +197,32 @@ class Command(ProjectCommand):
 
     def long_desc(self) -> str:
         return (
-            "tree: all sites with counts and bytes, down to folders. urls: lists by state. seeds: for each site the "
-            "page from which it is best entered. parquet: the fetch log, a column a field. What is read are the "
-            "fetch logs of all JOBDIRs, compressed parts too, also while the crawl runs; without JOBDIR the "
-            "setting's. The states of URLs are those of the frontier: that of the JOBDIR, or of -s REDIS_URL=..."
+            "tree: all sites with counts and bytes, down to folders. urls: URLs by state. seeds: the best page "
+            "of each site to start from. parquet: the fetch log, one column per field. The input is the fetch "
+            "logs of all JOBDIRs, compressed parts included, also while the crawl runs; without JOBDIR, that of "
+            "the settings is used. The states of URLs are read from the frontier: of the JOBDIR, or of -s "
+            "REDIS_URL=..."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         add = parser.add_argument
-        add("-o", "--output", metavar="FILE", type=Path, help="write there instead of to standard output")
+        add("-o", "--output", metavar="FILE", type=Path, help="file to write (default: standard output)")
         add("--format", metavar="FORM", help="text, json, or html for a tree (default: text)")
         add("--state", metavar="STATE", help="urls: done, failed, refused or queued")
         add(
             "--depth",
             type=_whole,
             metavar="N",
-            help="tree: number of path segments that are distinguished (2)",
+            help="tree: depth in path segments (2)",
         )
-        add("--most", type=_whole, metavar="N", help="tree: largest children of each site; 0: all (50)")
-        add("--by", metavar="SITE", help="seeds: one for each host, or each domain (host)")
+        add(
+            "--most",
+            type=_whole,
+            metavar="N",
+            help="tree: maximum number of children of each site; 0: all (50)",
+        )
+        add("--by", metavar="SITE", help="seeds: one for each host or domain (host)")
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         assert self.settings is not None
@@ -238,7 +244,7 @@ def _wrong_words(what: str, opts: argparse.Namespace) -> Iterator[Problem]:
     if what not in FORMS:
         meant = nearest(what, tuple(FORMS))
         hint = f"did you mean {meant}?" if meant else f"there are {', '.join(FORMS)}"
-        yield Problem(what, f"is nothing that can be exported; {hint}")
+        yield Problem(what, f"cannot be exported; {hint}")
         return
     for option, owner in _ONLY.items():
         if getattr(opts, option) is not None and what != owner:

@@ -68,7 +68,7 @@ def _memory(status: CrawlStatus) -> list[str]:
     refused = sum(int(worker.figures.get("backlog_full", 0)) for worker in reporting)
     return [
         f"memory {text.size(figures['used_bytes'])} used of {text.size(figures['budget_bytes'])}, "
-        f"{text.count(refused)} times no place for a URL"
+        f"{text.count(refused)} URLs rejected for lack of space"
     ]
 
 
@@ -78,7 +78,7 @@ def _state(status: CrawlStatus) -> str:
         if not status.workers:
             return "not running"
         [worker] = status.workers
-        return f"{worker.name} works on it, last heartbeat {_ago(worker, status)}"
+        return f"running ({worker.name}), last heartbeat {_ago(worker, status)}"
     running = f"{text.things(len(workers), 'worker')} running" if workers else "no worker is running"
     by_operator = {
         OperatorCommand.PAUSE: "paused by its operator, ",
@@ -196,9 +196,9 @@ def _lines(crawl: NamedCrawl, checked: Checked) -> Iterator[str]:
 
 def _advice(checked: Checked) -> str:
     if Kind.DAMAGED in checked.left.counts:
-        return "What is damaged is not repaired: go on from a checkpoint, or see docs/operating.md."
+        return "Damaged data is not repaired: resume from a checkpoint, or see docs/operating.md."
     if checked.repaired:
-        return "What is left cannot be repaired."
+        return "The rest cannot be repaired."
     return "scrapy frontier check --repair repairs what can be repaired, while no worker is running."
 
 
@@ -259,26 +259,29 @@ _OPTIONS = {"json": ("status", "check"), "wait": tuple(COMMANDS), "repair": ("ch
 
 
 class Command(ProjectCommand):
-    spider_help = "whose crawl on Redis"
+    spider_help = "spider of the crawl on Redis"
     json_help = "status, check: one JSON object"
 
     def syntax(self) -> str:
         return "[options] <status|pause|resume|stop|check>"
 
     def short_desc(self) -> str:
-        return "Look at a crawl, pause or stop all its workers, check its stored state"
+        return "Show a crawl, pause or stop all its workers, check its stored state"
 
     def long_desc(self) -> str:
         return (
-            "status: how the crawl stands, and each of its workers. pause, resume, stop: all workers of a crawl on "
-            "Redis. check: whether every URL is in exactly one state and every count agrees. Which crawl is meant "
-            "say -s REDIS_URL=... (or the settings of scrapy-redis), or -s JOBDIR=DIR for a crawl of one process."
+            "status: the state of the crawl and of each of its workers. pause, resume, stop: control all "
+            "workers of a crawl on Redis. check: verify that every URL is in exactly one state and that every "
+            "count is right. -s REDIS_URL=... (or the settings of scrapy-redis) or, for a crawl of one process, "
+            "-s JOBDIR=DIR selects the crawl."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--wait", action="store_true", help="pause, resume, stop: until all obey")
-        parser.add_argument("--repair", action="store_true", help="check: repair what does not agree")
+        parser.add_argument(
+            "--wait", action="store_true", help="pause, resume, stop: return when all workers have obeyed"
+        )
+        parser.add_argument("--repair", action="store_true", help="check: repair disagreements")
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         assert self.settings is not None
@@ -316,10 +319,10 @@ def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]
     if verb not in VERBS:
         meant = nearest(verb, VERBS)
         hint = f"did you mean {meant}?" if meant else f"there are {', '.join(VERBS)}"
-        yield Problem(verb, f"is no command of the frontier; {hint}")
+        yield Problem(verb, f"is no subcommand of frontier; {hint}")
         return
     if len(args) > 1:
-        yield Problem(args[1], f"is one argument too many behind {verb}")
+        yield Problem(args[1], f"is one argument too many after {verb}")
     for option, verbs in _OPTIONS.items():
         if getattr(opts, option) and verb not in verbs:
             yield Problem(f"--{option}", f"is for {' and '.join(verbs)}, not for {verb}")

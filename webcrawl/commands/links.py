@@ -131,7 +131,7 @@ class Question:
     def _out(self, logs: LinkLogs, url: str) -> Iterator[str]:
         page = logs.of(url)
         if page is None:
-            yield from [] if self._opts.json else [f"{_shown(url)} is in no line of the link log\n"]
+            yield from [] if self._opts.json else [f"{_shown(url)} is not in the link log\n"]
             return
         if not self._opts.json:
             yield f"{_shown(page.page)}: {units.things(len(page.links), 'link')}, {_said(page)}\n"
@@ -274,14 +274,14 @@ class Command(ProjectCommand):
         return "<out URL|in URL|graph|export> [JOBDIR ...] [options]"
 
     def short_desc(self) -> str:
-        return "Tell the links of a page, the links to it, or the graph of all pages or hosts"
+        return "List the links of a page, the links to it, or the graph of all pages or hosts"
 
     def long_desc(self) -> str:
         return (
-            "out: the links of a page. in: the links to a URL, fetched or not. graph: the graph of hosts or of "
-            "pages, with in-degree and PageRank, to look at or in a form that graph tools read. export: all links as "
-            "Parquet or TSV. What is read are the link logs of all JOBDIRs, also while the crawl runs; without "
-            "JOBDIR the setting's."
+            "out: the links of a page. in: the links to a URL, whether it was fetched or not. graph: the graph "
+            "of hosts or of pages with in-degree and PageRank, as a list or as a file for graph tools. export: "
+            "all links as Parquet or TSV. The input is the link logs of all JOBDIRs, also while the crawl runs; "
+            "without JOBDIR, that of the settings is used."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -289,18 +289,16 @@ class Command(ProjectCommand):
         add = parser.add_argument
         add("--limit", type=_whole, metavar="N", help="out, in: maximum number of links; 0: all (1000)")
         add("--of", metavar="WHAT", help="graph: hosts or pages (hosts)")
-        add("--types", metavar="TYPE,...", help="graph: links of these types alone, such as a,area,redirect")
-        add("--nofollow", action="store_true", default=None, help="graph: with links marked nofollow")
+        add("--types", metavar="TYPE,...", help="graph: only links of these types, such as a,area,redirect")
+        add("--nofollow", action="store_true", default=None, help="graph: include links marked nofollow")
         add(
             "--fetched",
             action="store_true",
             default=None,
-            help="graph: only what was fetched, no mere targets",
+            help="graph: only fetched pages or hosts, no others that are linked to",
         )
-        add(
-            "--no-rank", action="store_true", default=None, help="graph: without PageRank, which needs igraph"
-        )
-        add("--top", type=_whole, metavar="N", help="graph: number of entries, from the first; 0: all (20)")
+        add("--no-rank", action="store_true", default=None, help="graph: no PageRank, which needs igraph")
+        add("--top", type=_whole, metavar="N", help="graph: maximum number of entries; 0: all (20)")
         add(
             "-o",
             "--output",
@@ -340,4 +338,4 @@ def _wrong_words(what: str, opts: argparse.Namespace) -> Iterator[Problem]:
         yield Problem("--output", "is needed: give a file that ends in .parquet or .tsv")
 
 
-_whole = number(int, 0, inf, "a whole number from 0 upwards")
+_whole = number(int, 0, inf, "a whole number, 0 or more")

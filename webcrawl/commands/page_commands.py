@@ -71,7 +71,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force",
         action="store_true",
-        help="fetch URLs that scope or robots.txt refuse, too; the request is then yours and not the crawler's",
+        help="also fetch URLs that scope or robots.txt refuses, on your own responsibility",
     )
 
 

@@ -23,7 +23,7 @@ _TIMES = {"k": 1000, "m": 1000**2, "g": 1000**3}
 
 
 class Command(ProjectCommand):
-    json_help = "as one JSON object"
+    json_help = "print one JSON object"
 
     def syntax(self) -> str:
         return "--urls N --hosts N [options]"
@@ -33,19 +33,19 @@ class Command(ProjectCommand):
 
     def long_desc(self) -> str:
         return (
-            "Predict what a crawl of a given size needs, each figure with what it rests on. Numbers may be written "
-            "as 2_000_000 or 2M. Delay and limits are those of the settings."
+            "Predict the resources that a crawl of a given size needs, and show the assumptions behind each "
+            "figure. Numbers may be written as 2_000_000 or 2M. Delay and limits are those of the settings."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         add = parser.add_argument
-        add("--urls", type=whole, required=True, metavar="N", help="URLs that the crawl gets to know")
-        add("--hosts", type=whole, required=True, metavar="N", help="hosts (politeness keys) they are on")
-        add("--pages", type=whole, metavar="N", help="URLs that are fetched (all)")
-        add("--queued", type=whole, metavar="N", help="most URLs that wait at a time (all)")
-        add("--length", type=whole, default=60, metavar="N", help="characters of a URL (60)")
-        add("--workers", type=whole, default=1, metavar="N", help="processes, a core each (1)")
+        add("--urls", type=whole, required=True, metavar="N", help="number of URLs that the crawl finds")
+        add("--hosts", type=whole, required=True, metavar="N", help="number of their hosts (politeness keys)")
+        add("--pages", type=whole, metavar="N", help="number of URLs that are fetched (all)")
+        add("--queued", type=whole, metavar="N", help="maximum number of queued URLs (all)")
+        add("--length", type=whole, default=60, metavar="N", help="mean length of a URL in characters (60)")
+        add("--workers", type=whole, default=1, metavar="N", help="number of processes, one core each (1)")
         add(
             "--delay",
             type=seconds,
@@ -94,7 +94,7 @@ def as_text(size: Size, sections: Sequence[Section]) -> str:
     """Format the plan as text."""
     lines = [
         f"{units.count(size.urls)} URLs of {size.length} characters on {units.count(size.hosts)} hosts, "
-        f"{units.count(size.queued)} queued at the worst; {units.count(size.pages)} pages fetched by "
+        f"{units.count(size.queued)} queued at most; {units.count(size.pages)} pages fetched by "
         f"{units.count(size.workers)} workers"
     ]
     for section in sections:

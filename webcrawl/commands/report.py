@@ -45,7 +45,7 @@ class Command(ProjectCommand):
             "-o",
             "--output",
             metavar="FILE",
-            help="write there; - is standard output (report.html in the JOBDIR)",
+            help="file to write, - for standard output (report.html in the JOBDIR)",
         )
         add("--title", metavar="TEXT", help="the title of the page (the name of the crawl)")
         add("--price-per-core-hour", type=_price, metavar="X", help="price of an hour of one core")

@@ -40,7 +40,7 @@ BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 class Command(ProjectCommand):
     free_words = 1
     expected = (CrawlError, query.QueryError)
-    json_help = "one JSON object"
+    json_help = "print one JSON object"
 
     def syntax(self) -> str:
         return '[options] "WORDS" [JOBDIR...]'
@@ -50,18 +50,24 @@ class Command(ProjectCommand):
 
     def long_desc(self) -> str:
         return (
-            'Find pages by words of their titles and texts. All words must be there; "two words" in quotes stand '
-            "behind each other, -word must not be there, one OR two is a choice. The crawl kept an index if "
-            "webcrawl.search.store.SearchIndex is in ARCHIVE_SINKS. Give the JOBDIRs of all its workers, or "
-            "-s JOBDIR=DIR; it may be running."
+            'Search the titles and texts of pages. A page must contain all words; "two words" in quotes must be '
+            "adjacent, -word must not occur, and one OR two are alternatives. The crawl keeps an index if "
+            "webcrawl.search.store.SearchIndex is in ARCHIVE_SINKS. Give the JOBDIRs of all its workers, or -s "
+            "JOBDIR=DIR; the crawl may be running."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         add = parser.add_argument
-        add("--site", metavar="DOMAIN", help="only pages of this host and of those below it")
+        add("--site", metavar="DOMAIN", help="only pages of this host and its subdomains")
         add("--language", metavar="CODE", help="only pages in this language: en, de, ...")
-        add("--limit", type=int, default=LIMIT, metavar="N", help="how many are shown (default: %(default)s)")
+        add(
+            "--limit",
+            type=int,
+            default=LIMIT,
+            metavar="N",
+            help="maximum number of results (default: %(default)s)",
+        )
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         return _wrong(args, opts)
@@ -78,7 +84,7 @@ class Command(ProjectCommand):
 
 def _wrong(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Problem]:
     if not args:
-        yield Problem("", 'what is searched for? scrapy search "two words"')
+        yield Problem("", 'nothing to search for; give scrapy search "two words"')
     if not 1 <= opts.limit <= LIMIT_MOST:
         yield Problem("--limit", f"must be a whole number from 1 to {LIMIT_MOST}, not {opts.limit}")
 

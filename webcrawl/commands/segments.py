@@ -35,32 +35,37 @@ EXPORT, IMPORT = "export", "import"
 
 class Command(ProjectCommand):
     expected = WRONG
-    interrupted = "interrupted; what was done may be done again"
-    spider_help = "whose crawl on Redis"
+    interrupted = "interrupted; the command can be repeated"
+    spider_help = "spider of the crawl on Redis"
 
     def syntax(self) -> str:
         return "export DIR [options] | import <DIR|FILE>... [options]"
 
     def short_desc(self) -> str:
-        return "Write the queue of a crawl as segments, or bring home what crawls of segments came to"
+        return "Write the queue of a crawl as segments, or import the results of segments"
 
     def long_desc(self) -> str:
         return (
-            "export writes what is queued into files of DIR, each with whole domains: scrapy crawl broad -a "
-            "segment=FILE fetches the URLs of one and records what it finds. import takes JOBDIRs of such crawls, "
-            "or segments: what was fetched is settled, what was found is queued if it is new, the rest stays queued. "
-            "Which crawl is meant say -s JOBDIR=DIR or -s REDIS_URL=...; it should rest."
+            "export: write the queued URLs into files in DIR, each with whole domains. scrapy crawl broad -a "
+            "segment=FILE fetches the URLs of one file and records the links. import: take the JOBDIRs of such "
+            "crawls, or segments: fetched URLs are settled, new URLs are queued, all others stay queued. -s "
+            "JOBDIR=DIR or -s REDIS_URL=... selects the crawl, which should not be running."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         add = parser.add_argument
-        add("--files", type=_number, metavar="N", help="export: into N files at most, of about one size (1)")
+        add(
+            "--files",
+            type=_number,
+            metavar="N",
+            help="export: maximum number of files, of about equal size (1)",
+        )
         add(
             "--urls",
             type=_number,
             metavar="N",
-            help="export: into files of N URLs, and what their last domain has more",
+            help="export: number of URLs per file; a domain is never divided",
         )
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
@@ -87,15 +92,17 @@ class Command(ProjectCommand):
 def _wrong_words(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Problem]:
     what, *names = args
     if what not in (EXPORT, IMPORT):
-        yield Problem(what, f"is no command of segments; there are {EXPORT} and {IMPORT}")
+        yield Problem(what, f"is no subcommand of segments; there are {EXPORT} and {IMPORT}")
     elif what == EXPORT and len(names) != 1:
-        yield Problem(EXPORT, "takes one folder, to write the segments into")
+        yield Problem(EXPORT, "takes one argument, the folder for the segments")
     elif what == IMPORT and not names:
-        yield Problem(IMPORT, "what? give JOBDIRs of crawls of segments, segments, or folders of segments")
+        yield Problem(
+            IMPORT, "nothing to import; give JOBDIRs of crawls of segments, segments, or folders of segments"
+        )
     if what == IMPORT and (opts.files or opts.urls):
         yield Problem("--files" if opts.files else "--urls", f"is for {EXPORT}")
     if opts.files and opts.urls:
-        yield Problem("--files", "says the same as --urls; give one of them")
+        yield Problem("--files", "excludes --urls; give only one of the two")
 
 
 _number = number(int, 1, 1_000_000_000, "a number from 1 to 1,000,000,000")

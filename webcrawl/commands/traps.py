@@ -27,27 +27,27 @@ RELEASE, ALL = "release", "all"
 
 
 class Command(ProjectCommand):
-    spider_help = "whose crawl on Redis"
-    json_help = "one JSON object"
+    spider_help = "spider of the crawl on Redis"
+    json_help = "print one JSON object"
 
     def syntax(self) -> str:
         return "[options] [release <PATTERN|ID>... | release all]"
 
     def short_desc(self) -> str:
-        return "List the traps that a crawl has found, or let them go"
+        return "List the traps that a crawl has found, or release them"
 
     def long_desc(self) -> str:
         return (
-            "Patterns of URLs whose pages brought nothing new are in quarantine: what matches is withheld. Without "
-            "an argument they are listed, each with the reason and samples. release lets patterns go: what was "
-            "withheld of them is queued again, and they are never evaluated again. The crawl is named by "
-            "-s REDIS_URL=... or -s JOBDIR=DIR, running or not."
+            "URL patterns whose pages brought nothing new are in quarantine: matching URLs are withheld. "
+            "Without an argument, the command lists them with the reason and samples. release ends the "
+            "quarantine of patterns: their withheld URLs are queued again, and the patterns are never evaluated "
+            "again. -s REDIS_URL=... or -s JOBDIR=DIR selects the crawl, running or not."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         add = parser.add_argument
-        add("--dry-run", action="store_true", help="release: say what would be let go, change nothing")
+        add("--dry-run", action="store_true", help="release: show what would be released, change nothing")
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         return _wrong_words(args, opts)
@@ -78,7 +78,7 @@ def _wrong_words(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Prob
     if args and args[0] != RELEASE:
         yield Problem(args[0], f"is no command of traps; there is {RELEASE}")
     elif args and not args[1:]:
-        yield Problem(RELEASE, "which? give patterns or their ids as scrapy traps lists them, or all")
+        yield Problem(RELEASE, "no pattern; give patterns or their ids as scrapy traps lists them, or all")
     elif opts.dry_run and not args:
         yield Problem("--dry-run", f"is for {RELEASE}")
 
@@ -113,13 +113,13 @@ def _as_text(crawl: StoredCrawl, traps: Sequence[Trap]) -> str:
             *(f"  such as   {printable(url)}" for url in trap.samples),
         ]
     if held:
-        lines += ["", "scrapy traps release ID lets one go, with the same -s"]
+        lines += ["", "scrapy traps release ID releases a pattern, with the same -s"]
     return "\n".join(lines)
 
 
 def _released(crawl: StoredCrawl, traps: Sequence[Trap], *, dry_run: bool) -> str:
     if not traps:
-        return f"{crawl.name}: nothing of it is in quarantine any more"
+        return f"{crawl.name}: no pattern is in quarantine"
     verb = "would be released" if dry_run else "is released"
     lines = [
         f"{trap.id}  {printable(trap.pattern)} {verb}; {text.things(trap.withheld, 'URL')} withheld"
@@ -127,7 +127,7 @@ def _released(crawl: StoredCrawl, traps: Sequence[Trap], *, dry_run: bool) -> st
     ]
     if not dry_run:
         when = "within seconds" if crawl.running_workers() else "when the crawl goes on"
-        lines.append(f"What is remembered of them is queued again {when}")
+        lines.append(f"Their withheld URLs are queued again {when}")
     return "\n".join(lines)
 
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class Command(ProjectCommand):
-    spider_help = "whose crawl on Redis"
-    json_help = "one JSON object"
+    spider_help = "spider of the crawl on Redis"
+    json_help = "print one JSON object"
 
     def syntax(self) -> str:
         return "[options]"

@@ -262,21 +262,21 @@ def _said(command: OperatorCommand, before: OperatorCommand, workers: list[Worke
     )
     match command:
         case OperatorCommand.PAUSE if workers:
-            what = "They finish what is open and begin nothing new until scrapy frontier resume."
+            what = "They finish their open requests and begin no new ones until scrapy frontier resume."
             return f"{'was paused already' if before is command else 'is paused'}: {there}. {what}"
         case OperatorCommand.PAUSE:
             return f"is paused: {there}, and workers that are started wait for scrapy frontier resume"
         case OperatorCommand.STOP:
-            what = "They finish what is open and end. Start workers again to go on with the crawl."
+            what = "They finish their open requests and end. Start workers again to resume the crawl."
             return f"is stopped: {there}. {what}"
         case OperatorCommand.RUN if before is OperatorCommand.RUN:
             return f"was neither paused nor stopped: {there}"
         case OperatorCommand.RUN if before is OperatorCommand.STOP and workers:
-            return f"is no longer stopped: {there}. Workers that have received the stop end all the same."
+            return f"is no longer stopped: {there}. Workers that have received the stop still end."
         case OperatorCommand.RUN if workers:
             return f"goes on: {there}"
         case _:
-            return f"is to go on: {there}; start workers"
+            return f"will go on: {there}; start workers"
 
 
 def _names(workers: Iterable[Worker]) -> str:

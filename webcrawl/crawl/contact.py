@@ -58,7 +58,7 @@ def contact_problem(agent: str, contact: str, hosts: Iterable[str]) -> str | Non
     if public is None:
         return None
     return (
-        f"a crawl of the public web (here: {public}) must say whom to ask about it; add "
+        f"a crawl of the public web (here: {public}) needs a contact; add "
         "-s CRAWLER_CONTACT=https://your.site/about-the-crawler or -s CRAWLER_CONTACT=you@your.site, "
         'or write CRAWLER_CONTACT = "you@your.site" into settings.py, or such an address into its USER_AGENT'
     )

@@ -183,5 +183,5 @@ def _welcome(context: CrawlContext, counts: Counts) -> str | None:
     verb = "Joining the" if others else "Going on with the" if begun else "Beginning a"
     beside = f" beside {text.things(others, 'other')}" if others else ""
     message = f"{verb} crawl on {backend.place} as worker {context.configuration.worker_name}{beside}"
-    kept = "" if context.jobdir is None else f". What this worker fetches is kept in {folder}"
+    kept = "" if context.jobdir is None else f". The data of this worker is kept in {folder}"
     return f"{message}{figures if others or begun else ''}{kept}"

@@ -92,7 +92,7 @@ class Jobdir:
             raise JobdirUnusable(f"JOBDIR {self.path} cannot be read: {error.strerror or error}") from error
         if remains:
             raise JobdirDamaged(
-                f"{frontier} {gone}, and beside it lies what a crawl has fetched ({', '.join(remains)}): all of it "
+                f"{frontier} {gone}, but fetched pages are beside it ({', '.join(remains)}): all of it "
                 f"would be fetched again. Put {frontier_file} of a checkpoint there, or begin anew with another "
                 "JOBDIR, or move these away"
             )

@@ -125,7 +125,7 @@ class SitemapMiddleware:
             self._redirected(flight, location.decode("utf-8", "replace"))
         elif 200 <= response.status < 300:
             await self._read(flight, request, response)
-        raise Refused("sitemap", "a list for the frontier, not for the spider")
+        raise Refused("sitemap", "a sitemap, which is passed to the frontier and not to the spider")
 
     def _redirected(self, flight: InFlightRequest, location: str) -> None:
         """Queue the target as a sitemap too, with all checks of a new URL."""

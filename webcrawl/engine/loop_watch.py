@@ -232,7 +232,7 @@ class Holds:
         if now < place.quiet_until:
             return None
         line = (
-            f"The event loop was held {1000 * hold.cpu_seconds:.0f} ms by {hold.place}"
+            f"The event loop was blocked {1000 * hold.cpu_seconds:.0f} ms by {hold.place}"
             f"{f', at {hold.url}' if hold.url else ''}"
         )
         if place.unlogged > 1:

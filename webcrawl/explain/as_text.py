@@ -74,7 +74,7 @@ def conclusion_in_words(explanation: Explanation) -> str:
     if conclusion.rule is not None:
         words += f": {conclusion.rule}"
     elif conclusion.fate in (Fate.FAILED, Fate.REFUSED):
-        words += "; by what is not stored, the log of the crawl may have it"
+        words += "; the rule is not stored; the log of the crawl may have it"
     if conclusion.fate is Fate.WAITS:
         words += _when(explanation)
     if explanation.discovery is not None and explanation.discovery.is_withheld:
@@ -116,9 +116,9 @@ _FATES = {
     Fate.DONE: "done: it was fetched, and is not fetched again",
     Fate.FAILED: "failed",
     Fate.REFUSED: "refused",
-    Fate.SETTLED: "known and not queued: what became of it this seen test does not keep",
+    Fate.SETTLED: "known and not queued: this seen test does not store results",
     Fate.WAITS: "queued",
-    Fate.KEPT: "queued, and kept: its key is not contacted any more in this run",
+    Fate.KEPT: "queued until the next run: its key is no longer contacted in this run",
     Fate.WILL_BE_REFUSED: "queued, and refused when its turn comes",
     Fate.WOULD_BE_REFUSED: "not known; refused when it is found",
     Fate.WOULD_BE_QUEUED: "not known; queued when it is found",
@@ -235,7 +235,7 @@ def _state(snapshot: UrlSnapshot) -> str:
 
 def _key(key: KeySnapshot | None, now: float) -> Iterator[Row]:
     if key is None:
-        yield "key's record", "none: nothing of this key was ever queued"
+        yield "key's record", "none: no URL of this key was ever queued"
         return
     record = key.record
     activity = str(key.activity).replace("_", " ")
@@ -299,7 +299,7 @@ def _fetched(line: Mapping[str, Any], now: float) -> str:
     if isinstance(line.get("bytes"), int):
         parts.insert(2, units.size(line["bytes"]))
     if isinstance(line.get("cut"), int):
-        parts.append(f"cut: read for {units.size(line['cut'])}, and links behind that are not known")
+        parts.append(f"cut: read for {units.size(line['cut'])}, and links after that are not known")
     elif line.get("truncated"):
         parts.append(f"not whole in the archive ({line['truncated']})")
     return ", ".join(parts)

@@ -72,7 +72,7 @@ def park(facts: Facts) -> Clock | None:
     """Return the clock of a key all of whose URLs wait for a robots.txt."""
     if not facts.record.blocked_until:
         return None
-    return Clock("park", facts.record.blocked_until, "all URLs of the key wait for a robots.txt")
+    return Clock("park", facts.record.blocked_until, "all URLs of the key wait for their robots.txt")
 
 
 def robots(facts: Facts) -> Clock | None:

@@ -214,7 +214,7 @@ def rows(discovery: Discovery, moment: Moment) -> Iterator[tuple[str, str]]:
     if discovery.cut is not None and discovery.cut.number:
         pages = "page was" if discovery.cut.number == 1 else "pages were"
         number = units.count(discovery.cut.number)
-        yield "cut", f"{number} {pages} not read to the end; links behind that are not known"
+        yield "cut", f"{number} {pages} not read to the end; links after that are not known"
         for url in discovery.cut.some:
             yield "cut page", url
 

@@ -143,5 +143,7 @@ class Errors:
     def _stop(self) -> None:
         if self._crawler.engine.spider is None:
             return
-        logger.critical("Too many unanticipated errors in short time, the crawl stops; see %s", UNANTICIPATED)
+        logger.critical(
+            "Too many unanticipated errors in a short time: the crawl stops; see %s", UNANTICIPATED
+        )
         deferred_from_coro(self._crawler.engine.close_spider_async(reason=REASON))

@@ -127,9 +127,7 @@ class LinkLogCheck:
                 ):
                     yield Problem(str(beside), f"does not say what the member at byte {member.start} has")
         if reached < size and not is_open:
-            yield Problem(
-                f"{path} byte {reached}", "what is there is no gzip member; the rest was not looked at"
-            )
+            yield Problem(f"{path} byte {reached}", "the data is no gzip member; the rest was not looked at")
 
     def _page(self, group: Iterable[bytes]) -> Iterator[Problem]:
         """Check all lines about one URL."""
@@ -178,7 +176,7 @@ class LinkLogCheck:
         if left := self._unlinked.at_ends + self._unlogged.at_ends:
             totals.remarks.append(
                 f"lines at the ends of fetch logs and link logs without their counterpart: {left}, "
-                "as a crash leaves them"
+                "as after a crash"
             )
         if more := self._unlinked.more + self._unlogged.more:
             yield Problem("link log", f"lacks the counterpart of {more} further lines")

@@ -27,7 +27,7 @@ _REASONS = {
     "shutdown": "was stopped",
     "stopped": "was stopped with the whole crawl",
     "start_error": "could not read all its seeds and ended",
-    "storage_lost": "could no longer keep its state and ended",
+    "storage_lost": "could no longer store its state and ended",
     "unanticipated_errors": "had too many unanticipated errors and ended",
     FORCED: "was stopped by force",
 }
@@ -85,14 +85,12 @@ def summary(ending: Ending) -> str:
         *_breakdown({f"status {status}": number for status, number in tally.statuses.items()}),
         *([_row("relevant", tally.relevant, _harvest(tally))] if tally.scored is not None else []),
         *([_row("same as others", tally.duplicates)] if tally.duplicates else []),
-        *([_row("cut pages", tally.cut, "what links are behind the cut is not known")] if tally.cut else []),
+        *([_row("cut pages", tally.cut, "links after the cut are not known")] if tally.cut else []),
         _row("redirects", tally.redirects),
         _row("robots.txt", tally.robots),
         *([_row("sitemaps", tally.sitemaps)] if tally.sitemaps else []),
         *([_row("inline requests", tally.inline)] if tally.inline else []),
-        _row(
-            "failed", tally.failures, f"and {text.count(tally.retries)} tried again" if tally.retries else ""
-        ),
+        _row("failed", tally.failures, f"and {text.count(tally.retries)} retried" if tally.retries else ""),
         *_errors(ending),
         _row("refused", tally.refusals),
         *_breakdown(tally.refused_by_rule),
@@ -117,12 +115,12 @@ def _errors(ending: Ending) -> Iterator[str]:
     """
     errors, unanticipated = ending.tally.errors, ending.unanticipated
     if errors or not (unanticipated or ending.trouble or ending.reason in _BY_ERRORS):
-        yield _row("request errors", errors.total(), "with all tries and robots.txt" if errors else "")
+        yield _row("request errors", errors.total(), "all attempts and robots.txt included" if errors else "")
         yield from _breakdown(errors)
     if unanticipated:
         yield _row("unanticipated errors", unanticipated, "see unanticipated.log" if ending.directory else "")
     if ending.trouble:
-        yield f"  could not be kept: {ending.trouble}"
+        yield f"  could not be stored: {ending.trouble}"
 
 
 def _harvest(tally: Tally) -> str:
@@ -164,16 +162,16 @@ def _held(tally: Tally) -> Iterator[str]:
     """Yield the line on how often something blocked the event loop; the log has the details."""
     if tally.holds:
         longest = f"times, {1000 * tally.longest_hold_seconds:.0f} ms of CPU time at most; see the log"
-        yield _row("event loop held", tally.holds, longest)
+        yield _row("event loop blocked", tally.holds, longest)
 
 
 def _whereabouts(ending: Ending) -> Iterator[str]:
     shared, others = ending.shared, _others(ending)
     if ending.directory is not None:
-        kept = "kept in" if shared is None else "what it fetched is kept in"
+        kept = "kept in" if shared is None else "its data is kept in"
         yield f"  {kept} {ending.directory}" + (f", see {ending.report}" if ending.report else "")
     if shared is not None and ending.left:
-        yield f"  the crawl is kept on {shared.place}" + (
+        yield f"  the crawl is stored on {shared.place}" + (
             f"; {text.things(others, 'other worker')} running when this one ended" if others else ""
         )
     if ending.left and ending.resume:

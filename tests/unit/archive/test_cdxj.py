@@ -150,7 +150,7 @@ def test_after_a_crash_the_index_is_made_again(tmp_path: Path) -> None:
         made.append(group(number))
     again = archive(tmp_path, index=True)
     sentences = again.open().sentences
-    assert any(f"made again, {GROUPS * GROUP} lines" in sentence for sentence in sentences)
+    assert any(f"rebuilt, {GROUPS * GROUP} lines" in sentence for sentence in sentences)
     assert_all_found(tmp_path, urls_of(range(GROUPS)))
     again.close()
 

@@ -183,12 +183,12 @@ def test_what_a_crash_leaves_is_no_fault(tmp_path: Path) -> None:
     again.close()
     problems, remarks = check(tmp_path)
     assert problems == []
-    assert [remark for remark in remarks if "without a line in the fetch log: 3, as a crash" in remark]
+    assert [remark for remark in remarks if "without a line in the fetch log: 3, as after a crash" in remark]
 
 
 @pytest.mark.parametrize(
     ("damaged", "expected"),
-    [(b'{"start":1}\n', "a line is not as it must be"), (b"nonsense\n", "is no JSON object")],
+    [(b'{"start":1}\n', "invalid line"), (b"nonsense\n", "is no JSON object")],
 )
 def test_a_line_that_is_none_is_found(job: Path, damaged: bytes, expected: str) -> None:
     with (job / "fetch.jsonl").open("ab") as log:
@@ -205,7 +205,7 @@ def test_a_revisit_of_nothing_is_found_and_one_of_another_workers_record_is_not(
         made.close()
     assert check(tmp_path / "a", tmp_path / "b") == ([], [])
     [problem] = check(tmp_path / "b")[0]
-    assert "refers to one of http://example.test/0 that is in none of these files" in problem
+    assert "refers to a record of http://example.test/0 that is in none of these files" in problem
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_revisit_of_nothing_is_found_and_one_of_another_workers_record_is_not(
     [
         (lambda lines: lines[1:], "lacks the line test,example)/0 "),
         (lambda lines: lines[:-1], "lacks the line"),
-        (lambda lines: [*lines, b"zz)/ 20260725172000 {}\n"], "has a line that no record has: zz)/"),
+        (lambda lines: [*lines, b"zz)/ 20260725172000 {}\n"], "has a line without a record: zz)/"),
         (lambda lines: [lines[1], lines[0], *lines[2:]], "is not sorted"),
     ],
 )
@@ -226,7 +226,7 @@ def test_an_index_that_is_not_that_of_its_file_is_found(job: Path, change: Chang
 def test_an_index_that_is_missing_is_found(job: Path) -> None:
     index_of(job).unlink()
     [problem] = check(job)[0]
-    assert "is not there; scrapy archive index makes it again" in problem
+    assert "does not exist; scrapy archive index rebuilds it" in problem
 
 
 def test_files_that_were_moved_away_are_told_and_their_lines_are_not_missed(job: Path) -> None:
@@ -234,7 +234,7 @@ def test_files_that_were_moved_away_are_told_and_their_lines_are_not_missed(job:
     problems, remarks = check(job)
     assert problems == []
     assert len(remarks) == 1
-    assert "is not there: only its index was looked at" in remarks[0]
+    assert "does not exist: only its index was checked" in remarks[0]
 
 
 def test_a_304_has_no_line_in_the_index_and_is_not_missed_in_a_file_that_was_moved_away(
@@ -269,8 +269,8 @@ def test_a_revisit_of_another_payload_or_of_a_revisit_is_found(job: Path) -> Non
         made.append([entry])
     made.close()
     one, two = check(job)[0]
-    assert "the record refers to one of http://example.test/1 with another payload" in one
-    assert "the record refers to one of http://example.test/again that is a revisit itself" in two
+    assert "the record refers to a record of http://example.test/1 with another payload" in one
+    assert "the record refers to a record of http://example.test/again that is a revisit itself" in two
     # The indexes know as much of files that are not here.
     first, _ = sorted((job / "warc").iterdir())
     first.unlink()
@@ -284,7 +284,7 @@ def test_a_merged_index_has_the_lines_of_all(job: Path, tmp_path: Path) -> None:
     assert check(job, merged_index=merged) == ([], [])
     merged.write_bytes(written + b"zz)/ 20260725172000 {}\n")
     [problem] = check(job, merged_index=merged)[0]
-    assert f"{merged}: has a line that no record has: zz)/" in problem
+    assert f"{merged}: has a line without a record: zz)/" in problem
     merged.write_bytes(b"")
     assert len(check(job, merged_index=merged)[0]) == len(written.splitlines())
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def open_warc(directory: Path, *payloads: bytes) -> Path:
-    """An .open file as a crash leaves it that came after these exchanges."""
+    """An .open file as after a crash it that came after these exchanges."""
     (directory / "warc").mkdir(exist_ok=True)
     warc = WarcWriter(directory / "warc", worker="w0", info=INFO, clock=ticking().__next__, disk=FaultyDisk())
     for payload in payloads:
@@ -105,7 +105,7 @@ def test_a_file_that_has_both_names_is_left_alone(tmp_path: Path) -> None:
     path.with_name(path.name.removesuffix(".open")).write_bytes(path.read_bytes())
     before = files(tmp_path)
     (sentence,) = repair(tmp_path).sentences
-    assert "left as it is" in sentence
+    assert "left unchanged" in sentence
     assert files(tmp_path) == before
 
 

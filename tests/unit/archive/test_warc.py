@@ -96,7 +96,7 @@ def test_a_payload_in_a_file_is_archived_as_one_in_memory_is(
 
 def test_a_payload_whose_file_is_gone_is_an_error_of_the_archive(tmp_path: Path) -> None:
     warc = writer(tmp_path)
-    with pytest.raises(ArchiveError, match="is gone"):
+    with pytest.raises(ArchiveError, match="is missing"):
         warc.add(capture(payload=b"", spooled=Spooled(str(tmp_path / "payload"), 1000, b"")))
     warc.rollback()
 

@@ -10,7 +10,7 @@ from tests import commands
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["chek"], "chek: is no command of this one: check or index; did you mean check?"),
+        (["chek"], "chek: is no subcommand of archive: check or index; did you mean check?"),
         (["check"], "which crawl? give the JOBDIRs"),
         (["check", "nowhere"], "nowhere: is no folder"),
         (["check", "."], ".: holds no archive"),

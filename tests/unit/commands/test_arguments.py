@@ -154,8 +154,8 @@ def test_a_wrong_exclusion_file_is_named_line_by_line(tmp_path: Path) -> None:
     ("given", "settings", "said"),
     [
         ({"segment": "/no/such/file"}, {}, "-a segment: /no/such/file cannot be read: No such file"),
-        ({"seeds": "http://a.test/"}, {}, "-a seeds: a crawl of a segment has its URLs from there"),
-        ({"domains": "a.test"}, {}, "-a domains: a crawl of a segment has its URLs from there"),
+        ({"seeds": "http://a.test/"}, {}, "-a seeds: a crawl of a segment takes its URLs from the segment"),
+        ({"domains": "a.test"}, {}, "-a domains: a crawl of a segment takes its URLs from the segment"),
         ({"mode": "continuous"}, {}, "-a mode: a crawl of a segment visits its URLs once"),
         ({}, {"crawl_mode": "continuous"}, "-a mode: a crawl of a segment visits its URLs once"),
         ({}, {"frontier_seen": "bloom"}, "-a segment: needs FRONTIER_SEEN=exact"),
@@ -180,4 +180,4 @@ def test_a_crawl_of_a_segment_and_any_other_are_not_mixed(tmp_path: Path) -> Non
     (tmp_path / "segment.jsonl.gz").write_bytes(b"")
     assert problems({}, resuming=True, jobdir=tmp_path) == []
     [problem] = problems({"seeds": "http://a.test/"}, resuming=True, jobdir=tmp_path)
-    assert problem.startswith("-a seeds: a crawl of a segment has its URLs from there")
+    assert problem.startswith("-a seeds: a crawl of a segment takes its URLs from the segment")

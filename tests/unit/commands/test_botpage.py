@@ -66,7 +66,7 @@ def test_a_page_that_would_name_itself_needs_another_contact(botpage: Command) -
 @pytest.mark.parametrize(
     ("words", "settings", "line"),
     [
-        ([], {}, "BOTPAGE_CONTACT: whom are site owners to write to?"),
+        ([], {}, "BOTPAGE_CONTACT: no contact for site owners"),
         (
             [],
             {"BOTPAGE_CONTACT": "me"},

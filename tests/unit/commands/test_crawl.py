@@ -113,7 +113,7 @@ def test_a_worker_of_a_shared_crawl_is_told_what_is_kept_in_its_folder(
 ) -> None:
     settings = complete(monkeypatch, "broad", REDIS_URL="redis://localhost:6379/0", WORKER_NAME="w1")
     assert settings["JOBDIR"].startswith("crawls/broad-w1-2")
-    assert capsys.readouterr().err.startswith(f"What this worker fetches is kept in {settings['JOBDIR']}\n")
+    assert capsys.readouterr().err.startswith(f"The data of this worker is kept in {settings['JOBDIR']}\n")
 
 
 def test_a_crawl_in_memory_has_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +135,7 @@ SPIDERS = {"SPIDER_MODULES": ["webcrawl.spiders"]}
         (["brod"], "brod: is no spider; did you mean broad?"),
         (["xyzzy"], "xyzzy: is no spider; there are broad"),
         (["broad", "--fast"], "--fast: is no option of this command"),
-        (["broad", "more"], "more: is one argument too many; broad was taken for the spider"),
+        (["broad", "more"], "more: is one argument too many after the spider broad"),
     ],
 )
 def test_what_is_no_spider_is_named(args: list[str], said: str) -> None:

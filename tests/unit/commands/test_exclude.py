@@ -80,9 +80,9 @@ def test_it_says_what_it_hits_before_it_writes_also_while_the_crawl_runs(
         "  leased  8 of them, on 2 hosts that a worker holds; at most 2 requests in flight",
         f"  stored  2 URLs with 3 responses in the log of {local.directory}; 1 line of it cannot be read",
     ]
-    assert said[4].startswith("list.txt has it now: a.test  # 20")
+    assert said[4].startswith("list.txt now has: a.test  # 20")
     assert Path(FILE).read_text().endswith(" by mail\n")
-    assert said[5:] == [f"the crawl in {local.directory}: no worker is running, so none has to read the list"]
+    assert said[5:] == [f"the crawl in {local.directory}: no worker is running, so none reads the list"]
 
 
 def test_a_prefix_hits_what_begins_so(local: DrivenSqlite, exclude: Command) -> None:
@@ -94,7 +94,7 @@ def test_a_prefix_hits_what_begins_so(local: DrivenSqlite, exclude: Command) -> 
 def test_a_dry_run_changes_nothing(local: DrivenSqlite, exclude: Command) -> None:
     said = told(exclude("a.test", "--dry-run", EXCLUSION_FILE=FILE, JOBDIR=local.directory))
     assert said[1] == "  queued  10 URLs on 3 hosts"
-    assert said[-1].startswith("Nothing was written; it would be: a.test  # 20")
+    assert said[-1].startswith("Nothing was written; the line would be: a.test  # 20")
     assert not Path(FILE).exists()
     assert not (local.directory / "exclusions.look").exists()
 
@@ -102,7 +102,7 @@ def test_a_dry_run_changes_nothing(local: DrivenSqlite, exclude: Command) -> Non
 def test_what_is_covered_is_said_and_not_written_again(exclude: Command) -> None:
     Path(FILE).write_text("a.test # mail\n")
     said = told(exclude("www.a.test", EXCLUSION_FILE=FILE))
-    assert "list.txt covers it already: a.test (mail)" in said
+    assert "list.txt already covers it: a.test (mail)" in said
     assert Path(FILE).read_text() == "a.test # mail\n"
 
 
@@ -135,7 +135,7 @@ def test_the_process_at_work_is_told_and_heard(
 
 def test_without_a_crawl_the_line_is_written_all_the_same(exclude: Command) -> None:
     said = told(exclude("a.test", EXCLUSION_FILE=FILE))
-    assert said[0] == "Which crawl it hits is not known: give -s REDIS_URL=... or -s JOBDIR=DIR"
+    assert said[0] == "The crawl is not known: give -s REDIS_URL=... or -s JOBDIR=DIR"
     assert Path(FILE).read_text().startswith("a.test  # ")
     assert said[-1].startswith("No crawl was named, so none was notified")
 
@@ -196,7 +196,7 @@ def test_workers_tell_which_list_they_go_by(sample: SampleCrawl, exclude: Comman
             {"EXCLUSION_FILE": FILE},
             "must be a domain such as example.org, or a URL prefix",
         ),
-        (["a.test"], {}, "EXCLUSION_FILE: which file? give --file FILE"),
+        (["a.test"], {}, "EXCLUSION_FILE: no exclusion file: give --file FILE"),
         (["a.test", "b.test"], {"EXCLUSION_FILE": FILE}, "b.test: is one argument too many"),
         (["--now", "--dry-run"], {"EXCLUSION_FILE": FILE}, "--dry-run: is for a domain or URL prefix"),
         (["--now"], {"EXCLUSION_FILE": FILE}, "list.txt: there is no such file"),

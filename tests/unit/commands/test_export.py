@@ -177,7 +177,7 @@ def test_without_books_the_last_line_of_a_url_counts(export: Command, tmp_path: 
     assert export("urls", str(one), str(two), "--state", "done").said.splitlines() == urls
     assert export("urls", str(two), "--state", "failed").said.splitlines() == urls[1:2]
     assert wrong(export("urls", str(two), "--state", "refused")) == [
-        "which URLs were refused is not kept: the states of URLs are not stored"
+        "refused URLs are unknown: the states of URLs are not stored"
     ]
     assert "which crawl?" in wrong(export("urls", str(two), "--state", "queued"))[0]
 
@@ -232,7 +232,7 @@ def test_hostile_lines_break_no_form(export: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["trees"], "trees: is nothing that can be exported; did you mean tree?"),
+        (["trees"], "trees: cannot be exported; did you mean tree?"),
         (["urls"], "--state: must be one of done, failed, refused, queued, not nothing"),
         (["urls", "--state", "leased"], "--state: must be one of done, failed, refused, queued, not leased"),
         (["tree", "--state", "done"], "--state: is for urls, not for tree"),

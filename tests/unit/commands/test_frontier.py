@@ -60,7 +60,7 @@ def test_a_shared_crawl_is_shown_paused_resumed_and_stopped(sample: SampleCrawl,
 
     paused = frontier("pause", REDIS_URL=sample.driven.url)
     assert (paused.status, paused.err) == (0, "")
-    assert paused.out.startswith(f"{where} is paused: 1 worker running (w1). They finish what is open")
+    assert paused.out.startswith(f"{where} is paused: 1 worker running (w1). They finish their open requests")
     assert sample.client.hget("broad:meta", "command") == b"pause"
     assert "was paused already" in frontier("pause", REDIS_URL=sample.driven.url).out
 
@@ -70,7 +70,7 @@ def test_a_shared_crawl_is_shown_paused_resumed_and_stopped(sample: SampleCrawl,
 
     stopped = frontier("stop", REDIS_URL=sample.driven.url)
     assert stopped.out.startswith(
-        f"{where} is stopped: 1 worker running (w1). They finish what is open and end."
+        f"{where} is stopped: 1 worker running (w1). They finish their open requests and end."
     )
     assert sample.client.hget("broad:meta", "command") == b"stop"
 
@@ -148,7 +148,7 @@ def test_its_books_are_mended_when_it_does_not_run(stopped_crawl: DrivenSqlite, 
     jobdir = Jobdir(stopped_crawl.directory)
     jobdir.hold()
     running = frontier("status", JOBDIR=stopped_crawl.directory)
-    assert f": process {os.getpid()} works on it, last heartbeat" in running.out
+    assert f": running (process {os.getpid()}), last heartbeat" in running.out
     assert "is in use by process" in refused(frontier("check", "--repair", JOBDIR=stopped_crawl.directory))
     jobdir.leave()
 
@@ -179,9 +179,9 @@ def test_a_folder_without_a_crawl_is_refused_and_nothing_is_made(
 @pytest.mark.parametrize(
     ("words", "settings", "line"),
     [
-        (["stauts"], {}, "stauts: is no command of the frontier; did you mean status?"),
-        (["begin"], {}, "begin: is no command of the frontier; there are status, pause, resume, stop, check"),
-        (["status", "broad"], {}, "broad: is one argument too many behind status"),
+        (["stauts"], {}, "stauts: is no subcommand of frontier; did you mean status?"),
+        (["begin"], {}, "begin: is no subcommand of frontier; there are status, pause, resume, stop, check"),
+        (["status", "broad"], {}, "broad: is one argument too many after status"),
         (
             ["--force"],
             {},
@@ -224,5 +224,5 @@ def test_its_status_is_the_process_s(sample: SampleCrawl, frontier_process: Comm
 
 
 def test_what_is_wrong_ends_the_process_with_2_and_a_line(frontier_process: Command) -> None:
-    assert refused(frontier_process("stauts")).startswith("stauts: is no command")
+    assert refused(frontier_process("stauts")).startswith("stauts: is no subcommand")
     assert "cannot be reached" in refused(frontier_process("status", REDIS_URL="redis://127.0.0.1:1"))

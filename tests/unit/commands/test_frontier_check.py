@@ -54,7 +54,7 @@ def test_what_was_mended_is_told_and_what_is_left() -> None:
     assert repaired[1] == "1 thing did not agree and was repaired:"
     assert repaired[-1] == AGREED
     left = lines(Checked(repaired=some(LOST), left=some(Finding(Kind.UNREADABLE, "the record of a.test"))))
-    assert left[-1] == "What is left cannot be repaired."
+    assert left[-1] == "The rest cannot be repaired."
     assert "1 thing does not agree:" in left
 
 

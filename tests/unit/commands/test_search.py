@@ -90,7 +90,7 @@ def test_what_a_page_says_steers_no_terminal():
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ([], 'what is searched for? scrapy search "two words"'),
+        ([], 'nothing to search for; give scrapy search "two words"'),
         (["-- !!", "."], "the query has no word"),
         (['one "two', "."], "the query has a quotation mark that is not closed"),
         (["one", ".", "--site", "a b"], "the query 'a b' is no name of a site"),

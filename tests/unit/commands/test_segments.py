@@ -33,12 +33,12 @@ def mine(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["take"], "take: is no command of segments; there are export and import"),
-        (["export"], "export: takes one folder"),
-        (["export", "a", "b"], "export: takes one folder"),
-        (["import"], "import: what?"),
+        (["take"], "take: is no subcommand of segments; there are export and import"),
+        (["export"], "export: takes one argument"),
+        (["export", "a", "b"], "export: takes one argument"),
+        (["import"], "import: nothing to import"),
         (["import", "x", "--files", "2"], "--files: is for export"),
-        (["export", "x", "--files", "2", "--urls", "5"], "--files: says the same as --urls"),
+        (["export", "x", "--files", "2", "--urls", "5"], "--files: excludes --urls"),
         (["export", "x", "--all"], "--all: is no option of this command"),
         (["export", "new"], "which crawl? give -s REDIS_URL"),
         (["import", "mine.jsonl"], "into which crawl?"),

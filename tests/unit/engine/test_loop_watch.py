@@ -91,12 +91,12 @@ def test_a_place_has_one_line_in_a_while_and_it_says_what_came_between() -> None
     holds = Holds(pause_seconds=60)
 
     assert holds.add(Hold(0.08, 0.09, "f (a.py:1)", "http://a.example/"), now=0) == (
-        "The event loop was held 80 ms by f (a.py:1), at http://a.example/"
+        "The event loop was blocked 80 ms by f (a.py:1), at http://a.example/"
     )
     assert holds.add(hold("f (a.py:1)", 0.2), now=30) is None
-    assert holds.add(hold("g (a.py:9)", 0.06), now=31) == "The event loop was held 60 ms by g (a.py:9)"
+    assert holds.add(hold("g (a.py:9)", 0.06), now=31) == "The event loop was blocked 60 ms by g (a.py:9)"
     assert holds.add(hold("f (a.py:1)", 0.1), now=60) == (
-        "The event loop was held 100 ms by f (a.py:1); 2 times there since the last such line, 200 ms at most"
+        "The event loop was blocked 100 ms by f (a.py:1); 2 times there since the last such line, 200 ms at most"
     )
 
 

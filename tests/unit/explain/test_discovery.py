@@ -133,7 +133,7 @@ def test_people_and_programs_are_told_the_same() -> None:
         ("a", f'{A}, "words", rel=nofollow, not followed for its rel; fetched at 1'),
         ("a", f'{B}, "words", not followed: the page asks for nofollow; fetched at 1'),
         ("a", f'{C}, "words", not followed: its type is not in LINK_TYPES; fetched at 1'),
-        ("cut", "1 page was not read to the end; links behind that are not known"),
+        ("cut", "1 page was not read to the end; links after that are not known"),
         ("cut page", A),
     ]
     unread = links_of([link(A, "sitemaps", kind="sitemap")])

@@ -107,9 +107,7 @@ def test_bytes_that_were_damaged_are_found(job, at):
         data[each] ^= 0x55
     path.write_bytes(data)
     problems, _, _ = check(job)
-    assert any(
-        f"{path} byte " in problem and "what is there is no gzip member" in problem for problem in problems
-    )
+    assert any(f"{path} byte " in problem and "the data is no gzip member" in problem for problem in problems)
 
 
 def test_a_file_that_is_cut_off_is_wrong_when_it_has_its_final_name(job):
@@ -121,7 +119,7 @@ def test_a_file_that_is_cut_off_is_wrong_when_it_has_its_final_name(job):
     path.rename(segments.open_name(path))
     problems, remarks, _ = check(job)
     assert problems == []
-    assert "without their counterpart: 1, as a crash leaves them" in remarks[0]
+    assert "without their counterpart: 1, as after a crash" in remarks[0]
 
 
 def test_a_line_that_is_none_is_found(job):

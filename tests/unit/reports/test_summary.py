@@ -45,8 +45,8 @@ def test_outcomes_are_listed_with_their_breakdown() -> None:
         "pages 1,000 100/s, 29.0 MB received",
         "status 200 900",
         "status 404 100",
-        "failed 3 and 2 tried again",
-        "request errors 5 with all tries and robots.txt timeout 4 dns 1",
+        "failed 3 and 2 retried",
+        "request errors 5 all attempts and robots.txt included timeout 4 dns 1",
         "refused 70 extension 60 robots 10",
         "left in queues 0",
     ):
@@ -91,15 +91,15 @@ def test_a_worker_tells_its_own_figures_and_what_the_crawl_has_left() -> None:
     text = shared(workers=3, queued=7)
     assert text.startswith("broad, worker w1, was stopped after 10.0 s")
     assert "left in the whole crawl             7  0 hosts known\n" in text
-    assert "what it fetched is kept in crawls/x, see crawls/x/report.html\n" in text
-    assert "kept on Redis at localhost:6379/0; 2 other workers running when this one ended\n" in text
+    assert "its data is kept in crawls/x, see crawls/x/report.html\n" in text
+    assert "stored on Redis at localhost:6379/0; 2 other workers running when this one ended\n" in text
     assert "to join again: scrapy crawl broad" in text
 
 
 @pytest.mark.parametrize(("workers", "reason"), [(1, "shutdown"), (3, "stopped"), (3, "finished")])
 def test_a_crawl_that_nobody_works_on_is_gone_on_with(workers: int, reason: str) -> None:
     text = shared(workers, 7, reason)
-    assert "the crawl is kept on Redis at localhost:6379/0\n" in text
+    assert "the crawl is stored on Redis at localhost:6379/0\n" in text
     assert "to go on: scrapy crawl broad" in text
 
 
@@ -140,7 +140,9 @@ def test_that_there_were_no_errors_is_said_only_of_a_crawl_that_ended_well() -> 
         told = " ".join(summary(ending(**changed)).split())
         assert "request errors" not in told
         assert ("unanticipated errors" in told) is ("unanticipated" in changed)
-        assert ("could not be kept: Redis answers with an error: WRONGTYPE" in told) is ("trouble" in changed)
+        assert ("could not be stored: Redis answers with an error: WRONGTYPE" in told) is (
+            "trouble" in changed
+        )
     told = summary(ending(reason="storage_lost", tally=Tally(errors=Counter({"dns": 1}))))
     assert "request errors 1" in " ".join(told.split())
 

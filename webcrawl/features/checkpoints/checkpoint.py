@@ -73,7 +73,7 @@ def take(source: Path, target: Path, progress: Callable[[int, int], None] | None
         raise CheckpointError(f"{target} exists already; give the name of a new folder")
     unfinished = unfinished_path(target)
     if unfinished.exists():
-        raise CheckpointError(f"{unfinished} is left of a checkpoint that did not end; remove it first")
+        raise CheckpointError(f"{unfinished} is an incomplete checkpoint; remove it first")
     try:
         unfinished.mkdir(parents=True)
         try:
@@ -129,7 +129,7 @@ def _copy_archive(source: Path, target: Path, copied: Copied) -> None:
         for name in [name for name in copied.names if _grows(name)]:
             copied.names.discard(name)
             (target / name).unlink(missing_ok=True)
-    raise CheckpointError(f"the files in {source} roll over too fast to be copied")
+    raise CheckpointError(f"the files in {source} are rotated too fast to be copied")
 
 
 def _archive_files(source: Path) -> Iterator[str]:

@@ -284,7 +284,7 @@ class MimeTypes:
         return mime is not None and not unwanted(mime, self._types)
 
 
-MISSING = "scikit-learn is not installed; a crawl needs it for a model alone: pip install scikit-learn"
+MISSING = "scikit-learn is not installed; only focus=model: needs it: pip install scikit-learn"
 
 
 class Model:

@@ -125,14 +125,14 @@ class PushedUrlFeed:
         entries = []
         for request in requests:
             if not isinstance(request, Request):
-                return f"make_request_from_data gave a {type(request).__name__}"
+                return f"make_request_from_data returned a {type(request).__name__}"
             if (named := resolve(request.url, request.url)) is not None:
                 self._context.seeded.allow(named)
             entry = self._scheduler.requests.entry(request)
             if isinstance(entry, str):
                 return f"it is out of scope: {entry}"
             entries.append(entry)
-        return entries or "make_request_from_data made no request of it"
+        return entries or "make_request_from_data returned no request"
 
     def _entry(self, pushed: Pushed) -> UrlEntry | str:
         # A pushed URL allows its host as a seed does.
@@ -144,7 +144,7 @@ class PushedUrlFeed:
         if pushed.meta:
             encoded = request_codec.encode(Request(pushed.url, meta=pushed.meta), self._spider)
             if encoded.lost:
-                return f"its meta cannot be kept: {encoded.lost[0]}"
+                return f"its meta cannot be stored: {encoded.lost[0]}"
             entry.payload = encoded.payload
         return entry
 

@@ -121,7 +121,7 @@ class RevisitsFeature(Feature):
         await self.visits.count()
         if counts.done and not self.awaits_urls():
             logger.warning(
-                "Pages fetched before the crawl became continuous are not remembered, and not visited again"
+                "Pages fetched before the crawl became continuous are not recorded, and not revisited"
             )
         await self.visits.recall(self._worker)
 

@@ -32,7 +32,7 @@ DOUBLINGS = 6
 """Number of times that the time doubles after which taken pages are due again, while no visit of their key is
 recorded."""
 
-_WITHOUT = "the crawl goes on, and what was fetched before is not visited again"
+_WITHOUT = "the crawl goes on, and pages fetched before are not revisited"
 # Durable, because the frontier marks a page done after its visit is stored, and only stored pages are revisited.
 PAGES = TableSpec("visits", "visits", _WITHOUT, Durability.POWER, is_timed=True)
 LESSONS = TableSpec("lessons", "visits", _WITHOUT, Durability.POWER, is_ordered=True)

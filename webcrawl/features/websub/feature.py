@@ -107,7 +107,7 @@ class WebSubFeature(Feature):
         counts = self.subscriber.counts
         if counts.requests or counts.pushes or counts.ignored:
             logger.info(
-                "WebSub: hubs were asked %d times, %d subscriptions confirmed, %d denied; %d pushes, %d ignored",
+                "WebSub: %d requests to hubs, %d subscriptions confirmed, %d denied; %d pushes, %d ignored",
                 counts.requests,
                 counts.verified,
                 counts.denied,

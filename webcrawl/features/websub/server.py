@@ -65,7 +65,7 @@ class Server:
             await web.TCPSite(runner, host, port).start()
         except OSError as error:
             await runner.cleanup()
-            raise StartRefused(f"WEBSUB_LISTEN: nothing can be heard at {host}:{port}: {error}") from error
+            raise StartRefused(f"WEBSUB_LISTEN: cannot listen on {host}:{port}: {error}") from error
         self._runner = runner
         self.port = runner.addresses[0][1]
 

@@ -333,5 +333,8 @@ class Subscriber:
             after = step(before)
             if after == before or await self.store.change(before, after):
                 return before
-        logger.warning("The subscription to %s is changed by many at once", before.topic if before else token)
+        logger.warning(
+            "The subscription to %s is changed by several processes at once",
+            before.topic if before else token,
+        )
         return None

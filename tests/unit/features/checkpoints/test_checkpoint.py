@@ -257,7 +257,7 @@ def test_a_destination_in_use_is_refused_and_an_empty_one_is_not(jobdir: Path, t
 
 def test_what_is_left_of_an_earlier_try_is_not_written_over(jobdir: Path, tmp_path: Path) -> None:
     (tmp_path / "copy.part").mkdir()
-    with pytest.raises(checkpoint.CheckpointError, match="did not end"):
+    with pytest.raises(checkpoint.CheckpointError, match="incomplete checkpoint"):
         checkpoint.take(jobdir, tmp_path / "copy")
 
 

@@ -204,7 +204,7 @@ def test_a_crawl_says_so_if_it_remembers_nothing_of_what_it_fetched(
         asyncio.run(store.keep([PAGE]))
     visits = Visits(store, Rules(FixedPolicy(Pace())), lambda: NOW, None, lambda url: ("", 0))
     asyncio.run(RevisitsFeature(visits, lambda: NOW, 2, "w").open(Counts(done=int(has_fetched))))
-    assert ("not remembered" in caplog.text) == (has_fetched and not remembers)
+    assert ("not recorded" in caplog.text) == (has_fetched and not remembers)
 
 
 @pytest.mark.parametrize(("url", "stored_at"), [(URL, NOW - 9), ("http://h.test/other", None)])
