@@ -23,6 +23,7 @@ from webcrawl import addon
 from webcrawl.command import own_names
 from webcrawl.commands.output import refuse
 from webcrawl.config import check as problems_of
+from webcrawl.refusal import Refused
 from webcrawl.storage import TRANSIENT
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+    from twisted.python.failure import Failure
 
 _WITHOUT_FILES: dict[str, Any] = {
     "FRONTIER_BACKEND": TRANSIENT,
@@ -75,8 +77,18 @@ class Checked:
         if request.callback is not None:
             request.callback = self._noting(method, request.callback)
         if request.errback is not None:
-            request.errback = self._noting(method, request.errback)
+            request.errback = self._unless_refused(self._noting(method, request.errback))
         return request
+
+    @staticmethod
+    def _unless_refused(errback: Callable[[Failure], Any]) -> Callable[[Failure], Any]:
+        """Return an errback that is not called with a refusal, which is told with its reason at the end."""
+
+        @wraps(errback)
+        def of_failures(failure: Failure) -> Any:
+            return None if isinstance(failure.value, Refused) else errback(failure)
+
+        return of_failures
 
     def _noting(self, method: str, call: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(call)

@@ -95,7 +95,7 @@ def test_seeds_that_turn_out_to_be_wrong_are_told_in_one_line(scrapy: Scrapy) ->
     assert "Traceback" not in done.stderr
 
 
-def test_wrong_settings_are_all_told_and_nothing_is_made(scrapy: Scrapy, project: Path) -> None:
+def test_wrong_settings_are_all_told_and_nothing_but_the_log_is_made(scrapy: Scrapy, project: Path) -> None:
     before = sorted(project.rglob("*"))
     done = scrapy(
         "crawl", "tiny", "-s", "POLITENESS_MIN_DELAY=soon", "-s", "FRONTIER_BAKEND=sqlite", "-s", "JOBDIR=job",
@@ -107,7 +107,8 @@ def test_wrong_settings_are_all_told_and_nothing_is_made(scrapy: Scrapy, project
         "scrapy crawl: POLITENESS_MIN_DELAY: must be a number from 0 to 86400, not 'soon'",
     ]
     made = {path for path in set(project.rglob("*")) - set(before) if "__pycache__" not in path.parts}
-    assert made == set()
+    assert made == {project / "log"}
+    assert (project / "log").read_text() == done.stderr
 
 
 def test_log_lines_go_above_the_display(scrapy: Scrapy) -> None:
