@@ -105,7 +105,7 @@ def test_what_is_not_wanted_in_the_archive_has_its_line_in_the_log_alone(origin,
 def test_pages_can_be_relevant_only_to_something(origin, crawl):
     refused = crawl([f"{origin}/"], WARC_PAGES="relevant")
     assert refused.status == 2
-    assert "WARC_PAGES: relevant needs something to look for" in refused.stderr
+    assert "WARC_PAGES: relevant needs a subject" in refused.stderr
 
 
 def test_explain_says_what_a_link_is_guessed_to_be_worth_and_by_what(origin, crawled):

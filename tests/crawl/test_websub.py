@@ -159,7 +159,7 @@ def test_when_it_has_ended_no_hub_has_a_subscription_and_neither_have_we(played,
     assert hub.held == {}
     listed = commands.in_process("websub", capsys)("--json", JOBDIR=crawl.path)
     assert listed.told["subscriptions"] == []
-    assert "2 times, 1 subscriptions confirmed, 0 denied; 1 pushes, 1 ignored" in crawl.stderr
+    assert "2 requests to hubs, 1 subscriptions confirmed, 0 denied; 1 pushes, 1 ignored" in crawl.stderr
 
 
 def test_the_archive_is_whole_without_what_was_said_to_hubs(played, capsys, monkeypatch) -> None:

@@ -81,7 +81,7 @@ def test_a_second_signal_forces_the_end_and_nothing_is_lost(serve, start, crawl)
     first.wait(10)
 
     assert first.status == 1
-    assert "stopped by force; what was in flight" in first.stderr
+    assert "stopped by force; requests in flight" in first.stderr
     assert "broad was stopped by force after" in first.stderr
     assert f"to go on: scrapy crawl broad -a seeds={silent}" in first.stderr
     assert "Traceback" not in first.stderr
