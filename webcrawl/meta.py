@@ -89,6 +89,8 @@ class FetchMeta:
     """How many seconds its body was not read because that memory was used up, which is not counted against the
     host.
     """
+    user_agent: bytes | None = None
+    """The User-Agent with which it is sent: the crawl's, or that of the spider's Request; None for any."""
     contacted: bool = False
     """True once it was given to a download handler: a response without that came from a middleware."""
     gives_way: Callable[[], bool] | None = None

@@ -367,6 +367,7 @@ class Scheduler:
             maxsize,
             validity=lease.validity,
             place=lease.rate_limit_lease.address,
+            user_agent=request.headers.get(b"User-Agent"),
             pause_seconds=lease.pause_seconds,
             exclusions=self._context.exclusions,
             spool=self._context.spool if entry.kind == Kind.SITEMAP else None,

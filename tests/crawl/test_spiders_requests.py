@@ -12,6 +12,7 @@ import pytest
 
 from tests.commands import own_process
 from tests.crawl import expectation
+from tests.crawl.ordinary.spiders.asked import Named
 from tests.fakeweb import Placement
 
 SETTINGS, PLAIN = "tests.crawl.ordinary.settings", "tests.crawl.ordinary.plain"
@@ -187,3 +188,24 @@ def test_robots_txt_takes_the_proxy_of_its_page_and_so_do_its_redirects(proxy, r
     assert sorted(url for url, _ in proxy.asked[2:]) == ["http://site.test/one", "http://site.test/two"]
     assert {credentials for _, credentials in proxy.asked} == {"Basic bWU6aXQ="}
     assert [item["failed"] for item in items if "failed" in item] == ["http://site.test/private"]
+
+
+def test_the_user_agent_of_a_spider_is_that_of_the_crawl(serve, run):
+    web = serve(hosts=1, pages=1)
+    _, plain = run("named", PLAIN, arguments={"origin": web.web.origin(0)})
+    crawled, ours = run("named", arguments={"origin": web.web.origin(0)})
+
+    assert [item["name"] for item in plain] == ["shopbot/2 (+https://shop.example/bot)", "own/1"]
+    assert ours == plain
+    assert Named.user_agent in (crawled.path / "runs.jsonl").read_text(encoding="utf-8")
+
+
+def test_a_middleware_does_not_change_the_name_and_that_is_told_once(serve, run):
+    web = serve(hosts=1, pages=1)
+    ours = "tests.crawl.ordinary.middlewares."
+    added = json.dumps({f"{ours}RandomUserAgentMiddleware": 400, f"{ours}Disguising": 550})
+    crawled, items = run("named", arguments={"origin": web.web.origin(0)}, DOWNLOADER_MIDDLEWARES=added)
+
+    assert [item["name"] for item in items] == [Named.user_agent, "own/1"]
+    assert crawled.stderr.count(f"{ours}RandomUserAgentMiddleware has no effect") == 1
+    assert crawled.stderr.count("has set the User-Agent 'Mozilla/5.0 (disguised)'") == 1

@@ -136,6 +136,8 @@ def find_problems(
     """
     merged = settings.copy()
     spider.update_settings(merged)
+    if agent := getattr(spider, "user_agent", None):
+        merged.set("USER_AGENT", agent, priority="cmdline")
     given = list(dict.fromkeys(item.partition("=")[0] for item in opts.set))
     found = check(merged, given, {*known, *(spider.custom_settings or ())})
     found += _log_file(merged)
@@ -169,6 +171,8 @@ def complete(settings: Settings, spider: type[Spider]) -> None:
     """Set the User-Agent, choose a new JOBDIR if none was given, and record how to resume the crawl."""
     merged = settings.copy()
     spider.update_settings(merged)
+    if agent := getattr(spider, "user_agent", None):
+        merged.set("USER_AGENT", agent, priority="cmdline")
     configuration = Configuration.from_settings(merged)
     settings.set("USER_AGENT", configuration.user_agent, priority="cmdline")
     if not configuration.storage.is_lasting:

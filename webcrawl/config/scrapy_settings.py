@@ -371,9 +371,8 @@ ATTRIBUTES: tuple[Row, ...] = (
     _row("state", "none", "it is empty when a crawl is resumed"),
     _row(
         "user_agent",
-        "none",
-        "all requests have one User-Agent, for which robots.txt is read",
-        "set USER_AGENT",
+        "translated",
+        "counts as USER_AGENT: all requests have this User-Agent, and robots.txt is read for it",
     ),
 )
 """The attributes of a spider that Scrapy reads."""

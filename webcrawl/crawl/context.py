@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from webcrawl.config import Configuration
 from webcrawl.crawl import essentials
 from webcrawl.crawl.archiving import archive_of
-from webcrawl.crawl.contact import is_contact, is_public
+from webcrawl.crawl.contact import is_contact, is_public, user_agent
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.crawl.ordering import best_first_of, order_of
 from webcrawl.crawl.page_processing import processing_of
@@ -126,6 +126,9 @@ def _build(crawler: Crawler) -> CrawlContext:
     configuration = Configuration.from_settings(crawler.settings)
     if mode := getattr(crawler.spider, "mode", None):
         configuration = replace(configuration, crawl_mode=mode)
+    if agent := getattr(crawler.spider, "user_agent", None):
+        agent = user_agent(str(agent), configuration.crawler_contact)
+        configuration = replace(configuration, user_agent=agent)
     choices = CrawlRules(configuration)
     key = choices.politeness_key()
     addresses = seed_addresses(crawler)

@@ -156,6 +156,15 @@ def tell_of_beginning(context: CrawlContext, counts: Counts, settings: BaseSetti
     """Log the start of the crawl, and the handlers that are not ours."""
     if welcome := _welcome(context, counts):
         logger.info("%s", welcome)
+    for middleware in _chain(settings, "DOWNLOADER_MIDDLEWARES"):
+        name = global_object_name(middleware)
+        if "useragent" in middleware.__name__.lower() and not name.startswith(("scrapy.", "webcrawl.")):
+            logger.warning(
+                "%s has no effect: all requests are sent with the User-Agent for which robots.txt is read, %s. "
+                "Set USER_AGENT, or the header of a Request",
+                name,
+                context.configuration.user_agent,
+            )
     schemes: dict[str, list[str]] = {}
     for scheme, handler in foreign_handlers(settings):
         schemes.setdefault(handler, []).append(scheme)

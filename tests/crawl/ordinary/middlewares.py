@@ -117,3 +117,17 @@ class WithoutRoomForLinksAtFirst:
                 raise OSError(errno.ENOSPC, "No space left on device")
 
         ListedLinks.finish = full_at_first  # type: ignore[method-assign]
+
+
+class RandomUserAgentMiddleware:
+    """As packages of this kind are written: a name for requests that have none."""
+
+    def process_request(self, request: Request) -> None:
+        request.headers.setdefault("User-Agent", "Mozilla/5.0 (random)")
+
+
+class Disguising:
+    """Gives each request another name."""
+
+    def process_request(self, request: Request) -> None:
+        request.headers["User-Agent"] = "Mozilla/5.0 (disguised)"

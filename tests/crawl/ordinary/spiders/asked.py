@@ -102,3 +102,18 @@ class Proxied(Spider):
 
     def failed(self, failure):
         yield {"failed": failure.request.url}
+
+
+class Named(Spider):
+    """-a origin=... ; tells the name with which its pages are requested."""
+
+    name = "named"
+    user_agent = "shopbot/2 (+https://shop.example/bot)"
+
+    async def start(self):
+        yield Request(f"{self.origin}/x/echo?named")
+        yield Request(f"{self.origin}/x/echo?own", headers={"User-Agent": "own/1"})
+
+    def parse(self, response):
+        [name] = [line for line in response.text.splitlines() if line.startswith("User-Agent: ")]
+        yield {"url": response.url, "name": name.partition(": ")[2]}
