@@ -107,3 +107,29 @@ def test_a_revisit_is_replayed_with_the_payload_that_it_refers_to(tmp_path, agai
         # That which is asked for is the revisit: it is the later one.
         at = f"{datetime.fromtimestamp(NOW + 50, UTC):%Y%m%d%H%M%S}"
         assert ask(again.url, at) == (200, b"<p>the same</p>")
+
+
+def test_a_page_of_other_software_is_replayed(tmp_path):
+    cached = capture(
+        request_head=b"",
+        response_head=b"",
+        payload=b"<p>from a cache</p>",
+        resource_type="text/html; charset=utf-8",
+        source="cache",
+    )
+    made = archive(tmp_path / "job", index=True)
+    made.open()
+    made.append([Entry(record(url=cached.url), cached)])
+    made.close()
+    with replaying(tmp_path / "job", tmp_path / "pywb") as ask:
+        assert ask(cached.url) == (200, b"<p>from a cache</p>")
+
+
+def test_all_that_pages_embed_is_replayed(serve, crawl, tmp_path):
+    web = serve(kind="gallery")
+    done = crawl(web.seeds, arguments={"domains": web.site.origin("pages")}, ARCHIVE_COMPLETE_PAGES=True)
+    done.assert_ended_well()
+    with replaying(done.path, tmp_path / "pywb") as ask:
+        for url in (*web.site.pages, *web.site.embeds()):
+            if not url.endswith("/moved.svg"):  # a redirect, to where the image was
+                assert ask(url) == (200, web.site.body(url)), url
