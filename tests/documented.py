@@ -57,7 +57,8 @@ SHOWN = ("usage", "text", "json", "sql", "nginx")
 _FENCE = re.compile(
     r"^ *```(?P<info>[^\n]*)\n(?P<text>.*?)^ *```$|^ *<!-- run: (?P<hidden>.*?) -->$", re.M | re.S
 )
-_FILE = re.compile(r"# ([\w./-]+\.\w+|\.env)\n")
+_FILE = re.compile(r"# (\w[\w./-]*\.\w+|\.env)\n")
+"""Absolute paths are not of this session."""
 _PUBLIC = re.compile(r"(https?://)?(?<![\w.@-])(www\.)?example\.(org|net|com)(?![\w-])")
 _TOKENS = re.compile(
     r"(?P<number>\d+(?:[.,:]\d+)*)|(?P<any>\.\.\.)|(?P<unit>\b(?:[kMG]?B|bytes)\b)|(?P<space> +)|."
