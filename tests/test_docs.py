@@ -258,3 +258,29 @@ def test_a_block_that_is_not_executed_has_a_reason_and_parses(page):
             assert list(YAML(typ="safe").load_all(block.text)), f"{block.name} is empty"
         elif block.language == "json":
             json.loads(block.text)
+
+
+API = re.compile(r"^### `([\w.]+)(?:\(([^)]*)\))?`\n(.*?)(?=^##|\Z)", re.M | re.S)
+
+
+def parameters_of(value: object) -> list[str]:
+    assert callable(value)
+    names = [
+        ("**" if one.kind is one.VAR_KEYWORD else "") + one.name
+        for one in inspect.signature(value).parameters.values()
+    ]
+    return names[1:] if names[:1] == ["self"] else names
+
+
+@pytest.mark.parametrize(("name", "parameters", "text"), API.findall(text_of("docs/api.md")))
+def test_the_api_is_as_documented(name: str, parameters: str, text: str) -> None:
+    value = found(name.removeprefix("webcrawl."))
+    if parameters:
+        assert parameters_of(value) == parameters.split(", ")
+    for cell in re.findall(r"^\| (`.*?) \|", text, re.M):
+        for attribute, call, given in re.findall(r"`(\w+)(\(([\w*, ]*)\))?`", cell):
+            assert hasattr(value, attribute) or attribute in getattr(value, "__annotations__", {})
+            if call:
+                assert parameters_of(inspect.getattr_static(value, attribute)) == [
+                    one for one in given.split(", ") if one
+                ]
