@@ -145,7 +145,7 @@ def _hosts(ending: Ending) -> str:
     given_up = f", {text.count(frontier.given_up_hosts)} given up" if frontier.given_up_hosts else ""
     if frontier.given_up_urls:
         given_up += f" with {text.things(frontier.given_up_urls, 'URL')}, kept for the next start"
-    return f"{text.count(frontier.known_hosts)} hosts known{given_up}"
+    return f"{text.things(frontier.known_hosts, 'host')} known{given_up}"
 
 
 def _skipped(tally: Tally) -> Iterator[str]:
