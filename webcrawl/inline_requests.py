@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 AGAIN_MAX = 5
 """How often a request that was not sent, or whose lease ended on the way, is put back before it fails."""
 
+ADDED_AT_ONCE = 100
+"""Requests that are added in one turn of the event loop: an item may have thousands of files."""
+
 STOP_SECONDS = 30.0
 """How long the inline requests of pages that are being processed go on after the crawl was stopped."""
 
@@ -69,6 +72,7 @@ class InlineRequests:
         self._offsite = OffsiteRule(allowed) if allowed else None
         self._stop: asyncio.TimerHandle | None = None
         self._open: set[Request] = set()
+        self._adding = asyncio.Semaphore(ADDED_AT_ONCE)
 
     async def fetch(self, request: Request) -> Response:
         """Return the response to a request, after its redirects and retries.
@@ -98,6 +102,28 @@ class InlineRequests:
     async def _answer(
         self, request: Request, attempts: int, parent: InFlightRequest | None
     ) -> Response | Request | _Again:
+        async with self._adding:
+            inline = self._added(request, attempts, parent)
+            try:
+                await asyncio.sleep(0)
+            except asyncio.CancelledError:
+                inline.answer.cancel()
+                raise
+        try:
+            found: Response | Request | _Again = await inline.answer
+            return found
+        except TurnedAwayError as away:
+            if away.rule == STOPPED:
+                # Whichever page waits for it, perhaps for the same file as another one, is fetched again.
+                self._scheduler.keep_queued()
+            detail = f"{request.url}: {_DETAILS.get(away.rule, 'it may not be fetched')}"
+            if away.is_refusal or away.rule == STOPPED:
+                raise Refused(away.rule, detail) from None
+            self._scheduler.frontier.tally.failures += 1
+            raise DownloadFailedError(detail) from None
+
+    def _added(self, request: Request, attempts: int, parent: InFlightRequest | None) -> InlineRequest:
+        """Add a request to the frontier. Raises Refused."""
         entry = self._entry(request, attempts, parent)
         if isinstance(entry, str):
             self._scheduler.frontier.tally.refused(entry)
@@ -111,22 +137,10 @@ class InlineRequests:
             )
         inline = InlineRequest(entry, request)
         self._open.add(request)
-        try:
-            self._scheduler.frontier.add_inline(inline)
-            self._scheduler.wake()
-            found: Response | Request | _Again = await inline.answer
-            return found
-        except TurnedAwayError as away:
-            if away.rule == STOPPED:
-                # Whichever page waits for it, perhaps for the same file as another one, is fetched again.
-                self._scheduler.keep_queued()
-            detail = f"{request.url}: {_DETAILS.get(away.rule, 'it may not be fetched')}"
-            if away.is_refusal or away.rule == STOPPED:
-                raise Refused(away.rule, detail) from None
-            self._scheduler.frontier.tally.failures += 1
-            raise DownloadFailedError(detail) from None
-        finally:
-            self._open.discard(request)
+        inline.answer.add_done_callback(lambda _: self._open.discard(request))
+        self._scheduler.frontier.add_inline(inline)
+        self._scheduler.wake()
+        return inline
 
     def _entry(self, request: Request, attempts: int, parent: InFlightRequest | None) -> UrlEntry | str:
         """Return the entry of a request, or the rule that refuses it: those of start requests, and Scrapy's
