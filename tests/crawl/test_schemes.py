@@ -6,6 +6,7 @@ import json
 import re
 import ssl
 import threading
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from tests.crawl.explaining import asking
 from tests.fakeweb.tls import key_and_certificate
 from tests.schemeservers.ftp import serve_ftp, serve_script
 from tests.schemeservers.gopher import item, serve_gopher
-from tests.served import serving_folder
+from tests.served import serving, serving_folder
 
 ON = json.dumps(
     {
@@ -164,6 +165,34 @@ def test_robots_txt_scope_and_exclusions_are_obeyed(crawl, folder, ftp):
     assert done.figures().rules["robots"] == 1
     assert f"{ftp.url}pub/README" in done.statuses()
     assert not [url for url in done.statuses() if "deep" in url]
+
+
+def test_a_redirect_of_the_web_is_judged_by_scope(crawl, ftp):
+    class Redirecting(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(404 if self.path == "/robots.txt" else 302)
+            self.send_header("Location", f"{ftp.url}pub/README")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            """Nobody reads it."""
+
+    with serving(Redirecting) as server:
+        url = f"http://localhost:{server.server_port}/"
+        followed = crawl([url], DOWNLOAD_HANDLERS=ON).assert_ended_well()
+        refused = crawl([url]).assert_ended_well()
+    assert followed.statuses() == {url: 302, f"{ftp.url}pub/README": 200}
+    assert refused.statuses() == {url: 302}
+    assert refused.figures().rules["redirect-target"] == 1
+
+
+def test_a_shared_crawl_follows_them_too(crawl, ftp, redis_server):
+    done = crawl(
+        [f"{ftp.url}pub/"], DOWNLOAD_HANDLERS=ON, REDIS_URL=redis_server.url, DEPTH_LIMIT=1
+    ).assert_ended_well()
+    assert done.statuses()[f"{ftp.url}pub/README"] == 200
+    assert audited(done.path)[0] == []
 
 
 def test_explain_knows_the_schemes_of_the_crawl(monkeypatch, ftp):

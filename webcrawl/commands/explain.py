@@ -298,7 +298,7 @@ class Inquiry:
             return ()
         from webcrawl.crawl.storage import agreed
 
-        here = agreed(self._configuration, self._choices, self._spider)
+        here = agreed(self._configuration, self._choices, self._spider, self._schemes())
         return tuple(
             Difference(name.removeprefix(SCOPE), there, here[name])
             for name, there in snapshot.settings.items()

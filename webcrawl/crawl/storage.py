@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.crawl.rules import digest_of
+from webcrawl.crawl.schemes import schemes_of
 from webcrawl.scope.whitelist import whitelist_of
 from webcrawl.storage.technology import SCOPE, CrawlFacts
+from webcrawl.urls.schemes import WEB, Schemes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +43,7 @@ def backend_of(
         folder,
         owner,
         identity_of(configuration, choices),
-        lambda: agreed(configuration, choices, spider),
+        lambda: agreed(configuration, choices, spider, schemes_of(settings)),
         choices.politeness_key().of_url,
         learnt,
     )
@@ -53,7 +55,9 @@ def identity_of(configuration: Configuration, choices: CrawlRules) -> dict[str, 
     return {"POLITENESS_KEY": configuration.politeness_key, **choices.comparison()}
 
 
-def agreed(configuration: Configuration, choices: CrawlRules, spider: object) -> dict[str, str]:
+def agreed(
+    configuration: Configuration, choices: CrawlRules, spider: object, schemes: Schemes = WEB
+) -> dict[str, str]:
     """Return the settings on which all processes of a crawl must agree, as messages show them."""
     domains = getattr(spider, "domains", None)
     scope = {
@@ -69,6 +73,8 @@ def agreed(configuration: Configuration, choices: CrawlRules, spider: object) ->
         "PATH_REPEATS_MAX": configuration.path_repeats_max,
         "REQUESTS_PER_KEY_MAX": configuration.requests_per_key_max,
         "PAGE_BUDGET": configuration.page_budget,
+        # A process without a handler would refuse the URLs of its scheme.
+        "DOWNLOAD_HANDLERS": ",".join(sorted(schemes.names)),
         "CONTENT_SEEN": configuration.content_seen or "False",
         "CRAWL_MODE": getattr(spider, "mode", None) or configuration.crawl_mode,
         "REVISIT_CHANGE": configuration.revisit_change,

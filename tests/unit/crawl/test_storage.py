@@ -8,6 +8,7 @@ from scrapy.utils.test import get_crawler
 
 from webcrawl.config import Configuration
 from webcrawl.crawl.rules import CrawlRules
+from webcrawl.crawl.schemes import schemes_of
 from webcrawl.crawl.storage import agreed
 from webcrawl.spiders.broad import BroadSpider
 from webcrawl.storage.redis.connection import connection_parameters
@@ -50,7 +51,7 @@ def told(settings, **arguments):
     crawler = get_crawler(BroadSpider, settings)
     crawler.spider = BroadSpider(**arguments)
     configuration = Configuration.from_settings(Settings(settings))
-    return agreed(configuration, CrawlRules(configuration), crawler.spider)
+    return agreed(configuration, CrawlRules(configuration), crawler.spider, schemes_of(crawler.settings))
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,11 @@ def told(settings, **arguments):
         ({"EXTENSIONS_REFUSED": "exe"}, {}, "scope:EXTENSIONS_REFUSED"),
         ({"FETCH_PRIVATE_ADDRESSES": "10.0.0.0/8"}, {}, "scope:FETCH_PRIVATE_ADDRESSES"),
         ({}, {"allow": "/news/"}, "scope:allow"),
+        (
+            {"DOWNLOAD_HANDLERS": {"ftp": "webcrawl.fetching.ftp.FtpDownloadHandler"}},
+            {},
+            "scope:DOWNLOAD_HANDLERS",
+        ),
         ({}, {"domains": "example.org,example.com"}, "scope:domains"),
     ],
 )

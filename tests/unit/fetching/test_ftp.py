@@ -364,6 +364,8 @@ def test_the_data_connection_does_not_try_other_addresses_of_the_host():
 
     with serve_script(session) as port:
         fetched = run(once())
+    other.shutdown(socket.SHUT_RDWR)
+    thread.join(10)
     other.close()
     assert fetched.word == "data-connection"
     assert reached == []
