@@ -17,7 +17,7 @@ from tests.fakeweb.ports import closed_port
 ROWS = tomllib.loads((Path(__file__).parents[1] / "data/robots/states.toml").read_text("utf-8"))["row"]
 PLAYS = [(row, name, options) for row in ROWS for name, options in row["plays"]]
 SERVED = [play for play in PLAYS if play[1].startswith("robots-")]
-ABSENT = {"refused": "refused", "no-name": "dns", "no-answer-for-name": "dns", "no-tls": "tls"}
+ABSENT = {"refused": "connection-refused", "no-name": "dns", "no-answer-for-name": "dns", "no-tls": "tls"}
 """Ways for a host not to be there, and the word for each in the log."""
 
 
