@@ -216,6 +216,13 @@ def test_the_same_request_is_sent_as_often_as_it_is_asked_for(inline):
     assert sum(hit.path == "/x/echo?twice" for hit in inline[0].hits()) == 2
 
 
+def test_a_middleware_may_ask_other_hosts_before_and_its_own_after(inline):
+    own, other = of(inline, "before")
+    assert own["why"].startswith("own-key: ")
+    assert other["status"] == 200
+    assert [item["status"] for item in of(inline, "after")] == [200]
+
+
 def test_subclasses_of_the_pipelines_and_images_work(inline, folder):
     [item] = of(inline, "documents")
     assert len(set(item["stored"])) == 1

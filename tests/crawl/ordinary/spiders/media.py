@@ -67,6 +67,31 @@ class Pictures(ImagesPipeline):
     """Scrapy's own, under another name."""
 
 
+class Between:
+    """A downloader middleware that awaits requests before and after the one of ``between``."""
+
+    def __init__(self, crawler):
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    async def process_request(self, request):
+        if request.url.endswith("?between"):
+            spider = self._crawler.spider
+            asked = spider.asked(
+                "before", Request(f"{spider.origin}/x/ok?b"), Request(f"{spider.other}/x/ok?b")
+            )
+            request.meta["before"] = [item async for item in asked]
+
+    async def process_response(self, request, response):
+        if request.url.endswith("?between"):
+            asked = self._crawler.spider.asked("after", Request(f"{self._crawler.spider.origin}/x/ok?after"))
+            request.meta["after"] = [item async for item in asked]
+        return response
+
+
 class Inline(Spider):
     """-a origin=URL -a other=URL; asks for responses within callbacks, and tells what came."""
 
@@ -77,12 +102,14 @@ class Inline(Spider):
             "tests.crawl.ordinary.spiders.media.Named": 1,
             "tests.crawl.ordinary.spiders.media.Pictures": 2,
         },
+        "DOWNLOADER_MIDDLEWARES": {"tests.crawl.ordinary.spiders.media.Between": 543},
     }
 
     async def start(self):
         for case in CASES:
             yield Request(f"{self.origin}/x/ok?{case}", getattr(self, case))
         yield Request(f"{self.origin}/x/ok?documents", self.documents)
+        yield Request(f"{self.origin}/x/ok?between", self.between)
 
     async def asked(self, case, *requests):
         for request in requests:
@@ -157,3 +184,6 @@ class Inline(Spider):
             ],
             "image_urls": [f"{self.other}/x/image?small"],
         }
+
+    def between(self, response):
+        return response.meta["before"] + response.meta["after"]
