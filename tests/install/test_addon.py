@@ -197,6 +197,12 @@ def test_commands_for_one_page_send_what_the_crawl_sends_and_make_no_crawl(shop,
     assert {*(shop.folder / "crawls").glob("*")} == crawls
 
 
+def test_feeds_may_have_the_formats_of_the_crawl(shop):
+    done = shop.scrapy("crawl", "nosuch", "-O", "items.parquet")
+
+    assert done.err == "scrapy crawl: nosuch: is no spider; there are login, site\n"
+
+
 def test_commands_of_the_crawl_are_there_and_scrapys_own_work(shop):
     assert shop.scrapy("list").out == "login\nsite\n"
     listed = shop.scrapy().out

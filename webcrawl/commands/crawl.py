@@ -292,8 +292,9 @@ class Command(BaseRunSpiderCommand):
         known = own_names(opts, self.settings).union(self.settings)
         pid_file, opts.pidfile = opts.pidfile, None
         problems = unreadable_settings(opts)
-        super().process_options(args, opts)
+        # Scrapy looks for the format of a feed among the exporters.
         addon.complete_if_used(self.settings)
+        super().process_options(args, opts)
         found = spider_named(args, self.settings)
         if isinstance(found, Problem):
             problems.append(found)
