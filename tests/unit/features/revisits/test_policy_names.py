@@ -28,7 +28,7 @@ def test_by_name(name: str) -> None:
 
 def test_the_policy_of_the_documentation_visits_no_page_on_a_weekend() -> None:
     example = re.search(
-        r"```python\n# webcrawl/office_hours\.py\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
+        r"```python\n# office_hours\.py\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
     )
     assert example is not None
     made: dict[str, Any] = {}
