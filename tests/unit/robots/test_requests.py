@@ -16,7 +16,7 @@ from webcrawl.robots.requests import (
     origin_and_hops,
     read,
 )
-from webcrawl.robots.rules import RulesCache
+from webcrawl.robots.rules import RobotsRules, RulesCache
 
 ORIGIN = "https://a.test:8443"
 POLICY = RobotsPolicy(ttl_seconds=1000.0, max_redirects=2, agent="webcrawl", rules=RulesCache(10, "webcrawl"))
@@ -137,3 +137,20 @@ def test_a_large_text_can_be_read_elsewhere_and_is_the_same() -> None:
     elsewhere = read(one, reply, NOW, POLICY)
     assert elsewhere.body == b""
     assert answered(elsewhere, one)[0] == answered(reply, one)[0]
+
+
+def test_rules_apply_to_the_path_and_to_the_selector_of_a_gopher_url() -> None:
+    rules = RobotsRules("User-agent: *\nDisallow: /private\nDisallow: /1/menus\nAllow: /", "webcrawl")
+    allowed = {
+        path: rules.allows(f"gopher://g.example/{path}")
+        for path in ("0/private/x", "0private", "1/menus/a", "0/menus/a", "", "0/robots.txt")
+    }
+    assert [path for path, is_allowed in allowed.items() if not is_allowed] == [
+        "0/private/x",
+        "0private",
+        "1/menus/a",
+    ]
+    assert rules.allows("http://g.example/0/private/x")
+    decisive = rules.line_for("gopher://g.example/0/private/x")
+    assert decisive is not None
+    assert (decisive.allow, decisive.line) == (False, 2)
