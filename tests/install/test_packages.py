@@ -155,11 +155,15 @@ def test_proxies_that_rotate_get_pages_and_robots_txt(shop, origin):
 
 
 class Drawing(BaseHTTPRequestHandler):
-    """A page that is drawn by a script."""
+    """A page that is drawn by a script, which also loads an image of another host and leads to a private address."""
 
     def do_GET(self) -> None:
-        self.server.asked.append(self.path)
-        script = "document.body.innerHTML = '<p id=drawn>drawn by a script</p><img src=/image.png>'"
+        host = self.headers["Host"]
+        self.server.asked.append(f"{host}{self.path}")
+        port = host.rpartition(":")[2]
+        sources = (f"http://excluded.localhost:{port}/a.png", f"http://127.0.0.2:{port}/b.png", "/c.png")
+        images = "".join(f"<img src={source}>" for source in sources)
+        script = f"document.body.innerHTML = '<p id=drawn>drawn by a script</p>{images}'"
         body = f"<title>A page</title><body><script>{script}</script>".encode() if self.path == "/" else b""
         self.send_response(200 if body else 404)
         self.send_header("Content-Type", "text/html; charset=utf-8")
@@ -171,17 +175,46 @@ class Drawing(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no Chromium on the PATH")
+BROWSER = shutil.which("chromium")
+OPTIONS = json.dumps({"executable_path": BROWSER, "args": ["--no-sandbox"]})
+HANDLER = "webcrawl.fetching.playwright.PlaywrightDownloadHandler"
+needs_browser = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on the PATH")
+
+
+@needs_browser
 def test_pages_that_playwright_draws_are_archived(shop):
-    options = json.dumps({"executable_path": shutil.which("chromium"), "args": ["--no-sandbox"]})
     with listening(Drawing) as site:
         url = f"http://127.0.0.1:{site.server_port}/"
-        _, [item], kept = crawl(shop, "drawn", "drawn", {"url": url}, PLAYWRIGHT_LAUNCH_OPTIONS=options)
+        _, [item], kept = crawl(shop, "drawn", "drawn", {"url": url}, PLAYWRIGHT_LAUNCH_OPTIONS=OPTIONS)
 
     assert item == {"drawn": "drawn by a script", "url": url}
-    assert site.asked[0] == "/robots.txt"
+    assert site.asked[0].endswith("/robots.txt")
     [page] = [record for record in kept.records() if record.url == url and record.type == "resource"]
     assert b"drawn by a script" in page.content
+
+
+@needs_browser
+def test_private_addresses_and_exclusions_hold_for_what_the_browser_loads(shop):
+    (shop.folder / "excluded.txt").write_text("excluded.localhost\n")
+    with listening(Drawing) as site:
+        here = f"127.0.0.1:{site.server_port}"
+        done, [item], _ = crawl(
+            shop,
+            "drawn",
+            "guarded",
+            {"url": f"http://{here}/"},
+            DOWNLOAD_HANDLERS=json.dumps({"http": HANDLER, "https": HANDLER}),
+            PLAYWRIGHT_LAUNCH_OPTIONS=OPTIONS,
+            FETCH_PRIVATE_ADDRESSES="127.0.0.1/32",
+            EXCLUSION_FILE="excluded.txt",
+        )
+
+    assert item["drawn"] == "drawn by a script"
+    # The image of the page's own host came through the proxy; those of an excluded host and a private address not.
+    assert {f"{here}/", f"{here}/c.png"} <= set(site.asked)
+    assert {asked.partition(":")[0] for asked in site.asked} == {"127.0.0.1"}
+    assert "The browser was not connected to excluded.localhost: it is covered by" in done.err
+    assert "The browser was not connected to 127.0.0.2: " in done.err
 
 
 def test_the_pipeline_of_scrapy_redis_gets_the_items_of_a_crawl_on_redis(shop, origin, redis_server):

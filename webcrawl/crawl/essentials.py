@@ -48,6 +48,8 @@ _CHAINS = {
 """Each in the order from the engine to the network."""
 _EXCLUSIONS = "webcrawl.extensions.exclusions.Exclusions"
 _HANDLER = "webcrawl.fetching.http.HttpDownloadHandler"
+_PLAYWRIGHT = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
+_DRAWING = "webcrawl.fetching.playwright.PlaywrightDownloadHandler"
 _ALL = (
     'write ADDONS = {"webcrawl.Addon": 100} into the settings module, or begin it with: '
     "from webcrawl.settings import *"
@@ -169,12 +171,15 @@ def tell_of_beginning(context: CrawlContext, counts: Counts, settings: BaseSetti
     for scheme, handler in foreign_handlers(settings):
         schemes.setdefault(handler, []).append(scheme)
     for handler, names in schemes.items():
+        if handler == _DRAWING:
+            continue
         logger.warning(
             "%s is fetched by %s. For what it fetches the crawl does not check private addresses and exclusions when "
             "it connects, does not apply MIME_TYPES_WANTED and DOWNLOAD_MAXSIZE, and does not log the IP address. "
-            "WARC files have resource records of its pages, without heads",
+            "WARC files have resource records of its pages, without heads%s",
             " and ".join(names),
             handler,
+            f". With {_DRAWING} the first two hold" if handler == _PLAYWRIGHT else "",
         )
 
 

@@ -5,15 +5,15 @@ from scrapy_playwright.page import PageMethod
 
 
 class DrawnSpider(Spider):
-    """-a url=... -a browser=PATH"""
+    """-a url=..."""
 
     name = "drawn"
-
-    @classmethod
-    def update_settings(cls, settings):
-        super().update_settings(settings)
-        handler = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
-        settings.set("DOWNLOAD_HANDLERS", {"http": handler, "https": handler}, priority="spider")
+    custom_settings = {
+        "DOWNLOAD_HANDLERS": {
+            "http": "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler",
+            "https": "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler",
+        },
+    }
 
     async def start(self):
         yield Request(
