@@ -55,10 +55,11 @@ def read_only(path: Path) -> sqlite3.Connection:
     :raises sqlite3.OperationalError: there is nothing to read
     """
     quoted = path.resolve().as_uri()
+    connection = sqlite3.connect(f"{quoted}?mode=ro", uri=True, isolation_level=None, timeout=30)
     try:
-        connection = sqlite3.connect(f"{quoted}?mode=ro", uri=True, isolation_level=None, timeout=30)
         connection.execute("SELECT 1 FROM sqlite_master").fetchall()
     except sqlite3.OperationalError:
+        connection.close()
         # A stopped crawl on a read-only medium: SQLite cannot make the files that it shares with a writer.
         if path.with_name(f"{path.name}-wal").exists():
             raise
