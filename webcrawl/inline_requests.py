@@ -167,7 +167,8 @@ class InlineRequests:
 
     def _parent(self) -> InFlightRequest | None:
         """Return the in-flight request in whose processing this is called."""
-        request = CURRENT.get()
+        current = CURRENT.get()
+        request = None if current is None else current()
         return None if request is None else self._scheduler.flight_of(request)
 
     def deliver(self, flight: InFlightRequest, result: Response | Request | BaseException) -> None:

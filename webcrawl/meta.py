@@ -6,6 +6,7 @@ typed. The keys that Scrapy defines itself (``proxy``, ``download_timeout``, ...
 
 from __future__ import annotations
 
+import weakref
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
 KEY = "webcrawl"
 """The key of ``Request.meta`` that holds a ``FetchMeta``."""
 
-CURRENT: ContextVar[Request | None] = ContextVar("webcrawl.request", default=None)
-"""The request for which the current task runs, from its download to its items; tasks that it starts inherit it."""
+CURRENT: ContextVar[weakref.ref[Request] | None] = ContextVar("webcrawl.request", default=None)
+"""The request for which the current task runs, from its download to its items; tasks that it starts inherit it.
+
+A weak reference: a kept connection has the context of the request that opened it, and would hold its body.
+"""
 
 
 @dataclass(slots=True)

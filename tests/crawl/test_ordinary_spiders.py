@@ -251,3 +251,14 @@ def test_another_spider_and_an_overwritten_feed_are_refused_on_a_jobdir(serve, c
     assert first.figures() == before
     onward = crawl(spider="idiom", options=["-o", "items.jsonl"], **again).assert_ended_well()
     assert len(items_of(onward.path.parent / "items.jsonl")) == 2
+
+
+def test_a_kept_connection_holds_no_request(serve, crawl, folder):
+    web, path = serve(hosts=40, pages=40), folder / "alive.jsonl"
+    origins = ",".join(web.web.origin(number) for number in range(40))
+    crawl(
+        spider="chained", module=SETTINGS, arguments={"origins": origins}, options=["-O", f"{path}:jsonlines"]
+    )
+
+    [item] = items_of(path)
+    assert 1 <= item["alive"] <= 20

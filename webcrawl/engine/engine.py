@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from pydispatch.robustapply import robustApply
@@ -124,7 +125,7 @@ class DirectEngine(HookedEngine):
 
     async def _carry(self, request: Request, downloader: DirectDownloader, slot: Slot) -> None:
         """Run one request from the download to its items."""
-        CURRENT.set(request)
+        CURRENT.set(weakref.ref(request))
         try:
             result = await self._fetched(request, downloader, slot)
             if self._deliver(request, result, slot):

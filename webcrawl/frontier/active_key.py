@@ -115,7 +115,7 @@ class ActiveKey:
         """A robots.txt that is being parsed; nothing is sent meanwhile."""
         self.leaving = False
         """Another process gets it: it goes back to the backend once its URLs are settled."""
-        self.inline: deque[InlineRequest] = deque()
+        self.inline: list[InlineRequest] = []
         """The inline requests of the key, which come before the URLs of its queue."""
         self.inline_in_a_row = 0
         """How many of them were given since a URL of the queue was, or since the key became active."""
@@ -195,12 +195,12 @@ class ActiveKey:
 
     def take_inline(self) -> None:
         """Remove the inline request that was picked and is fetched."""
-        self.inline.popleft()
+        self.inline.pop(0)
         self.inline_in_a_row += 1
 
-    def drop_inline(self) -> deque[InlineRequest]:
+    def drop_inline(self) -> list[InlineRequest]:
         """Remove and return all inline requests."""
-        dropped, self.inline = self.inline, deque()
+        dropped, self.inline = self.inline, []
         for requests_of_origin in self.pending.values():
             dropped.extend(requests_of_origin)
         self.pending.clear()
@@ -219,9 +219,9 @@ class ActiveKey:
             origin, robots_url = _robots_of(entry, policies)
             known = None if origin is None else self.robots.get(origin)
             if inline.answer.done():
-                self.inline.popleft()
+                self.inline.pop(0)
             elif rule := self._inline_refusal(entry, now, policies):
-                self.inline.popleft().turn_away(rule, is_refusal=True)
+                self.inline.pop(0).turn_away(rule, is_refusal=True)
                 pick.refused.append((entry, rule))
             elif origin is None:
                 pick.entry, pick.inline = entry, inline
@@ -238,13 +238,13 @@ class ActiveKey:
                 pick.entry, pick.inline = entry, inline
                 return pick
             elif known.state == RobotsState.PENDING:
-                self.inline.popleft()
+                self.inline.pop(0)
                 self.pending.setdefault(origin, []).append(inline)
                 pick.pending.append(inline)
             elif known.state == RobotsState.UNREACHABLE:
-                self.inline.popleft().turn_away(ROBOTS_UNAVAILABLE)
+                self.inline.pop(0).turn_away(ROBOTS_UNAVAILABLE)
             else:
-                self.inline.popleft().turn_away("robots", is_refusal=True)
+                self.inline.pop(0).turn_away("robots", is_refusal=True)
                 pick.refused.append((entry, "robots"))
         return pick
 

@@ -292,7 +292,7 @@ class ActiveKeys:
         self._inline.remove(active.key)
         self._rate_limiter.drop(active)
         # They wait until the key is active again.
-        self._inline_waiting.add(active.key, active.drop_inline())
+        self._inline_waiting.add(active.key, deque(active.drop_inline()))
 
     def changed_queues(self, key: str, position: QueuePosition) -> None:
         """Note that another process changed its queue, at ``position`` or behind it."""
