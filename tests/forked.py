@@ -244,6 +244,8 @@ def _become(told: dict[str, Any]) -> None:
         handle = os.open(path, flags)
         os.dup2(handle, number)
         os.close(handle)
+    # Scrapy writes to the text and to the buffer beneath it. Their order is kept if lines are not held back.
+    sys.stdout.reconfigure(line_buffering=True)
     own = {str(ROOT), ""}
     added = [told["folder"], *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     sys.path[:] = added + [path for path in sys.path if path not in own]
