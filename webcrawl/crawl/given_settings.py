@@ -1,4 +1,4 @@
-"""What a crawl says at its start about the settings of Scrapy that were given.
+"""Messages at the start of a crawl about the settings of Scrapy that were given.
 
 Those without effect have a warning each, with what to write instead, and those that raise a delay a message.
 ``config/scrapy_settings.py`` has the table.

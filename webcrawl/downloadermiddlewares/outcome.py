@@ -42,7 +42,7 @@ CONTENT_LOCATION_MAX = 2083
 """The number of bytes of a Content-Location in the log; all of it is in the archive."""
 
 CACHE, MIDDLEWARE = "cache", "middleware"
-"""What a response came from if no download handler fetched it: Scrapy's HTTP cache, or another middleware."""
+"""The source of a response that no download handler fetched: Scrapy's HTTP cache, or another middleware."""
 
 _CACHED = "cached"
 """The flag that Scrapy's HTTP cache gives to its responses."""

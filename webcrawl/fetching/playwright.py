@@ -58,7 +58,7 @@ class PlaywrightDownloadHandler(ScrapyPlaywrightDownloadHandler):  # type: ignor
             network_of(self._of_crawl), objection, maxsize=self._maxsize, seconds=self._seconds
         )
         options: dict[str, Any] = self.config.launch_options
-        # Chromium contacts loopback without a proxy unless it is told otherwise.
+        # By default Chromium does not use the proxy for loopback addresses.
         options["proxy"] = {"server": self._proxy.url, "bypass": "<-loopback>"}
         options["args"] = [*options.get("args", ()), *ARGUMENTS]
         await self._proxy.start()

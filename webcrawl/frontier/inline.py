@@ -53,9 +53,9 @@ class InlineRequest:
     entry: UrlEntry
     """Its entry; ``kind`` is ``Kind.INLINE``."""
     request: Any = None
-    """What is sent, for the caller; the frontier does not look at it."""
+    """The request to send. The frontier passes it on unread."""
     answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    """What its caller awaits. The frontier sets nothing but a ``TurnedAwayError``."""
+    """The future that its caller awaits. The frontier sets nothing but a ``TurnedAwayError``."""
 
     def turn_away(self, rule: str, *, is_refusal: bool = False) -> None:
         """End it without a fetch; does nothing if it has ended."""

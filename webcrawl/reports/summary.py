@@ -187,7 +187,7 @@ ADVICE = {
     "contact": "the public web is crawled with -s CRAWLER_CONTACT=you@your.site",
     "robots": "the site's robots.txt forbids it",
 }
-"""What to say if a rule refused all that a crawl had."""
+"""Hints by rule, for a crawl of which the rule refused every URL."""
 
 
 def _nothing(ending: Ending) -> Iterator[str]:

@@ -198,7 +198,7 @@ class _Issue(Enum):
 
 @dataclass(slots=True)
 class _Content:
-    """What the pages of a pattern are compared with. ``looks``: number of its pages that were examined since."""
+    """The content with which pages of a pattern are compared. ``looks``: number of pages examined since."""
 
     sketch: Sketch = field(default_factory=Sketch)
     template: Template = field(default_factory=Template)
