@@ -87,5 +87,3 @@ def _table() -> Iterator[tuple[str, Any]]:
     for name, value in vars(ours).items():
         if name.isupper() and name not in _OF_THE_PROJECT:
             yield name, value
-    # A spider of Scrapy expects only the responses that it asked for: pages of a sitemap would come to parse().
-    yield "SITEMAPS_FOLLOW", False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -10,8 +11,10 @@ PREFIXES = (
     "downloader/",
     "dupefilter/",
     "httperror/",
+    "finish_reason",
     "item_",
     "offsite/",
+    "request_depth_",
     "retry/",
     "robotstxt/",
     "scheduler/",
@@ -56,3 +59,43 @@ def test_bytes_are_counted(counted):
     for _, stats in counted.values():
         assert stats["downloader/request_bytes"] > 50 * stats["downloader/request_count"]
         assert stats["downloader/response_bytes"] > 50 * stats["downloader/response_count"]
+
+
+@pytest.fixture(scope="module")
+def sites(serve, crawl):
+    """What is counted when a site is followed: by ``broad``, and by a CrawlSpider here and under plain Scrapy."""
+    found = {}
+    for name in ("broad", "settings", "plain_settings"):
+        web = serve(hosts=1, pages=8, seed=5)
+        origin = web.web.origin(0)
+        ways = {"seeds": [f"{origin}/"], "arguments": {"stay": "host"}}
+        if name != "broad":
+            ways = {
+                "spider": "counted_rules",
+                "module": f"tests.crawl.ordinary.{name}",
+                "arguments": {"origin": origin},
+            }
+        crawled = crawl(
+            **ways, RETRY_TIMES=0, RETRY_ENABLED=0, STATS_DUMP=1, LOG_LEVEL="INFO", SITEMAPS_FOLLOW=0
+        )
+        assert crawled.status == 0, crawled.stderr
+        stats = dict(re.findall(r"^[ {]'([^']+)': (.*?)[,}]$", crawled.stderr, re.MULTILINE))
+        found[name] = {
+            key: value for key, value in stats.items() if key.startswith(PREFIXES) and key not in APART
+        }
+    return found
+
+
+def test_a_spider_with_rules_counts_what_plain_scrapy_counts(sites):
+    ours, theirs = sites["settings"], sites["plain_settings"]
+    assert ours == theirs
+    assert ours["request_depth_max"] == "2"
+    assert ours["dupefilter/filtered"] != "0"
+
+
+def test_broad_counts_the_same_pages_alike(sites):
+    """A Page is an item, and the callback of the rules has no page at which it begins."""
+    ours, theirs = dict(sites["broad"]), dict(sites["plain_settings"])
+    assert int(ours.pop("item_scraped_count")) == int(theirs.pop("item_scraped_count")) + 1
+    assert ours == theirs
+    assert not any(name.startswith("retry/") for name in ours)

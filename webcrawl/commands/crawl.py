@@ -19,7 +19,6 @@ import signal
 import sys
 import warnings
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from shlex import join, quote
 from typing import TYPE_CHECKING, Any
@@ -41,7 +40,7 @@ from webcrawl.config.vocabulary import nearest
 from webcrawl.crawl import essentials
 from webcrawl.crawl.refused_start import REFUSALS, answered, closing, let_go, reasons, refusal_of
 from webcrawl.engine.engine import DirectEngine
-from webcrawl.errors import ConfigurationError, Problem
+from webcrawl.errors import ConfigurationError, JobdirUnusable, Problem
 from webcrawl.feeds import going_on, lost_feeds, wrong_feeds
 from webcrawl.storage import technology_in
 
@@ -85,8 +84,6 @@ RESUMED_BY = "RESUMED_BY_COMMAND"
 """The environment variable by which a program that runs this command names the one that resumes the crawl."""
 JOBDIR = "@JOBDIR@"
 """The place of the JOBDIR in it."""
-CRAWLS = Path("crawls")
-"""The folder for crawls without a JOBDIR, relative to the working directory."""
 FETCH_LOG = "fetch.jsonl"
 
 
@@ -179,8 +176,11 @@ def complete(settings: Settings, spider: type[Spider]) -> None:
         return
     command = ["scrapy", "crawl", *going_on(_without_standard_input(sys.argv[1:]), merged)]
     if configuration.jobdir is None:
+        # Scrapy imports all commands at each start.
+        from webcrawl.crawl.jobdir import new_folder
+
         shared = configuration.storage.is_shared
-        directory = _fresh(f"{spider.name}-{configuration.worker_name}" if shared else spider.name)
+        directory = new_folder(f"{spider.name}-{configuration.worker_name}" if shared else spider.name)
         settings.set("JOBDIR", str(directory), priority="cmdline")
         command += ["-s", f"JOBDIR={directory}"]
         what = "The data of this worker" if shared else "The crawl"
@@ -195,15 +195,6 @@ def _resuming(command: list[str], directory: object) -> str:
     """Return the command that resumes the crawl: this one, or that of the program that runs it."""
     given = os.environ.get(RESUMED_BY)
     return join(command) if given is None else given.replace(JOBDIR, quote(str(directory)))
-
-
-def _fresh(spider: str) -> Path:
-    stem = f"{spider}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
-    number, directory = 1, CRAWLS / stem
-    while directory.exists():
-        number += 1
-        directory = CRAWLS / f"{stem}-{number}"
-    return directory
 
 
 def _without_standard_input(arguments: list[str]) -> list[str]:
@@ -307,7 +298,11 @@ class Command(BaseRunSpiderCommand):
         # Scrapy imports all commands at each start.
         from webcrawl.logs import hush_inventory, log_level
 
-        complete(self.settings, self._spider)
+        try:
+            complete(self.settings, self._spider)
+        except JobdirUnusable as error:
+            report(self.settings, [str(error)])
+            sys.exit(2)
         hush_inventory(log_level(self.settings))
         if pid_file:
             Path(pid_file).write_text(f"{os.getpid()}\n", encoding="utf-8")

@@ -55,7 +55,7 @@ class Command(ProjectCommand):
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         # Scrapy imports all commands at each start.
-        from webcrawl.commands.crawl import CRAWLS
+        from webcrawl.crawl.jobdir import CRAWLS
 
         if len(args) > 1:
             yield Problem(args[1], "is one argument too many; give one folder of crawls")

@@ -27,7 +27,7 @@ from webcrawl.archive.listed_links import LISTED
 from webcrawl.command import BROAD, ProjectCommand
 from webcrawl.commands.arguments import unknown_arguments
 from webcrawl.commands.output import tell
-from webcrawl.config import Configuration
+from webcrawl.config import Configuration, value_of
 from webcrawl.control.selection import apply_spider_settings, no_inspection_message, select_crawl
 from webcrawl.crawl.rules import CrawlRules, politeness_of
 from webcrawl.errors import CrawlError, JobdirUnusable, Problem
@@ -418,7 +418,7 @@ class Inquiry:
         if link.type == "redirect":
             return None
         if link.type == LISTED:
-            return None if self._configuration.sitemaps_follow else "sitemaps"
+            return "sitemaps" if self._configuration.sitemaps_follow is False else None
         if page.nofollow:
             return "page"
         if link.type not in self._configuration.link_types:
@@ -476,6 +476,9 @@ class Command(ProjectCommand):
             raise UsageError
         yield from _wrong_words(args, opts)
         spider = apply_spider_settings(opts.spider, self.settings)
+        if spider is not None and not getattr(spider, "follows_sitemaps", False):
+            # As the crawl of this spider reads the empty value.
+            self.settings.set("SITEMAPS_FOLLOW", value_of(self.settings, "SITEMAPS_FOLLOW") or False)
         self._domains: object = getattr(spider, "allowed_domains", None)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:

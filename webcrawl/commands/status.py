@@ -93,7 +93,7 @@ def _folder_as_text(folder: Path) -> Iterator[str]:
     elif crawl.state is State.INTERRUPTED:
         state += ": its process was killed"
     elif crawl.ended_at is not None:
-        state = f"{how_it_ended(crawl.reason or '')}, {text.second(crawl.ended_at)} UTC"
+        state += f": {how_it_ended(crawl.reason or '')}, {text.second(crawl.ended_at)} UTC"
     yield f"{folder}: {state}"
     yield ""
     yield f"spider   {crawl.spider or 'unknown'}"

@@ -168,6 +168,15 @@ def switch() -> Reader:
     return Reader("True or False", read)
 
 
+def switch_or_none(empty: str) -> Reader:
+    """On or off; None when empty, which has the meaning ``empty``."""
+
+    def read(value: object) -> bool | None:
+        return None if value in EMPTY else as_switch(value)
+
+    return Reader(f"True or False; empty: {empty}", read)
+
+
 def as_switch(value: object) -> bool:
     """Return the truth value of True, False, 1, 0 or these words in any case; ValueError for anything else."""
     known = {"true": True, "1": True, "false": False, "0": False}

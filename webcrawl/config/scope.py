@@ -19,6 +19,7 @@ from webcrawl.config.readers import (
     real,
     some_of,
     switch,
+    switch_or_none,
     whole,
 )
 from webcrawl.config.setting import ANY, setting
@@ -169,7 +170,12 @@ class ScopeSettings:
     )
     robots_meta_obey: bool = setting(switch(), True, "", "Obey the robots meta elements of a page.")
     robots_header_obey: bool = setting(switch(), True, "", "Obey the header field X-Robots-Tag.")
-    sitemaps_follow: bool = setting(switch(), True, "", "Read the sitemaps that robots.txt names.")
+    sitemaps_follow: bool | None = setting(
+        switch_or_none("those of the spider broad alone"),
+        None,
+        "",
+        "Read the sitemaps that robots.txt names. Their pages come to the spider's parse().",
+    )
     sitemap_urls_max: int = setting(
         whole(1, 10_000_000), URLS_MAX, "URLs", "Maximum number of URLs that are taken from one sitemap."
     )

@@ -231,7 +231,12 @@ ROWS: tuple[Row, ...] = (
         "leave refresh out of LINK_TYPES",
         unless=_META_REFRESH,
     ),
-    _row("RETRY_ENABLED", "translated", "False is RETRY_TIMES=0", "set RETRY_TIMES=0"),
+    _row(
+        "RETRY_ENABLED",
+        "translated",
+        "False is RETRY_TIMES=0, without the statistics of retries",
+        "set RETRY_TIMES=0",
+    ),
     _row(
         "RETRY_EXCEPTIONS RETRY_HTTP_CODES",
         "translated",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -18,7 +17,7 @@ from webcrawl.config import Configuration
 from webcrawl.crawl import essentials
 from webcrawl.crawl.archiving import archive_of
 from webcrawl.crawl.contact import is_contact, is_public, user_agent
-from webcrawl.crawl.jobdir import Jobdir
+from webcrawl.crawl.jobdir import Jobdir, new_folder
 from webcrawl.crawl.ordering import best_first_of, order_of
 from webcrawl.crawl.page_processing import processing_of
 from webcrawl.crawl.refused_start import answering
@@ -129,6 +128,9 @@ def _build(crawler: Crawler) -> CrawlContext:
     if agent := getattr(crawler.spider, "user_agent", None):
         agent = user_agent(str(agent), configuration.crawler_contact)
         configuration = replace(configuration, user_agent=agent)
+    if configuration.sitemaps_follow is None:
+        follows = bool(getattr(crawler.spider, "follows_sitemaps", False))
+        configuration = replace(configuration, sitemaps_follow=follows)
     choices = CrawlRules(configuration)
     key = choices.politeness_key()
     addresses = seed_addresses(crawler)
@@ -265,8 +267,7 @@ def jobdir_path(crawler: Crawler, configuration: Configuration) -> Path | None:
         return Path(given)
     if not configuration.storage.is_lasting:
         return None
-    spider = crawler.spidercls.name or "crawl"
-    return Path("crawls") / f"{spider}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    return new_folder(crawler.spidercls.name or "crawl")
 
 
 def _policies(

@@ -8,6 +8,7 @@ import re
 import shutil
 import time
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import IO
 
@@ -17,9 +18,33 @@ SPIDER = "spider"
 """The file that names the spider of the crawl, or of the worker, in the folder."""
 _FETCHED = ("fetch.jsonl", "warc")
 
+CRAWLS = Path("crawls")
+"""The folder for crawls without a JOBDIR, relative to the working directory."""
+
 AFTERMATH_SECONDS = 20.0
 """Time to wait for the lock of a folder whose crawl is gone."""
 LOOK_AGAIN_SECONDS = 0.05
+
+
+def new_folder(name: str) -> Path:
+    """Create a folder in ``crawls/`` for a crawl that begins now, and return it. Crawls that begin in the same second
+    get different ones.
+
+    :raises JobdirUnusable: it cannot be created
+    """
+    stem = CRAWLS / f"{name}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    path, number = stem, 1
+    while True:
+        try:
+            CRAWLS.mkdir(exist_ok=True)
+            path.mkdir()
+        except OSError as error:
+            if not path.exists():
+                raise JobdirUnusable(f"JOBDIR {path} cannot be used: {error.strerror or error}") from error
+            number += 1
+            path = Path(f"{stem}-{number}")
+        else:
+            return path
 
 
 class Jobdir:

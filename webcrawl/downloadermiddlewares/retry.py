@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy.utils.python import global_object_name
 from scrapy.utils.response import response_status_message
 
+from webcrawl.config.readers import as_switch
 from webcrawl.config.scrapy_settings import retried_exceptions, retried_statuses
 from webcrawl.crawl.context import context_of
 from webcrawl.fetching.failures import failure_word
@@ -29,6 +30,7 @@ class RetryMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._is_on = as_switch(crawler.settings["RETRY_ENABLED"])
         self._times = context_of(crawler).configuration.retry_times
         statuses = retried_statuses(crawler.settings)
         self._statuses = RETRIED_STATUSES if statuses is None else statuses
@@ -57,7 +59,7 @@ class RetryMiddleware:
     def _again(self, request: Request, reason: str) -> Request | None:
         """Have a request sent again; return None if that is not to be done. ``reason`` is for the statistics."""
         flight = in_flight_request_of(self._crawler, request)
-        if flight is None or flight.lease.refusal is not None:
+        if not self._is_on or flight is None or flight.lease.refusal is not None:
             return None
         if flight.lease.entry.kind == Kind.ROBOTS or request.meta.get("dont_retry"):
             return None

@@ -63,6 +63,7 @@ class PageMiddleware:
         self._long_work = asyncio.Lock()
         """Pages with very many links are processed one at a time: the loop waits for one part of one page."""
         self._avoided = frozenset(context.configuration.nofollow_rels)
+        self._depth_limit = context.configuration.depth_limit
         self._keeps_links = context.archive is not None and context.archive.wants_links
         self._keeps_fields = context.archive is not None and context.archive.wants_fields
         chain = context.processing
@@ -210,6 +211,9 @@ class PageMiddleware:
             urls = [*urls, *further]
         if not urls and not embeds:
             return []
+        if not self._depth_limit or entry.depth < self._depth_limit:
+            # As Scrapy's DepthMiddleware, which sees no links.
+            self._crawler.stats.max_value("request_depth_max", entry.depth + 1)
         found: list[UrlEntry] = []
         refusals = tally.refusals
         ends_at = perf_counter() + TURN_SECONDS

@@ -13,7 +13,8 @@ from scrapy.settings import Settings
 from webcrawl.command import own_names
 from webcrawl.commands import crawl
 from webcrawl.config import check
-from webcrawl.errors import Problem
+from webcrawl.crawl import jobdir
+from webcrawl.errors import JobdirUnusable, Problem
 from webcrawl.extensions.summary import RESUME_COMMAND
 
 if TYPE_CHECKING:
@@ -84,14 +85,23 @@ def test_without_a_jobdir_a_fresh_one_is_chosen_and_told(
     resume = f"scrapy crawl broad -a 'seeds=my seeds.txt' -s JOBDIR={directory}"
     assert settings[RESUME_COMMAND] == resume
     assert capsys.readouterr().err == f"The crawl is kept in {directory}\nTo resume it: {resume}\n"
-    assert list(tmp_path.iterdir()) == [], "nothing is made before the crawl starts"
+    assert [path for path in tmp_path.rglob("*") if path.is_dir()] == [
+        tmp_path / "crawls",
+        tmp_path / directory,
+    ]
 
 
 def test_a_folder_that_is_there_is_never_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    first = crawl._fresh("broad")
-    (tmp_path / first).mkdir(parents=True)
-    second = crawl._fresh("broad")
-    assert second != first
+    # No clock decides: whoever creates the folder has it.
+    folders = [jobdir.new_folder("broad") for _ in range(4)]
+    assert len(set(folders)) == 4
+    assert all((tmp_path / folder).is_dir() for folder in folders)
+
+
+def test_a_folder_that_cannot_be_made_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "crawls").write_text("a file")
+    with pytest.raises(JobdirUnusable, match=r"^JOBDIR crawls/broad-.* cannot be used: "):
+        jobdir.new_folder("broad")
 
 
 def test_a_given_jobdir_is_resumed_by_the_same_command(

@@ -224,7 +224,7 @@ def test_the_status_of_a_stopped_and_of_a_running_crawl(
 def test_how_a_crawl_ended_is_said(status: Command, tmp_path: Path) -> None:
     made(tmp_path, "first", 0, "closespider_pagecount")
     assert status("crawls/first").said.startswith(
-        "crawls/first: reached a limit (CLOSESPIDER_PAGECOUNT), 2026-09-21 14:13:50 UTC\n"
+        "crawls/first: ended: reached a limit (CLOSESPIDER_PAGECOUNT), 2026-09-21 14:13:50 UTC\n"
     )
 
 

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 from scrapy import Request, Spider
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
 
 PATHS = (
     "/x/ok?a",
@@ -41,3 +43,22 @@ class Counted(Spider):
     def closed(self, reason):
         stats = self.crawler.stats.get_stats()
         Path(self.output).write_text(json.dumps(stats, default=str), encoding="utf-8")
+
+
+class CountedRules(CrawlSpider):
+    """-a origin=... ; all links of a site, as ``broad`` follows them."""
+
+    name = "counted_rules"
+    rules = (Rule(LinkExtractor(), callback="found", follow=True),)
+
+    def __init__(self, origin, **arguments):
+        super().__init__(**arguments)
+        self.origin = origin
+        self.allowed_domains = [origin.split("//")[1].split(":")[0]]
+
+    async def start(self):
+        # Those of start_urls are not remembered by plain Scrapy, which would fetch the page again.
+        yield Request(f"{self.origin}/")
+
+    def found(self, response):
+        yield {"url": response.url}
