@@ -19,7 +19,6 @@ from scrapy.core.engine import ExecutionEngine, _Slot
 from scrapy.core.scraper import Scraper
 from scrapy.core.scraper import Slot as ScraperSlot
 from scrapy.core.spidermw import SpiderMiddlewareManager
-from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares import cookies
 from scrapy.exporters import CsvItemExporter
 from scrapy.http import Response
@@ -50,7 +49,6 @@ class NextCall:
 
 
 OVERRIDDEN = (
-    scrapy_private.PrivateName(Crawler, "_create_engine", (), "refusing a start (commands/crawl.py)"),
     scrapy_private.PrivateName(
         BaseRunSpiderCommand, "_warn_if_feeds_unused", ("sender",), "the warning of feeds (commands/crawl.py)"
     ),

@@ -66,9 +66,14 @@ def require(settings: BaseSettings) -> None:
         raise ConfigurationError(problems)
 
 
+def is_detached(settings: BaseSettings) -> bool:
+    """Return True for a command that shows single pages and runs no crawl."""
+    return _is(settings["SCHEDULER"], Detached)
+
+
 def missing(settings: BaseSettings) -> list[Problem]:
     """Return the missing essential parts of a crawl that has any of ours; a problem for each wrong setting."""
-    if _is(settings["SCHEDULER"], Detached):
+    if is_detached(settings):
         return []
     if old := list(renamed(settings)):
         return old  # a class under its old path cannot be loaded below

@@ -15,6 +15,7 @@ from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.core.engine import ExecutionEngine, _Slot
 from scrapy.core.scraper import Scraper
 from scrapy.core.spidermw import SpiderMiddlewareManager
+from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares import cookies
 from scrapy.exceptions import _InvalidOutput
 from scrapy.middleware import MiddlewareManager
@@ -51,6 +52,17 @@ class HookedEngine(ExecutionEngine):
 
     def _start_scheduled_request(self) -> bool:
         return self.begin_request()
+
+
+def use_engine(crawler: Crawler, engine: type[ExecutionEngine]) -> None:
+    """Have a crawler create an engine of this class, unless its own class decides that itself.
+
+    Scrapy has no setting for it. The crawlers of scripts and of Scrapy's own commands are of its own class.
+    """
+    if type(crawler)._create_engine is Crawler._create_engine:
+        crawler._create_engine = lambda: engine(  # type: ignore[method-assign]
+            crawler, lambda _: crawler.stop_async()
+        )
 
 
 def split_domains_of_cookies(split: Callable[[str], Any]) -> None:
@@ -144,6 +156,7 @@ PRIVATE = (
         ExecutionEngine, "_start_scheduled_requests", (), "beginning requests when the engine is woken"
     ),
     PrivateName(ExecutionEngine, "_start_scheduled_request", (), "beginning one request by the shortest way"),
+    PrivateName(Crawler, "_create_engine", (), "the engine of scripts and of Scrapy's own commands"),
     PrivateName(Scraper, "_scrape", ("result", "request"), "results that are no plain page"),
     PrivateName(Scraper, "_check_if_closing", (), "ending a crawl when the last response is read"),
     PrivateName(Spider, "_parse", ("response",), "requests without a callback"),

@@ -1,5 +1,5 @@
-"""Makes a crawl refuse its start before any other extension is created: one place reports it
-(``crawl/refused_start.py``).
+"""The first extension: makes a crawl refuse its start before any other is created, so that one place reports it
+(``crawl/refused_start.py``), and has its crawler create the engine of this project, in a script too.
 """
 
 from __future__ import annotations
@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
 
+from webcrawl.crawl import essentials
 from webcrawl.crawl.context import context_of
+from webcrawl.engine.engine import DirectEngine
+from webcrawl.engine.scrapy_private import use_engine
 
 if TYPE_CHECKING:
     from typing import Self
@@ -17,9 +20,11 @@ if TYPE_CHECKING:
 
 
 class Refusals:
-    """Creates the crawl's context, which is refused with all problems."""
+    """Creates the crawl's context, which is refused with all problems, and sets the engine of its crawler."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         context_of(crawler)
+        if not essentials.is_detached(crawler.settings):
+            use_engine(crawler, DirectEngine)
         raise NotConfigured  # without a message: there is nothing else to do
