@@ -59,10 +59,13 @@ def use_engine(crawler: Crawler, engine: type[ExecutionEngine]) -> None:
 
     Scrapy has no setting for it. The crawlers of scripts and of Scrapy's own commands are of its own class.
     """
-    if type(crawler)._create_engine is Crawler._create_engine:
-        crawler._create_engine = lambda: engine(  # type: ignore[method-assign]
-            crawler, lambda _: crawler.stop_async()
-        )
+    if type(crawler)._create_engine is not Crawler._create_engine:
+        return
+
+    def create_engine() -> ExecutionEngine:
+        return engine(crawler, lambda _: crawler.stop_async())
+
+    crawler._create_engine = create_engine  # type: ignore[method-assign]
 
 
 def split_domains_of_cookies(split: Callable[[str], Any]) -> None:
