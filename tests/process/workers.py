@@ -70,7 +70,7 @@ class WorkerProcesses:
         for name in self.running():
             if name not in self.frozen:
                 worker = self.workers[name]
-                worker.until(lambda worker=worker: " seeds taken" in worker.stderr)
+                worker.until(lambda worker=worker: " taken" in worker.stderr)
 
     def running(self) -> list[str]:
         """Those whose process is there."""

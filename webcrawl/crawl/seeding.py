@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.crawl.contact import contact_problem, is_contact
 from webcrawl.errors import ContactMissing, CrawlError
+from webcrawl.reports import text
 from webcrawl.scope.whitelist import whitelist_of
 from webcrawl.storage.contract import SharedBackend
 from webcrawl.urls.politeness_key import host_of
@@ -69,7 +70,7 @@ class Seeding:
         else:
             await self._take_turns(lists, digest)
         if self._good or self._bad:
-            logger.info("%d seeds taken, %d wrong", self._good, self._bad)
+            logger.info("%s taken, %d wrong", text.things(self._good, "seed"), self._bad)
 
     async def take(self, seeds: Iterator[Seed | BadSeed]) -> bool:
         """Queue seeds that are not in the list. Returns False if they cannot become durable, or the crawl is being
@@ -79,7 +80,7 @@ class Seeding:
             entries = await self._entries(batch)
             if self._scheduler.frontier.is_closing() or not await self._scheduler.add_seeds(entries):
                 return False
-        logger.info("%d seeds taken, %d wrong", self._good - good, self._bad - bad)
+        logger.info("%s taken, %d wrong", text.things(self._good - good, "seed"), self._bad - bad)
         return True
 
     async def _take_turns(self, lists: SeedLists, digest: str) -> None:
@@ -97,7 +98,9 @@ class Seeding:
             self._read = max(self._read, queued)
             if turn is turn.FINISHED:
                 self._is_over = True
-                logger.info("%d seeds taken before, by another process or an earlier run", queued)
+                logger.info(
+                    "%s taken before, by another process or an earlier run", text.things(queued, "seed")
+                )
             elif turn is turn.OURS:
                 if await self._read_on(lists, digest):
                     await frontier.with_retry(lambda: lists.finish(digest, self._read))

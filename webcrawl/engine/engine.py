@@ -64,6 +64,12 @@ class DirectEngine(HookedEngine):
             or self._bodies.is_used_up()
         )
 
+    @property
+    def is_closing(self) -> bool:
+        """True from the moment at which the crawl is asked to stop: no more requests begin."""
+        slot = slot_of(self)
+        return slot is not None and slot.closing is not None
+
     def begin_requests(self) -> None:
         if self.scraper.slot is None:
             # The scheduler wakes the engine while it is being opened itself. An open spider is woken once more.

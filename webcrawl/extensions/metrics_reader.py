@@ -44,6 +44,7 @@ class MetricsReader:
 
     def __init__(self, frontier: Countable, configuration: Configuration, crawler: Crawler) -> None:
         self._frontier = frontier
+        self._crawler = crawler
         self._stats = crawler.stats
         items = crawler.settings.getint("CLOSESPIDER_ITEMCOUNT")
         limits = Limits(
@@ -58,4 +59,7 @@ class MetricsReader:
         """Return the current figures; this costs a few attribute look-ups and one Snapshot."""
         frontier = self._frontier
         items = self._stats.get_value("item_scraped_count", 0) if self._stats is not None else 0
-        return self._pace.read(time.monotonic(), frontier.tally, frontier.snapshot(), time.time(), items)
+        closing = getattr(self._crawler.engine, "is_closing", False)
+        return self._pace.read(
+            time.monotonic(), frontier.tally, frontier.snapshot(), time.time(), items, is_closing=closing
+        )

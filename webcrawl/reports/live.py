@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.reports import text
-from webcrawl.reports.pace import waits_for
+from webcrawl.reports.pace import stops_after, waits_for
 from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _trouble(reading: Reading, *, shared: bool = False) -> Iterator[Part]:
     if f.given_up_hosts and not shared:
         yield Part(f"{text.count(f.given_up_hosts)} given up", Tone.WARNING)
     if reading.slow is not None:
-        yield Part(f"slow: {_shown(reading.slow[0])} {text.duration(reading.slow[1])}", Tone.WARNING)
+        yield Part(f"slow: {_shown(reading.slow[0])} for {text.duration(reading.slow[1])}", Tone.WARNING)
 
 
 def _other(reading: Reading) -> Row:
@@ -207,20 +207,22 @@ def _last(failures: Sequence[Failure], now: float) -> Iterator[Row]:
         ago = text.duration(max(now - failure.at, 0.0))
         yield Row(
             "last errors" if not number else "",
-            (Part(f"{failure.word} {_shown(failure.url)}"), Part(f"{ago} ago")),
+            (Part(f"{ago} ago   {failure.word} {_shown(failure.url)}"),),
             10 + number,
         )
 
 
 def _activity(reading: Reading) -> tuple[str, ...]:
     f = reading.frontier
+    if reading.is_closing:
+        return (stops_after(f),)
     if reading.next_seconds is not None:
-        return waits_for(f), f"next host in {text.duration(reading.next_seconds)}"
+        return waits_for(f), f"next host {text.moment_ahead(reading.next_seconds)}"
     if f.in_flight:
         return ("fetching",)
-    if f.ready_hosts:
-        return ("the next requests begin",)
-    return ("waiting for pages to be stored" if f.unsettled else "nothing to fetch at this moment",)
+    if f.unsettled:
+        return ("waiting for pages to be stored",)
+    return ("starting the next requests" if f.ready_hosts else "nothing to fetch at this moment",)
 
 
 def _bar(limit: Limit, left_seconds: float | None, width: int) -> Row:

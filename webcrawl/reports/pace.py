@@ -86,6 +86,8 @@ class Reading:
     """The host of the oldest open request and its age in seconds, if that is ``SLOW_SECONDS`` or more."""
     hint: str | None = None
     """Advice for a crawl that does little but wait; None for others."""
+    is_closing: bool = False
+    """True if the crawl was asked to stop, and waits for what it has begun."""
     found: str | None = None
     """The number of relevant pages as text; None if the crawl is not focused."""
     again: str | None = None
@@ -114,8 +116,10 @@ class Reading:
             f"errors {text.count(self.errors)}{_most(self.errors_by_word)}",
             f"elapsed {text.duration(self.elapsed_seconds)}",
         ]
+        if self.is_closing:
+            parts.append(stops_after(f))
         if self.next_seconds is not None:
-            parts.append(f"{waits_for(self.frontier)}, next host in {text.duration(self.next_seconds)}")
+            parts.append(f"{waits_for(f)}, next host {text.moment_ahead(self.next_seconds)}")
         if self.slow is not None:
             parts.append(f"slow: {self.slow[0]} for {text.duration(self.slow[1])}")
         if self.limit is not None:
@@ -134,6 +138,17 @@ class Reading:
 def waits_for(frontier: Snapshot) -> str:
     """Say what a crawl waits for that has URLs, and nothing in flight."""
     return "waiting for politeness" if frontier.active_hosts else "waiting for parked hosts"
+
+
+def stops_after(frontier: Snapshot) -> str:
+    """Say what a crawl waits for that was asked to stop."""
+    if frontier.in_flight:
+        return f"stopping: waiting for {text.things(frontier.in_flight, 'open request')}"
+    return f"stopping: {_stored(frontier)}" if frontier.unsettled else "stopping"
+
+
+def _stored(frontier: Snapshot) -> str:
+    return f"{text.things(frontier.unsettled, 'page')} being stored"
 
 
 def _most(numbers: Mapping[str, int]) -> str:
@@ -166,10 +181,17 @@ class Pace:
         self._looks: deque[_Look] = deque([_Look(started_at)])
 
     def read(
-        self, now: float, tally: Tally, frontier: Snapshot, epoch_seconds: float = 0.0, items: int = 0
+        self,
+        now: float,
+        tally: Tally,
+        frontier: Snapshot,
+        epoch_seconds: float = 0.0,
+        items: int = 0,
+        *,
+        is_closing: bool = False,
     ) -> Reading:
         """Return the figures at ``now``, which is ``epoch_seconds`` by the clock of the frontier. ``items``: the
-        number of items that were scraped."""
+        number of items that were scraped; ``is_closing``: the crawl was asked to stop."""
         looks = self._looks
         while len(looks) > 1 and looks[1].at <= now - WINDOW_SECONDS:
             looks.popleft()
@@ -178,7 +200,7 @@ class Pace:
         looks.append(_Look(now, tally.pages, tally.bytes, tally.scored or 0, tally.relevant))
         elapsed = now - self._started_at
         pages_rate = _per(tally.pages - then.pages, span)
-        next_seconds = _until_next(frontier, epoch_seconds)
+        next_seconds = None if is_closing else _until_next(frontier, epoch_seconds)
         self._waits.append(next_seconds is not None and frontier.active_hosts > 0)
         return Reading(
             pages=tally.pages,
@@ -188,7 +210,7 @@ class Pace:
             bytes_rate=_per(tally.bytes - then.bytes, span),
             errors=tally.errors.total(),
             elapsed_seconds=elapsed,
-            left_seconds=self._left(tally.pages, pages_rate, elapsed),
+            left_seconds=None if is_closing else self._left(tally.pages, pages_rate, elapsed),
             next_seconds=next_seconds,
             frontier=frontier,
             statuses=_classes(tally.statuses),
@@ -202,6 +224,7 @@ class Pace:
             limit=self._limit(tally.pages, elapsed, items, frontier.known_hosts),
             slow=_slow(frontier, epoch_seconds),
             hint=self._hint(frontier),
+            is_closing=is_closing,
             again=_again(tally),
             found=_found(tally, then),
         )

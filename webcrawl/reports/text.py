@@ -47,6 +47,11 @@ def duration(seconds: float) -> str:
     return f"{whole // 86_400} d {whole % 86_400 // 3600:02} h"
 
 
+def moment_ahead(seconds: float) -> str:
+    """Format the seconds until something happens: ``in 0.8 s``, or ``now``."""
+    return "now" if seconds < 0.05 else f"in {duration(seconds)}"
+
+
 def moment(at: float) -> str:
     """Format epoch seconds as ``2026-03-01 12:34:56.789``, to the millisecond."""
     return datetime.fromtimestamp(at, UTC).isoformat(" ", "milliseconds")[:-6]

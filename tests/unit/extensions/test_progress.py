@@ -70,11 +70,20 @@ def test_lines_that_say_nothing_are_left_out() -> None:
 def test_the_display_says_what_the_crawl_does() -> None:
     for found, words in (
         (snapshot(in_flight=3), "fetching"),
-        (snapshot(ready_hosts=3), "the next requests begin"),
+        (snapshot(ready_hosts=3), "starting the next requests"),
         (snapshot(unsettled=3), "waiting for pages to be stored"),
         (snapshot(), "nothing to fetch at this moment"),
     ):
         assert shown_of(reading(frontier=found))["now"] == words
+    for found, words in (
+        (snapshot(in_flight=1, ready_hosts=3), "stopping: waiting for 1 open request"),
+        (snapshot(unsettled=2, ready_hosts=3), "stopping: 2 pages being stored"),
+        (snapshot(ready_hosts=3), "stopping"),
+    ):
+        closing = reading(frontier=found, is_closing=True)
+        assert shown_of(closing)["now"] == words
+        assert words in closing.line()
+    assert shown_of(reading(next_seconds=0.01, frontier=snapshot()))["now"].endswith("next host now")
     assert "ready" not in shown_of(reading(frontier=snapshot(active_hosts=2)))["hosts"]
 
 
@@ -83,8 +92,8 @@ def test_the_last_errors_name_their_urls_the_latest_first() -> None:
     lines = drawn(reading(), 100, *failures).splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("last errors"))
     assert [line.strip() for line in lines[at : at + 2]] == [
-        "last errors  timeout http://b.test/x   2.5 s ago",
-        "dns http://a.test/�[31m   1 min 00 s ago",
+        "last errors  2.5 s ago   timeout http://b.test/x",
+        "1 min 00 s ago   dns http://a.test/�[31m",
     ]
 
 
@@ -107,7 +116,7 @@ def test_a_backlog_without_room_is_shown() -> None:
 def test_hosts_that_need_a_look_are_named() -> None:
     stands = snapshot(known_hosts=9, parked_hosts=2, given_up_hosts=1, last_parked="a.test")
     shown = shown_of(reading(frontier=stands, slow=("b.test", 43.0)))
-    assert shown["hosts"].endswith("2 parked (last: a.test)   1 given up   slow: b.test 43.0 s")
+    assert shown["hosts"].endswith("2 parked (last: a.test)   1 given up   slow: b.test for 43.0 s")
 
 
 def test_a_narrow_terminal_gets_figures_whole_on_further_lines() -> None:
