@@ -1,20 +1,26 @@
-"""Feeds of a crawl that is resumed: those that could not be written, and those that would be overwritten."""
+"""Feeds of a crawl that is resumed: those that could not be written, and those that would be overwritten; and what
+keeps their items if the process is killed.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from scrapy.extensions.feedexport import FeedExporter
+
 from webcrawl.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
 
@@ -125,3 +131,13 @@ def _further(uri: str, name: str) -> str:
 def _path(uri: object) -> Path:
     text = str(uri)
     return Path(urlsplit(text).path if text.startswith("file:") else text)
+
+
+def flush_feeds(crawler: Crawler) -> None:
+    """Write the items that the buffers of feed files hold: the files have them even if the process is killed."""
+    exporter = crawler.get_extension(FeedExporter)
+    for slot in () if exporter is None else exporter.slots:
+        # A full disk keeps the items in the buffer. A file of a batch may be closed.
+        with suppress(OSError, ValueError):
+            if slot.file is not None:
+                slot.file.flush()

@@ -95,6 +95,8 @@ class FetchMeta:
     """
     user_agent: bytes | None = None
     """The User-Agent with which it is sent: the crawl's, or that of the spider's Request; None for any."""
+    url: str | None = None
+    """The URL that was leased; None for any."""
     contacted: bool = False
     """True once it was given to a download handler: a response without that came from a middleware."""
     gives_way: Callable[[], bool] | None = None

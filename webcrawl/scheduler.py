@@ -33,6 +33,7 @@ from webcrawl.engine.waking import Waking
 from webcrawl.errors import CrawlError, JobdirUnusable, StorageFull, StorageLost
 from webcrawl.extensions.frontier_stats import FrontierStats
 from webcrawl.extensions.heartbeat import Heartbeat
+from webcrawl.feeds import flush_feeds
 from webcrawl.fetching.failures import refusal
 from webcrawl.frontier.active_key import ROBOTS_UNREACHABLE as UNREACHED
 from webcrawl.frontier.frontier import Frontier
@@ -368,6 +369,7 @@ class Scheduler:
             validity=lease.validity,
             place=lease.rate_limit_lease.address,
             user_agent=request.headers.get(b"User-Agent"),
+            url=request.url,
             pause_seconds=lease.pause_seconds,
             exclusions=self._context.exclusions,
             spool=self._context.spool if entry.kind == Kind.SITEMAP else None,
@@ -534,6 +536,8 @@ class Scheduler:
             for feature in features:
                 feature.rate(flight)
             leave_out(flight.outcome, self._configuration.warc_pages)
+            # Its items are in the files before its URL is done.
+            flush_feeds(self._crawler)
             for feature in features:
                 feature.settled(flight)
             self.frontier.settle(flight.lease, flight.outcome)

@@ -4,6 +4,7 @@ crawler, and gets the same."""
 from __future__ import annotations
 
 import json
+import signal
 import socket
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -203,9 +204,34 @@ def test_the_user_agent_of_a_spider_is_that_of_the_crawl(serve, run):
 def test_a_middleware_does_not_change_the_name_and_that_is_told_once(serve, run):
     web = serve(hosts=1, pages=1)
     ours = "tests.crawl.ordinary.middlewares."
-    added = json.dumps({f"{ours}RandomUserAgentMiddleware": 400, f"{ours}Disguising": 550})
+    # The second comes after all of the crawler's own.
+    added = json.dumps({f"{ours}RandomUserAgentMiddleware": 400, f"{ours}Disguising": 999})
     crawled, items = run("named", arguments={"origin": web.web.origin(0)}, DOWNLOADER_MIDDLEWARES=added)
 
     assert [item["name"] for item in items] == [Named.user_agent, "own/1"]
     assert crawled.stderr.count(f"{ours}RandomUserAgentMiddleware has no effect") == 1
     assert crawled.stderr.count("has set the User-Agent 'Mozilla/5.0 (disguised)'") == 1
+
+
+def test_a_request_whose_url_a_middleware_changed_is_not_sent(serve, run):
+    web = serve(hosts=1, pages=1)
+    added = json.dumps({"tests.crawl.ordinary.middlewares.Moving": 999})
+    crawled, items = run("named", arguments={"origin": web.web.origin(0)}, DOWNLOADER_MIDDLEWARES=added)
+
+    assert items == []
+    assert crawled.figures().rules == {"around-the-frontier": 2}
+    assert {hit.path for hit in web.hits()} == {"/robots.txt"}
+
+
+def test_items_are_in_their_file_before_their_page_is_done(serve, crawl, folder):
+    web, path = serve(hosts=1, pages=1), folder / "killed.csv"
+    first = f"{web.web.origin(0)}/x/echo?first"
+    crawled = crawl(
+        spider="killed",
+        module=SETTINGS,
+        arguments={"origin": web.web.origin(0)},
+        options=["-o", f"{path}:csv"],
+    )
+
+    assert crawled.status == -signal.SIGKILL
+    assert path.read_text(encoding="utf-8").splitlines() == ["url", first]

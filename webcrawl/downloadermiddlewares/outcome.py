@@ -4,7 +4,6 @@ archive.
 
 from __future__ import annotations
 
-import logging
 import time
 from dataclasses import replace
 from functools import lru_cache
@@ -49,9 +48,6 @@ _CACHED = "cached"
 _WEB, _DATA = ("http:", "https:"), "data:"
 
 
-logger = logging.getLogger(__name__)
-
-
 class OutcomeMiddleware:
     """Restarts the clock of the politeness key when the response has ended, in whatever way."""
 
@@ -63,28 +59,12 @@ class OutcomeMiddleware:
         self._agent = context.rules.agent
         self._obeys_header = context.configuration.robots_header_obey
         self._exclusions = context.exclusions
-        self._has_restored_agent = False
         self._foreign = dict(foreign_handlers(crawler.settings))
         self._decoded_max = context.configuration.download_maxsize
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> OutcomeMiddleware:
         return cls(crawler)
-
-    def process_request(self, request: Request) -> None:
-        """Restore the User-Agent: robots.txt is read for the name with which a page is requested."""
-        expected, given = fetch_meta(request).user_agent, request.headers.get(b"User-Agent")
-        if expected is None or given == expected:
-            return
-        request.headers[b"User-Agent"] = expected
-        if not self._has_restored_agent:
-            self._has_restored_agent = True
-            logger.warning(
-                "A downloader middleware has set the User-Agent %r. Requests are sent as %r all the same, the name "
-                "for which robots.txt is read: set USER_AGENT, or the header of a Request. This is logged once",
-                (given or b"").decode("latin-1"),
-                expected.decode("latin-1"),
-            )
 
     def process_response(self, request: Request, response: Response) -> Response:
         directives = response.headers.getlist(b"X-Robots-Tag") if self._obeys_header else None

@@ -7,6 +7,7 @@ conversions between Deferred and Future per page.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -21,6 +22,7 @@ from webcrawl.engine.scrapy_private import split_domains_of_cookies
 from webcrawl.engine.signals import tell
 from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.meta import fetch_meta
+from webcrawl.refusal import Refused
 from webcrawl.urls.politeness_key import suffix_extractor
 
 if TYPE_CHECKING:
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
     from twisted.internet.defer import Deferred
+
+    from webcrawl.meta import FetchMeta
+
+logger = logging.getLogger(__name__)
 
 
 class DirectDownloader(Downloader):
@@ -42,6 +48,7 @@ class DirectDownloader(Downloader):
         if crawler.settings.getbool("COOKIES_ENABLED"):
             split_domains_of_cookies(suffix_extractor())
         super().__init__(crawler)
+        self._has_restored_agent = False
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:
         # At once: the engine considers a crawl without active requests idle.
@@ -69,7 +76,9 @@ class DirectDownloader(Downloader):
 
     async def _download_now(self, request: Request) -> Response:
         spider = self.crawler.spider
-        fetch_meta(request).contacted = True
+        meta = fetch_meta(request)
+        self._check_unchanged(request, meta)
+        meta.contacted = True
         tell(self.signals, signals.request_reached_downloader, request=request, spider=spider)
         try:
             response = await self.handlers.download_request_async(request)
@@ -77,3 +86,30 @@ class DirectDownloader(Downloader):
             return response
         finally:
             tell(self.signals, signals.request_left_downloader, request=request, spider=spider)
+
+    def _check_unchanged(self, request: Request, meta: FetchMeta) -> None:
+        """Check what middlewares made of the request, wherever in the chain they are.
+
+        The clock and the robots.txt of the leased URL hold for no other. robots.txt is read for the name with which a
+        page is requested: that name is restored.
+
+        :raises Refused: the request is for another URL than the one that was leased
+        """
+        if meta.url is not None and request.url != meta.url:
+            raise Refused(
+                "around-the-frontier",
+                f"a downloader middleware has changed the URL {meta.url} into {request.url}, which has not been "
+                "scheduled; return request.replace(url=...) from process_request",
+            )
+        expected, given = meta.user_agent, request.headers.get(b"User-Agent")
+        if expected is None or given == expected:
+            return
+        request.headers[b"User-Agent"] = expected
+        if not self._has_restored_agent:
+            self._has_restored_agent = True
+            logger.warning(
+                "A downloader middleware has set the User-Agent %r. Requests are sent as %r all the same, the name "
+                "for which robots.txt is read: set USER_AGENT, or the header of a Request. This is logged once",
+                (given or b"").decode("latin-1"),
+                expected.decode("latin-1"),
+            )

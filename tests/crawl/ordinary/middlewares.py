@@ -131,3 +131,11 @@ class Disguising:
 
     def process_request(self, request: Request) -> None:
         request.headers["User-Agent"] = "Mozilla/5.0 (disguised)"
+
+
+class Moving:
+    """Changes the URLs of pages in place, next to the network."""
+
+    def process_request(self, request: Request) -> None:
+        if "/x/echo" in request.url:
+            request._set_url(request.url.replace("/x/echo", "/x/elsewhere"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 from scrapy import Request, Spider
 
 KINDS = ("application/json", "application/pdf", "image/png", "application/octet-stream")
@@ -117,3 +120,18 @@ class Named(Spider):
     def parse(self, response):
         [name] = [line for line in response.text.splitlines() if line.startswith("User-Agent: ")]
         yield {"url": response.url, "name": name.partition(": ")[2]}
+
+
+class Killed(Spider):
+    """-a origin=... ; a process that is killed at its second page."""
+
+    name = "killed"
+
+    async def start(self):
+        yield Request(f"{self.origin}/x/echo?first")
+
+    def parse(self, response):
+        if "second" in response.url:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield {"url": response.url}
+        yield response.follow("/x/echo?second")
