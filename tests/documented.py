@@ -11,12 +11,14 @@ usage      the words and options of a command
 text, json, sql, nginx   not executed
 ========== ====================================================================================================
 
-``not-run: REASON`` as a mark: cannot run here, and only its syntax is checked. ``background``: runs until the end of
-the page. ``status N``: the last command ends so. ``exact``: numbers are compared too. A comment
-``<!-- run: COMMAND -->`` is executed where it stands, and not shown.
+``not-run: REASON`` as a mark: cannot run here; its names are checked by ``tests/test_docs.py``. ``background``: runs
+until the end of the page. ``status N``: the last command ends so. ``varies: WORD, WORD``: any number will do in lines
+with one of these. ``exact``: all numbers are compared. A comment ``<!-- run: COMMAND -->`` is executed where it
+stands, and not shown.
 
-What is printed is compared line by line. ``...`` stands for any characters, a line ``...`` for any lines. A number
-stands for any number, and so do times, dates and ports; runs of spaces are equal; kB, MB and bytes are equal.
+What is printed is compared line by line. ``...`` stands for any characters, a line ``...`` for any lines. A count is
+compared; a date, a time, a decimal, a number with a unit of time, size or share, an offset, and one within a name
+stand for any. Runs of spaces are equal; kB, MB and bytes are equal.
 
 A page is one session in one folder. Public addresses are those of a fake web on loopback, see ``Session.mapped``.
 """
@@ -44,7 +46,7 @@ from tests.fakeweb import Config, serve_in_process
 from webcrawl import demo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tests.fakeweb import Served
     from tests.redis_server import RedisServer
@@ -61,7 +63,9 @@ _FILE = re.compile(r"# (\w[\w./-]*\.\w+|\.env)\n")
 """Absolute paths are not of this session."""
 _PUBLIC = re.compile(r"(https?://)?(?<![\w.@-])(www\.)?example\.(org|net|com)(?![\w-])")
 _TOKENS = re.compile(
-    r"(?P<number>\d+(?:[.,:]\d+)*)|(?P<any>\.\.\.)|(?P<unit>\b(?:[kMG]?B|bytes)\b)|(?P<space> +)|."
+    r"(?P<measured>\d[\d,]*(?:[.:-]\d+)+|\d[\d,]*(?=/s| (?:[kMG]?B|bytes|%|h|min|m?s)(?!\w)))"
+    r"|(?P<within>(?<=byte )\d+|(?<=[\w./-])\d+|\d+(?=[A-Za-z_-]))|(?P<number>\d+(?:,\d+)*)|(?P<any>\.\.\.)"
+    r"|(?P<unit>\b(?:[kMG]?B|bytes)\b)|(?P<space> +)|."
 )
 _SHIM = f"""#!{sys.executable} -IS
 import json, os, signal, socket, sys
@@ -84,7 +88,13 @@ import redis
 assert sys.argv[1] == "-u", "redis-cli -u URL COMMAND ..."
 print(redis.Redis.from_url(sys.argv[2]).execute_command(*sys.argv[3:]))
 """
-"""As much of the program as pages use, since it is not on every machine."""
+_SQLITE3 = f"""#!{sys.executable}
+import sqlite3
+import sys
+for row in sqlite3.connect(sys.argv[1], uri=True).execute(sys.argv[2]):
+    print(*row, sep="|")
+"""
+"""As much of these programs as pages use, since they are not on every machine."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +120,16 @@ class Block:
     def status(self) -> int:
         found = re.search(r"\bstatus (\d+)", self.marks)
         return int(found[1]) if found else 0
+
+    @property
+    def exact(self) -> bool:
+        return bool(re.search(r"\bexact\b", self.marks))
+
+    @property
+    def varies(self) -> list[str]:
+        """Words of lines in which any number will do."""
+        found = re.search(r"\bvaries: (.+)", self.marks)
+        return found[1].split(", ") if found else []
 
     @property
     def file(self) -> str | None:
@@ -139,7 +159,7 @@ def blocks_of(path: Path) -> list[Block]:
     return found
 
 
-def pattern_of(expected: str, exact: bool = False) -> str:
+def pattern_of(expected: str, exact: bool = False, varies: Sequence[str] = ()) -> str:
     """Return the expression for what a block says is printed."""
     lines = []
     for line in expected.rstrip().splitlines():
@@ -147,9 +167,11 @@ def pattern_of(expected: str, exact: bool = False) -> str:
             lines.append(r"(?:.*\n)*?")
             continue
         made = ""
+        is_free = any(word in line for word in varies)
         for token in _TOKENS.finditer(line.rstrip()):
-            if token["number"] and not exact:
-                made += r"[\d.,:]*\d"
+            varying = token["measured"] or token["within"] or (is_free and token["number"])
+            if varying and not exact:
+                made += r"\d(?:[\d.,:-]*\d)?"
             elif token["any"]:
                 made += r".*?"
             elif token["unit"]:
@@ -162,9 +184,9 @@ def pattern_of(expected: str, exact: bool = False) -> str:
     return "".join(lines)
 
 
-def agrees(expected: str, printed: str, exact: bool = False) -> bool:
+def agrees(expected: str, printed: str, exact: bool = False, varies: Sequence[str] = ()) -> bool:
     """Return whether what was printed is what the page says."""
-    return re.fullmatch(pattern_of(expected, exact) + r"\s*", f"{printed.rstrip()}\n") is not None
+    return re.fullmatch(pattern_of(expected, exact, varies) + r"\s*", f"{printed.rstrip()}\n") is not None
 
 
 class Running:
@@ -248,7 +270,7 @@ class Session:
         bin_folder = self.folder / "bin"
         for made in (self.at, self.at / ".venv/bin", bin_folder):
             made.mkdir(parents=True, exist_ok=True)
-        for name, program in (("scrapy", _SHIM), ("redis-cli", _REDIS_CLI)):
+        for name, program in (("scrapy", _SHIM), ("redis-cli", _REDIS_CLI), ("sqlite3", _SQLITE3)):
             (bin_folder / name).write_text(program)
             (bin_folder / name).chmod(0o755)
         (self.at / ".venv/bin/activate").touch()
@@ -329,7 +351,7 @@ class Session:
             steps = list(Block(block.page, block.line, block.language, text).steps())
             running = Running("\n".join(command for command, _ in steps), self.at, self.environment)
             self.running.append(running)
-            running.until("".join(pattern_of(expected) for _, expected in steps))
+            running.until("".join(pattern_of(expected, False, block.varies) for _, expected in steps))
         elif block.language == "console":
             made = Block(block.page, block.line, block.language, text, block.marks)
             for command, expected in made.steps():
@@ -343,7 +365,7 @@ class Session:
         self.running.append(running)
         before, interrupt, after = (expected or "").partition("^C\n")
         if interrupt:
-            running.until(pattern_of(before, "exact" in block.marks))
+            running.until(pattern_of(before, block.exact, block.varies))
             running.signal(signal.SIGINT)
         status = running.wait()
         self.running.remove(running)
@@ -353,7 +375,7 @@ class Session:
         )
         if expected is not None:
             self.at = Path(self._state.read_text().strip())
-            agreed = agrees(f"{before}{after}", printed, "exact" in block.marks)
+            agreed = agrees(f"{before}{after}", printed, block.exact, block.varies)
             assert agreed, f"{block.name}: {command}\nprinted:\n{printed}\nand not:\n{before}{after}"
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -258,6 +260,99 @@ def test_a_block_that_is_not_executed_has_a_reason_and_parses(page):
             assert list(YAML(typ="safe").load_all(block.text)), f"{block.name} is empty"
         elif block.language == "json":
             json.loads(block.text)
+
+
+def not_run(*languages: str) -> Iterator[tuple[str, str]]:
+    """Names of the blocks that cannot run here, with their text."""
+    for blocks in BLOCKS.values():
+        for block in blocks:
+            if block.reason is not None and block.language in languages:
+                yield block.name, block.text.replace("\\\n", " ")
+
+
+def test_a_block_that_cannot_run_names_only_what_there_is() -> None:
+    wrong = []
+    settings = {*docs_tables.OURS, *docs_tables.THEIRS, *vocabulary.FOREIGN}
+    ours, targets = {*commands()}, make_targets()
+    for where, text in not_run("sh", "console"):
+        for name in re.findall(r"-s '?([A-Z_]+)=", text):
+            wrong += [f"{where}: no setting {name}"] if name not in settings else []
+        for name in re.findall(r"^(?:\$ )?(?:docker compose exec worker |.* -- )?scrapy (\w+)", text, re.M):
+            wrong += [f"{where}: no command {name}"] if name not in ours else []
+        for name in re.findall(r"^(?:\$ )?make (\w+)", text, re.M):
+            wrong += [f"{where}: no target {name}"] if name not in targets else []
+        for name in re.findall(r"\b(webcrawl\.[\w.]+Handler)\b", text):
+            wrong += (
+                []
+                if inspect.isclass(found(name.removeprefix("webcrawl.")))
+                else [f"{where}: no class {name}"]
+            )
+        for name in re.findall(r"docker compose exec (\w+)", text):
+            wrong += (
+                []
+                if name in YAML(typ="safe").load(text_of("compose.yaml"))["services"]
+                else [f"{where}: {name}"]
+            )
+        for name in re.findall(r"-r (\S+\.txt)", text):
+            wrong += [] if (ROOT / name).exists() else [f"{where}: no file {name}"]
+    assert wrong == []
+
+
+def test_the_compose_file_is_one() -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
+    done = subprocess.run([*command, ROOT / "compose.yaml"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_objects_for_kubernetes_fit_together_and_their_settings_exist() -> None:
+    (text,) = [block.text for block in BLOCKS["docs/deploying.md"] if block.language == "yaml"]
+    objects = list(YAML(typ="safe").load_all(text))
+    named_objects = {(one["kind"], one["metadata"]["name"]): one for one in objects}
+    versions = {"Service": "v1", "ConfigMap": "v1", "StatefulSet": "apps/v1"}
+    assert [one["apiVersion"] for one in objects] == [versions[one["kind"]] for one in objects]
+    users = re.findall(r"^USER (\d+)", text_of("Dockerfile"), re.MULTILINE)
+    for one in objects:
+        if one["kind"] != "StatefulSet":
+            continue
+        spec, pod = one["spec"], one["spec"]["template"]["spec"]
+        labels = spec["template"]["metadata"]["labels"]
+        service = named_objects["Service", spec["serviceName"]]
+        assert spec["selector"]["matchLabels"] == labels == service["spec"]["selector"]
+        volumes = {volume["name"] for volume in pod.get("volumes", [])}
+        volumes |= {claim["metadata"]["name"] for claim in spec["volumeClaimTemplates"]}
+        configured = {volume["configMap"]["name"] for volume in pod.get("volumes", [])}
+        assert all(("ConfigMap", name) in named_objects for name in configured)
+        if "securityContext" in pod:
+            assert users == [str(pod["securityContext"]["runAsUser"])]
+        for container in pod["containers"]:
+            assert {mount["name"] for mount in container["volumeMounts"]} == volumes
+            variables = [variable["name"] for variable in container.get("env", [])]
+            assert all(name.removeprefix("WEBCRAWL_") in docs_tables.OURS for name in variables)
+
+
+def units() -> Iterator[tuple[str, str]]:
+    """The unit files of systemd in the pages: name and text."""
+    for blocks in BLOCKS.values():
+        for block in blocks:
+            head = re.match(r"# \S*/([\w.-]+\.(?:service|timer))\n", block.text)
+            if block.language == "ini" and head:
+                yield head[1], block.text
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_the_units_of_systemd_are_correct(tmp_path: Path) -> None:
+    written = []
+    for name, text in units():
+        # The programs and the user of the page are not on this machine.
+        text = re.sub(r"(?<=ExecStart=)\S+", "/bin/true", re.sub(r"^User=.*\n", "", text, flags=re.M))
+        (tmp_path / name).write_text(text)
+        written.append(tmp_path / name)
+    assert written
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *written], capture_output=True, text=True, check=False
+    )
+    complaints = [line for line in done.stderr.splitlines() if str(tmp_path) in line]
+    assert complaints == []
 
 
 API = re.compile(r"^### `([\w.]+)(?:\(([^)]*)\))?`\n(.*?)(?=^##|\Z)", re.M | re.S)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from tests.crawl import expectation
+from tests.crawl.ordinary.spiders import signalled
 
 SETTINGS = "tests.crawl.ordinary.settings"
 
@@ -130,6 +133,31 @@ def test_all_who_listen_hear_of_items_and_one_who_fails_is_told(serve, crawl):
     kept = (crawled.path / "unanticipated.log").read_text()
     assert kept.count("RuntimeError: a handler fails") == 3
     assert kept.count("RuntimeError: another fails later") == 3
+
+
+NOT_SENT = {"robots_parsed", "memusage_warning_reached"}
+"""The first never; the second when memory runs short."""
+
+
+def test_the_signals_that_are_sent_are_those_of_the_table(serve, crawl, folder):
+    web = serve(hosts=1, pages=1)
+    page = (Path(__file__).parents[2] / "docs/scrapy.md").read_text(encoding="utf-8")
+    table = page.partition("## Signals\n")[2].partition("\n## ")[0]
+    rows = [
+        re.findall(r"`([a-z_]+)`", line.split("|")[1]) for line in table.splitlines() if line[:3] == "| `"
+    ]
+    heard_by = signalled.NAMES
+    crawled = crawl(
+        spider="signalled",
+        module=SETTINGS,
+        arguments={"origin": web.web.origin(0)},
+        options=["-O", f"{folder / 'signalled.jsonl'}:jsonlines"],
+    )
+
+    assert crawled.status == 0, crawled.stderr
+    heard = {*re.findall(r"heard: (\w+)", crawled.stderr)}
+    assert sorted(name for names in rows for name in names) == sorted(heard_by)
+    assert {*heard_by} - heard == NOT_SENT
 
 
 def test_every_request_is_in_the_log_with_where_it_was_found(kinds):
