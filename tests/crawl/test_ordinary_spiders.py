@@ -135,8 +135,8 @@ def test_all_who_listen_hear_of_items_and_one_who_fails_is_told(serve, crawl):
     assert kept.count("RuntimeError: another fails later") == 3
 
 
-NOT_SENT = {"robots_parsed", "memusage_warning_reached"}
-"""The first never; the second when memory runs short."""
+NOT_SENT = {"robots_parsed", "memusage_warning_reached", "request_dropped"}
+"""The first never, the second when memory runs short, the third not for what the frontier drops later."""
 
 
 def test_the_signals_that_are_sent_are_those_of_the_table(serve, crawl, folder):

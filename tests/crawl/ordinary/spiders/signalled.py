@@ -37,6 +37,7 @@ class Signalled(Spider):
         return spider
 
     async def start(self):
+        yield Request("ftp://ftp.localhost/out-of-scope")
         for number in range(4):
             yield Request(f"{self.origin}/x/ok?{number}", cb_kwargs={"number": number})
 
@@ -44,8 +45,6 @@ class Signalled(Spider):
         if number == 3:
             raise RuntimeError("a callback fails")
         yield {"number": number}
-        if number == 2:
-            yield Request("ftp://ftp.localhost/out-of-scope")
 
 
 class Judging:
