@@ -79,9 +79,15 @@ def check_arguments(
     yield from _places(given, configuration, schemes)
 
 
+def _of_class(spider: type[Spider], name: str) -> list[str]:
+    """Return the values of a list that the class has; none of a property, which needs a spider."""
+    given = getattr(spider, name, None)
+    return [] if hasattr(given, "__get__") else [str(value) for value in given or ()]
+
+
 def _start_urls(spider: type[Spider]) -> Iterator[Problem]:
     """Yield a problem for each of a spider's URLs without a scheme, of which Scrapy makes no Request."""
-    for url in map(str, getattr(spider, "start_urls", None) or ()):
+    for url in _of_class(spider, "start_urls"):
         if "://" not in url and not url.startswith(("about:", "data:")):
             yield Problem("start_urls", f"{url!r} has no scheme; write 'https://{url}'")
 
@@ -177,7 +183,7 @@ def _hosts_of_seeds(source: str, schemes: Schemes) -> Iterator[str]:
 
 def _hosts_of_spider(spider: type[Spider]) -> Iterator[str]:
     """Yield the hosts that a spider names in its class; hosts that it determines later are not known yet."""
-    for url in getattr(spider, "start_urls", None) or ():
+    for url in _of_class(spider, "start_urls"):
         yield urlsplit(str(url) if "://" in str(url) else f"//{url}").hostname or "localhost"
-    for domain in getattr(spider, "allowed_domains", None) or ():
+    for domain in _of_class(spider, "allowed_domains"):
         yield urlsplit(f"//{domain}").hostname or "localhost"
