@@ -108,6 +108,8 @@ class Frontier:
                 policies.order, backend, self._keys, self._committer.drain, broken, limits.reordering_share
             )
         self._unsettled: dict[int, Lease] = {}
+        self._has_inline = False
+        """True from the first inline request on: most crawls have none."""
         self._inline_unsettled = self._inline_awaited = 0
         """How many of these ``next_inline`` gave, and how many inline requests somebody waits for."""
         self._kept: dict[
@@ -321,6 +323,7 @@ class Frontier:
     def add_inline(self, request: InlineRequest) -> None:
         """Let a request wait for its turn, before the URLs of its key. ``next_inline`` gives its lease, or it is
         turned away."""
+        self._has_inline = True
         self._inline_awaited += 1
         request.answer.add_done_callback(self._inline_answered)
         self._keys.add_inline(request)
@@ -331,7 +334,7 @@ class Frontier:
         As many may be open as URLs of the queues, beside those: fetched pages may wait for inline requests, and these
         wait for nothing but the network.
         """
-        if self._inline_unsettled >= self._limits.open_max or self._is_paused():
+        if not self._has_inline or self._inline_unsettled >= self._limits.open_max or self._is_paused():
             return None
         now = self._clock()
         while (active := self._keys.pop_inline(now)) is not None:
@@ -341,7 +344,7 @@ class Frontier:
 
     def next_inline_at(self) -> float | None:
         """Return when ``next_inline`` may have an answer again, as far as time alone decides."""
-        if self._inline_unsettled >= self._limits.open_max or self._is_paused():
+        if not self._has_inline or self._inline_unsettled >= self._limits.open_max or self._is_paused():
             return None
         return self._keys.next_inline_at()
 
@@ -505,7 +508,7 @@ class Frontier:
             self._keys.answered(self._policies.key_of(f"{record.origin}/"), record)
         if self._unsettled.pop(lease.id, None) is not None:
             self._inline_unsettled -= lease.is_inline
-        if self._kept.pop((lease.entry.key, queue_position(lease.entry)), None) is not None:
+        if self._kept and self._kept.pop((lease.entry.key, queue_position(lease.entry)), None) is not None:
             if (again := self._keys.get(lease.entry.key)) is not None:
                 again.head.gone(lease.entry)
             return

@@ -280,7 +280,7 @@ class Intake:
     def admit(self, entry: UrlEntry) -> str | None:
         """Check the rules that may have changed since the entry was queued. Returns None, or the rule that refuses
         it."""
-        if entry.origin is None:
+        if not entry.url.startswith("http") and entry.origin is None:
             return None
         host = host_of(entry.url)
         verdict = self._fixed if entry.via is None or entry.kind == Kind.INLINE else self._standing

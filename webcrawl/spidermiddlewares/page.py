@@ -172,11 +172,12 @@ class PageMiddleware:
     def _split(self, page: Page, place: _Place, tally: Tally) -> tuple[Sequence[str], Sequence[str]]:
         """Return the links of a page that are followed, and the URLs that it embeds."""
         links = LinkColumns.of(page.links)
-        urls, kinds, rels = links.values(0), links.values(1), links.values(3)
+        urls, rels = links.values(0), links.values(3)
         avoided = self._avoided
         not_followed = {rel for rel in set(rels) if rel and not avoided.isdisjoint(rel.split())}
         embeds: Sequence[str] = ()
-        if place.embed_hops <= self._intake.embed_hops_max and not EMBEDS.isdisjoint(kinds):
+        kinds = links.values(1) if place.embed_hops <= self._intake.embed_hops_max else ()
+        if not EMBEDS.isdisjoint(kinds):
             embeds = [url for url, kind in zip(urls, kinds, strict=True) if kind in EMBEDS]
             urls = [
                 url

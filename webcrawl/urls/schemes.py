@@ -103,6 +103,8 @@ class Schemes:
 
     def robots_url(self, origin: str) -> str | None:
         """Return the URL of the robots.txt of an origin; None if its scheme has none."""
+        if not self.robots_paths:
+            return f"{origin}{ROBOTS_PATH}"
         path = self.robots_paths.get(origin.partition(":")[0], ROBOTS_PATH)
         return None if path is None else f"{origin}{path}"
 
