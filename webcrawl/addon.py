@@ -14,6 +14,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import is_reactor_installed
 
 from webcrawl import settings as ours
+from webcrawl.crawl.drawing import replace_handler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,6 +67,7 @@ def complete(settings: BaseSettings) -> None:
             settings[name].update(value, priority="addon")
         else:
             settings.set(name, copy(value), priority="addon")
+    replace_handler(settings)
 
 
 def complete_if_used(settings: BaseSettings) -> None:

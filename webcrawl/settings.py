@@ -39,6 +39,7 @@ DOWNLOADER_MIDDLEWARES_BASE = {
     "webcrawl.downloadermiddlewares.sitemaps.SitemapMiddleware": 160,
     "webcrawl.features.middlewares.HintsMiddleware": 165,
     "webcrawl.features.middlewares.RevisitsMiddleware": 170,
+    "webcrawl.downloadermiddlewares.drawing.DrawingMiddleware": 540,
     "webcrawl.downloadermiddlewares.retry.RetryMiddleware": 550,
     "webcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
     "webcrawl.features.middlewares.WebsubMiddleware": 620,

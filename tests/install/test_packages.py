@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -10,7 +11,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
@@ -139,9 +141,11 @@ def listening(handler) -> Iterator[ThreadingHTTPServer]:
         server.asked = []
         thread = Thread(target=server.serve_forever)
         thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_proxies_that_rotate_get_pages_and_robots_txt(shop, origin):
@@ -154,20 +158,53 @@ def test_proxies_that_rotate_get_pages_and_robots_txt(shop, origin):
     assert kept.log()[0]["kind"] == "robots"
 
 
+DRAWN_BY_SCRIPT = """
+const port = location.port;
+for (const host of ["excluded.localhost", "127.0.0.2"]) {
+  const script = document.createElement("script");
+  script.src = `http://${host}:${port}/other.js`;
+  document.head.append(script);
+}
+document.body.append(new Image());
+document.body.lastChild.src = "/c.png";
+new WebSocket(`ws://${location.host}/socket`);
+fetch("/data.json").then(answer => answer.json()).then(data => {
+  document.body.innerHTML = `<p id=drawn>${data.text}</p>`;
+});
+"""
+LEADS = "<body><p id=drawn>stayed</p><script>location = '{}'</script>"
+DRAWN_SITE = {
+    "/robots.txt": "User-agent: *\nDisallow: /secret",
+    "/page": "<body><script src=/secret.js></script><script src=/never.js></script><script src=/app.js></script>",
+    "/app.js": DRAWN_BY_SCRIPT,
+    "/data.json": '{"text": "drawn by a script"}',
+    "/leads": LEADS.format("/target"),
+    "/leads-to-secret": LEADS.format("/secret"),
+    "/target": "<body><p id=drawn>the target</p>",
+    "/endless": "<body><script>for (;;);</script>",
+}
+MOVED = {"/moved": "/page"}
+NEVER = "/never.js"
+
+
 class Drawing(BaseHTTPRequestHandler):
-    """A page that is drawn by a script, which also loads an image of another host and leads to a private address."""
+    """A site whose pages are drawn by scripts, and lead to places where a crawl must not go."""
 
     def do_GET(self) -> None:
-        host = self.headers["Host"]
-        self.server.asked.append(f"{host}{self.path}")
-        port = host.rpartition(":")[2]
-        sources = (f"http://excluded.localhost:{port}/a.png", f"http://127.0.0.2:{port}/b.png", "/c.png")
-        images = "".join(f"<img src={source}>" for source in sources)
-        script = f"document.body.innerHTML = '<p id=drawn>drawn by a script</p>{images}'"
-        body = f"<title>A page</title><body><script>{script}</script>".encode() if self.path == "/" else b""
-        self.send_response(200 if body else 404)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
+        begun = monotonic()
+        self.server.asked.append(f"{self.headers['Host']}{self.path}")
+        if self.path == NEVER:
+            self.server.over.wait(60)
+            return
+        body, to = DRAWN_SITE.get(self.path, "").encode(), MOVED.get(self.path)
+        self.send_response(302 if to else 200 if body else 404)
+        kind = {"js": "text/javascript", "json": "application/json", "txt": "text/plain"}
+        self.send_header("Content-Type", kind.get(self.path.rpartition(".")[2], "text/html"))
         self.send_header("Content-Length", str(len(body)))
+        if to:
+            self.send_header("Location", to)
+        # Before the last byte is sent: afterwards the next request may begin at any time.
+        self.server.turns.append((begun, monotonic()))
         self.end_headers()
         self.wfile.write(body)
 
@@ -177,44 +214,47 @@ class Drawing(BaseHTTPRequestHandler):
 
 BROWSER = shutil.which("chromium")
 OPTIONS = json.dumps({"executable_path": BROWSER, "args": ["--no-sandbox"]})
-HANDLER = "webcrawl.fetching.playwright.PlaywrightDownloadHandler"
-needs_browser = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on the PATH")
 
 
-@needs_browser
-def test_pages_that_playwright_draws_are_archived(shop):
-    with listening(Drawing) as site:
-        url = f"http://127.0.0.1:{site.server_port}/"
-        _, [item], kept = crawl(shop, "drawn", "drawn", {"url": url}, PLAYWRIGHT_LAUNCH_OPTIONS=OPTIONS)
-
-    assert item == {"drawn": "drawn by a script", "url": url}
-    assert site.asked[0].endswith("/robots.txt")
-    [page] = [record for record in kept.records() if record.url == url and record.type == "resource"]
-    assert b"drawn by a script" in page.content
-
-
-@needs_browser
-def test_private_addresses_and_exclusions_hold_for_what_the_browser_loads(shop):
+@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on the PATH")
+def test_what_playwright_loads_is_fetched_by_the_crawl_and_archived(shop):
+    """One browser for all: the handler is named as in scrapy-playwright's README, and the add-on replaces it."""
     (shop.folder / "excluded.txt").write_text("excluded.localhost\n")
     with listening(Drawing) as site:
-        here = f"127.0.0.1:{site.server_port}"
-        done, [item], _ = crawl(
+        site.over, site.turns = Event(), []
+        here = f"http://127.0.0.1:{site.server_port}"
+        pages = ("/endless", "/moved", "/leads", "/leads-to-secret")
+        done, items, kept = crawl(
             shop,
             "drawn",
-            "guarded",
-            {"url": f"http://{here}/"},
-            DOWNLOAD_HANDLERS=json.dumps({"http": HANDLER, "https": HANDLER}),
+            "drawn",
+            {"urls": ",".join(f"{here}{page}" for page in pages)},
             PLAYWRIGHT_LAUNCH_OPTIONS=OPTIONS,
+            # A tab that is not closed keeps all other pages waiting.
+            PLAYWRIGHT_MAX_PAGES_PER_CONTEXT=1,
             FETCH_PRIVATE_ADDRESSES="127.0.0.1/32",
             EXCLUSION_FILE="excluded.txt",
+            DOWNLOAD_TIMEOUT=3,
+            RETRY_TIMES=0,
         )
+        site.over.set()
 
-    assert item["drawn"] == "drawn by a script"
-    # The image of the page's own host came through the proxy; those of an excluded host and a private address not.
-    assert {f"{here}/", f"{here}/c.png"} <= set(site.asked)
-    assert {asked.partition(":")[0] for asked in site.asked} == {"127.0.0.1"}
-    assert "The browser was not connected to excluded.localhost: it is covered by" in done.err
-    assert "The browser was not connected to 127.0.0.2: " in done.err
+    assert sorted(items, key=lambda item: item["url"]) == [
+        {"failed": "DownloadTimeoutError", "url": f"{here}/endless"},
+        {"failed": "Refused", "url": f"{here}/leads-to-secret"},
+        {"drawn": "drawn by a script", "url": f"{here}/page"},
+        {"drawn": "the target", "url": f"{here}/target"},
+    ]
+    # One request at a time; nothing of other hosts, of what robots.txt forbids, or of a type that was not wanted.
+    assert all(one[1] <= other[0] for one, other in pairwise(sorted(site.turns)))
+    paths = ["/moved", "/page", "/app.js", "/data.json", "/never.js", "/leads", "/target", "/leads-to-secret"]
+    expected = Counter(f"127.0.0.1:{site.server_port}{path}" for path in (*paths, "/robots.txt", "/endless"))
+    assert Counter(site.asked) == expected
+    archived = {record.url for record in kept.records() if record.type == "response"}
+    assert archived == {f"{here}{path}" for path in (*DRAWN_SITE, "/moved")}
+    counted = dict(re.findall(r"'browser/([^']+)': (\d+)", done.err))
+    assert counted.items() >= {"refused/robots": "2", "refused/exclusion": "1", "refused/type": "1"}.items()
+    assert counted.items() >= {"refused/private-address": "1", "failed": "1"}.items()
 
 
 def test_the_pipeline_of_scrapy_redis_gets_the_items_of_a_crawl_on_redis(shop, origin, redis_server):

@@ -146,6 +146,8 @@ def find_problems(
     for name in wrong:
         merged.attributes.pop(name, None)
     if not check(merged):
+        # As when the crawl starts: the add-on also sees what the spider has set.
+        addon.complete_if_used(merged)
         found += _parts(merged)
         resuming = _holds_crawl(merged)
         # Scrapy imports all commands at each start.

@@ -4,8 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from webcrawl.config.readers import Nameserver, addresses, choice, nameservers, real, text, whole
+from webcrawl.config.readers import Nameserver, addresses, choice, nameservers, real, some_of, text, whole
 from webcrawl.config.setting import DAY, MIB, setting
+
+BROWSER_TYPES = (
+    "document",
+    "eventsource",
+    "fetch",
+    "font",
+    "image",
+    "manifest",
+    "media",
+    "other",
+    "ping",
+    "script",
+    "stylesheet",
+    "texttrack",
+    "xhr",
+)
+"""Playwright's names for what a page can load."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +90,19 @@ class FetchingSettings:
         256 * MIB,
         "bytes",
         "Memory for all bodies together, from the first byte until they are archived.",
+    )
+    browser_resource_types: tuple[str, ...] = setting(
+        some_of(*BROWSER_TYPES),
+        ["document", "fetch", "script", "stylesheet", "xhr"],
+        "",
+        "Types of what a drawn page loads beside its own document; the browser gets nothing else. `document` "
+        "are frames, and pages to which a script leads.",
+    )
+    browser_embeds_max: int = setting(
+        whole(0, 100_000, zero="none"),
+        100,
+        "requests",
+        "Maximum number of requests of one drawn page beside that for its document.",
     )
     ftp_tls: str = setting(
         choice("never", "try", "require"),

@@ -18,6 +18,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from webcrawl.config.renames import renamed
+from webcrawl.crawl import drawing
 from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.reports import text
 from webcrawl.storage.contract import SharedBackend
@@ -48,8 +49,6 @@ _CHAINS = {
 """Each in the order from the engine to the network."""
 _EXCLUSIONS = "webcrawl.extensions.exclusions.Exclusions"
 _HANDLER = "webcrawl.fetching.http.HttpDownloadHandler"
-_PLAYWRIGHT = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
-_DRAWING = "webcrawl.fetching.playwright.PlaywrightDownloadHandler"
 _ALL = (
     'write ADDONS = {"webcrawl.Addon": 100} into the settings module, or begin it with: '
     "from webcrawl.settings import *"
@@ -104,6 +103,7 @@ def missing(settings: BaseSettings) -> list[Problem]:
     if settings.get("EXCLUSION_FILE") and not _has(_chain(settings, "EXTENSIONS"), _EXCLUSIONS):
         why = f"{_EXCLUSIONS} is not in force, and EXCLUSION_FILE would not be read; {_back('EXTENSIONS')}"
         problems.append(Problem("EXTENSIONS", why))
+    problems += drawing.problems(settings)
     if settings.getfloat("POLITENESS_ADDRESS_DELAY") > 0:
         problems += [
             Problem(
@@ -176,15 +176,12 @@ def tell_of_beginning(context: CrawlContext, counts: Counts, settings: BaseSetti
     for scheme, handler in foreign_handlers(settings):
         schemes.setdefault(handler, []).append(scheme)
     for handler, names in schemes.items():
-        if handler == _DRAWING:
-            continue
         logger.warning(
             "%s is fetched by %s. For what it fetches the crawl does not check private addresses and exclusions when "
             "it connects, does not apply MIME_TYPES_WANTED and DOWNLOAD_MAXSIZE, and does not log the IP address. "
-            "WARC files have resource records of its pages, without heads%s",
+            "WARC files have resource records of its pages, without heads",
             " and ".join(names),
             handler,
-            f". With {_DRAWING} the first two hold" if handler == _PLAYWRIGHT else "",
         )
 
 

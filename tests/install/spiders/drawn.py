@@ -5,7 +5,7 @@ from scrapy_playwright.page import PageMethod
 
 
 class DrawnSpider(Spider):
-    """-a url=..."""
+    """-a urls=... , separated by commas"""
 
     name = "drawn"
     custom_settings = {
@@ -16,10 +16,16 @@ class DrawnSpider(Spider):
     }
 
     async def start(self):
-        yield Request(
-            self.url,
-            meta={"playwright": True, "playwright_page_methods": [PageMethod("wait_for_selector", "#drawn")]},
-        )
+        for url in self.urls.split(","):
+            methods = [PageMethod("wait_for_selector", "#drawn")]
+            meta = {"playwright": True, "playwright_page_methods": methods}
+            yield Request(url, self.parse, meta=meta, errback=self.failed)
 
     def parse(self, response):
         yield {"drawn": response.css("#drawn::text").get(), "url": response.url}
+
+    def failed(self, failure):
+        yield {"failed": failure.value.__class__.__name__, "url": failure.request.url}
+
+    def closed(self, reason):
+        self.logger.info("Statistics: %s", self.crawler.stats.get_stats())

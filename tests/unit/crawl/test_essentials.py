@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
+from webcrawl.crawl import drawing
 from webcrawl.crawl.essentials import foreign_handlers, missing, require
 from webcrawl.downloadermiddlewares.outcome import OutcomeMiddleware
 from webcrawl.engine.downloader import DirectDownloader
@@ -74,3 +75,28 @@ def test_handlers_of_others_are_told_by_scheme() -> None:
     assert list(foreign_handlers(settings(DOWNLOAD_HANDLERS={"https": THEIRS, "http": None}))) == [
         ("https", THEIRS)
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PLAYWRIGHT_CDP_URL", "http://localhost:9222"),
+        ("PLAYWRIGHT_BROWSER_TYPE", "firefox"),
+        ("PLAYWRIGHT_LAUNCH_OPTIONS", {"args": ["--proxy-server=direct://"]}),
+        ("PLAYWRIGHT_LAUNCH_OPTIONS", {"proxy": {"server": "http://localhost:3128"}}),
+    ],
+)
+def test_a_browser_that_could_fetch_by_itself_is_refused(name, value):
+    settings = Settings({"DOWNLOAD_HANDLERS": {"https": drawing.HANDLER}, name: value})
+
+    assert name in {problem.name for problem in drawing.problems(settings)}
+
+
+def test_the_handler_of_scrapy_playwright_is_replaced_at_its_own_priority():
+    settings = Settings()
+    settings.set("DOWNLOAD_HANDLERS", {"https": drawing.PACKAGE_HANDLER, "ftp": None}, priority="spider")
+    drawing.replace_handler(settings)
+
+    assert settings.getdict("DOWNLOAD_HANDLERS") == {"https": drawing.HANDLER, "ftp": None}
+    assert settings.getpriority("DOWNLOAD_HANDLERS") == 30
+    assert drawing.draws(settings)
