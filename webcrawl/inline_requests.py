@@ -128,13 +128,9 @@ class InlineRequests:
         if isinstance(entry, str):
             self._scheduler.frontier.tally.refused(entry)
             raise Refused(entry, f"{request.url} is out of scope")
-        if parent is not None and not parent.over and parent.lease.entry.key == entry.key:
+        if parent is not None and (reason := _waits_for(parent, entry.key)):
             self._scheduler.frontier.tally.refused("own-key")
-            raise Refused(
-                "own-key",
-                f"{request.url} is of the same host as {parent.request.url}, which has its turn: "
-                "nothing may be sent to the host between its turn and the end of its response",
-            )
+            raise Refused("own-key", f"{request.url} is of the same host as {parent.request.url}, {reason}")
         inline = InlineRequest(entry, request)
         self._open.add(request)
         inline.answer.add_done_callback(lambda _: self._open.discard(request))
@@ -201,6 +197,21 @@ class InlineRequests:
         """Forget the timer: the crawl ends."""
         if self._stop is not None:
             self._stop.cancel()
+
+
+def _waits_for(parent: InFlightRequest, key: str) -> str | None:
+    """Return why a request to ``key`` would wait until ``parent`` has ended, which waits for it; None if it would
+    not."""
+    if parent.lease.entry.key != key:
+        return None
+    if parent.lease.entry.kind == Kind.ROBOTS:
+        return "and nothing else is sent to the host before that is answered"
+    if parent.over:
+        return None
+    return (
+        "which has its turn: nothing else is sent to the host before its response. Await it in start() of the "
+        "spider or in process_response of the middleware, and return the request again"
+    )
 
 
 def _is_cut(response: Response, request: Request) -> bool:

@@ -160,6 +160,7 @@ def inline(serve, crawl, folder):
         FILES_STORE=folder / "named",
         IMAGES_STORE=folder / "images",
         CONCURRENT_REQUESTS=2,
+        POLITENESS_MIN_DELAY=DELAY,
         DOWNLOAD_MAXSIZE=100_000,
     )
     assert crawled.status == 0, crawled.stderr
@@ -221,6 +222,19 @@ def test_a_middleware_may_ask_other_hosts_before_and_its_own_after(inline):
     assert own["why"].startswith("own-key: ")
     assert other["status"] == 200
     assert [item["status"] for item in of(inline, "after")] == [200]
+
+
+def test_a_request_of_robots_txt_to_its_own_host_would_wait_for_itself_and_is_refused(inline):
+    [robots] = of(inline, "robots")
+    assert robots["why"].startswith("own-key: ")
+
+
+def test_a_spider_may_log_in_when_it_starts_and_a_middleware_may_refresh_its_token(inline):
+    assert [item["status"] for item in of(inline, "start")] == [200]
+    assert ["X-Token: 200" in item["text"] for item in of(inline, "refreshed")] == [True]
+    own = [hit for hit in inline[0].hits() if hit.host == "h0000.localhost"]
+    assert [hit.path for hit in own[:2]] == ["/robots.txt", "/x/ok?login"]
+    assert witness.violations(inline[0].hits(), lambda hit: DELAY, tolerance=MEASURING_ERROR) == []
 
 
 def test_subclasses_of_the_pipelines_and_images_work(inline, folder):

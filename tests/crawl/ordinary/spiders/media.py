@@ -72,6 +72,7 @@ class Between:
 
     def __init__(self, crawler):
         self._crawler = crawler
+        self._of_robots = []
 
     @classmethod
     def from_crawler(cls, crawler):
@@ -86,9 +87,16 @@ class Between:
             request.meta["before"] = [item async for item in asked]
 
     async def process_response(self, request, response):
+        origin = self._crawler.spider.origin
         if request.url.endswith("?between"):
-            asked = self._crawler.spider.asked("after", Request(f"{self._crawler.spider.origin}/x/ok?after"))
-            request.meta["after"] = [item async for item in asked]
+            asked = self._crawler.spider.asked("after", Request(f"{origin}/x/ok?after"))
+            request.meta["after"] = [item async for item in asked] + self._of_robots
+        elif request.url == f"{origin}/robots.txt":
+            asked = self._crawler.spider.asked("robots", Request(f"{origin}/x/ok?robots"))
+            self._of_robots = [item async for item in asked]
+        elif response.status == 401:
+            token = await self._crawler.engine.download_async(Request(f"{origin}/x/ok?token"))
+            return request.replace(url=f"{origin}/x/echo?refreshed", headers={"X-Token": str(token.status)})
         return response
 
 
@@ -106,6 +114,9 @@ class Inline(Spider):
     }
 
     async def start(self):
+        async for item in self.asked("start", Request(f"{self.origin}/x/ok?login")):
+            yield item
+        yield Request(f"{self.origin}/x/status?code=401", self.refreshed)
         for case in CASES:
             yield Request(f"{self.origin}/x/ok?{case}", getattr(self, case))
         yield Request(f"{self.origin}/x/ok?documents", self.documents)
@@ -126,6 +137,9 @@ class Inline(Spider):
                     "text": response.body[:200].decode("latin-1"),
                     "mine": response.request is request,
                 }
+
+    def refreshed(self, response):
+        yield {"case": "refreshed", "text": response.text}
 
     def same(self, response):
         return self.asked(
