@@ -28,7 +28,6 @@ from tests.fakeweb.log import AccessLog, Hit, read_log
 from tests.fakeweb.names import loopback_address
 from tests.fakeweb.ports import Ports, closed_port, silent_port
 from tests.fakeweb.server import FakeWeb
-from tests.fakeweb.tls import self_signed
 from tests.fakeweb.web import Web
 
 if TYPE_CHECKING:
@@ -196,7 +195,12 @@ async def _open(
         silent=stack.enter_context(silent_port()) if "dead-silent" in config.dead else None,
         dns=(await stack.enter_async_context(NameServer(zone))).port if config.dns else None,
     )
-    context, certificate = self_signed(site.hosts) if config.tls else (None, None)
+    context = certificate = None
+    if config.tls:
+        # Imported here: cryptography is a quarter of what a web imports, and few webs have certificates.
+        from tests.fakeweb.tls import self_signed
+
+        context, certificate = self_signed(site.hosts)
     addresses = ["127.0.0.1", *(address for (address,) in own.values() if config.own_addresses)]
     line = Line(config.keep_alive_seconds, config.keep_alive_announced, config.round_trip_seconds)
     server = FakeWeb(site, log, port=config.port, tls=context, addresses=addresses, others=others, line=line)
