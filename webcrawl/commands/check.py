@@ -82,7 +82,7 @@ class Checked:
 
     @staticmethod
     def _unless_refused(errback: Callable[[Failure], Any]) -> Callable[[Failure], Any]:
-        """Return an errback that is not called with a refusal, which is told with its reason at the end."""
+        """Return an errback that is not called with a refusal, which is reported with its reason at the end."""
 
         @wraps(errback)
         def of_failures(failure: Failure) -> Any:

@@ -26,7 +26,7 @@ from webcrawl.archive.disk import ArchiveError
 from webcrawl.archive.listed_links import LISTED
 from webcrawl.command import BROAD, ProjectCommand
 from webcrawl.commands.arguments import unknown_arguments
-from webcrawl.commands.output import tell
+from webcrawl.commands.output import instead, tell
 from webcrawl.config import Configuration, value_of
 from webcrawl.control.selection import apply_spider_settings, no_inspection_message, select_crawl
 from webcrawl.crawl.rules import CrawlRules, politeness_of
@@ -492,7 +492,7 @@ class Command(ProjectCommand):
 
 def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
     if len(args) > 1:
-        yield Problem(args[1], f"is one argument too many after {args[0]}")
+        yield Problem(args[1], f"is one argument too many after {args[0]}{instead(args[1])}")
     if opts.depth is not None and opts.depth < 0:
         yield Problem("--depth", f"must be a number of links, 0 or more, not {opts.depth}")
     try:

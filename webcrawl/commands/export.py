@@ -253,7 +253,7 @@ def _wrong_words(what: str, opts: argparse.Namespace) -> Iterator[Problem]:
         forms = " or ".join(FORMS[what]) or "no --format: it is one itself"
         yield Problem("--format", f"{what} takes {forms}, not {opts.format}")
     if what == "urls" and opts.state not in STATES:
-        yield Problem("--state", f"must be one of {', '.join(STATES)}, not {opts.state or 'nothing'}")
+        yield Problem("--state", _wrong_state(opts.state))
     if what == "seeds" and opts.by not in (None, "host", "domain"):
         yield Problem("--by", f"must be host or domain, not {opts.by}")
     if what == "parquet" and opts.output is None:
@@ -261,3 +261,8 @@ def _wrong_words(what: str, opts: argparse.Namespace) -> Iterator[Problem]:
 
 
 _whole = number(int, 0, 1_000_000, "a number from 0 to 1,000,000")
+
+
+def _wrong_state(given: str | None) -> str:
+    states = ", ".join(STATES)
+    return f"must be one of {states}, not {given}" if given else f"is missing; give one of {states}"

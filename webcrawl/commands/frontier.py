@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import crawl_as_json, table, tell
+from webcrawl.commands.output import crawl_as_json, instead, table, tell
 from webcrawl.config.vocabulary import nearest
 from webcrawl.control.selection import apply_spider_settings, require_crawl
 from webcrawl.errors import CrawlError, Problem
@@ -322,7 +322,7 @@ def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]
         yield Problem(verb, f"is no subcommand of frontier; {hint}")
         return
     if len(args) > 1:
-        yield Problem(args[1], f"is one argument too many after {verb}")
+        yield Problem(args[1], f"is one argument too many after {verb}{instead(args[1])}")
     for option, verbs in _OPTIONS.items():
         if getattr(opts, option) and verb not in verbs:
             yield Problem(f"--{option}", f"is for {' and '.join(verbs)}, not for {verb}")

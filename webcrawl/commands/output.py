@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from webcrawl.atomic_file import replacing
@@ -12,7 +13,6 @@ from webcrawl.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 
 def write(parts: Iterable[str], path: Path | None) -> None:
@@ -106,6 +106,11 @@ def refuse_strange_options(command: str, words: Iterable[str]) -> None:
             command,
             [Problem(word, f"is no option of this command; see scrapy {command} -h") for word in strange],
         )
+
+
+def instead(word: str) -> str:
+    """Return the hint for a folder that was given as a word where a crawl is selected by a setting."""
+    return f"; a crawl is given as -s JOBDIR={word}" if Path(word).is_dir() else ""
 
 
 def refuse(command: str, problems: Iterable[Problem]) -> NoReturn:

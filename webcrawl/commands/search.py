@@ -106,6 +106,8 @@ def _engines(folders: Sequence[str], configuration: Configuration) -> Iterator[E
     for path in paths:
         if path is None:
             raise CrawlError("which crawl? give the JOBDIRs of all its workers, or -s JOBDIR=DIR")
+        if not path.is_dir():
+            raise CrawlError(f"{path}: is no folder")
         marking = marking_of(path / FOLDER)
         if marking is None:
             raise CrawlError(

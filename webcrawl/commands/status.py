@@ -119,7 +119,14 @@ def _folder_as_text(folder: Path) -> Iterator[str]:
     if errors := folders.last_errors(folder):
         yield ""
         yield "last errors"
-        yield from ("  " + " ".join(line.split(" ", 3)[:3]) for line in errors)
+        yield from map(_error, errors)
+
+
+def _error(line: str) -> str:
+    """Return time, name and URL of a line of errors.log, the time as in the other lines."""
+    at, _, rest = line.partition(" ")
+    at = at.replace("T", " ", 1).replace("+0000", " UTC")
+    return "  ".join(["", at, *rest.split(" ", 2)[:2]])
 
 
 def _pages(figures: Rates, *, is_running: bool) -> str:

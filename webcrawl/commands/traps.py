@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import crawl_as_json, tell
+from webcrawl.commands.output import crawl_as_json, instead, tell
 from webcrawl.control.selection import require_crawl
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text
@@ -76,7 +76,7 @@ class Command(ProjectCommand):
 
 def _wrong_words(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Problem]:
     if args and args[0] != RELEASE:
-        yield Problem(args[0], f"is no command of traps; there is {RELEASE}")
+        yield Problem(args[0], f"is no command of traps; there is {RELEASE}{instead(args[0])}")
     elif args and not args[1:]:
         yield Problem(RELEASE, "no pattern; give patterns or their ids as scrapy traps lists them, or all")
     elif opts.dry_run and not args:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import crawl_as_json, tell
+from webcrawl.commands.output import crawl_as_json, instead, tell
 from webcrawl.errors import Problem
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Command(ProjectCommand):
         )
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
-        return (Problem(word, "is not expected; websub takes options only") for word in args)
+        return (Problem(word, f"is not expected; websub takes options only{instead(word)}") for word in args)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         # Scrapy imports all commands at each start.

@@ -58,8 +58,17 @@ class MetricsReader:
     def read(self) -> Reading:
         """Return the current figures; this costs a few attribute look-ups and one Snapshot."""
         frontier = self._frontier
-        items = self._stats.get_value("item_scraped_count", 0) if self._stats is not None else 0
+        stats = self._stats
+        items = stats.get_value("item_scraped_count", 0) if stats is not None else 0
+        # What CLOSESPIDER_PAGECOUNT counts: the signal that also counts this statistic.
+        responses = stats.get_value("response_received_count", 0) if stats is not None else 0
         closing = getattr(self._crawler.engine, "is_closing", False)
         return self._pace.read(
-            time.monotonic(), frontier.tally, frontier.snapshot(), time.time(), items, is_closing=closing
+            time.monotonic(),
+            frontier.tally,
+            frontier.snapshot(),
+            time.time(),
+            items,
+            responses=responses,
+            is_closing=closing,
         )

@@ -188,10 +188,12 @@ class Pace:
         epoch_seconds: float = 0.0,
         items: int = 0,
         *,
+        responses: int | None = None,
         is_closing: bool = False,
     ) -> Reading:
         """Return the figures at ``now``, which is ``epoch_seconds`` by the clock of the frontier. ``items``: the
-        number of items that were scraped; ``is_closing``: the crawl was asked to stop."""
+        number of items that were scraped; ``responses``: the pages that count for the limit of pages, which are not
+        redirects and are not tried again, or None for all; ``is_closing``: the crawl was asked to stop."""
         looks = self._looks
         while len(looks) > 1 and looks[1].at <= now - WINDOW_SECONDS:
             looks.popleft()
@@ -200,6 +202,7 @@ class Pace:
         looks.append(_Look(now, tally.pages, tally.bytes, tally.scored or 0, tally.relevant))
         elapsed = now - self._started_at
         pages_rate = _per(tally.pages - then.pages, span)
+        counted = tally.pages if responses is None else responses
         next_seconds = None if is_closing else _until_next(frontier, epoch_seconds)
         self._waits.append(next_seconds is not None and frontier.active_hosts > 0)
         return Reading(
@@ -210,7 +213,7 @@ class Pace:
             bytes_rate=_per(tally.bytes - then.bytes, span),
             errors=tally.errors.total(),
             elapsed_seconds=elapsed,
-            left_seconds=None if is_closing else self._left(tally.pages, pages_rate, elapsed),
+            left_seconds=None if is_closing else self._left(counted, pages_rate, elapsed),
             next_seconds=next_seconds,
             frontier=frontier,
             statuses=_classes(tally.statuses),
@@ -221,7 +224,7 @@ class Pace:
             refused=tally.refusals,
             refused_by_rule=dict(tally.refused_by_rule.most_common(NAMED)),
             errors_by_word=dict(tally.errors.most_common(NAMED)),
-            limit=self._limit(tally.pages, elapsed, items, frontier.known_hosts),
+            limit=self._limit(counted, tally.pages, elapsed, items, frontier.known_hosts),
             slow=_slow(frontier, epoch_seconds),
             hint=self._hint(frontier),
             is_closing=is_closing,
@@ -237,11 +240,11 @@ class Pace:
             left.append(max(self._limits.pages - pages, 0) / pages_rate)
         return min(left, default=None)
 
-    def _limit(self, pages: int, elapsed: float, items: int, hosts: int) -> Limit | None:
+    def _limit(self, counted: int, pages: int, elapsed: float, items: int, hosts: int) -> Limit | None:
         limits = self._limits
         found = []
         if limits.pages:
-            found.append(_part(pages, limits.pages, f"{text.count(limits.pages)} pages"))
+            found.append(_part(counted, limits.pages, f"{text.count(limits.pages)} pages"))
         if limits.items:
             found.append(_part(items, limits.items, f"{text.count(limits.items)} items"))
         if limits.seconds:

@@ -197,7 +197,7 @@ def test_the_status_of_a_folder_has_state_rates_and_last_errors(status: Command,
     assert lines[0] == "crawls/first: interrupted: its process was killed"
     assert "pages    150, 2.0 MB received, 7.5/s mean of the last run" in lines
     assert lines[-5:] == [
-        f"  2026-09-21T14:13:2{number}+0000 dns http://h{number}.test/robots.txt" for number in range(4, 9)
+        f"  2026-09-21 14:13:2{number} UTC  dns  http://h{number}.test/robots.txt" for number in range(4, 9)
     ]
     found = status("crawls/first", "--json").told
     assert (found["state"], found["pages"], found["pages_per_second"]) == ("interrupted", 150, 5.0)

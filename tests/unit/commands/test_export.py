@@ -233,7 +233,7 @@ def test_hostile_lines_break_no_form(export: Command, tmp_path: Path) -> None:
     ("words", "told"),
     [
         (["trees"], "trees: cannot be exported; did you mean tree?"),
-        (["urls"], "--state: must be one of done, failed, refused, queued, not nothing"),
+        (["urls"], "--state: is missing; give one of done, failed, refused, queued"),
         (["urls", "--state", "leased"], "--state: must be one of done, failed, refused, queued, not leased"),
         (["tree", "--state", "done"], "--state: is for urls, not for tree"),
         (["seeds", "--format", "json"], "--format: seeds takes text, not json"),

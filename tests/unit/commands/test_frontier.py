@@ -182,6 +182,7 @@ def test_a_folder_without_a_crawl_is_refused_and_nothing_is_made(
         (["stauts"], {}, "stauts: is no subcommand of frontier; did you mean status?"),
         (["begin"], {}, "begin: is no subcommand of frontier; there are status, pause, resume, stop, check"),
         (["status", "broad"], {}, "broad: is one argument too many after status"),
+        (["status", "."], {}, ".: is one argument too many after status; a crawl is given as -s JOBDIR=."),
         (
             ["--force"],
             {},

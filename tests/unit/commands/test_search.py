@@ -97,7 +97,8 @@ def test_what_a_page_says_steers_no_terminal():
         (["one", ".", "--limit", "0"], "--limit: must be a whole number from 1 to 1000, not 0"),
         (["one", ".", "-x"], "-x: is no option of this command"),
         (["one"], "which crawl? give the JOBDIRs of all its workers, or -s JOBDIR=DIR"),
-        (["one", "nowhere"], "nowhere: holds no search index; a crawl keeps one with webcrawl.search.store"),
+        (["one", "nowhere"], "nowhere: is no folder"),
+        (["one", "."], ".: holds no search index; a crawl keeps one with webcrawl.search.store"),
     ],
     ids=str,
 )

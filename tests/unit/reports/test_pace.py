@@ -135,6 +135,12 @@ def test_the_limit_that_is_nearest_is_shown(limits: Limits, share: float | None,
     assert (reading.limit and reading.limit.share, reading.limit and reading.limit.text) == (share, words)
 
 
+def test_redirects_do_not_count_for_the_limit_of_pages() -> None:
+    reading = Pace(0.0, Limits(pages=100)).read(10.0, Tally(pages=50), snapshot(), responses=40)
+    assert reading.limit is not None
+    assert (reading.pages, reading.limit.text) == (50, "40 of 100 pages")
+
+
 def test_a_host_that_answers_slowly_is_named() -> None:
     pace, opened = Pace(0.0, Limits()), snapshot(oldest_open=("a.test", 100.0), in_flight=1)
     assert pace.read(1.0, Tally(), opened, 109.9).slow is None
