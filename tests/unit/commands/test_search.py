@@ -98,7 +98,7 @@ def test_what_a_page_says_steers_no_terminal():
         (["one", ".", "-x"], "-x: is no option of this command"),
         (["one"], "which crawl? give the JOBDIRs of all its workers, or -s JOBDIR=DIR"),
         (["one", "nowhere"], "nowhere: is no folder"),
-        (["one", "."], ".: holds no search index; a crawl keeps one with webcrawl.search.store"),
+        (["one", ".."], "..: holds no search index; a crawl keeps one with webcrawl.search.store"),
     ],
     ids=str,
 )
