@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.crawl import expectation
@@ -11,8 +13,8 @@ DELAY = 0.4
 MEASURING_ERROR = 0.005
 
 
-def owed(hit):
-    return DELAY
+SLOT_DELAY = 0.6
+"""That of the first host, by DOWNLOAD_SLOTS."""
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +40,7 @@ def crawled(web, cases, crawl):
         arguments={"allow": "/x/"},
         POLITENESS_KEY="host",
         DOWNLOAD_DELAY=DELAY,
+        DOWNLOAD_SLOTS=json.dumps({web.web.hosts[0]: {"delay": SLOT_DELAY}}),
         RETRY_TIMES=1,
         RETRY_HTTP_CODES="404",
         RETRY_EXCEPTIONS="scrapy.exceptions.CannotResolveHostError",
@@ -66,6 +69,9 @@ def test_redirects_are_not_followed(web, cases, crawled):
 
 
 def test_the_larger_delay_is_kept(web, crawled):
+    def owed(hit):
+        return SLOT_DELAY if hit.host == web.web.hosts[0] else DELAY
+
     assert len(web.hits()) > 4
     assert not witness.violations(web.hits(), owed, tolerance=MEASURING_ERROR)
 

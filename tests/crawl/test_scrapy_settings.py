@@ -167,7 +167,7 @@ SHOWN = {
     "tests/crawl/test_given_settings.py": {
         "test_the_given_statuses_and_exceptions_decide_what_is_tried_again": "RETRY_EXCEPTIONS RETRY_HTTP_CODES",
         "test_redirects_are_not_followed": "REDIRECT_ENABLED",
-        "test_the_larger_delay_is_kept": "DOWNLOAD_DELAY",
+        "test_the_larger_delay_is_kept": "DOWNLOAD_DELAY DOWNLOAD_SLOTS",
     },
     "tests/crawl/test_stats.py": {"test_broad_counts_the_same_pages_alike": "RETRY_ENABLED"},
     "tests/install/test_addon.py": {"test_the_items_are_the_same": "ADDONS"},

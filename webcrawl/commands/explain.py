@@ -226,7 +226,7 @@ class Inquiry:
         return Rules(
             followed.with_rule(trap) if configuration.traps_quarantine else followed,
             fixed,
-            politeness_of(configuration),
+            politeness_of(configuration, self._choices.politeness_key()),
             configuration.product_token,
             configuration.requests_per_key_max,
             configuration.page_budget,

@@ -11,7 +11,7 @@ adds its row to ``docs/settings.md``.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,7 +43,7 @@ from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.robots.text import product_token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from scrapy.settings import BaseSettings
 
@@ -73,6 +73,14 @@ class Configuration(
     FrontierSettings,
 ):
     """The settings of a crawl as typed values. Without arguments: the defaults."""
+
+    politeness_slot_delays: Mapping[str, float] = field(default_factory=dict)
+    """The delays of Scrapy's DOWNLOAD_SLOTS in seconds, by host. It is no setting of ours."""
+
+    @property
+    def first_delay(self) -> float:
+        """The delay of a site before its first request has ended: after a crash it rests so long."""
+        return max(self.politeness_min_delay, *self.politeness_slot_delays.values(), 0.0)
 
     @property
     def product_token(self) -> str:
@@ -108,7 +116,7 @@ class Configuration(
 
 
 SETTINGS: tuple[Setting, ...] = tuple(
-    Setting(item.name.upper(), **item.metadata) for item in fields(Configuration)
+    Setting(item.name.upper(), **item.metadata) for item in fields(Configuration) if item.metadata
 )
 """Every setting of ours, in the order of Configuration."""
 

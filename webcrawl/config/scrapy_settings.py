@@ -17,6 +17,7 @@ from scrapy.utils.misc import load_object
 from webcrawl.config.readers import as_switch, real
 from webcrawl.config.setting import DAY
 from webcrawl.errors import Problem
+from webcrawl.urls.lists import hostname
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,9 +73,9 @@ ROWS: tuple[Row, ...] = (
     ),
     _row(
         "DOWNLOAD_SLOTS",
-        "none",
-        "the frontier has one clock for each site",
-        "list sites with their delays in POLITENESS_GROUPS_FILE",
+        "translated",
+        "the delay of a slot raises the minimum delay of the site of its host, as DOWNLOAD_DELAY raises that of all "
+        "sites, and never lowers it; concurrency, jitter and slots whose name is no host have no effect",
     ),
     _row(
         "CONCURRENT_REQUESTS_PER_DOMAIN CONCURRENT_REQUESTS_PER_IP",
@@ -455,6 +456,28 @@ def raised(settings: BaseSettings) -> Iterator[tuple[str, str, float]]:
             yield name, ours, float(settings[name])
 
 
+def slots(settings: BaseSettings) -> dict[str, Mapping[str, Any]]:
+    """Return DOWNLOAD_SLOTS: a dictionary of options by the name of the slot, usually a host; empty if it is not
+    given.
+
+    :raises ValueError: it is no such dictionary, or a delay is no number of seconds
+    """
+    if not is_given(settings, "DOWNLOAD_SLOTS"):
+        return {}
+    found = {str(name): options for name, options in settings.getdict("DOWNLOAD_SLOTS").items()}
+    for options in found.values():
+        if not isinstance(options, Mapping) or ("delay" in options and _SECONDS.problem(options["delay"])):
+            raise ValueError
+    return found
+
+
+def slot_delays(settings: BaseSettings) -> dict[str, float]:
+    """Return the delays of DOWNLOAD_SLOTS in seconds, by host. :raises ValueError: see ``slots``"""
+    given = slots(settings).items()
+    delays = [(hostname(name), options["delay"]) for name, options in given if "delay" in options]
+    return {host: float(seconds) for host, seconds in delays if host is not None}
+
+
 def retried_statuses(settings: BaseSettings) -> frozenset[int] | None:
     """Return RETRY_HTTP_CODES; None if they are not given. :raises ValueError: they are no numbers"""
     if not is_given(settings, "RETRY_HTTP_CODES"):
@@ -475,7 +498,12 @@ def retried_exceptions(settings: BaseSettings) -> tuple[type[BaseException], ...
     return found
 
 
-_RETRIED = (
+_READ = (
+    (
+        "DOWNLOAD_SLOTS",
+        slots,
+        f"hosts with their options, each delay {_SECONDS.allowed}: {{'shop.example': {{'delay': 10}}}}",
+    ),
     ("RETRY_HTTP_CODES", retried_statuses, "a list of HTTP statuses"),
     ("RETRY_EXCEPTIONS", retried_exceptions, "a list of exceptions or of their import paths"),
 )
@@ -491,7 +519,7 @@ def wrong_values(settings: BaseSettings) -> Iterator[Problem]:
             as_switch(settings[name])
         except ValueError:
             yield Problem(name, f"must be True or False, not {settings[name]!r}")
-    for name, read, allowed in _RETRIED:
+    for name, read, allowed in _READ:
         try:
             read(settings)
         except (ImportError, NameError, TypeError, ValueError):
@@ -505,6 +533,7 @@ def translate(settings: BaseSettings, values: dict[str, Any]) -> None:
     """Apply Scrapy's settings to the values of ours, by field name."""
     for _, ours, seconds in raised(settings):
         values[ours.lower()] = max(values[ours.lower()], seconds)
+    values["politeness_slot_delays"] = slot_delays(settings)
     values["politeness_max_delay"] = max(values["politeness_max_delay"], values["politeness_min_delay"])
     if not as_switch(settings["RETRY_ENABLED"]):
         values["retry_times"] = 0

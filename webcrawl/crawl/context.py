@@ -285,7 +285,7 @@ def _policies(
         order=order_of(configuration, scorer),
         sampler=LevelSampler(configuration.frontier_bias),
         best_first=best_first_of(configuration, scorer),
-        politeness=politeness_of(configuration),
+        politeness=politeness_of(configuration, key),
         health=configuration.build(Health, "health_"),
         robots=RobotsPolicy(
             configuration.robots_ttl_seconds,

@@ -23,8 +23,11 @@ from webcrawl.config.scrapy_settings import (
     is_given,
     plain,
     raised,
+    slot_delays,
+    slots,
 )
 from webcrawl.crawl.essentials import foreign_handlers
+from webcrawl.urls.lists import hostname
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,10 +66,29 @@ def without_effect(settings: BaseSettings, spider: object) -> Iterator[str]:
                 f"{_shown(settings, name)} has no effect: it never lowers {ours}, which is {least:g}; for a site of "
                 f"your own set {ours}={seconds:g}"
             )
+    yield from _slots_without_effect(settings)
     for row in ATTRIBUTES:
         for attribute in row.names:
             if row.effect == "none" and attribute not in NOT_TOLD and hasattr(spider, attribute):
                 yield f"The spider's attribute {attribute} has no effect: {_said(row)}"
+
+
+def _slots_without_effect(settings: BaseSettings) -> Iterator[str]:
+    """Yield a sentence for each thing that DOWNLOAD_SLOTS asks for and that has no effect."""
+    given = slots(settings)
+    least = _seconds(settings, "POLITENESS_MIN_DELAY") if given else 0.0
+    lower = [host for host, seconds in slot_delays(settings).items() if seconds < least]
+    several = [name for name, options in given.items() if options.get("concurrency", 1) not in (1, "1")]
+    varied = [name for name, options in given.items() if options.get("jitter") or options.get("randomize_delay")]
+    unnamed = [name for name in given if hostname(name) is None]
+    for what, names, why in (
+        ("delay", lower, f"it never lowers POLITENESS_MIN_DELAY, which is {least:g}"),
+        ("concurrency", several, "a site gets one request at a time, always"),
+        ("jitter", varied, "delays are never shortened by chance"),
+        ("options", unnamed, "a slot is the site of a host here, and that is no host"),
+    ):
+        if names:
+            yield f"DOWNLOAD_SLOTS: {what} of {_cut(', '.join(names))} has no effect: {why}"
 
 
 def _said(row: Row) -> str:
@@ -78,6 +100,11 @@ def raised_delays(settings: BaseSettings) -> Iterator[str]:
     for name, ours, seconds in raised(settings):
         if _seconds(settings, ours) == seconds:
             yield f"{_shown(settings, name)}: {ours} is {seconds:g} s"
+    if delays := slot_delays(settings):
+        least = _seconds(settings, "POLITENESS_MIN_DELAY")
+        told = [f"{host} {seconds:g} s" for host, seconds in delays.items() if seconds >= least]
+        if told:
+            yield f"DOWNLOAD_SLOTS: minimum delays of the sites of {_cut(', '.join(told))}"
 
 
 def _seconds(settings: BaseSettings, ours: str) -> float:
@@ -87,7 +114,11 @@ def _seconds(settings: BaseSettings, ours: str) -> float:
 
 def _shown(settings: BaseSettings, name: str) -> str:
     text = " ".join(str(plain(settings[name])).split())
-    return f"{name}={text if len(text) <= _SHOWN else text[: _SHOWN - 3] + '...'}"
+    return f"{name}={_cut(text)}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
 def _is_read(settings: BaseSettings, row: Row) -> bool:

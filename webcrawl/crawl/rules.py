@@ -4,6 +4,7 @@ same."""
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -100,9 +101,15 @@ class CrawlRules:
         }
 
 
-def politeness_of(configuration: Configuration) -> Politeness:
-    """Return the delays between two requests to a site."""
-    return configuration.build(Politeness, "politeness_")
+def politeness_of(configuration: Configuration, key: PolitenessKey | None = None) -> Politeness:
+    """Return the delays between two requests to a site; without ``key`` the minima of all sites alone."""
+    politeness = configuration.build(Politeness, "politeness_")
+    delays: dict[str, float] = {}
+    if key is not None:
+        for host, seconds in politeness.slot_delays.items():
+            site = key.of_host(host)
+            delays[site] = max(seconds, delays.get(site, 0.0))
+    return replace(politeness, slot_delays=delays)
 
 
 def shared_clocks_of(configuration: Configuration) -> SharedClocks:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class Politeness:
     ``fixed`` always ``min_delay``. Before the first download time is known the first two owe ``unknown_delay``. The
     result of the model is kept between ``min_delay`` and ``max_delay`` (the floor wins if they cross). A Crawl-delay
     is a floor of its own that ``max_delay`` does not cut; a host that asks for more than ``crawl_delay_max`` is
-    skipped, not fetched faster than it requires.
+    skipped, not fetched faster than it requires. ``slot_delays`` has larger minima of single keys.
     """
 
     model: Model
@@ -32,10 +33,12 @@ class Politeness:
     factor: float
     crawl_delay_max: float
     unknown_delay: float = 0.0
+    slot_delays: Mapping[str, float] = field(default_factory=dict)
 
     def delay(self, record: HostRecord) -> float:
         """Return the delay owed after the last request; between ``min_delay`` and the larger of the two ceilings."""
-        delay = max(self.min_delay, min(self._modelled(record), self.max_delay))
+        least = max(self.min_delay, self.slot_delays.get(record.key, 0.0))
+        delay = max(least, min(self._modelled(record), self.max_delay))
         crawl_delay = record.crawl_delay_seconds
         if crawl_delay is not None and crawl_delay > delay:
             delay = max(delay, min(crawl_delay, self.crawl_delay_max))

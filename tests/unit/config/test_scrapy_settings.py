@@ -13,6 +13,9 @@ from scrapy.settings import Settings, default_settings
 from webcrawl.config import SETTINGS, Configuration, check
 from webcrawl.config.scrapy_settings import ATTRIBUTES, NOT_TOLD, ROWS, Row, row_of
 from webcrawl.crawl.given_settings import raised_delays, tell_of_settings, without_effect
+from webcrawl.crawl.rules import politeness_of
+from webcrawl.politeness.host_record import HostRecord
+from webcrawl.urls.politeness_key import PolitenessKey
 
 NO_DEFAULT = {"CONCURRENT_REQUESTS_PER_IP"}
 """Deprecated: Scrapy reads it, and has no default."""
@@ -146,6 +149,31 @@ def test_a_smaller_download_delay_never_lowers_the_minimum() -> None:
     ]
 
 
+def test_the_delays_of_slots_raise_the_minima_of_their_sites() -> None:
+    slots = {
+        "www.one.example": {"delay": 20, "concurrency": 8, "randomize_delay": False},
+        "one.example": {"delay": "30", "jitter": 0.5},
+        "two.example": {"delay": 0.1, "concurrency": 1},
+        "a slot": {"concurrency": 1},
+    }
+    settings = made(DOWNLOAD_SLOTS=slots)
+    assert check(settings, ["DOWNLOAD_SLOTS"]) == []
+    read = Configuration.from_settings(settings)
+    assert read.first_delay == 30
+    delays = politeness_of(read, PolitenessKey("domain"))
+    keys = ["one.example", "two.example", "three.example"]
+    assert [delays.delay(HostRecord(key)) for key in keys] == [30, 5, 5]
+    assert [one.partition(" has no effect")[0] for one in sentences(settings)] == [
+        "DOWNLOAD_SLOTS: delay of two.example",
+        "DOWNLOAD_SLOTS: concurrency of www.one.example",
+        "DOWNLOAD_SLOTS: jitter of one.example",
+        "DOWNLOAD_SLOTS: options of a slot",
+    ]
+    assert list(raised_delays(settings)) == [
+        "DOWNLOAD_SLOTS: minimum delays of the sites of www.one.example 20 s, one.example 30 s"
+    ]
+
+
 def test_autothrottle_raises_two_delays_if_it_is_enabled() -> None:
     delays = {"AUTOTHROTTLE_START_DELAY": 8, "AUTOTHROTTLE_MAX_DELAY": 300}
     off = Configuration.from_settings(made(**delays))
@@ -165,6 +193,9 @@ def test_no_retries_are_none() -> None:
         ("DOWNLOAD_DELAY", "-1"),
         ("DOWNLOAD_DELAY", "soon"),
         ("AUTOTHROTTLE_MAX_DELAY", "1e9"),
+        ("DOWNLOAD_SLOTS", "shop.example"),
+        ("DOWNLOAD_SLOTS", '{"shop.example": 10}'),
+        ("DOWNLOAD_SLOTS", '{"shop.example": {"delay": "soon"}}'),
         ("RETRY_ENABLED", "perhaps"),
         ("REDIRECT_ENABLED", "perhaps"),
         ("RETRY_HTTP_CODES", "500,many"),

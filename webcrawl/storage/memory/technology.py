@@ -23,7 +23,7 @@ class MemoryTechnology(Technology):
         if options.frontier_seen == "bloom":
             seen = Seen(options.frontier_seen_capacity, options.frontier_seen_error_rate)
         backend = MemoryBackend(
-            queue_max=options.frontier_queue_max, seen=seen, delay_seconds=options.politeness_min_delay
+            queue_max=options.frontier_queue_max, seen=seen, delay_seconds=options.first_delay
         )
         return backend, SteadyClock()
 

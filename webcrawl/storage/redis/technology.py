@@ -33,7 +33,7 @@ class RedisTechnology(Technology):
             queue_max=given.frontier_queue_max,
             robots_max=given.robots_cache_size,
             budget_bytes=given.redis_budget_bytes,
-            delay_seconds=given.politeness_min_delay,
+            delay_seconds=given.first_delay,
             claim_seconds=max(2 * given.download_timeout, given.lease_seconds),
             worker=given.worker_name,
         )
@@ -49,7 +49,7 @@ class RedisTechnology(Technology):
 
         given = configuration
         return RedisInspection(
-            connection_parameters(settings), spider, given.lease_seconds, given.politeness_min_delay
+            connection_parameters(settings), spider, given.lease_seconds, given.first_delay
         )
 
 

@@ -33,7 +33,7 @@ class SqliteTechnology(Technology):
             cache_bytes=given.frontier_cache_bytes,
             queue_max=given.frontier_queue_max,
             robots_max=given.robots_cache_size,
-            delay_seconds=given.politeness_min_delay,
+            delay_seconds=given.first_delay,
         )
         identity = {
             "FRONTIER_SEEN": given.frontier_seen,
