@@ -193,7 +193,6 @@ def test_no_retries_are_none() -> None:
         ("DOWNLOAD_DELAY", "-1"),
         ("DOWNLOAD_DELAY", "soon"),
         ("AUTOTHROTTLE_MAX_DELAY", "1e9"),
-        ("DOWNLOAD_SLOTS", "shop.example"),
         ("DOWNLOAD_SLOTS", '{"shop.example": 10}'),
         ("DOWNLOAD_SLOTS", '{"shop.example": {"delay": "soon"}}'),
         ("RETRY_ENABLED", "perhaps"),
