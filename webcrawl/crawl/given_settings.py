@@ -79,7 +79,9 @@ def _slots_without_effect(settings: BaseSettings) -> Iterator[str]:
     least = _seconds(settings, "POLITENESS_MIN_DELAY") if given else 0.0
     lower = [host for host, seconds in slot_delays(settings).items() if seconds < least]
     several = [name for name, options in given.items() if options.get("concurrency", 1) not in (1, "1")]
-    varied = [name for name, options in given.items() if options.get("jitter") or options.get("randomize_delay")]
+    varied = [
+        name for name, options in given.items() if options.get("jitter") or options.get("randomize_delay")
+    ]
     unnamed = [name for name in given if hostname(name) is None]
     for what, names, why in (
         ("delay", lower, f"it never lowers POLITENESS_MIN_DELAY, which is {least:g}"),
