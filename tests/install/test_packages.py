@@ -173,16 +173,46 @@ fetch("/data.json").then(answer => answer.json()).then(data => {
 });
 """
 LEADS = "<body><p id=drawn>stayed</p><script>location = '{}'</script>"
-DRAWN_SITE = {
-    "/robots.txt": "User-agent: *\nDisallow: /secret",
-    "/page": "<body><script src=/secret.js></script><script src=/never.js></script><script src=/app.js></script>",
-    "/app.js": DRAWN_BY_SCRIPT,
-    "/data.json": '{"text": "drawn by a script"}',
-    "/leads": LEADS.format("/target"),
-    "/leads-to-secret": LEADS.format("/secret"),
-    "/target": "<body><p id=drawn>the target</p>",
-    "/endless": "<body><script>for (;;);</script>",
+SITES = {
+    "127.0.0.1": {
+        "/robots.txt": "User-agent: *\nDisallow: /secret",
+        "/page": "<body><script src=/secret.js></script><script src=/never.js></script><script src=/app.js></script>",
+        "/app.js": DRAWN_BY_SCRIPT,
+        "/data.json": '{"text": "drawn by a script"}',
+        "/leads": LEADS.format("/target"),
+        "/leads-to-secret": LEADS.format("/secret"),
+        "/target": "<body><p id=drawn>the target</p>",
+        "/refresh": "<meta http-equiv=refresh content='0; url=/refreshed'>",
+        "/refreshed": "<body><p id=drawn>refreshed</p>",
+        "/endless": "<body><script>for (;;);</script>",
+        "/many": """<body><script>
+Promise.allSettled(Array.from({length: 8}, (_, number) => fetch(`/part.json?${number}`))).then(parts => {
+  const came = parts.filter(part => part.status == "fulfilled").length;
+  document.body.innerHTML = `<p id=drawn>${came} of ${parts.length}</p>`;
+});
+</script>""",
+        "/part.json": "{}",
+        "/kept": "<body><p id=drawn>kept</p>",
+        "/later.json": '{"text": "as a callback wanted"}',
+        "/elsewhere": """<body><script>
+for (const name of ["first", "second"]) {
+  const script = document.createElement("script");
+  script.async = false;
+  script.src = `http://localhost:${location.port}/${name}.js`;
+  document.body.append(script);
 }
+</script>""",
+    },
+    "localhost": {
+        "/robots.txt": "User-agent: *\nCrawl-delay: 1",
+        "/first.js": "const drawn = 'drawn by another host', next = `http://localhost:${location.port}/next`;",
+        "/second.js": "document.body.innerHTML = `<p id=drawn>${drawn}</p><a id=next href=${next}>next</a>`;",
+        "/next": "<body><p id=drawn>next</p>",
+    },
+}
+EMBEDS_MAX = 6
+"""As many as /page asks for."""
+CRAWL_DELAY, MEASURING_ERROR = 1.0, 0.005
 MOVED = {"/moved": "/page"}
 NEVER = "/never.js"
 
@@ -192,19 +222,21 @@ class Drawing(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         begun = monotonic()
-        self.server.asked.append(f"{self.headers['Host']}{self.path}")
-        if self.path == NEVER:
+        path = self.path.partition("?")[0]
+        host = self.headers["Host"].partition(":")[0]
+        self.server.asked.append(f"http://{self.headers['Host']}{path}")
+        if path == NEVER:
             self.server.over.wait(60)
             return
-        body, to = DRAWN_SITE.get(self.path, "").encode(), MOVED.get(self.path)
+        body, to = SITES.get(host, {}).get(path, "").encode(), MOVED.get(path)
         self.send_response(302 if to else 200 if body else 404)
         kind = {"js": "text/javascript", "json": "application/json", "txt": "text/plain"}
-        self.send_header("Content-Type", kind.get(self.path.rpartition(".")[2], "text/html"))
+        self.send_header("Content-Type", kind.get(path.rpartition(".")[2], "text/html"))
         self.send_header("Content-Length", str(len(body)))
         if to:
             self.send_header("Location", to)
         # Before the last byte is sent: afterwards the next request may begin at any time.
-        self.server.turns.append((begun, monotonic()))
+        self.server.turns.append((host, begun, monotonic()))
         self.end_headers()
         self.wfile.write(body)
 
@@ -222,16 +254,18 @@ def test_what_playwright_loads_is_fetched_by_the_crawl_and_archived(shop):
     (shop.folder / "excluded.txt").write_text("excluded.localhost\n")
     with listening(Drawing) as site:
         site.over, site.turns = Event(), []
-        here = f"http://127.0.0.1:{site.server_port}"
-        pages = ("/endless", "/moved", "/leads", "/leads-to-secret")
+        origins = {host: f"http://{host}:{site.server_port}" for host in SITES}
+        here, there = origins.values()
+        pages = ["endless", "moved", "leads", "leads-to-secret", "refresh", "many", "kept", "elsewhere"]
         done, items, kept = crawl(
             shop,
             "drawn",
             "drawn",
-            {"urls": ",".join(f"{here}{page}" for page in pages)},
+            {"urls": ",".join(f"{here}/{page}" for page in pages)},
             PLAYWRIGHT_LAUNCH_OPTIONS=OPTIONS,
             # A tab that is not closed keeps all other pages waiting.
             PLAYWRIGHT_MAX_PAGES_PER_CONTEXT=1,
+            BROWSER_EMBEDS_MAX=EMBEDS_MAX,
             FETCH_PRIVATE_ADDRESSES="127.0.0.1/32",
             EXCLUSION_FILE="excluded.txt",
             DOWNLOAD_TIMEOUT=3,
@@ -240,21 +274,35 @@ def test_what_playwright_loads_is_fetched_by_the_crawl_and_archived(shop):
         site.over.set()
 
     assert sorted(items, key=lambda item: item["url"]) == [
+        {"drawn": "drawn by another host", "url": f"{here}/elsewhere"},
         {"failed": "DownloadTimeoutError", "url": f"{here}/endless"},
+        {"drawn": "kept", "later": "as a callback wanted", "url": f"{here}/kept"},
         {"failed": "Refused", "url": f"{here}/leads-to-secret"},
+        {"drawn": f"{EMBEDS_MAX} of 8", "url": f"{here}/many"},
         {"drawn": "drawn by a script", "url": f"{here}/page"},
+        {"drawn": "refreshed", "url": f"{here}/refreshed"},
         {"drawn": "the target", "url": f"{here}/target"},
+        {"drawn": "next", "url": f"{there}/next"},
     ]
-    # One request at a time; nothing of other hosts, of what robots.txt forbids, or of a type that was not wanted.
-    assert all(one[1] <= other[0] for one, other in pairwise(sorted(site.turns)))
-    paths = ["/moved", "/page", "/app.js", "/data.json", "/never.js", "/leads", "/target", "/leads-to-secret"]
-    expected = Counter(f"127.0.0.1:{site.server_port}{path}" for path in (*paths, "/robots.txt", "/endless"))
+    # Nothing of other hosts, of what robots.txt forbids, or of a type that was not wanted.
+    expected = Counter(f"{origins[host]}{path}" for host, paths in SITES.items() for path in paths)
+    expected += Counter(f"{here}{path}" for path in (*MOVED, NEVER))
+    expected[f"{here}/part.json"] = EMBEDS_MAX
     assert Counter(site.asked) == expected
-    archived = {record.url for record in kept.records() if record.type == "response"}
-    assert archived == {f"{here}{path}" for path in (*DRAWN_SITE, "/moved")}
+    # The turns of a host, by the clock of the server: one request at a time, and pauses also around embeds.
+    for host, delay in (("127.0.0.1", 0.0), ("localhost", CRAWL_DELAY - MEASURING_ERROR)):
+        turns = sorted((begun, ended) for name, begun, ended in site.turns if name == host)
+        assert all(one[1] + delay <= other[0] for one, other in pairwise(turns)), turns
+    # The other host had no page before: its robots.txt is asked for since a page embeds something of it.
+    of_other = [url.removeprefix(there) for url in site.asked if url.startswith(there)]
+    assert (of_other[0], of_other[-1]) == ("/robots.txt", "/next")
+    archived = {record.url.partition("?")[0] for record in kept.records() if record.type == "response"}
+    assert archived == expected.keys() - {f"{here}{NEVER}"}
+    kinds = {line["url"]: line["kind"] for line in kept.log()}
+    assert (kinds[f"{here}/refresh"], kinds[f"{here}/refreshed"]) == ("page", "inline")
     counted = dict(re.findall(r"'browser/([^']+)': (\d+)", done.err))
     assert counted.items() >= {"refused/robots": "2", "refused/exclusion": "1", "refused/type": "1"}.items()
-    assert counted.items() >= {"refused/private-address": "1", "failed": "1"}.items()
+    assert counted.items() >= {"refused/private-address": "1", "refused/limit": "2", "failed": "1"}.items()
 
 
 def test_the_pipeline_of_scrapy_redis_gets_the_items_of_a_crawl_on_redis(shop, origin, redis_server):
