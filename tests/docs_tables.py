@@ -26,8 +26,8 @@ _SCRAPY_HEAD = "| Scrapy's setting | Effect | Here |\n| --- | --- | --- |\n"
 _SCRAPY_TABLE = re.compile(re.escape(_SCRAPY_HEAD) + r"(?:\|.*\n)*")
 _NAME = re.compile(r"(?<![\w.`])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:=\w+)?(?![\w`])")
 _ROW = re.compile(r"^\| `([A-Z_]+)` \|.*$", re.MULTILINE)
-_ROUNDED = re.compile(r" to \d[\d.]*e\+\d+")
-"""A largest value that nobody reaches, and that is written too short to be exact."""
+_UNREACHED = re.compile(r" to \d{7,}")
+"""A largest value that nobody reaches."""
 _LONG = 60
 
 OURS = {setting.name: setting for setting in SETTINGS}
@@ -70,7 +70,7 @@ def _ours(setting: Setting) -> str:
         _extensions() if setting.name == "EXTENSIONS_REFUSED" else _shown(setting.default, "webcrawl/config")
     )
     unit = f" {setting.unit}" if setting.unit else ""
-    allowed = _ROUNDED.sub(" upwards", setting.reader.allowed)
+    allowed = _UNREACHED.sub(" upwards", setting.reader.allowed)
     cells = [f"`{setting.name}`", f"{value}{unit}", allowed, setting.meaning]
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 

@@ -75,7 +75,7 @@ def test_nothing_to_check_is_no_success(check):
 def test_a_wrong_setting_is_named(check):
     done = check("contracted", "-s", "POLITENES_KEY=host")
     assert done.status == 2
-    assert done.err == "scrapy check: POLITENES_KEY: is no setting; did you mean POLITENESS_KEY?\n"
+    assert done.err == "scrapy check: POLITENES_KEY: is not a setting; did you mean POLITENESS_KEY?\n"
 
 
 def test_contracts_can_be_listed(check):

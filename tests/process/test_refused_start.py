@@ -45,9 +45,9 @@ for crawl in crawls:
     print(type(crawl.exception()).__name__, crawl.exception())
 """
 OLD = [
-    "DOWNLOADER_MIDDLEWARES: webcrawl.downloadermiddlewares.robots.RobotsMiddleware is called "
+    "DOWNLOADER_MIDDLEWARES: webcrawl.downloadermiddlewares.robots.RobotsMiddleware is now called "
     "webcrawl.robots.middleware.RobotsMiddleware",
-    "PAGES_PER_KEY_MAX: is called REQUESTS_PER_KEY_MAX",
+    "PAGES_PER_KEY_MAX: is now called REQUESTS_PER_KEY_MAX",
 ]
 WRONG = "POLITENESS_MIN_DELAY: must be a number from 0 to 86400, not 'abc'"
 SEEDS = "seeds=http://127.0.0.1:9/"
@@ -87,7 +87,7 @@ def given(place, words, module="webcrawl.settings"):
         (
             "webcrawl.settings",
             ["crawl", "broad", "-a", SEEDS, "-s", "STORES=titles.Titles"],
-            ["STORES: is called ARCHIVE_SINKS"],
+            ["STORES: is now called ARCHIVE_SINKS"],
         ),
         ("webcrawl.settings", ["runspider", "mine.py", "-s", "POLITENESS_MIN_DELAY=abc"], [WRONG]),
         (

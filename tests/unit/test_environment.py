@@ -42,7 +42,7 @@ def test_an_old_name_is_told_with_the_present_one(
     monkeypatch.setenv("WEBCRAWL_STORES", "titles.Titles")
     with pytest.raises(SystemExit):
         module()
-    assert capsys.readouterr().err == "scrapy: WEBCRAWL_STORES: is called ARCHIVE_SINKS\n"
+    assert capsys.readouterr().err == "scrapy: WEBCRAWL_STORES: is now called ARCHIVE_SINKS\n"
 
 
 def test_a_name_that_is_none_is_told_before_anything_starts(
@@ -53,5 +53,5 @@ def test_a_name_that_is_none_is_told_before_anything_starts(
         module()
     assert refused.value.code == 2
     assert capsys.readouterr().err == (
-        "scrapy: WEBCRAWL_POLITENES_MIN_DELAY: is no setting; did you mean POLITENESS_MIN_DELAY?\n"
+        "scrapy: WEBCRAWL_POLITENES_MIN_DELAY: is not a setting; did you mean POLITENESS_MIN_DELAY?\n"
     )

@@ -118,11 +118,11 @@ def _without_contact(configuration: Configuration) -> Iterator[Problem]:
     elif not contact and not configuration.crawler_contact:
         yield Problem(
             "BOTPAGE_CONTACT",
-            "no contact for site owners: give -s BOTPAGE_CONTACT=you@your.site or -s CRAWLER_CONTACT=...",
+            "must be set, for instance to you@your.site: site owners need a contact; or set CRAWLER_CONTACT",
         )
     elif not contact and "://" in configuration.crawler_contact:
         yield Problem(
             "BOTPAGE_CONTACT",
-            f"must be given: CRAWLER_CONTACT is a web page, {configuration.crawler_contact}, which is probably this "
-            "page itself; -s BOTPAGE_CONTACT=you@your.site is whom its readers write to",
+            f"must be set, for instance to you@your.site: CRAWLER_CONTACT, {configuration.crawler_contact}, is a web "
+            "page, probably this one, and its readers need an address to write to",
         )

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from webcrawl import storage
 from webcrawl.archive import sinks
 from webcrawl.archive.upload import remote_of
-from webcrawl.config.readers import EMPTY, Reader, Refusal, as_list
+from webcrawl.config.readers import EMPTY, Reader, Refusal, as_list, in_full
 from webcrawl.crawl import contact
 from webcrawl.errors import Problem
 from webcrawl.processing.contract import load, schema_of
@@ -34,7 +34,7 @@ def contradictions(read: Read) -> Iterator[Problem]:
         if less in read and more in read:
             least, most = read[less](), read[more]()
             if least > most and not (more == "DOWNLOAD_ANNOUNCED_MAXSIZE" and most == 0):
-                yield Problem(less, f"must be at most {more}, which is {most:g}, not {least:g}")
+                yield Problem(less, f"must be at most {more}, which is {in_full(most)}, not {in_full(least)}")
     yield from _storage_contradictions(read)
     if "REDIS_BUDGET_BYTES" in read and 0 < (budget := read["REDIS_BUDGET_BYTES"]()) < LEAST_BUDGET:
         yield Problem("REDIS_BUDGET_BYTES", f"must be 0 or at least {LEAST_BUDGET}, not {budget}")
@@ -87,7 +87,7 @@ def sink_paths() -> Reader:
 
 def upload_url() -> Reader:
     """The URL of a folder that fsspec can write to; None when empty."""
-    allowed = "a URL that fsspec knows, such as s3://BUCKET/FOLDER or file:///FOLDER"
+    allowed = "the URL of a folder that fsspec supports, such as s3://BUCKET/FOLDER or file:///FOLDER"
 
     def read(value: object) -> str | None:
         if value in EMPTY:

@@ -35,7 +35,7 @@ class DisplaySettings:
     worker_name: str = field(
         default_factory=own_name,
         metadata={
-            "reader": label("letters, digits, dots, hyphens and underscores"),
+            "reader": label("at most 100 letters, digits, dots, hyphens and underscores"),
             "default": None,
             "unit": "",
             "meaning": "Name of this process in logs and records. If unset, HOST-PID.",
@@ -55,7 +55,7 @@ class DisplaySettings:
         real(0, 60, zero="not watched"),
         0.05,
         "seconds",
-        "CPU time of one turn of the event loop from which on the log names the code that took it.",
+        "If one turn of the event loop takes this CPU time or more, the log names the code that took it.",
     )
     component_logs: bool = setting(
         switch(), False, "", "Write a separate log for each component, in `logs/` of the JOBDIR."

@@ -128,7 +128,7 @@ class SeedRefillSettings:
 def seed_refill_contradictions(read: Read) -> Iterator[Problem]:
     """Check that more seeds have at most one source. Settings that are wrong alone are left out."""
     if read.keys() >= {"SEEDS_COMMAND", "SEEDS_HOOK"} and read["SEEDS_COMMAND"]() and read["SEEDS_HOOK"]():
-        yield Problem("SEEDS_HOOK", "must not be set with SEEDS_COMMAND: seeds have one source")
+        yield Problem("SEEDS_HOOK", "must not be set with SEEDS_COMMAND: only one source of seeds is allowed")
 
 
 POLICIES = ("fixed", "multiplicative", "freshness")

@@ -95,14 +95,14 @@ class FetchingSettings:
         some_of(*BROWSER_TYPES),
         ["document", "fetch", "script", "stylesheet", "xhr"],
         "",
-        "Types of what a drawn page loads beside its own document; the browser gets nothing else. `document` "
-        "are frames, and pages to which a script leads.",
+        "Types of resources that a page in the browser may load besides its document. Others are blocked. "
+        "`document` means frames, and pages to which a script leads.",
     )
     browser_embeds_max: int = setting(
         whole(0, 100_000, zero="none"),
         100,
         "requests",
-        "Maximum number of requests of one drawn page beside that for its document.",
+        "Maximum number of requests of one page in the browser, besides that for its document.",
     )
     ftp_tls: str = setting(
         choice("never", "try", "require"),

@@ -32,10 +32,13 @@ class FrontierSettings:
         "Memory that a Redis server may use. Near this limit, unimportant URLs are rejected.",
     )
     lease_seconds: float = setting(
-        real(1, DAY), 60, "seconds", "A process whose heartbeat fails for this time has lost its hosts."
+        real(1, DAY), 60, "seconds", "A process whose heartbeat fails for this time loses its hosts."
     )
     redis_start_urls_key: str = setting(
-        text("a text", empty=False), "%(name)s:start_urls", "", "Redis list to which URLs are pushed."
+        text("text that is not empty", empty=False),
+        "%(name)s:start_urls",
+        "",
+        "Redis list to which URLs are pushed.",
     )
     redis_start_urls_batch_size: int = setting(
         whole(0, 10_000, zero="as many as CONCURRENT_REQUESTS"),

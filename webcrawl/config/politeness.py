@@ -31,13 +31,13 @@ class PolitenessSettings:
         real(0, DAY), 60.0, "seconds", "Maximum delay that the crawler chooses itself."
     )
     politeness_factor: float = setting(
-        real(0, 10_000, zero="the shortest pause always"),
+        real(0, 10_000, zero="always POLITENESS_MIN_DELAY"),
         10.0,
         "download times",
         "Delay after a request, as a multiple of the download time.",
     )
     politeness_unknown_delay: float = setting(
-        real(0, DAY, zero="the shortest pause"),
+        real(0, DAY, zero="POLITENESS_MIN_DELAY"),
         0.0,
         "seconds",
         "Delay until the first page of a host has been downloaded, because its download time is unknown.",

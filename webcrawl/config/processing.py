@@ -25,7 +25,9 @@ def processing_modules() -> Reader:
         except (ImportError, TypeError) as error:
             raise Refusal(f"must be {allowed} ({error})") from error
         if taken := sorted(schema.keys() & (COLUMNS.keys() | ON_DEMAND)):
-            raise Refusal(f"must be modules with names of their own for fields, not {', '.join(taken)}")
+            raise Refusal(
+                f"must be modules whose fields do not have the names of columns, {', '.join(taken)}"
+            )
         return found
 
     return Reader(allowed, read)

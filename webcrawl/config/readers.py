@@ -87,7 +87,7 @@ def real(least: float, most: float, *, zero: str = "", above: bool = False) -> R
             raise ValueError
         return number
 
-    allowed = f"a number above {least:g} and at most {most:g}" if above else ""
+    allowed = f"a number above {in_full(least)} and at most {in_full(most)}" if above else ""
     return Reader(allowed or _range_in_words("a number", least, most, zero), read)
 
 
@@ -156,7 +156,7 @@ def some_of(*names: str) -> Reader:
             raise ValueError
         return found
 
-    return Reader(f"none or more of {', '.join(names)}", read)
+    return Reader(f"a list of any of {', '.join(names)}", read)
 
 
 def switch() -> Reader:
@@ -174,7 +174,7 @@ def switch_or_none(empty: str) -> Reader:
     def read(value: object) -> bool | None:
         return None if value in EMPTY else as_switch(value)
 
-    return Reader(f"True or False; empty: {empty}", read)
+    return Reader(f"True or False, or empty ({empty})", read)
 
 
 def as_switch(value: object) -> bool:
@@ -186,7 +186,7 @@ def as_switch(value: object) -> bool:
     return known[word]
 
 
-def text(allowed: str = "a text", *, empty: bool = True) -> Reader:
+def text(allowed: str = "text", *, empty: bool = True) -> Reader:
     """Any text, an empty one too if ``empty``."""
 
     def read(value: object) -> str:
@@ -214,7 +214,7 @@ def encoding() -> Reader:
 
 
 def label(allowed: str) -> Reader:
-    """A word of letters, digits, dots, hyphens and underscores; None when empty."""
+    """A word of at most 100 letters, digits, dots, hyphens and underscores; None when empty."""
 
     def read(value: object) -> str | None:
         if value in EMPTY:
@@ -391,9 +391,14 @@ def _string(value: object) -> str:
     return str(value)
 
 
+def in_full(number: float) -> str:
+    """Return a number without an exponent, as it can be given: ``33554432``, ``0.5``."""
+    return str(int(number)) if float(number).is_integer() else f"{number:g}"
+
+
 def _range_in_words(noun: str, least: float, most: float | None, zero: str) -> str:
-    lowest = str(least) if isinstance(least, int) else f"{least:g}"
-    allowed = f"{noun} from {lowest} to {most:g}" if most is not None else f"{noun} of at least {lowest}"
+    lowest = in_full(least)
+    allowed = f"{noun} of at least {lowest}" if most is None else f"{noun} from {lowest} to {in_full(most)}"
     return f"{allowed} (0: {zero})" if zero else allowed
 
 

@@ -78,7 +78,7 @@ def renamed(settings: BaseSettings) -> Iterator[Problem]:
         if (settings.getpriority(name) or 0) <= 0:
             continue
         if name in SETTINGS:
-            yield Problem(name, f"is called {SETTINGS[name]}")
+            yield Problem(name, f"is now called {SETTINGS[name]}")
         elif moved := _moved(settings[name]):
             yield Problem(name, moved)
 
@@ -98,8 +98,8 @@ def _moved(value: object) -> str:
     }
     return "; ".join(
         [
-            *(f"{old} is called {new}" for old, new in pairs.items()),
-            *(f"{old} is no extension any more, {name} decides" for old, name in ended.items()),
+            *(f"{old} is now called {new}" for old, new in pairs.items()),
+            *(f"{old} is no longer an extension; set {name} instead" for old, name in ended.items()),
         ]
     )
 

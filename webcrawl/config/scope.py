@@ -141,20 +141,20 @@ class ScopeSettings:
         whole(0, 1000, zero="no limit"), 7, "", "How often one to four path segments may occur in a row."
     )
     traps_quarantine: bool = setting(
-        switch(), True, "", "Withhold URL patterns whose pages bring nothing new."
+        switch(), True, "", "Withhold URL patterns whose pages have no new content."
     )
     traps_pages: int = setting(
         whole(3, 100_000),
         12,
         "pages",
-        "Number of consecutive pages without anything new at which a combination of parameters is a "
+        "Number of consecutive pages without new content after which a combination of parameters is a "
         "trap. For other patterns the number is in proportion.",
     )
     traps_new_share: float = setting(
         real(0, 1),
         0.1,
         "",
-        "Share of a page's content that must be new. A page with less brings nothing new.",
+        "Share of a page's content that must be new. A page with less counts as having no new content.",
     )
     traps_withheld_max: int = setting(
         whole(0, 1_000_000),
@@ -171,7 +171,7 @@ class ScopeSettings:
     robots_meta_obey: bool = setting(switch(), True, "", "Obey the robots meta elements of a page.")
     robots_header_obey: bool = setting(switch(), True, "", "Obey the header field X-Robots-Tag.")
     sitemaps_follow: bool | None = setting(
-        switch_or_none("those of the spider broad alone"),
+        switch_or_none("only the spider broad reads them"),
         None,
         "",
         "Read the sitemaps that robots.txt names. Their pages come to the spider's parse().",

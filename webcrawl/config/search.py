@@ -57,7 +57,9 @@ def search_contradictions(read: Read) -> Iterator[Problem]:
     if read.keys() >= {"SEARCH_ENGINE", "SEARCH_URL"} and not read["SEARCH_URL"]():
         path = read["SEARCH_ENGINE"]()
         if path != DEFAULT and engine.load(path).is_server:
-            yield Problem("SEARCH_URL", f"must say where the server of {path} is")
+            yield Problem(
+                "SEARCH_URL", f"must be the URL of the server of {path}, such as http://HOST:9200/INDEX"
+            )
     if read.keys() >= {"SEARCH_ENGINE", "ARCHIVE_SINKS"} and read["SEARCH_ENGINE"]() == DEFAULT:
         for path in _INDEXES.intersection(read["ARCHIVE_SINKS"]()):
             if find_spec(engine.TANTIVY) is None:

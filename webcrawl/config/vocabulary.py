@@ -50,7 +50,7 @@ _LEAST_LENGTH, _SURE_LENGTH = 6, 12
 def unknown_names(
     given: Iterable[str], known: Iterable[str], prefixes: tuple[str, ...] = (), *, way_out: str = ""
 ) -> Iterator[Problem]:
-    """Yield a problem for each name in ``given`` that is no setting, with the name that was probably meant.
+    """Yield a problem for each name in ``given`` that is not a setting, with the name that was probably meant.
 
     Names that begin with one of ``prefixes`` are those of packages or of a project. ``way_out`` is what is said of
     these before SETTINGS_PREFIXES, with NAME for the name.
@@ -60,15 +60,15 @@ def unknown_names(
         if name in names or name.startswith(prefixes):
             continue
         if name in RENAMED:
-            yield Problem(name, f"is called {RENAMED[name]}")
+            yield Problem(name, f"is now called {RENAMED[name]}")
             continue
         meant = nearest(name.upper(), names)
         if meant and _misspells(name, meant):
-            yield Problem(name, f"is no setting; did you mean {meant}?")
+            yield Problem(name, f"is not a setting; did you mean {meant}?")
         else:
             hint = f"did you mean {meant}? For" if meant else "for"
             ways = f"{way_out.replace('NAME', name)}name its prefix in SETTINGS_PREFIXES"
-            yield Problem(name, f"is no setting; {hint} one of a package or of your own, {ways}")
+            yield Problem(name, f"is not a setting; {hint} one of a package or of your own, {ways}")
 
 
 def misspelt_names(
@@ -89,7 +89,7 @@ def misspelt_names(
         ):
             continue
         if (meant := next((one for one in sorted(names) if _misspells(name, one)), None)) is not None:
-            yield Problem(name, f"is no setting; did you mean {meant}?")
+            yield Problem(name, f"is not a setting; did you mean {meant}?")
 
 
 def _misspells(name: str, meant: str) -> bool:

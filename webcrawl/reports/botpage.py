@@ -20,16 +20,16 @@ EVERYBODY = "*"
 """The user agent in robots.txt that stands for all crawlers."""
 
 PURPOSE = (
-    "This crawler follows links on the public web and keeps a copy of each page that it fetches, together with the "
-    "time at which it did. It fills in no forms, logs in nowhere and runs no scripts."
+    "This crawler follows links on the public web and keeps a copy of each page that it fetches, with the time of "
+    "the request. It does not fill in forms or log in."
 )
 ANSWER = (
-    "First we stop: your site, or the part of it that you name, goes on a list of places that are not visited, and "
-    "no request follows.\n\n"
-    "Then we look. Every request of the crawler is kept in a log, with its time and its answer, and so is the "
-    "robots.txt that was obeyed. We tell you what was fetched from your site, when and at what rate, what we "
-    "changed, and what keeps the crawler away for good.\n\n"
-    "It helps to say which site it is about, and, where you have them, a line or two of your server's log."
+    "First we stop the crawler: we add your site, or the part of it that you name, to a list of sites that the "
+    "crawler does not visit. It sends no further requests there.\n\n"
+    "Then we read the crawler's log, which has every request with its time and response, and the robots.txt that was "
+    "obeyed. We tell you what was fetched from your site, when and at what rate, what we changed, and how you can "
+    "block the crawler permanently.\n\n"
+    "Please name your site and, if possible, send some lines of your server's log."
 )
 
 _STYLE = """
@@ -104,37 +104,38 @@ def _signs(bot: Bot) -> Iterator[str]:
     yield "<h2>How to recognise it</h2>"
     yield "<dl>"
     yield f"<dt>User-Agent of every request</dt><dd><code>{_text(bot.user_agent)}</code></dd>"
-    name = f"<code>{_text(bot.token)}</code>" if bot.token else "none: it obeys the rules for all"
+    name = f"<code>{_text(bot.token)}</code>" if bot.token else "none: it obeys the rules for all crawlers"
     yield f"<dt>Name in robots.txt (product token)</dt><dd>{name}</dd>"
     if bot.addresses:
         listed = ", ".join(f"<code>{_text(address)}</code>" for address in bot.addresses)
-        yield f"<dt>It comes from</dt><dd>{listed}</dd></dl>"
-        yield "<p>Anybody can send that User-Agent. What comes from other addresses is not this crawler.</p>"
+        yield f"<dt>IP addresses</dt><dd>{listed}</dd></dl>"
+        yield "<p>Anybody can send this User-Agent. A request from another address was not sent by this crawler.</p>"
         return
     yield "</dl>"
     yield (
-        "<p>Anybody can send that User-Agent, and the addresses that this crawler comes from are not listed here. If "
-        "you want to know whether a request was its own, send us its time and the address it came from.</p>"
+        "<p>Anybody can send this User-Agent, and the IP addresses of this crawler are not listed here. To find out "
+        "whether this crawler sent a request, send us the time of the request and the address that it came from.</p>"
     )
 
 
 def _delays(bot: Bot) -> Iterator[str]:
-    what = "domain, all its hosts together," if bot.site == "domain" else "host"
+    what = "domain, including all its hosts" if bot.site == "domain" else "host"
     pause = f"at least {_seconds(bot.min_delay)}" if bot.min_delay or not bot.factor else ""
     if bot.factor:
         pause += ", or " if pause else ""
-        pause += f"{bot.factor:g} times as long as its last answers took"
-        pause += " where that is more" if bot.min_delay else ""
+        pause += f"{bot.factor:g} times the duration of the last responses"
+        pause += " if that is longer" if bot.min_delay else ""
         pause += f" (up to {_seconds(bot.max_delay)})" if bot.max_delay > bot.min_delay else ""
-    yield "<h2>How often it asks</h2>"
+    yield "<h2>How often it sends requests</h2>"
     yield "<ul>"
-    yield f"<li>A {what} is asked for one thing at a time.</li>"
+    yield f"<li>The crawler sends one request at a time to a {what}.</li>"
     if bot.min_delay or bot.factor:
-        yield f"<li>When an answer has ended, it is left alone for {pause}.</li>"
-    yield "<li>robots.txt, redirects and repeated tries count like pages.</li>"
+        yield f"<li>After each response the crawler waits {pause}.</li>"
+    yield "<li>Requests for robots.txt, redirects and retries obey the same limits as requests for pages.</li>"
     yield (
-        "<li>The answers 429 and 503 make it wait: for as long as <code>Retry-After</code> says, up to a day, or "
-        "without one for a time that doubles. A site that fails again and again is left alone ever longer.</li>"
+        "<li>After a response with status 429 or 503 the crawler waits for the time in <code>Retry-After</code>, "
+        "at most one day; without that field it waits for a time that doubles. It waits longer each time a site "
+        "fails again.</li>"
     )
     yield "</ul>"
 
@@ -143,18 +144,18 @@ def _robots_txt(bot: Bot) -> Iterator[str]:
     name = _text(bot.token or EVERYBODY)
     yield "<h2>How to slow or block it with robots.txt</h2>"
     yield (
-        "<p>It asks for <code>/robots.txt</code> before anything else, and obeys it as RFC 9309 says. While that "
-        "file cannot be had (a server error, no answer) and no copy of it is still good, nothing else is fetched. "
-        f"A change is noticed within {_seconds(bot.robots_ttl)}.</p>"
+        "<p>The crawler fetches <code>/robots.txt</code> first and obeys it according to RFC 9309. While the file "
+        "cannot be fetched (a server error, no response) and there is no valid copy, the crawler fetches nothing "
+        f"else. It notices a change within {_seconds(bot.robots_ttl)}.</p>"
     )
     if bot.token:
         yield (
-            f"<p>A group of lines that names <code>{name}</code> takes the place of the group for all "
-            "(<code>User-agent: *</code>): only the lines of its own group count then.</p>"
+            f"<p>If a group names <code>{name}</code>, the crawler obeys only the rules of that group and ignores "
+            "the group for all crawlers (<code>User-agent: *</code>).</p>"
         )
-    yield "<p>To keep it away from the whole site:</p>"
+    yield "<p>To block it from the whole site:</p>"
     yield f"<pre>User-agent: {name}\nDisallow: /</pre>"
-    yield "<p>To keep it out of one folder:</p>"
+    yield "<p>To block it from one folder:</p>"
     yield f"<pre>User-agent: {name}\nDisallow: /private/</pre>"
     yield from _slower(bot, name)
 
@@ -165,7 +166,7 @@ def _slower(bot: Bot, name: str) -> Iterator[str]:
     if slow < 1:
         yield "<p>A site that sets a <code>Crawl-delay</code> is not crawled at all.</p>"
         return
-    yield f"<p>To have it wait {_seconds(slow)} between two requests, or longer where it does so anyway:</p>"
+    yield f"<p>To make it wait at least {_seconds(slow)} between two requests:</p>"
     yield f"<pre>User-agent: {name}\nCrawl-delay: {slow}</pre>"
     yield (
         f"<p>A site that sets a <code>Crawl-delay</code> of more than {_seconds(bot.crawl_delay_max)} is not crawled "
@@ -176,32 +177,32 @@ def _slower(bot: Bot, name: str) -> Iterator[str]:
 def _in_pages(bot: Bot) -> Iterator[str]:
     if not (bot.obeys_meta or bot.obeys_header or bot.nofollow_rels):
         return
-    yield "<h2>What single pages can say</h2>"
+    yield "<h2>Rules in pages and responses</h2>"
     if bot.obeys_meta or bot.obeys_header:
         yield (
-            "<p><code>noindex</code>: what is made of the crawled pages leaves this one out; the archive of the "
-            "crawl keeps it as it was fetched. <code>nofollow</code>: its links are not followed. "
-            "<code>none</code>: both. A page can only say so when it is fetched; to keep it from being fetched, use "
+            "<p><code>noindex</code>: the page is left out of everything made from the crawled pages; the archive of "
+            "the crawl keeps it as it was fetched. <code>nofollow</code>: the links of the page are not followed. "
+            "<code>none</code>: both. The crawler must fetch a page to read these rules; to prevent the request, use "
             "robots.txt.</p>"
         )
     if bot.obeys_meta:
         general = '<meta name="robots" content="noindex, nofollow">'
         named = f'\n<meta name="{bot.token}" content="noindex">' if bot.token else ""
-        yield "<p>In the head of a page, to all crawlers" + (" or to this one" if named else "") + ":</p>"
+        yield "<p>In the head of a page, for all crawlers" + (" or for this one" if named else "") + ":</p>"
         yield f"<pre>{_text(general + named)}</pre>"
     if bot.obeys_header:
         named = f"\nX-Robots-Tag: {bot.token}: noindex" if bot.token else ""
-        yield "<p>In the header of any response, for instance of a PDF:</p>"
+        yield "<p>In the header of any response, for example of a PDF:</p>"
         yield f"<pre>{_text('X-Robots-Tag: noindex, nofollow' + named)}</pre>"
     if bot.nofollow_rels:
         words = " or ".join(f"<code>{_text(word)}</code>" for word in bot.nofollow_rels)
-        yield f"<p>A link whose <code>rel</code> has {words} is not followed.</p>"
+        yield f"<p>A link whose <code>rel</code> contains {words} is not followed.</p>"
 
 
 def _contact(bot: Bot) -> Iterator[str]:
-    yield "<h2>Whom to write to</h2>"
+    yield "<h2>Contact</h2>"
     yield f"<p>{_linked(bot.contact)}</p>"
-    yield "<h2>How we answer</h2>"
+    yield "<h2>How we respond to complaints</h2>"
     yield from _paragraphs(bot.answer or ANSWER)
 
 

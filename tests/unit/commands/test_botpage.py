@@ -39,7 +39,7 @@ def test_the_page_follows_from_the_settings(botpage: Command) -> None:
         "<code>198.51.100.0/24</code>, <code>192.0.2.7</code>, <code>2001:db8::1</code>",
         "<p>For the &lt;library&gt;.</p>",
         "<p>Within a day.</p>",
-        "left alone for at least 9 seconds.",
+        "waits at least 9 seconds.",
         'href="mailto:me@a.example"',
     ):
         assert told in done.out
@@ -56,7 +56,8 @@ def test_it_is_written_to_a_file_at_once(botpage: Command) -> None:
 def test_a_page_that_would_name_itself_needs_another_contact(botpage: Command) -> None:
     done = botpage(CRAWLER_CONTACT="https://a.example/bot")
     assert done.status == 2
-    assert "BOTPAGE_CONTACT: must be given: CRAWLER_CONTACT is a web page, https://a.example/bot" in done.err
+    assert "BOTPAGE_CONTACT: must be set, for instance to you@your.site" in done.err
+    assert "CRAWLER_CONTACT, https://a.example/bot, is a web page" in done.err
     done = botpage(CRAWLER_CONTACT="https://a.example/bot", BOTPAGE_CONTACT=CONTACT)
     assert (done.status, done.err) == (0, "")
     assert "webcrawl/0.1.0 (+https://a.example/bot)" in done.out
@@ -66,7 +67,7 @@ def test_a_page_that_would_name_itself_needs_another_contact(botpage: Command) -
 @pytest.mark.parametrize(
     ("words", "settings", "line"),
     [
-        ([], {}, "BOTPAGE_CONTACT: no contact for site owners"),
+        ([], {}, "BOTPAGE_CONTACT: must be set, for instance to you@your.site: site owners"),
         (
             [],
             {"BOTPAGE_CONTACT": "me"},
@@ -84,7 +85,7 @@ def test_a_page_that_would_name_itself_needs_another_contact(botpage: Command) -
             "--output: no/such: No such file or directory",
         ),
         (["--output", "."], {"CRAWLER_CONTACT": CONTACT}, "--output: .: "),
-        ([], {"BOTPAGE_PURPSE": "x"}, "BOTPAGE_PURPSE: is no setting; did you mean BOTPAGE_PURPOSE?"),
+        ([], {"BOTPAGE_PURPSE": "x"}, "BOTPAGE_PURPSE: is not a setting; did you mean BOTPAGE_PURPOSE?"),
     ],
 )
 def test_what_is_wrong_is_named_in_a_line(

@@ -35,5 +35,5 @@ def test_a_misspelt_option_is_told(command: Callable[..., Command], name: str) -
 def test_a_misspelt_setting_is_told(command: Callable[..., Command], name: str) -> None:
     done = command(name)(*WORDS[name], POLITENES_MIN_DELAY=3)
     assert (done.status, done.out) == (2, "")
-    line = f"scrapy {name}: POLITENES_MIN_DELAY: is no setting; did you mean POLITENESS_MIN_DELAY?"
+    line = f"scrapy {name}: POLITENES_MIN_DELAY: is not a setting; did you mean POLITENESS_MIN_DELAY?"
     assert line in done.err.splitlines()

@@ -176,7 +176,7 @@ def test_a_name_of_the_users_own_passes_with_a_plus_sign() -> None:
     assert crawl.find_problems(given, Broad, opts, own) == []
     assert check(given) == [], "the crawl itself takes them too"
     (problem,) = problems(options("MYPIPE_DB=1", seeds="http://a.test/"))
-    assert problem.startswith("MYPIPE_DB: is no setting")
+    assert problem.startswith("MYPIPE_DB: is not a setting")
 
 
 def test_a_contact_that_is_none_is_one_problem() -> None:

@@ -202,7 +202,7 @@ def test_workers_tell_which_list_they_go_by(sample: SampleCrawl, exclude: Comman
         (["--now"], {"EXCLUSION_FILE": FILE}, "list.txt: there is no such file"),
         (["a.test"], {"EXCLUSION_FILE": "no/such/list"}, "no/such/list: No such file or directory"),
         (["a.test"], {"EXCLUSION_FILE": "."}, ".: Is a directory"),
-        (["a.test"], {"EXCLUSION_FILE": FILE, "JOBDR": "x"}, "JOBDR: is no setting; did you mean JOBDIR?"),
+        (["a.test"], {"EXCLUSION_FILE": FILE, "JOBDR": "x"}, "JOBDR: is not a setting; did you mean JOBDIR?"),
         (
             ["a.test", "--jobdir", "x"],
             {"EXCLUSION_FILE": FILE},

@@ -103,7 +103,7 @@ def test_wrong_settings_are_all_told_and_nothing_but_the_log_is_made(scrapy: Scr
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
-        "scrapy crawl: FRONTIER_BAKEND: is no setting; did you mean FRONTIER_BACKEND?",
+        "scrapy crawl: FRONTIER_BAKEND: is not a setting; did you mean FRONTIER_BACKEND?",
         "scrapy crawl: POLITENESS_MIN_DELAY: must be a number from 0 to 86400, not 'soon'",
     ]
     made = {path for path in set(project.rglob("*")) - set(before) if "__pycache__" not in path.parts}

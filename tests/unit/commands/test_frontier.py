@@ -190,7 +190,7 @@ def test_a_folder_without_a_crawl_is_refused_and_nothing_is_made(
         ),
         (["status", "--repair"], {}, "--repair: is for check, not for status"),
         (["check", "--wait"], {}, "--wait: is for pause and resume and stop, not for check"),
-        (["status"], {"REDIS_ULR": "x"}, "REDIS_ULR: is no setting; did you mean REDIS_URL?"),
+        (["status"], {"REDIS_ULR": "x"}, "REDIS_ULR: is not a setting; did you mean REDIS_URL?"),
         (["status"], {}, "which crawl? give -s REDIS_URL=... for one on Redis, or -s JOBDIR=DIR"),
         (
             ["status"],

@@ -119,7 +119,7 @@ def test_doubt_about_robots_txt_means_no(run: Any) -> None:
 def test_wrong_settings_are_named_here_too(run: Any) -> None:
     done = run("fetch", "SITE/", "-s", "POLITENESS_KEI=host")
     assert done.returncode == 2
-    assert done.stderr == "scrapy fetch: POLITENESS_KEI: is no setting; did you mean POLITENESS_KEY?\n"
+    assert done.stderr == "scrapy fetch: POLITENESS_KEI: is not a setting; did you mean POLITENESS_KEY?\n"
 
 
 def test_parse_shows_what_the_broad_spider_makes_of_a_page(run: Any) -> None:

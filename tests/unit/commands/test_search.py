@@ -142,4 +142,4 @@ def test_a_server_is_asked_once_for_all_workers(search, tmp_path):
     assert "scrapy search: 127.0.0.1: " in done.err
     done = search("words", SEARCH_ENGINE=kind)
     assert done.status == 2
-    assert f"SEARCH_URL: must say where the server of {kind} is" in done.err
+    assert f"SEARCH_URL: must be the URL of the server of {kind}" in done.err

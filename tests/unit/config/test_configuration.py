@@ -150,7 +150,10 @@ def test_a_redis_gets_no_budget_that_its_messages_alone_would_use_up() -> None:
     [
         ({"POLITENESS_MIN_DELAY": "61"}, "POLITENESS_MIN_DELAY: must be at most POLITENESS_MAX_DELAY"),
         ({"HEALTH_PARK_SECONDS": 90_000}, "HEALTH_PARK_SECONDS: must be at most HEALTH_PARK_MAX_SECONDS"),
-        ({"DOWNLOAD_MAXSIZE": 1 << 30}, "DOWNLOAD_MAXSIZE: must be at most DOWNLOAD_ANNOUNCED_MAXSIZE"),
+        (
+            {"DOWNLOAD_MAXSIZE": 1 << 30},
+            "DOWNLOAD_MAXSIZE: must be at most DOWNLOAD_ANNOUNCED_MAXSIZE, which is 33554432, not 1073741824",
+        ),
     ],
 )
 def test_settings_that_contradict_each_other_are_found(given: dict[str, Any], named: str) -> None:
@@ -188,13 +191,13 @@ def test_no_limit_contradicts_nothing() -> None:
 )
 def test_an_unknown_name_is_told_with_the_one_that_was_meant(name: str, meant: str) -> None:
     assert problems({name: "1"}, given=[name], known=["OWN_SETTING"]) == [
-        f"{name}: is no setting; did you mean {meant}?"
+        f"{name}: is not a setting; did you mean {meant}?"
     ]
 
 
 def test_an_unknown_name_like_no_other_is_told_without_a_guess() -> None:
     assert problems({"XYZZY": "1"}, given=["XYZZY"]) == [
-        "XYZZY: is no setting; for one of a package or of your own, write -s +XYZZY=..., or name its prefix in "
+        "XYZZY: is not a setting; for one of a package or of your own, write -s +XYZZY=..., or name its prefix in "
         "SETTINGS_PREFIXES"
     ]
 
@@ -203,7 +206,7 @@ def test_the_names_of_packages_and_of_declared_prefixes_are_known() -> None:
     given = ["SPIDERMON_ENABLED", "MYPIPE_DB"]
     assert problems({"SETTINGS_PREFIXES": "SPIDERMON_,MYPIPE_"}, given=given) == []
     (problem,) = problems({}, given=given)
-    assert problem.startswith("MYPIPE_DB: is no setting")
+    assert problem.startswith("MYPIPE_DB: is not a setting")
 
 
 @pytest.mark.parametrize("priority", ["addon", "project", "spider"])
@@ -212,10 +215,10 @@ def test_a_misspelt_name_in_a_spider_or_a_settings_module_is_found(priority: str
     for name in ("POLITENES_MIN_DELAY", "CONCURENT_REQEUSTS", "depth_limit", "RERTY_TIMES"):
         settings.set(name, 1, priority=priority)
     assert [str(problem) for problem in check(settings)] == [
-        "CONCURENT_REQEUSTS: is no setting; did you mean CONCURRENT_REQUESTS?",
-        "POLITENES_MIN_DELAY: is no setting; did you mean POLITENESS_MIN_DELAY?",
-        "RERTY_TIMES: is no setting; did you mean RETRY_TIMES?",
-        "depth_limit: is no setting; did you mean DEPTH_LIMIT?",
+        "CONCURENT_REQEUSTS: is not a setting; did you mean CONCURRENT_REQUESTS?",
+        "POLITENES_MIN_DELAY: is not a setting; did you mean POLITENESS_MIN_DELAY?",
+        "RERTY_TIMES: is not a setting; did you mean RETRY_TIMES?",
+        "depth_limit: is not a setting; did you mean DEPTH_LIMIT?",
     ]
 
 
@@ -232,7 +235,7 @@ def test_names_of_a_projects_own_are_no_misspellings(name: str) -> None:
     ["POLITENESS_KEY", "DEPTH_LIMIT", "FEEDS", "REDIS_URL", "FILES_EXPIRES", "SCHEDULER_PERSIST", "MINE"],
 )
 def test_names_of_ours_of_scrapy_of_scrapy_redis_and_of_the_project_are_known(name: str) -> None:
-    assert not any("is no setting" in problem for problem in problems({}, given=[name], known=["MINE"]))
+    assert not any("is not a setting" in problem for problem in problems({}, given=[name], known=["MINE"]))
 
 
 @pytest.mark.parametrize(
@@ -290,8 +293,8 @@ def test_the_policies_that_may_be_named_are_those_that_there_are() -> None:
 
 @pytest.mark.parametrize(("old", "new"), renames.SETTINGS.items())
 def test_an_old_name_is_refused_with_the_present_one(old: str, new: str) -> None:
-    assert problems({old: "1"}, given=[old]) == [f"{old}: is called {new}"], "on the command line"
-    assert problems({old: ""}) == [f"{old}: is called {new}"], "in a settings module"
+    assert problems({old: "1"}, given=[old]) == [f"{old}: is now called {new}"], "on the command line"
+    assert problems({old: ""}) == [f"{old}: is now called {new}"], "in a settings module"
     assert new in {setting.name for setting in SETTINGS}
 
 
@@ -341,7 +344,7 @@ MOVED = {
 @pytest.mark.parametrize("name", ["PROCESSING_MODULES", "EXTENSIONS"])
 def test_an_old_path_is_refused_with_the_present_one(name: str, old: str, new: str) -> None:
     value = {old: 5} if name == "EXTENSIONS" else f"webcrawl.processing.pdf.Pdf,{old}"
-    assert problems({name: value}) == [f"{name}: {old} is called {new}"]
+    assert problems({name: value}) == [f"{name}: {old} is now called {new}"]
     assert load_object(new)
 
 
@@ -349,7 +352,7 @@ def test_an_old_path_is_refused_with_the_present_one(name: str, old: str, new: s
 def test_a_feature_that_was_an_extension_is_refused_with_the_setting_that_decides(
     old: str, switch: str
 ) -> None:
-    expected = f"EXTENSIONS: webcrawl.{old} is no extension any more, {switch} decides"
+    expected = f"EXTENSIONS: webcrawl.{old} is no longer an extension; set {switch} instead"
     assert problems({"EXTENSIONS": {f"webcrawl.{old}": None}}) == [expected]
     assert switch in {setting.name for setting in SETTINGS}
 
@@ -370,7 +373,7 @@ def test_modules_that_are_named_as_present_exist(module: str) -> None:
     ],
 )
 def test_old_paths_are_found_in_values_of_all_kinds(name: str, value: Any) -> None:
-    expected = "webcrawl.search.engines.tantivy.Tantivy is called webcrawl.search.tantivy.Tantivy"
+    expected = "webcrawl.search.engines.tantivy.Tantivy is now called webcrawl.search.tantivy.Tantivy"
     assert problems({name: value}, given=[name]) == [f"{name}: {expected}"]
 
 

@@ -84,9 +84,9 @@ class TrapDetector:
         trap = self.quarantine.add(evidence, self._clock())
         if trap is not None:
             logger.warning(
-                "Trap: %s is in quarantine: %s, such as %s. `%s` lets it go",
+                "Trap: %s is in quarantine: %s%s. `%s` releases it",
                 in_words(trap.pattern),
                 trap.why,
-                trap.samples[-1] if trap.samples else "none",
+                f", such as {trap.samples[-1]}" if trap.samples else "",
                 how_to_release(trap),
             )

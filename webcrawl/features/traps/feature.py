@@ -119,7 +119,7 @@ class TrapsFeature(Feature):
         try:
             await self.store_news()
         except CrawlError as error:
-            logger.warning("The URLs that were withheld last are lost: %s", error)
+            logger.warning("The URLs that were withheld last cannot be stored and are lost: %s", error)
 
     async def _watch(self, intake: Intake, scheduler: Scheduler) -> None:
         while True:
@@ -164,9 +164,9 @@ class TrapsFeature(Feature):
         entered, left = quarantine.learn(await self._store.traps())
         if self._version is not None:
             for trap in entered:
-                logger.warning("Trap: %s is in quarantine, another process found", in_words(trap.pattern))
+                logger.warning("Trap: %s is in quarantine; another process found it", in_words(trap.pattern))
         for trap in left:
-            logger.info("Trap: %s was let go", in_words(trap.pattern))
+            logger.info("Trap: %s was released", in_words(trap.pattern))
             self._released[trap.pattern] = now + LATE_SECONDS
         self._version = version
         return bool(left)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from webcrawl.features.traps.pattern import is_paging_name
+from webcrawl.reports import text
 
 if TYPE_CHECKING:
     from webcrawl.features.traps.pattern import Shape
@@ -245,5 +246,5 @@ def _is_guilty(parameter: ParameterStats, quota: float) -> bool:
 
 
 def _evidence(pattern: str, parameter: ParameterStats) -> Evidence:
-    why = f"{parameter.run} pages in a row brought nothing new"
+    why = f"{text.things(parameter.run, 'page')} in a row had no new content"
     return Evidence(pattern, why, parameter.looked, tuple(parameter.samples))

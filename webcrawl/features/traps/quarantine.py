@@ -281,13 +281,15 @@ def in_words(pattern: str) -> str:
     if has_name and "/" not in before:
         folder = name.removesuffix(PATH_SESSION).removeprefix("/")
         in_path = f"long number in the path below /{folder}" if folder else "long number in the path"
-        where = f"a {in_path}" if name.endswith(PATH_SESSION) else name.lstrip(";")
-        known = "" if not is_session_name(name) else "the session "
-        return f"pages of {before} that were fetched already under another {known}{where}"
+        if name.endswith(PATH_SESSION):
+            value = in_path
+        else:
+            value = f"{'session' if is_session_name(name) else 'value of'} {name.lstrip(';')}"
+        return f"pages of {before} that were already fetched with another {value}"
     if has_name:
         return f"{before} with the parameter {name}"
     if before.endswith(f"/{DEEP}"):
-        return f"what lies deep below {before.removesuffix(DEEP)}"
+        return f"all URLs deep below {before.removesuffix(DEEP)}"
     return before
 
 
@@ -308,7 +310,7 @@ class TrapRule:
         trap = self._quarantine.trap_of(candidate.url, candidate.host)
         if trap is None:
             return None
-        return f"{trap.pattern}: {trap.why}; {how_to_release(trap)} lets it go"
+        return f"{trap.pattern}: {trap.why}; {how_to_release(trap)} releases it"
 
     def refuses_none(self, links: Links) -> bool:
         return not any(map(self._quarantine.holds, links.different_hosts))

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from webcrawl.features.traps.parameters import Evidence
+from webcrawl.features.traps import parameters
+from webcrawl.features.traps.parameters import Evidence, ParameterStats
 from webcrawl.features.traps.quarantine import Quarantine, Trap, TrapRule, Withheld, id_of, in_words
 from webcrawl.scope.scope import Candidate
 
@@ -48,7 +49,30 @@ def test_a_pattern_covers_what_it_says(pattern, refused, allowed):
     assert [url for url in allowed if refuses(quarantine, f"http://h.test{url}")] == []
     assert refuses(quarantine, f"http://h.test:81{refused[0]}") is None
     assert refuses(quarantine, f"http://i.test{refused[0]}", "i.test") is None
-    assert in_words(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("h.test/cal/#", "h.test/cal/#"),
+        ("h.test/shop?size", "h.test/shop with the parameter size"),
+        ("h.test/x/**", "all URLs deep below h.test/x/"),
+        ("h.test?sid", "pages of h.test that were already fetched with another session sid"),
+        ("h.test?;ref", "pages of h.test that were already fetched with another value of ref"),
+        ("h.test?/*", "pages of h.test that were already fetched with another long number in the path"),
+        (
+            "h.test?/v/*",
+            "pages of h.test that were already fetched with another long number in the path below /v",
+        ),
+    ],
+)
+def test_a_pattern_in_words(pattern, words):
+    assert in_words(pattern) == words
+
+
+@pytest.mark.parametrize(("run", "why"), [(1, "1 page in a row"), (12, "12 pages in a row")])
+def test_the_reason_counts_pages(run, why):
+    assert parameters._evidence("h.test/a", ParameterStats(run=run)).why == f"{why} had no new content"
 
 
 def test_what_repeats_itself_at_the_root_says_nothing_of_folders():
