@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from webcrawl.features.traps.pattern import is_paging_name
-from webcrawl.reports import text
 
 if TYPE_CHECKING:
     from webcrawl.features.traps.pattern import Shape
@@ -245,6 +244,11 @@ def _is_guilty(parameter: ParameterStats, quota: float) -> bool:
     return parameter.points >= quota and not parameter.is_patient
 
 
+def pages(number: int) -> str:
+    """Return a number of pages for a message: ``1 page``, ``12 pages``."""
+    return f"{number} page{'' if number == 1 else 's'}"
+
+
 def _evidence(pattern: str, parameter: ParameterStats) -> Evidence:
-    why = f"{text.things(parameter.run, 'page')} in a row had no new content"
+    why = f"{pages(parameter.run)} in a row had no new content"
     return Evidence(pattern, why, parameter.looked, tuple(parameter.samples))

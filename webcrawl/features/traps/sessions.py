@@ -16,9 +16,8 @@ from enum import Enum, auto
 from itertools import pairwise
 
 from webcrawl.features.traps.novelty import Pair, Shingles, Template, alike, same
-from webcrawl.features.traps.parameters import SAMPLES, Evidence
+from webcrawl.features.traps.parameters import SAMPLES, Evidence, pages
 from webcrawl.features.traps.pattern import PATH_SESSION, Shape, is_session_name
-from webcrawl.reports import text
 from webcrawl.urls.fingerprint import fingerprint, fingerprint_all
 
 BASES_MAX = 100_000
@@ -172,7 +171,7 @@ class Sessions:
                 one.samples.append(url)
             if _is_void(name, one):
                 total = one.equal + one.close + one.counting
-                why = f"{text.things(total, 'page')} had the same content with another {_called(name)}"
+                why = f"{pages(total)} had the same content with another {_called(name)}"
                 found.append(Evidence(shape.of_session(name), why, total + one.different, tuple(one.samples)))
         return found
 
