@@ -108,7 +108,11 @@ def given(place, words, module="webcrawl.settings"):
             ["cannot read the seeds in"],
         ),
         ("alone", ["crawl", "broad", "-a", SEEDS], ["SCHEDULER: is this crawler's without its other parts"]),
-        ("without_extensions", ["crawl", "broad", "-a", SEEDS], ["DOWNLOADER_MIDDLEWARES: the crawl needs"]),
+        (
+            "without_extensions",
+            ["crawl", "broad", "-a", SEEDS],
+            ["DOWNLOADER_MIDDLEWARES: the crawl needs", "EXTENSIONS: the crawl needs"],
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_lines_and_the_status_is_2(place, module, words, said):

@@ -48,6 +48,7 @@ _CHAINS = {
 }
 """Each in the order from the engine to the network."""
 _EXCLUSIONS = "webcrawl.extensions.exclusions.Exclusions"
+_ENGINE = "webcrawl.extensions.refusals.Refusals"
 _HANDLER = "webcrawl.fetching.http.HttpDownloadHandler"
 _ALL = (
     'write ADDONS = {"webcrawl.Addon": 100} into the settings module, or begin it with: '
@@ -100,7 +101,11 @@ def missing(settings: BaseSettings) -> list[Problem]:
         if paths:
             problems.append(Problem(name, f"the crawl needs {' and '.join(paths)}; {_back(name)}"))
         problems += _disordered(name, chains[name])
-    if settings.get("EXCLUSION_FILE") and not _has(_chain(settings, "EXTENSIONS"), _EXCLUSIONS):
+    extensions = _chain(settings, "EXTENSIONS")
+    if not _has(extensions, _ENGINE):
+        why = f"the crawl needs {_ENGINE}, which sets the engine for files and inline requests"
+        problems.append(Problem("EXTENSIONS", f"{why}; {_back('EXTENSIONS')}"))
+    if settings.get("EXCLUSION_FILE") and not _has(extensions, _EXCLUSIONS):
         why = f"{_EXCLUSIONS} is not in force, and EXCLUSION_FILE would not be read; {_back('EXTENSIONS')}"
         problems.append(Problem("EXTENSIONS", why))
     problems += drawing.problems(settings)

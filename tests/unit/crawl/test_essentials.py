@@ -55,6 +55,8 @@ def test_what_others_add_and_what_a_crawl_can_do_without_is_no_problem(given: di
         ({"DOWNLOADER_MIDDLEWARES": {OutcomeMiddleware: None}}, "DOWNLOADER_MIDDLEWARES"),
         ({"DOWNLOADER_MIDDLEWARES": {OutcomeMiddleware: 650}}, "DOWNLOADER_MIDDLEWARES"),
         ({"EXTENSIONS": {EXCLUSIONS: None}, "EXCLUSION_FILE": "list.txt"}, "EXTENSIONS"),
+        ({"EXTENSIONS": {"webcrawl.extensions.refusals.Refusals": None}}, "EXTENSIONS"),
+        ({"EXTENSIONS_BASE": {}}, "EXTENSIONS"),
         ({"DOWNLOAD_HANDLERS": {"http": THEIRS}, "POLITENESS_ADDRESS_DELAY": 1}, "DOWNLOAD_HANDLERS"),
         ({"SCHEDULER": "scrapy.core.scheduler.Scheduler"}, "SCHEDULER"),
     ],
