@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from scrapy.commands import ScrapyCommand
 
-from webcrawl.commands.output import complain, refuse, refuse_strange_options
+from webcrawl.commands.output import complain, refuse, strange_words
 from webcrawl.config import Configuration, check
 from webcrawl.config.readers import as_list
 from webcrawl.errors import CrawlError
@@ -106,7 +106,8 @@ class ProjectCommand(ScrapyCommand):
         self._known = own_names(opts, self.settings).union(self.settings)
         super().process_options(args, opts)
         self._given = [item.partition("=")[0] for item in opts.set]
-        refuse_strange_options(self.name, args[self.free_words :])
+        if strange := list(strange_words(self.name, args[self.free_words :])):
+            refuse(self.name, strange)
         # The settings come last: a command may complete them when it checks its words.
         problems = list(self.wrong_words(args, opts))
         if problems := [*problems, *self.wrong_settings()]:

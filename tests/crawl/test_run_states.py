@@ -16,7 +16,7 @@ def web(serve):
     return serve(hosts=4, pages=60, seed=4)
 
 
-def test_a_crawl_is_running_interrupted_and_ended(web, start, tmp_path):
+def test_a_crawl_is_running_killed_and_ended(web, start, tmp_path):
     def state():
         found = json.loads(own_process(tmp_path, "status", str(running.path), "--json").said)
         return found["state"], found["reason"], found["spider"]
@@ -25,7 +25,7 @@ def test_a_crawl_is_running_interrupted_and_ended(web, start, tmp_path):
     running.until_logged(6)
     assert state() == ("running", None, "broad")
     running.kill()
-    assert state() == ("interrupted", None, "broad")
+    assert state() == ("killed", None, "broad")
 
     ended = start(web.seeds, of=running).wait().assert_ended_well()
     assert state() == ("ended", "finished", "broad")

@@ -21,8 +21,9 @@ from scrapy.utils.misc import load_object, set_environ
 
 from webcrawl import addon
 from webcrawl.command import own_names
-from webcrawl.commands.output import refuse
+from webcrawl.commands.output import complain, refuse, strange_words
 from webcrawl.config import check as problems_of
+from webcrawl.errors import Problem
 from webcrawl.refusal import Refused
 from webcrawl.storage import TRANSIENT
 
@@ -110,7 +111,9 @@ class Command(check.Command):
         known = own_names(opts, self.settings).union(self.settings)
         super().process_options(args, opts)
         addon.complete_if_used(self.settings)
-        if problems := problems_of(self.settings, [item.partition("=")[0] for item in opts.set], known):
+        problems = [*strange_words("check", args)]
+        problems += problems_of(self.settings, [item.partition("=")[0] for item in opts.set], known)
+        if problems:
             refuse("check", problems)
         self.settings.setdict(_WITHOUT_FILES, priority="cmdline")
         self.settings["EXTENSIONS_BASE"].set(_SUMMARY, None, priority="cmdline")
@@ -121,12 +124,17 @@ class Command(check.Command):
             return
         assert self.settings is not None
         assert self.crawler_process is not None
+        names = self.crawler_process.spider_loader.list()
+        if unknown := [name for name in args if name not in names]:
+            hint = f"there are {', '.join(sorted(names)) or 'none'}"
+            self.exitcode = complain("check", [Problem(name, f"is no spider; {hint}") for name in unknown])
+            return
         contracts = ContractsManager(map(load_object, _contracts(self.settings)))
         runner = TextTestRunner(verbosity=2 if opts.verbose else 1)
         result = check.TextTestResult(runner.stream, runner.descriptions, runner.verbosity)
         found: list[tuple[Checked, Crawler]] = []
         with set_environ(SCRAPY_CHECK="true"):
-            for name in args or self.crawler_process.spider_loader.list():
+            for name in args or names:
                 spider = self.crawler_process.spider_loader.load(name)
                 if methods := contracts.tested_methods_from_spidercls(spider):
                     checked = Checked(spider, methods)
@@ -145,9 +153,10 @@ class Command(check.Command):
                 _fail(
                     result, checked, dict.fromkeys(checked.waiting, "the crawl of the spider did not begin")
                 )
-        result.printErrors()
-        result.printSummary(began, ended)
-        if not found:
+        if found:
+            result.printErrors()
+            result.printSummary(began, ended)
+        else:
             sys.stderr.write("scrapy check: there are no contracts to check\n")
         self.exitcode = int(not (found and result.wasSuccessful()) or self.crawler_process.bootstrap_failed)
 

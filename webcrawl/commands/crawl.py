@@ -35,6 +35,7 @@ from scrapy.utils.reactor import is_reactor_installed
 from webcrawl import addon
 from webcrawl.command import own_names
 from webcrawl.commands.arguments import STANDARD_INPUT, check_arguments
+from webcrawl.commands.output import strange_words
 from webcrawl.config import Configuration, check
 from webcrawl.config.vocabulary import nearest
 from webcrawl.crawl import essentials
@@ -108,8 +109,8 @@ def spider_named(args: list[str], settings: Settings) -> type[Spider] | Problem:
     """
     if not args:
         raise UsageError
-    if strange := next((arg for arg in args if arg.startswith("-")), None):
-        return Problem(strange, "is no option of this command; see scrapy crawl -h")
+    if strange := next(strange_words("crawl", args), None):
+        return strange
     if len(args) > 1:
         return Problem(args[1], f"is one argument too many after the spider {args[0]}")
     with warnings.catch_warnings():

@@ -41,7 +41,7 @@ class Command(ProjectCommand):
     def long_desc(self) -> str:
         return (
             "List the crawls in FOLDER (crawls/ without it): name, spider, state, when it began, pages, size on "
-            "disk, and whether the same command would resume it. The process of an interrupted crawl was killed. "
+            "disk, and whether the same command would resume it. A killed crawl has no end on record. "
             "--remove deletes the whole folder of a crawl that is not running, with everything it has fetched."
         )
 
@@ -57,11 +57,17 @@ class Command(ProjectCommand):
         # Scrapy imports all commands at each start.
         from webcrawl.crawl.jobdir import CRAWLS
 
-        if len(args) > 1:
-            yield Problem(args[1], "is one argument too many; give one folder of crawls")
         self._root = Path(args[0]) if args else CRAWLS
         if args and not self._root.is_dir():
-            yield Problem(args[0], "is no folder")
+            if args[0] in ("remove", "rm", "delete"):
+                hint = f"; a crawl is removed with --remove {(args[1:] or ['NAME'])[0]}"
+                args = args[:1]
+            else:
+                of_name = CRAWLS / args[0]
+                hint = f"; scrapy status {of_name} shows a crawl" if of_name.is_dir() else ""
+            yield Problem(args[0], f"is no folder{hint}")
+        if len(args) > 1:
+            yield Problem(args[1], "is one argument too many; give one folder of crawls")
         if opts.yes and not opts.remove:
             yield Problem("--yes", "is for --remove NAME")
         if opts.json and opts.remove:
@@ -122,13 +128,19 @@ def _row(crawl: CrawlFolder) -> tuple[str, ...]:
     return (
         crawl.name,
         crawl.spider or "?",
-        "not running" if crawl.state is None else str(crawl.state),
+        _state(crawl),
         "" if crawl.begun_at is None else text.second(crawl.begun_at),
         "" if figures is None else text.count(figures.pages),
         "" if crawl.queued is None else text.count(crawl.queued),
         text.size(crawl.size_bytes),
         _resumable(crawl),
     )
+
+
+def _state(crawl: CrawlFolder) -> str:
+    from webcrawl.reports.summary import state_in_words
+
+    return "not running" if crawl.state is None else state_in_words(crawl.state, crawl.reason)
 
 
 def _resumable(crawl: CrawlFolder) -> str:

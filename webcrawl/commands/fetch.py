@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 class Command(fetch.Command):
     requires_project = True
+    name = "fetch"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -26,8 +27,8 @@ class Command(fetch.Command):
         assert self.settings is not None
         known = own_names(opts, self.settings).union(self.settings)
         super().process_options(args, opts)
-        page_commands.detach("fetch", self.settings, opts, known)
-        page_commands.accept_schemes(fetch, self.settings)
+        page_commands.detach(self.name, self.settings, opts, known, args)
+        page_commands.take_url(fetch, self.name, self.settings, args)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         dispatcher.connect(self._refused, signal=refused)

@@ -12,7 +12,7 @@ from webcrawl.atomic_file import replacing
 from webcrawl.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 def write(parts: Iterable[str], path: Path | None) -> None:
@@ -98,14 +98,15 @@ def _line(what: object) -> str:
     return " ".join(str(what).split()) if isinstance(what, BaseException) else str(what)
 
 
-def refuse_strange_options(command: str, words: Iterable[str]) -> None:
-    """End the command if one of its words looks like an option: Scrapy leaves options that it does not know."""
-    strange = [word for word in words if word.startswith("-") and word != "-"]
-    if strange:
-        refuse(
-            command,
-            [Problem(word, f"is no option of this command; see scrapy {command} -h") for word in strange],
-        )
+def strange_words(command: str, words: Iterable[str]) -> Iterator[Problem]:
+    """Yield the words that are no arguments: Scrapy leaves options that it does not know, and a shell makes an empty
+    word of a variable that is not set.
+    """
+    for word in words:
+        if word.startswith("-") and word != "-":
+            yield Problem(word, f"is no option of this command; see scrapy {command} -h")
+        elif not word:
+            yield Problem("''", f"is an empty argument; see scrapy {command} -h")
 
 
 def instead(word: str) -> str:

@@ -16,9 +16,10 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
 
 from webcrawl import addon
+from webcrawl.commands.output import refuse, strange_words
 from webcrawl.config import Configuration, check
 from webcrawl.crawl.essentials import Detached
-from webcrawl.errors import ConfigurationError
+from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.robots import answer as robots
 from webcrawl.storage import TRANSIENT
 from webcrawl.urls.politeness_key import origin_of
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.errors import Problem
     from webcrawl.politeness.host_record import RobotsRecord
 
 
@@ -86,8 +86,10 @@ def _handler_problems(settings: Settings) -> Sequence[Problem]:
     return ()
 
 
-def accept_schemes(command: ModuleType, settings: Settings) -> None:
-    """Let one of Scrapy's commands take URLs of all schemes of the crawl: its own check knows http and file."""
+def take_url(module: ModuleType, command: str, settings: Settings, args: Sequence[str]) -> None:
+    """Let one of Scrapy's commands take a URL of any scheme of the crawl: its own check knows http and file, and does
+    not say what is wrong. Exit with 2 when there is no such URL, or more than one.
+    """
     # Scrapy imports all commands at each start.
     from webcrawl.crawl.schemes import schemes_of
 
@@ -96,18 +98,23 @@ def accept_schemes(command: ModuleType, settings: Settings) -> None:
     def is_url(text: str) -> bool:
         return text.partition("://")[0] in names
 
-    vars(command)["is_url"] = is_url
+    vars(module)["is_url"] = is_url
+    if len(args) > 1:
+        refuse(command, [Problem(args[1], f"is one argument too many after {args[0]}; give one URL")])
+    if args and not is_url(args[0]):
+        schemes = ", ".join(f"{name}://" for name in sorted(names))
+        hint = f"must begin with one of {schemes}" if "://" in args[0] else f"write http://{args[0]}"
+        refuse(command, [Problem(args[0], f"is no URL; {hint}")])
 
 
-def detach(command: str, settings: Settings, opts: argparse.Namespace, known: frozenset[str]) -> None:
-    """Make settings that touch no crawl's state, whatever else was given; exit with 2 when some are wrong."""
+def detach(
+    command: str, settings: Settings, opts: argparse.Namespace, known: frozenset[str], args: Sequence[str]
+) -> None:
+    """Make settings that touch no crawl's state, whatever else was given; exit with 2 when something is wrong."""
     addon.complete_if_used(settings)
-    problems = check(settings, [item.partition("=")[0] for item in opts.set], known) or _handler_problems(
-        settings
-    )
-    if problems:
-        sys.stderr.write("".join(f"scrapy {command}: {problem}\n" for problem in problems))
-        sys.exit(2)
+    problems = check(settings, [item.partition("=")[0] for item in opts.set], known)
+    if problems := [*strange_words(command, args), *(problems or _handler_problems(settings))]:
+        refuse(command, problems)
     settings.setdict(_WITHOUT_A_CRAWL, priority="cmdline")
     settings.set("USER_AGENT", Configuration.from_settings(settings).user_agent, priority="cmdline")
     settings.set(FORCE, opts.force, priority="cmdline")
@@ -227,7 +234,7 @@ class VerdictMiddleware:
             except Exception as error:
                 from webcrawl.fetching.failures import failure_word
 
-                _say(f"{url}: {failure_word(error)} ({error})")
+                _say(f"{url}: {failure_word(error)} ({str(error).removeprefix(f'{url}: ')})")
                 break
             if not 300 <= response.status < 400:
                 return self._answered(origin, response, previous)

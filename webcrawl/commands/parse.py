@@ -35,8 +35,8 @@ class Command(parse.Command):
             opts.spider = BROAD
         # Scrapy's command itself makes a Deferred of an asynchronous callback, and warns about it.
         warnings.filterwarnings("ignore", ".* returned a Deferred", ScrapyDeprecationWarning)
-        page_commands.detach("parse", self.settings, opts, known)
-        page_commands.accept_schemes(parse, self.settings)
+        page_commands.detach("parse", self.settings, opts, known, args)
+        page_commands.take_url(parse, "parse", self.settings, args)
 
 
 def plain(value: Any) -> Any:

@@ -24,4 +24,4 @@ class Command(shell.Command):
         assert self.settings is not None
         known = own_names(opts, self.settings).union(self.settings)
         super().process_options(args, opts)
-        page_commands.detach("shell", self.settings, opts, known)
+        page_commands.detach("shell", self.settings, opts, known, args)

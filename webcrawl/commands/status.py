@@ -84,16 +84,14 @@ def _folder_as_text(folder: Path) -> Iterator[str]:
     from webcrawl.control import folders
     from webcrawl.crawl.jobdir import Jobdir
     from webcrawl.reports.run_log import State
-    from webcrawl.reports.summary import how_it_ended
+    from webcrawl.reports.summary import ending_in_words
 
     crawl = _read(folder)
-    state = "not running" if crawl.state is None else str(crawl.state)
+    state = "not running" if crawl.state is None else ending_in_words(crawl.state, crawl.reason)
     if crawl.state is State.RUNNING:
         state += f" ({Jobdir(folder).holder() or 'its process has just ended'})"
-    elif crawl.state is State.INTERRUPTED:
-        state += ": its process was killed"
     elif crawl.ended_at is not None:
-        state += f": {how_it_ended(crawl.reason or '')}, {text.second(crawl.ended_at)} UTC"
+        state += f", {text.second(crawl.ended_at)} UTC"
     yield f"{folder}: {state}"
     yield ""
     yield f"spider   {crawl.spider or 'unknown'}"

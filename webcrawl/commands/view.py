@@ -11,6 +11,8 @@ from webcrawl.commands import fetch
 
 
 class Command(fetch.Command):
+    name = "view"
+
     def short_desc(self) -> str:
         return "Open a URL in the browser as the crawl sees it"
 

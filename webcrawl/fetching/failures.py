@@ -23,6 +23,7 @@ errbacks and third-party middlewares recognise them; causes without an exception
 from __future__ import annotations
 
 import errno
+import os
 import re
 import socket
 import ssl
@@ -119,6 +120,7 @@ _ERRNO_WORDS = {
 
 _SEVERAL = "Multiple exceptions: "
 _ERRNO = re.compile(r"\[Errno (\d+)\]")
+_NO_CONNECTION = re.compile(r"\[Errno (\d+)\] Connect call failed \('([^']+)', (\d+)")
 
 
 def failure_word(error: BaseException) -> str:
@@ -144,7 +146,18 @@ def translate(error: Exception, url: str) -> Exception:
     text = str(cause) or type(cause).__name__
     if isinstance(cause, OSError) and cause.errno is None and cause.strerror:
         text = cause.strerror
-    return _exception(failure_word(error), f"{url}: {text}")
+    return _exception(failure_word(error), f"{url}: {_of_addresses(text)}")
+
+
+def _of_addresses(text: str) -> str:
+    """Return asyncio's message on addresses to which no connection was made as ``Connection refused: 192.0.2.1:80``,
+    with all of them; any other message as it is.
+    """
+    found: dict[str, list[str]] = {}
+    for number, address, port in _NO_CONNECTION.findall(text):
+        place = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+        found.setdefault(os.strerror(int(number)), []).append(place)
+    return "; ".join(f"{why}: {', '.join(places)}" for why, places in found.items()) or text
 
 
 def refusal(rule: str, url: str, last_error: str | None) -> Exception:

@@ -241,7 +241,7 @@ _STYLE = """
 --third:#69c08b;--rule:#3a4048;--bad:#f2847c;--soft:#23282e}}
 *{box-sizing:border-box}
 body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:800px;
-margin:2rem auto;padding:0 1rem;overflow-wrap:anywhere}
+margin:2rem auto;padding:0 1rem;container-type:inline-size;overflow-wrap:anywhere}
 h1{font-size:1.5rem;line-height:1.25}h2{font-size:1.15rem;margin:2.4rem 0 .4rem}
 h3{font-size:1rem;margin:1.4rem 0 .3rem}
 nav{margin-top:.8rem;font-size:13px;color:var(--quiet)}nav a{margin-right:.8rem;white-space:nowrap}
@@ -260,7 +260,7 @@ td.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 table.bars{width:100%}table.bars tbody th{width:34%}td.bar{width:45%;padding-right:0}
 td.bar span{display:block;height:.8em;margin-top:.35em;background:var(--fill);min-width:1px;print-color-adjust:exact;
 -webkit-print-color-adjust:exact}
-.large{display:grid;grid-template-columns:repeat(auto-fit,minmax(7.2rem,1fr));gap:.8rem;margin:1.2rem 0}
+.large{display:grid;grid-template-columns:repeat(5,1fr);gap:.8rem;margin:1.2rem 0}
 .large div{display:flex;flex-direction:column;border-top:3px solid var(--fill);padding-top:.4rem}
 .large dd{margin:0;font-size:1.7rem;line-height:1.2;font-variant-numeric:tabular-nums;white-space:nowrap}
 .large dt{color:var(--quiet);font-size:13px}
@@ -278,8 +278,9 @@ border-radius:3px}
 ul.examples{margin:.3rem 0;padding-left:1.1rem;font-size:14px}
 details{margin:.2rem 0 1rem}summary{cursor:pointer}
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+@container(max-width:620px){.large{grid-template-columns:repeat(3,1fr)}}
 @media screen and (max-width:560px){.facts{grid-template-columns:1fr}.large dd{font-size:1.4rem}
-.large{grid-template-columns:repeat(auto-fit,minmax(5.6rem,1fr))}svg text{font-size:18px}svg text.odd{display:none}
+svg text{font-size:18px}svg text.odd{display:none}
 td.bar{width:22%}td,th{padding-right:.6rem}body{padding:0 .7rem}}
 @media print{:root{--ink:#000;--quiet:#444;--paper:#fff;--fill:#3b76b5;--other:#b4480f;--third:#2c7a4b;--rule:#ccc;
 --bad:#b3261e;--soft:#fff}

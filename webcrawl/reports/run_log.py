@@ -25,8 +25,8 @@ class State(StrEnum):
 
     RUNNING = "running"
     ENDED = "ended"
-    INTERRUPTED = "interrupted"
-    """It was killed, or its machine was: no end is recorded."""
+    KILLED = "killed"
+    """No end is recorded: its process was killed, or its machine went down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Run:
         """``is_held``: a process works in the folder now."""
         if self.ended_at is not None:
             return State.ENDED
-        return State.RUNNING if is_held else State.INTERRUPTED
+        return State.RUNNING if is_held else State.KILLED
 
 
 def begin(directory: Path, run: Run) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webcrawl.reports import text
+from webcrawl.reports.run_log import State
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -34,6 +35,7 @@ _REASONS = {
 
 
 _BY_ERRORS = frozenset({"start_error", "storage_lost", "unanticipated_errors", "processing_broken"})
+_BY_ORDER = frozenset({"shutdown", "stopped", FORCED})
 _FOR_ALL = ("finished", "stopped")
 """Close reasons that are those of all workers of a crawl."""
 
@@ -138,6 +140,33 @@ def how_it_ended(reason: str) -> str:
     if reason.startswith("closespider_"):
         return f"reached a limit ({reason.upper()})"
     return _REASONS.get(reason, f"ended ({reason})")
+
+
+def state_in_words(state: State, reason: str | None) -> str:
+    """Return the state of a crawl in one or two words, with the close reason of one that has ended."""
+    if state is not State.ENDED or reason is None:
+        return str(state)
+    if reason.startswith("closespider_"):
+        return "limit reached"
+    if reason in _BY_ERRORS:
+        return "errors"
+    if reason in _BY_ORDER:
+        return "stopped"
+    return "finished" if reason == "finished" else "ended"
+
+
+def ending_in_words(state: State, reason: str | None) -> str:
+    """Return the same with its details: which limit, which errors."""
+    words, reason = state_in_words(state, reason), reason or ""
+    if words == "limit reached":
+        return f"{words} ({reason.upper()})"
+    if words == "errors":
+        return f"{words}: it {how_it_ended(reason)}"
+    if words == "ended" and reason:
+        return f"{words} ({reason})"
+    if state is State.KILLED:
+        return f"{words}: its last run has no end on record"
+    return {"stopped": "stopped with the whole crawl", FORCED: "stopped by force"}.get(reason, words)
 
 
 def _hosts(ending: Ending) -> str:

@@ -30,7 +30,9 @@ def rate(per_second: float) -> str:
     """Format a rate as ``807/s``; slow rates with a decimal, very slow ones by the minute."""
     if per_second >= 9.95:
         return f"{per_second:,.0f}/s"
-    if per_second >= 0.1 or per_second <= 0:
+    if per_second <= 0:
+        return "0/s"
+    if per_second >= 0.1:
         return f"{per_second:.1f}/s"
     return f"{per_second * 60:.1f}/min"
 

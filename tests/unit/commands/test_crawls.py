@@ -85,8 +85,8 @@ def test_crawls_are_listed_in_the_order_in_which_they_began(
     assert [row[0] for row in rows] == ["old", "first", "second", "running"]
     assert rows[0][2:5] == ["not", "running", "3"]
     assert rows[0][-1] == "yes"
-    assert rows[1][1:6] == ["broad", "ended", "2026-09-21", "14:13:20", "1,234"]
-    assert rows[2][2] == "interrupted"
+    assert rows[1][1:6] == ["broad", "finished", "2026-09-21", "14:13:20", "1,234"]
+    assert rows[2][2] == "killed"
     assert rows[3][2] == "running"
 
 
@@ -171,6 +171,9 @@ def test_on_a_terminal_it_asks_first(
         (["--remove", "first"], "--remove: needs --yes: there is no terminal on which to ask"),
         (["--yes"], "--yes: is for --remove NAME"),
         (["nowhere"], "nowhere: is no folder"),
+        (["first"], "first: is no folder; scrapy status crawls/first shows a crawl"),
+        (["remove", "first"], "remove: is no folder; a crawl is removed with --remove first"),
+        ([""], "'': is an empty argument; see scrapy crawls -h"),
         (["crawls", "more"], "more: is one argument too many; give one folder of crawls"),
     ],
 )
@@ -194,13 +197,13 @@ def test_the_status_of_a_folder_has_state_rates_and_last_errors(status: Command,
         )
     )
     lines = status("crawls/first").said.splitlines()
-    assert lines[0] == "crawls/first: interrupted: its process was killed"
+    assert lines[0] == "crawls/first: killed: its last run has no end on record"
     assert "pages    150, 2.0 MB received, 7.5/s mean of the last run" in lines
     assert lines[-5:] == [
         f"  2026-09-21 14:13:2{number} UTC  dns  http://h{number}.test/robots.txt" for number in range(4, 9)
     ]
     found = status("crawls/first", "--json").told
-    assert (found["state"], found["pages"], found["pages_per_second"]) == ("interrupted", 150, 5.0)
+    assert (found["state"], found["pages"], found["pages_per_second"]) == ("killed", 150, 5.0)
     assert found["last_errors"][-1] == {
         "at": "2026-09-21T14:13:28+0000",
         "error": "dns",
@@ -221,11 +224,24 @@ def test_the_status_of_a_stopped_and_of_a_running_crawl(
     assert status(str(running)).said.startswith(f"{running}: running (process ")
 
 
-def test_how_a_crawl_ended_is_said(status: Command, tmp_path: Path) -> None:
-    made(tmp_path, "first", 0, "closespider_pagecount")
-    assert status("crawls/first").said.startswith(
-        "crawls/first: ended: reached a limit (CLOSESPIDER_PAGECOUNT), 2026-09-21 14:13:50 UTC\n"
-    )
+@pytest.mark.parametrize(
+    ("reason", "state", "more"),
+    [
+        ("finished", "finished", ""),
+        ("shutdown", "stopped", ""),
+        ("stopped", "stopped", " with the whole crawl"),
+        ("forced", "stopped", " by force"),
+        ("closespider_pagecount", "limit reached", " (CLOSESPIDER_PAGECOUNT)"),
+        ("storage_lost", "errors", ": it could no longer store its state and ended"),
+        ("of_its_spider", "ended", " (of_its_spider)"),
+    ],
+)
+def test_how_a_crawl_ended_is_said_in_the_same_words(
+    status: Command, crawls: Command, tmp_path: Path, reason: str, state: str, more: str
+) -> None:
+    made(tmp_path, "first", 0, reason)
+    assert status("crawls/first").said.startswith(f"crawls/first: {state}{more}, 2026-09-21 14:13:50 UTC\n")
+    assert f"  {state}  2026-09-21 " in crawls().said
 
 
 def test_a_shared_crawl_is_named_by_its_url(sample: SampleCrawl, status: Command) -> None:

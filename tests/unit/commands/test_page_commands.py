@@ -116,6 +116,26 @@ def test_doubt_about_robots_txt_means_no(run: Any) -> None:
     assert "robots.txt is unreachable" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("fetch example.org", "fetch: example.org: is no URL; write http://example.org"),
+        (
+            "view gopher+x://a",
+            "view: gopher+x://a: is no URL; must begin with one of file://, http://, https://",
+        ),
+        (
+            "parse http://a/ http://b/",
+            "parse: http://b/: is one argument too many after http://a/; give one URL",
+        ),
+        ("shell --forse", "shell: --forse: is no option of this command; see scrapy shell -h"),
+    ],
+)
+def test_a_wrong_url_is_named(run: Any, words: str, line: str) -> None:
+    done = run(*words.split())
+    assert (done.returncode, done.stderr) == (2, f"scrapy {line}\n")
+
+
 def test_wrong_settings_are_named_here_too(run: Any) -> None:
     done = run("fetch", "SITE/", "-s", "POLITENESS_KEI=host")
     assert done.returncode == 2

@@ -208,6 +208,22 @@ def test_closing_ends_what_is_still_open() -> None:
     run(test())
 
 
+def test_the_addresses_that_refused_are_named() -> None:
+    one, other = "Connect call failed ('127.0.0.1', 80)", "Connect call failed ('::1', 80, 0, 0)"
+    for error, text in (
+        (OSError(111, one), "http://a.test/: Connection refused: 127.0.0.1:80"),
+        (
+            OSError(111, f"Multiple exceptions: [Errno 111] {one}, [Errno 111] {other}"),
+            "http://a.test/: Connection refused: 127.0.0.1:80, [::1]:80",
+        ),
+        (
+            OSError(f"Multiple exceptions: [Errno 111] {one}, [Errno 101] {other}"),
+            "http://a.test/: Connection refused: 127.0.0.1:80; Network is unreachable: [::1]:80",
+        ),
+    ):
+        assert str(translate(error, "http://a.test/")) == text
+
+
 def _caused(error: Exception, cause: Exception) -> Exception:
     error.__cause__ = cause
     return error

@@ -109,8 +109,8 @@ def test_how_workers_ended_is_said_of_each_unless_they_ended_alike() -> None:
     at = "2026-09-21 14:13:20 UTC"
     finished = ("w1", State.ENDED, "finished"), ("w2", State.ENDED, "finished")
     assert ending(*finished) == f"finished, {at}"
-    assert ending(*finished, ("w3", State.INTERRUPTED, None)) == (
-        f"w1, w2: finished, {at}; w3: interrupted: its process was killed"
+    assert ending(*finished, ("w3", State.KILLED, None)) == (
+        f"w1, w2: finished, {at}; w3: killed: its last run has no end on record"
     )
     running = About([RUN], [State.RUNNING])
     assert facts(shown(running))["state"] == "running when this report was made"
@@ -129,7 +129,7 @@ def test_the_runs_of_a_crawl_are_read_back(tmp_path: Path) -> None:
     run_log.begin(tmp_path, RUN)
     [run] = run_log.read(tmp_path)
     assert run == RUN
-    assert (run.state(is_held=True), run.state(is_held=False)) == (State.RUNNING, State.INTERRUPTED)
+    assert (run.state(is_held=True), run.state(is_held=False)) == (State.RUNNING, State.KILLED)
     run_log.end(tmp_path, T0 + 5, "shutdown")
     with (tmp_path / run_log.NAME).open("a") as file:
         file.write('{"begun_at": "soon"}\n{"begun')

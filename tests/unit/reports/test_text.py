@@ -44,7 +44,7 @@ def test_durations_have_their_two_largest_units(seconds: float, text: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("per_second", "text"), [(0, "0.0/s"), (1234.5, "1,234/s"), (9.9, "9.9/s"), (0.05, "3.0/min")]
+    ("per_second", "text"), [(0, "0/s"), (1234.5, "1,234/s"), (9.9, "9.9/s"), (0.05, "3.0/min")]
 )
 def test_rates_of_slow_crawls_are_by_the_minute(per_second: float, text: str) -> None:
     assert units.rate(per_second) == text

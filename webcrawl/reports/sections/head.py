@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.reports import html, text
 from webcrawl.reports.run_log import State
-from webcrawl.reports.summary import how_it_ended
+from webcrawl.reports.summary import ending_in_words
 from webcrawl.reports.text import second
 
 if TYPE_CHECKING:
@@ -124,11 +124,11 @@ def _ending(about: About) -> str:
     for run, state in zip(about.runs, about.states, strict=True):
         if state is State.RUNNING:
             phrase = "running when this report was made"
-        elif state is State.INTERRUPTED:
-            phrase = "interrupted: its process was killed"
+        elif state is State.KILLED:
+            phrase = ending_in_words(state, None)
         else:
             assert run.ended_at is not None
-            phrase = f"{how_it_ended(run.reason or '')}, {second(run.ended_at)} UTC"
+            phrase = f"{ending_in_words(state, run.reason)}, {second(run.ended_at)} UTC"
         phrases.setdefault(phrase, []).append(run.worker)
     if len(phrases) == 1:
         return next(iter(phrases))
