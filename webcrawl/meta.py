@@ -99,6 +99,8 @@ class FetchMeta:
     """The URL that was leased; None for any."""
     contacted: bool = False
     """True once it was given to a download handler: a response without that came from a middleware."""
+    taken_by: str | None = None
+    """The downloader middleware that returned another Request in its place; None if none did."""
     gives_way: Callable[[], bool] | None = None
     """Returns True if an inline request waits for the key; None if that is of no interest."""
     gave_way: bool = False

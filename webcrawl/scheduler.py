@@ -530,6 +530,8 @@ class Scheduler:
                     earlier=flight.outcome.earlier,
                     archived=flight.outcome.archived,
                 )
+            if flight.lease.entry.kind == Kind.ROBOTS and not flight.is_unkept:
+                self._check_robots(flight)
             if flight.outcome.result not in (Result.RETRY, Result.ABANDONED):
                 self.requests.done(flight.lease.entry)
             features = self._context.features if flight.lease.inline is None else ()
@@ -549,6 +551,21 @@ class Scheduler:
             logger.exception("Could not settle %s", request)
             self.ended(flight, Ending(flight.lease.leased_at, self._context.clock(), error="cancelled"))
             self.frontier.settle(flight.lease, Outcome(Result.FAILED, "internal"))
+
+    def _check_robots(self, flight: InFlightRequest) -> None:
+        """Log a warning if a middleware has kept a robots.txt, or its answer, from the frontier."""
+        slot = slot_of(self._crawler.engine)
+        is_closing = slot is None or slot.closing is not None
+        if is_closing or flight.outcome.robots is not None or flight.outcome.result is Result.ABANDONED:
+            return
+        # It imports this module.
+        from webcrawl.robots.middleware import RobotsMiddleware
+
+        robots = self._crawler.get_downloader_middleware(RobotsMiddleware)
+        if robots is not None:
+            robots.kept_away(
+                flight, "returned another Request in its place", fetch_meta(flight.request).taken_by
+            )
 
     def _unreported(self, flight: InFlightRequest) -> None:
         """End a fetch whose end was not reported, since a middleware kept its answer from ours or gave another

@@ -99,6 +99,66 @@ def test_a_robots_txt_whose_answer_is_lost_is_not_asked_for_again_at_once(meddle
     assert max(lines.values()) == 1, lines
 
 
+@pytest.mark.parametrize("place", MEDDLED)
+def test_a_middleware_that_keeps_robots_txt_away_is_named_once(meddled, place):
+    _, crawl = meddled[place]
+
+    lines = [line for line in crawl.stderr.splitlines() if "cannot be fetched: a downloader" in line]
+    assert len(lines) == (place != 961)
+    assert all(f"({MIDDLEWARES}.Meddling)" in line and "http://h" in line for line in lines)
+
+
+KEEPING = """
+from scrapy.exceptions import IgnoreRequest
+
+
+class Keeping:
+    def process_request(self, request):
+        if request.url.endswith("/robots.txt"):
+            return self.keep(request)
+
+
+class Moving(Keeping):
+    def keep(self, request):
+        request._set_url(request.url + "?moved")
+
+
+class Repeating(Keeping):
+    def keep(self, request):
+        return request.replace(dont_filter=True)
+
+
+class Ignoring(Keeping):
+    def keep(self, request):
+        raise IgnoreRequest
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("Moving", "changed its URL"),
+        ("Repeating", "returned another Request in its place"),
+        ("Ignoring", "raised IgnoreRequest"),
+    ],
+)
+def test_each_way_to_keep_robots_txt_away_is_told(serve, crawl, folder, monkeypatch, name, what):
+    (folder / "keeping.py").write_text(KEEPING)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    web = serve(hosts=1, pages=1)
+    crawled = crawl(
+        web.seeds,
+        DOWNLOADER_MIDDLEWARES=as_json((f"keeping.{name}", 950)),
+        FRONTIER_PATIENCE_SECONDS=0,
+    ).assert_ended_well()
+
+    assert not web.hits()
+    assert crawled.assert_sound().queued
+    (line,) = [line for line in crawled.stderr.splitlines() if "WARNING" in line]
+    assert f"The robots.txt of {web.web.origin(0)} cannot be fetched: a downloader middleware" in line
+    assert f"(keeping.{name}) {what}. No page" in line
+
+
 @pytest.mark.parametrize(
     ("settings", "named"),
     [

@@ -24,6 +24,7 @@ from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.python import global_object_name
 
 from webcrawl.engine import scrapy_private
+from webcrawl.meta import fetch_meta
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -65,6 +66,8 @@ async def _answer(chain: DownloaderMiddlewareManager, request: Request) -> Respo
         if given is None:
             continue
         given = await ensure_awaitable(given, _warn=global_object_name(method))
+        if isinstance(given, Request):
+            fetch_meta(request).taken_by = owner_of(method)
         if isinstance(given, (Response, Request)):
             return given
         if given is not None:
@@ -89,6 +92,7 @@ async def _taken_back(
         if not isinstance(given, Response):
             given = await ensure_awaitable(given, _warn=global_object_name(method))
             if isinstance(given, Request):
+                fetch_meta(request).taken_by = owner_of(method)
                 return given
             if not isinstance(given, Response):
                 raise scrapy_private.invalid_output(
@@ -96,6 +100,24 @@ async def _taken_back(
                 )
         response = given
     return response
+
+
+def owner_of(method: Callable[..., object]) -> str:
+    """Return the import path of the class of a middleware by one of its methods."""
+    return global_object_name(type(getattr(method, "__self__", method)))
+
+
+def raiser_of(chain: DownloaderMiddlewareManager, error: BaseException) -> str | None:
+    """Return the downloader middleware whose ``process_request`` raised an exception; None if none did."""
+    methods = {
+        getattr(method, "__func__", method).__code__: method for method in chain.methods["process_request"]
+    }
+    trace = error.__traceback__
+    while trace is not None:
+        if (method := methods.get(trace.tb_frame.f_code)) is not None:
+            return owner_of(method)
+        trace = trace.tb_next
+    return None
 
 
 if TYPE_CHECKING:

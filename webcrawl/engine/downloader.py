@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+AROUND = "around-the-frontier"
+"""The rule that refuses requests whose URL a middleware has changed."""
+
 
 class DirectDownloader(Downloader):
     """``CONCURRENT_REQUESTS``, middlewares, handlers and signals as in Scrapy; no slots, no delays.
@@ -97,7 +100,7 @@ class DirectDownloader(Downloader):
         """
         if meta.url is not None and request.url != meta.url:
             raise Refused(
-                "around-the-frontier",
+                AROUND,
                 f"a downloader middleware has changed the URL {meta.url} into {request.url}, which has not been "
                 "scheduled; return request.replace(url=...) from process_request",
             )

@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
+from scrapy.utils.python import global_object_name
 
 from webcrawl.archive.listed_links import rows_of
 from webcrawl.crawl.context import context_of
 from webcrawl.downloadermiddlewares.sitemaps import add_link_counts, named_in_robots, resolved_all
+from webcrawl.engine.chains import raiser_of
+from webcrawl.engine.downloader import AROUND
+from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.fetching.failures import LocalShortageError, failure_word
 from webcrawl.frontier.records import Kind
 from webcrawl.meta import fetch_meta
@@ -106,6 +110,7 @@ class RobotsMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._context = context = context_of(crawler)
+        self._has_told = False
         self._keeps_links = context.archive is not None and context.archive.wants_links
         crawler.signals.connect(self._limit_cache, signal=signals.spider_opened)
 
@@ -187,7 +192,39 @@ class RobotsMiddleware:
         flight = self._robots_flight(request)
         if flight is None or flight.outcome.robots is not None or isinstance(exception, LocalShortageError):
             return None
+        if not fetch_meta(request).contacted and not isinstance(exception, StorageFull | StorageLost):
+            self._stopped_by(flight, exception)
         return self._failed(flight, RobotsReply(0, b"", failure_word(exception)))
+
+    def _stopped_by(self, flight: InFlightRequest, exception: Exception) -> None:
+        """Log a warning if a downloader middleware that is not the crawl's has kept a robots.txt from being sent."""
+        if not isinstance(exception, Refused):
+            culprit = raiser_of(self._crawler.engine.downloader.middleware, exception)
+            self.kept_away(flight, f"raised {type(exception).__name__}", culprit)
+        elif exception.rule == AROUND:
+            self.kept_away(flight, "changed its URL", None)
+
+    def kept_away(self, flight: InFlightRequest, what: str, culprit: str | None) -> None:
+        """Log, once a crawl, that a downloader middleware keeps a robots.txt from being fetched.
+
+        ``what`` says what it did. ``culprit`` is its import path; if it is not known, those that may have done it are
+        named.
+        """
+        if self._has_told:
+            return
+        self._has_told = True
+        origin, _ = requests.origin_and_hops(flight.lease.entry)
+        chain = self._crawler.engine.downloader.middleware
+        named = culprit or " or ".join(
+            name for name in map(_path_of, chain.middlewares) if not _is_ours(name)
+        )
+        logger.warning(
+            "The robots.txt of %s cannot be fetched: a downloader middleware%s %s. No page of the host is fetched "
+            "without it: let requests for robots.txt pass through the middleware as they are. This is logged once",
+            origin,
+            f" ({named})" if named else "",
+            what,
+        )
 
     async def _failed(self, flight: InFlightRequest, reply: RobotsReply) -> None:
         flight.scheduler.answered_robots(flight, await self._with_previous(flight, reply))
@@ -207,6 +244,14 @@ class RobotsMiddleware:
     def _robots_flight(self, request: Request) -> InFlightRequest | None:
         flight = in_flight_request_of(self._crawler, request)
         return flight if flight is not None and flight.lease.entry.kind == Kind.ROBOTS else None
+
+
+def _path_of(middleware: object) -> str:
+    return global_object_name(type(middleware))
+
+
+def _is_ours(path: str) -> bool:
+    return path.startswith(("scrapy.", "webcrawl."))
 
 
 def _log(sitemaps: Sequence[str], flight: InFlightRequest) -> None:
