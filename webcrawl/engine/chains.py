@@ -109,8 +109,9 @@ def owner_of(method: Callable[..., object]) -> str:
 
 def raiser_of(chain: DownloaderMiddlewareManager, error: BaseException) -> str | None:
     """Return the downloader middleware whose ``process_request`` raised an exception; None if none did."""
-    methods = {
-        getattr(method, "__func__", method).__code__: method for method in chain.methods["process_request"]
+    methods: dict[object, Any] = {
+        getattr(getattr(method, "__func__", method), "__code__", None): method
+        for method in chain.methods["process_request"]
     }
     trace = error.__traceback__
     while trace is not None:
