@@ -187,12 +187,26 @@ def test_a_file_of_a_later_version_is_refused(
 
 
 @pytest.mark.parametrize("reading", [False, True])
-def test_a_file_that_is_no_database_is_refused(open_files: Open, tmp_path: Path, reading: bool) -> None:
+def test_a_file_that_is_no_database_is_refused_and_closed(
+    open_files: Open, tmp_path: Path, reading: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def remember(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+        opened.append(connect(*args, **kwargs))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", remember)
     path = tmp_path / "things.db"
     path.write_bytes(b"no database, and long enough to be looked at" * 50)
     with pytest.raises(JobdirDamaged) as refused:
         open_files(PLAIN, reading=reading)
     assert str(refused.value) == f"{path} cannot be used: file is not a database; without it {WITHOUT}"
+    assert opened
+    for connection in opened:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            _ = connection.total_changes
 
 
 def test_a_file_that_cannot_be_opened_is_named(open_files: Open, tmp_path: Path) -> None:

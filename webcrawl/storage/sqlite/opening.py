@@ -53,15 +53,16 @@ def read_only(path: Path) -> sqlite3.Connection:
     """Open a connection that cannot change anything.
 
     :raises sqlite3.OperationalError: there is nothing to read
+    :raises sqlite3.DatabaseError: it is no database
     """
     quoted = path.resolve().as_uri()
     connection = sqlite3.connect(f"{quoted}?mode=ro", uri=True, isolation_level=None, timeout=30)
     try:
         connection.execute("SELECT 1 FROM sqlite_master").fetchall()
-    except sqlite3.OperationalError:
+    except BaseException as error:
         connection.close()
         # A stopped crawl on a read-only medium: SQLite cannot make the files that it shares with a writer.
-        if path.with_name(f"{path.name}-wal").exists():
+        if not isinstance(error, sqlite3.OperationalError) or path.with_name(f"{path.name}-wal").exists():
             raise
         return sqlite3.connect(f"{quoted}?immutable=1", uri=True, isolation_level=None)
     return connection
