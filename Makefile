@@ -9,12 +9,13 @@ SEEDS ?=
 JOBDIR ?=
 ARGS ?=
 
-.PHONY: help crawl test check lint format types bench soak redis packages clean
+.PHONY: help crawl test versions check lint format types bench soak redis packages clean
 
 help:
 	@echo "make crawl                  crawl a small web that is served on this machine"
 	@echo "make crawl SEEDS=FILE|URL   crawl the real one; add CONTACT=you@your.site, JOBDIR=DIR, ARGS='-s NAME=VALUE'"
 	@echo "make test                   everything that CI runs: checkers and all tests"
+	@echo "make versions               all tests with each Python of 3.11 to 3.14 on the PATH, in $(VENV)/versions"
 	@echo "make bench                  this crawler and a plain Scrapy broad crawl side by side"
 	@echo "make soak                   the long runs: scale, memory, many kills"
 	@echo "make redis                  a Redis server for the tests, into $(VENV) if there is none on the PATH"
@@ -25,10 +26,19 @@ crawl: $(VENV)/.crawl
 	@SEEDS="$(SEEDS)" JOBDIR="$(JOBDIR)" CONTACT="$(CONTACT)" $(BIN)/python -m tests.demo $(ARGS)
 
 # Hundreds of processes would compile the same modules each for itself where the environment forbids to keep them.
-crawl test bench soak: export PYTHONDONTWRITEBYTECODE =
+crawl test versions bench soak: export PYTHONDONTWRITEBYTECODE =
 
 test: lint types redis packages
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile
+
+# With each version in an environment of its own. A shim of a version that is not installed does not run.
+versions:
+	@tried= failed=; for p in python3.11 python3.12 python3.13 python3.14; do \
+		$$p -c '' 2>/dev/null || { echo "$$p: not on the PATH"; continue; }; \
+		tried="$$tried $$p"; echo "$$p:"; \
+		$(MAKE) --no-print-directory PYTHON=$$p VENV=$(VENV)/versions/$$p redis packages \
+		&& $(VENV)/versions/$$p/bin/python -m pytest -q -n 2 --dist loadfile $(ARGS) || failed="$$failed $$p"; \
+	done; echo "Tried:$${tried:- none}. Failed:$${failed:- none}."; test -n "$$tried" && test -z "$$failed"
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check webcrawl tests
