@@ -94,10 +94,10 @@ class _Statements:
         )
         self.counted = f"SELECT coalesce(sum(rows), 0) FROM totals WHERE name = '{name}'"
         self.any = f"SELECT 1 FROM {name} WHERE partition = ? LIMIT 1"
-        first = f"SELECT min(at) FROM {name} WHERE partition = ?1 AND at IS NOT NULL"
+        first = f"SELECT min(at) FROM {name} WHERE partition = :partition AND at IS NOT NULL"
         self.times = (
             f"SELECT ({first}), due_at, not_before "
-            f"FROM (SELECT ?1 AS wanted) LEFT JOIN {partitions} ON partition = wanted"
+            f"FROM (SELECT :partition AS wanted) LEFT JOIN {partitions} ON partition = wanted"
         )
         self.insert_partition = f"INSERT INTO {partitions} (due_at, not_before, partition) VALUES (?, ?, ?)"
         self.update_partition = f"UPDATE {partitions} SET due_at = ?, not_before = ? WHERE partition = ?"
@@ -112,9 +112,9 @@ class _Statements:
         # Also of partitions that rest; those are later than the time of their first row.
         self.due_count = (
             f"SELECT count(*) FROM (SELECT 1 FROM ("
-            f"SELECT partition FROM {partitions} WHERE due_at <= ?1 UNION ALL SELECT partition FROM "
-            f"(SELECT partition FROM {partitions} WHERE not_before > ?1 AND not_before > 0 LIMIT ?2)"
-            f") CROSS JOIN {name} USING (partition) WHERE at <= ?1 LIMIT ?2)"
+            f"SELECT partition FROM {partitions} WHERE due_at <= :now UNION ALL SELECT partition FROM "
+            f"(SELECT partition FROM {partitions} WHERE not_before > :now AND not_before > 0 LIMIT :most)"
+            f") CROSS JOIN {name} USING (partition) WHERE at <= :now LIMIT :most)"
         )
         self.next_at = f"SELECT min(due_at) FROM {partitions} WHERE due_at IS NOT NULL"
 
@@ -209,7 +209,7 @@ class _Step:
     def _set_due(self, partition: bytes) -> None:
         """Update the time from which a partition is due; forget a partition without rows."""
         execute, statements = self._cursor.execute, self._statements
-        first, due_at, stored = execute(statements.times, (partition,)).fetchone()
+        first, due_at, stored = execute(statements.times, {"partition": partition}).fetchone()
         not_before = self._not_before.get(partition, stored or 0.0)
         due = None if first is None else max(first, not_before)
         if first is None and execute(statements.any, (partition,)).fetchone() is None:
@@ -300,7 +300,7 @@ class SqliteTable:
             (rows,) = connection.execute(statements.counted).fetchone()
             if not self._timed:
                 return TableStatus(rows)
-            (due,) = connection.execute(statements.due_count, (now, most)).fetchone()
+            (due,) = connection.execute(statements.due_count, {"now": now, "most": most}).fetchone()
             (next_at,) = connection.execute(statements.next_at).fetchone()
             return TableStatus(rows, due, next_at)
 
