@@ -28,6 +28,7 @@ def crawled(web, crawl):
 
 def test_the_crawl_ends_well(crawled):
     crawled.assert_ended_well().assert_sound()
+    assert "a downloader middleware" not in crawled.stderr
 
 
 def test_every_page_that_can_be_reached_is_fetched(web, crawled):

@@ -20,7 +20,6 @@ from webcrawl.crawl.context import context_of
 from webcrawl.downloadermiddlewares.sitemaps import add_link_counts, named_in_robots, resolved_all
 from webcrawl.engine.chains import raiser_of
 from webcrawl.engine.downloader import AROUND
-from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.fetching.failures import LocalShortageError, failure_word
 from webcrawl.frontier.records import Kind
 from webcrawl.meta import fetch_meta
@@ -192,17 +191,18 @@ class RobotsMiddleware:
         flight = self._robots_flight(request)
         if flight is None or flight.outcome.robots is not None or isinstance(exception, LocalShortageError):
             return None
-        if not fetch_meta(request).contacted and not isinstance(exception, StorageFull | StorageLost):
-            self._stopped_by(flight, exception)
+        self._tell_of_stop(flight, exception)
         return self._failed(flight, RobotsReply(0, b"", failure_word(exception)))
 
-    def _stopped_by(self, flight: InFlightRequest, exception: Exception) -> None:
-        """Log a warning if a downloader middleware that is not the crawl's has kept a robots.txt from being sent."""
-        if not isinstance(exception, Refused):
-            culprit = raiser_of(self._crawler.engine.downloader.middleware, exception)
+    def _tell_of_stop(self, flight: InFlightRequest, exception: Exception) -> None:
+        """Log a warning if it was a downloader middleware of others that kept a robots.txt from being requested."""
+        if isinstance(exception, Refused):
+            if exception.rule == AROUND:
+                self.kept_away(flight, "changed its URL", None)
+            return
+        culprit = raiser_of(self._crawler.engine.downloader.middleware, exception)
+        if culprit is not None and not culprit.startswith("webcrawl."):
             self.kept_away(flight, f"raised {type(exception).__name__}", culprit)
-        elif exception.rule == AROUND:
-            self.kept_away(flight, "changed its URL", None)
 
     def kept_away(self, flight: InFlightRequest, what: str, culprit: str | None) -> None:
         """Log, once a crawl, that a downloader middleware keeps a robots.txt from being fetched.
