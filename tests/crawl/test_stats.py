@@ -7,6 +7,10 @@ import re
 
 import pytest
 
+from tests.fakeweb import Placement
+
+SITEMAP = "/x/sitemap?form=xml&urls=%2Fx%2Fok%3Flisted"
+"""That of robots.txt: it lists one page."""
 PREFIXES = (
     "downloader/",
     "dupefilter/",
@@ -33,7 +37,8 @@ def counted(serve, crawl):
     """What the same spider counts under this crawler and under plain Scrapy."""
     found = {}
     for name in ("settings", "plain_settings"):
-        web = serve(hosts=1, pages=1)
+        named = Placement("robots-sitemap", hosts=("h0000.localhost",), options={"sitemaps": SITEMAP})
+        web = serve(hosts=1, pages=1, placements=(named,))
         crawled = crawl(
             spider="counted",
             module=f"tests.crawl.ordinary.{name}",
@@ -45,18 +50,25 @@ def counted(serve, crawl):
         found[name] = (
             {key: value for key, value in stats.items() if key.startswith(PREFIXES) and key not in APART},
             stats,
+            {hit.path for hit in web.hits()},
         )
     return found
 
 
 def test_they_are_those_of_plain_scrapy(counted):
-    (ours, _), (theirs, _) = counted["settings"], counted["plain_settings"]
+    (ours, _, _), (theirs, _, _) = counted["settings"], counted["plain_settings"]
     assert ours == theirs
     assert len(ours) > 20
 
 
+def test_a_spider_gets_no_page_of_a_sitemap_that_it_did_not_request(counted):
+    _, _, asked = counted["settings"]
+    assert "/robots.txt" in asked
+    assert not {SITEMAP, "/x/ok?listed"} & asked
+
+
 def test_bytes_are_counted(counted):
-    for _, stats in counted.values():
+    for _, stats, _ in counted.values():
         assert stats["downloader/request_bytes"] > 50 * stats["downloader/request_count"]
         assert stats["downloader/response_bytes"] > 50 * stats["downloader/response_count"]
 

@@ -183,6 +183,7 @@ def test_no_limit_contradicts_nothing() -> None:
     ("name", "meant"),
     [
         ("POLITENESS_MINDELAY", "POLITENESS_MIN_DELAY"),
+        ("HEALTH_FAILURES_TO_PRAK", "HEALTH_FAILURES_TO_PARK"),
         ("jobdir", "JOBDIR"),
         ("CONCURENT_REQUESTS", "CONCURRENT_REQUESTS"),
         ("REDIS_URI", "REDIS_URL"),
@@ -200,6 +201,13 @@ def test_an_unknown_name_like_no_other_is_told_without_a_guess() -> None:
         "XYZZY: is not a setting; for one of a package or of your own, write -s +XYZZY=..., or name its prefix in "
         "SETTINGS_PREFIXES"
     ]
+
+
+def test_an_unknown_name_that_continues_a_setting_is_told_with_it() -> None:
+    (problem,) = problems({"HEALTH_FAILURES_TO_PARKED": "1"}, given=["HEALTH_FAILURES_TO_PARKED"])
+    assert problem.startswith(
+        "HEALTH_FAILURES_TO_PARKED: is not a setting; did you mean HEALTH_FAILURES_TO_PARK? For one of a package"
+    )
 
 
 def test_the_names_of_packages_and_of_declared_prefixes_are_known() -> None:
