@@ -43,13 +43,20 @@ class Axis:
         return min(max(part, 0.0), 1.0)
 
 
+def _round(label: str) -> str:
+    """Return the label of a round number without the decimal that makes it wide: ``50 kB`` for ``50.0 kB``."""
+    return label.replace(".0 ", " ").replace(".0/", "/")
+
+
 def linear(high: float, shown: Callable[[float], str]) -> Axis:
     """Return an axis from 0 to the next round number above ``high``."""
     high = high if high > 0 else 1.0
     power = 10.0 ** math.floor(math.log10(high))
     step = next(step for step in (0.2, 0.5, 1.0, 2.0, 5.0) if high <= step * power * 5) * power
     count = math.ceil(high / step - 1e-9)
-    return Axis(0.0, count * step, [(number * step, shown(number * step)) for number in range(count + 1)])
+    return Axis(
+        0.0, count * step, [(number * step, _round(shown(number * step))) for number in range(count + 1)]
+    )
 
 
 def logarithmic(low: float, high: float, shown: Callable[[float], str]) -> Axis:
@@ -57,7 +64,7 @@ def logarithmic(low: float, high: float, shown: Callable[[float], str]) -> Axis:
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
     last = max(last, first + 1)
     every = math.ceil((last - first) / 8)
-    ticks = [(10.0**power, shown(10.0**power)) for power in range(first, last + 1, every)]
+    ticks = [(10.0**power, _round(shown(10.0**power))) for power in range(first, last + 1, every)]
     return Axis(10.0**first, 10.0**last, ticks, logarithmic=True)
 
 
@@ -239,8 +246,8 @@ _STYLE = """
 --third:#2c7a4b;--rule:#d0d5db;--bad:#b3261e;--soft:#eef1f4}
 @media(prefers-color-scheme:dark){:root{--ink:#e6e8ea;--quiet:#a3adb8;--paper:#15181c;--fill:#6aa5df;--other:#f0944f;
 --third:#69c08b;--rule:#3a4048;--bad:#f2847c;--soft:#23282e}}
-*{box-sizing:border-box}
-body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:800px;
+*{box-sizing:border-box}html{background:var(--paper)}
+body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);max-width:800px;
 margin:2rem auto;padding:0 1rem;container-type:inline-size;overflow-wrap:anywhere}
 h1{font-size:1.5rem;line-height:1.25}h2{font-size:1.15rem;margin:2.4rem 0 .4rem}
 h3{font-size:1rem;margin:1.4rem 0 .3rem}
