@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections import Counter
 
@@ -32,9 +33,9 @@ def gather(run, folder, name, origins, pages=PAGES, files=FILES, **more):
     return crawl, path
 
 
-def assert_polite(web):
+def assert_polite(web, delay=DELAY):
     hits = web.hits()
-    assert witness.violations(hits, lambda hit: DELAY, tolerance=MEASURING_ERROR) == []
+    assert witness.violations(hits, lambda hit: delay, tolerance=MEASURING_ERROR) == []
     assert witness.most_open(hits) == 1
 
 
@@ -276,5 +277,63 @@ def test_two_workers_share_the_clocks_of_files(serve, start, serve_redis, folder
     complete = {item["url"] for item in items if len(item["files"]) == 3 * FILES}
     assert complete == {f"{origin}/x/ok?page{number}" for origin in origins for number in range(6)}
     assert_polite(web)
+    checked = own_process(redis.folder, "frontier", "check", "--spider", "files", REDIS_URL=redis.url)
+    assert checked.status == 0, checked
+
+
+def pages_that_wait(crawled):
+    """The pages of a worker that runs which have some of their files. Its last line may be half written."""
+    log = crawled.path / "fetch.jsonl"
+    whole = log.read_bytes().rpartition(b"\n")[0].splitlines() if log.exists() else []
+    lines = [json.loads(line) for line in whole]
+    return {line["via"] for line in lines if line["kind"] == "inline"} - {line["url"] for line in lines}
+
+
+@pytest.mark.soak
+def test_a_worker_that_is_killed_among_images_costs_none_of_them(serve, start, serve_redis, folder):
+    """Three workers on one Redis; one is killed while its pages wait for images, and the others get these pages."""
+    web = serve(hosts=3, pages=3)
+    origins = [web.web.origin(number) for number in range(3)]
+    redis, images, delay = serve_redis(), folder / "shared-images", 0.2
+    crawls = {
+        name: gather(
+            start,
+            folder,
+            f"images-{name}",
+            origins,
+            pages=6,
+            arguments={"field": "image_urls"},
+            ITEM_PIPELINES='{"scrapy.pipelines.images.ImagesPipeline": 1}',
+            IMAGES_STORE=images,
+            POLITENESS_KEY="host",
+            POLITENESS_MIN_DELAY=delay,
+            LEASE_SECONDS=3,
+            REDIS_URL=redis.url,
+            WORKER_NAME=name,
+        )
+        for name in "abc"
+    }
+    pages = {f"{origin}/x/ok?page{number}" for origin in origins for number in range(6)}
+    waiting = []
+
+    def is_waiting():
+        waiting.extend(name for name, (crawled, _) in crawls.items() if pages_that_wait(crawled))
+        return waiting
+
+    crawls["a"][0].until(is_waiting)
+    killed, _ = crawls.pop(waiting[0])
+    killed.kill()
+    left = pages - {line["url"] for line in killed.lines()}
+    items = []
+    for crawled, path in crawls.values():
+        crawled.wait(120).assert_ended_well()
+        items += items_of(path)
+    complete = {item["url"] for item in items if len(item["images"]) == 3 * FILES}
+    assert left
+    assert left <= complete
+    for item in items:
+        assert all((images / image["path"]).read_bytes()[:2] == b"\xff\xd8" for image in item["images"])
+    assert_polite(web, delay)
+    assert witness.pages_before_robots(web.hits()) == []
     checked = own_process(redis.folder, "frontier", "check", "--spider", "files", REDIS_URL=redis.url)
     assert checked.status == 0, checked

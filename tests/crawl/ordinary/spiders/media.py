@@ -18,7 +18,8 @@ CASES = ("same", "moved", "status", "flaky", "reset", "huge", "forbidden", "refu
 class Files(Spider):
     """-a origins=URL,URL -a pages=N -a files=N: each page has files on all origins.
 
-    -a page=PATH -a file=PATH: which pages and files. -a stop=SECONDS: how long they go on after a stop.
+    -a page=PATH -a file=PATH: which pages and files. -a field=NAME: where items have the URLs of these.
+    -a stop=SECONDS: how long they go on after a stop.
     """
 
     name = "files"
@@ -26,7 +27,7 @@ class Files(Spider):
         "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
     }
 
-    page, file = "/x/ok?page", "/x/image?"
+    page, file, field = "/x/ok?page", "/x/image?", "file_urls"
 
     async def start(self):
         inline_requests.STOP_SECONDS = float(getattr(self, "stop", inline_requests.STOP_SECONDS))
@@ -39,7 +40,7 @@ class Files(Spider):
         page = quote(response.url, safe="")
         yield {
             "url": response.url,
-            "file_urls": [
+            self.field: [
                 f"{origin}{self.file}{page}-{number}"
                 for number in range(int(self.files))
                 for origin in self.hosts
