@@ -523,7 +523,7 @@ def wrong_values(settings: BaseSettings) -> Iterator[Problem]:
         try:
             read(settings)
         except (ImportError, NameError, TypeError, ValueError):
-            yield Problem(name, f"must be {allowed}, not {settings[name]!r}")
+            yield Problem(name, f"must be {allowed}, not {plain(settings[name])!r}")
     for name, needed in (("TWISTED_REACTOR", _ASYNCIO), ("TWISTED_REACTOR_ENABLED", True)):
         if _normal(settings[name]) != _normal(needed):
             yield Problem(name, f"must be {needed}, not {settings[name]!r}: the crawler runs on asyncio")

@@ -208,6 +208,7 @@ def test_a_value_that_cannot_be_applied_is_refused(name: str, value: str) -> Non
     (problem,) = check(made(**{name: value}), [name])
     assert problem.name == name
     assert "must be" in problem.message
+    assert "object at" not in problem.message
 
 
 @pytest.mark.parametrize(
