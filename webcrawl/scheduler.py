@@ -171,6 +171,9 @@ class Scheduler:
 
     def open(self, spider: Spider) -> Deferred[None]:
         self.spider = spider
+        if not hasattr(spider, "state"):
+            # Scrapy gives it to a spider with a JOBDIR; here it is not stored.
+            spider.state = {}  # type: ignore[attr-defined]
         self.requests = RequestSerializer(self._context, spider)
         self.inline = InlineRequests(self, self._context, self._crawler)
         return deferred_from_coro(self._open())

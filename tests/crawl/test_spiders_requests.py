@@ -14,7 +14,8 @@ import pytest
 from tests.commands import own_process
 from tests.crawl import expectation
 from tests.crawl.ordinary.spiders.asked import Named
-from tests.fakeweb import Placement
+from tests.crawl.test_sitemaps import sitemap
+from tests.fakeweb import Placement, witness
 
 SETTINGS, PLAIN = "tests.crawl.ordinary.settings", "tests.crawl.ordinary.plain"
 
@@ -235,3 +236,48 @@ def test_items_are_in_their_file_before_their_page_is_done(serve, crawl, folder)
 
     assert crawled.status == -signal.SIGKILL
     assert path.read_text(encoding="utf-8").splitlines() == ["url", first]
+
+
+LISTED = ("/x/ok?one", "/x/ok?two")
+
+
+@pytest.fixture(scope="module")
+def mapped(serve):
+    """A web whose robots.txt names a sitemap, and the URL of the latter."""
+    path = sitemap("xml", *LISTED)
+    part = Placement("robots-sitemap", hosts=("h0000.localhost",), options={"sitemaps": path})
+    web = serve(hosts=1, pages=1, placements=(part,))
+    return web, f"{web.web.origin(0)}{path}"
+
+
+def test_meta_for_the_downloader_changes_nothing_and_a_resumed_crawl_starts_with_an_empty_state(mapped, run):
+    web, feed = mapped
+    origin, before = web.web.origin(0), len(web.hits())
+    arguments = {"origin": origin}
+    first, items = run("habits", arguments=arguments)
+    hits = web.hits()[before:]
+    _, again = run("habits", arguments=arguments, of=first)
+
+    assert [item["failed"] for item in items if "failed" in item] == [f"{origin}/private/page"]
+    assert {item["url"] for item in items if "url" in item} == {
+        f"{origin}/x/ok?{name}" for name in ("start", "a", "b", "c")
+    }
+    # The site has one clock, whatever slots are named, and its sitemap is left alone.
+    assert witness.most_open(hits) == 1
+    assert feed.removeprefix(origin) not in {hit.path for hit in web.hits()[before:]}
+    assert first.assert_sound().queued == 0
+    # start() runs again, and what it gives alone is fetched again; nothing is left of the state.
+    assert [item["url"] for item in again if "url" in item] == [f"{origin}/x/ok?start"]
+    assert [item["state"] for item in (*items, *again) if "state" in item] == [{}, {}]
+
+
+@pytest.mark.parametrize(("spider", "key"), [("mapped", "url"), ("nodes", "place")])
+def test_spiders_for_sitemaps_and_feeds_are_those_of_scrapy(mapped, run, spider, key):
+    web, feed = mapped
+    arguments = {"origin": web.web.origin(0)} if spider == "mapped" else {"feed": feed}
+    _, plain = run(spider, PLAIN, arguments=arguments)
+    crawled, ours = run(spider, arguments=arguments)
+
+    assert [item[key] for item in plain] == [f"{web.web.origin(0)}{path}" for path in LISTED]
+    assert ours == plain
+    crawled.assert_ended_well()

@@ -374,7 +374,7 @@ ATTRIBUTES: tuple[Row, ...] = (
         "set DOWNLOAD_MAXSIZE in custom_settings, or Request.meta['download_maxsize']",
     ),
     _row("download_warnsize", "none", "a long body is cut at DOWNLOAD_MAXSIZE without a warning"),
-    _row("state", "none", "it is empty when a crawl is resumed"),
+    _row("state", "none", "it is an empty dictionary at each start, also of a resumed crawl"),
     _row(
         "user_agent",
         "translated",
