@@ -191,6 +191,75 @@ def test_the_tree_of_the_architecture_is_the_package() -> None:
     assert sorted(tree) == sorted(there)
 
 
+SPIDERS_REQUESTS, ORDINARY = "tests/crawl/test_spiders_requests.py", "tests/crawl/test_ordinary_spiders.py"
+WITH_META = (
+    f"{SPIDERS_REQUESTS} "
+    "meta_for_the_downloader_changes_nothing_and_a_resumed_crawl_starts_with_an_empty_state"
+)
+STATS, STATS_MIDDLEWARE = "tests/crawl/test_stats.py", "tests/unit/downloadermiddlewares/test_stats.py"
+AS_IN_SCRAPY = f"{STATS} they_are_those_of_plain_scrapy a_spider_with_rules_counts_what_plain_scrapy_counts"
+SHOWN_BY: dict[str, dict[str, str | None]] = {
+    "Statistics": {
+        "downloader/request_count": AS_IN_SCRAPY,
+        "downloader/response_count": AS_IN_SCRAPY,
+        "downloader/exception_count": f"{STATS_MIDDLEWARE} the_figures_are_those_of_scrapys_middleware",
+        "robotstxt/request_count": f"{STATS_MIDDLEWARE} requests_for_robots_txt_are_in_both_counts",
+        "robotstxt/forbidden": f"{STATS_MIDDLEWARE} the_figures_of_the_frontier_have_scrapys_names",
+        "retry/count": AS_IN_SCRAPY,
+        "scheduler/enqueued": AS_IN_SCRAPY,
+        "dupefilter/filtered": AS_IN_SCRAPY,
+        "httperror/*": AS_IN_SCRAPY,
+    },
+    "Habits": {
+        "DOWNLOADER_MIDDLEWARES": "tests/crawl/test_essential_parts.py "
+        "a_spider_with_middlewares_of_its_own_is_an_ordinary_crawl",
+        "ITEM_PIPELINES": f"{ORDINARY} a_pipeline_may_drop_items "
+        "another_spider_and_an_overwritten_feed_are_refused_on_a_jobdir",
+        "errbacks": f"{SPIDERS_REQUESTS} errbacks_are_called_where_scrapy_calls_them "
+        "requests_that_only_this_crawler_refuses_reach_their_errback_too",
+        "response.json()": f"{SPIDERS_REQUESTS} bodies_of_all_types_are_read_as_in_scrapy "
+        "links_of_pages_are_still_judged_by_extension_and_type",
+        "FilesPipeline": "tests/crawl/test_inline_requests.py every_item_has_all_of_its_files "
+        "subclasses_of_the_pipelines_and_images_work",
+        "get_retry_request": f"{ORDINARY} a_request_that_a_callback_asks_for_again_ends_after_retry_times",
+        "dont_filter": f"{ORDINARY} the_same_request_is_made_once_and_again_only_with_dont_filter",
+        "dont_obey_robotstxt": WITH_META,
+        'meta["proxy"]': f"{SPIDERS_REQUESTS} robots_txt_takes_the_proxy_of_its_page_and_so_do_its_redirects",
+        "HTTPCACHE_ENABLED": "tests/crawl/test_http_cache.py cached_pages_wait_for_no_clock_and_contact_nobody",
+        "download_slot": WITH_META,
+        "priority": f"{ORDINARY} priorities_decide_the_order_on_a_host",
+        "spider.state": WITH_META,
+        "lambdas": f"{ORDINARY} other_schemes_and_callbacks_that_cannot_be_written_down_work",
+        "start()": WITH_META,
+        "SitemapSpider": f"{SPIDERS_REQUESTS} spiders_for_sitemaps_and_feeds_are_those_of_scrapy",
+        "sitemaps of robots.txt": f"{STATS} a_spider_gets_no_page_of_a_sitemap_that_it_did_not_request",
+        "CrawlerProcess": "tests/install/test_scripts.py "
+        "crawls_of_a_script_have_files_and_inline_requests_in_the_turns_of_their_hosts",
+        "scrapy check": "tests/crawl/test_check.py "
+        "contracts_that_do_not_hold_and_pages_that_are_not_there_fail",
+        "user_agent": f"{SPIDERS_REQUESTS} the_user_agent_of_a_spider_is_that_of_the_crawl",
+        "scrapy settings": "tests/install/test_addon.py commands_of_the_crawl_are_there_and_scrapys_own_work",
+        # Its server has a port of its own choice, which another process may have.
+        "scrapy bench": None,
+        "telnet": "tests/unit/config/test_scrapy_settings.py a_setting_whose_component_is_enabled_has_an_effect",
+    },
+}
+"""What a row of docs/scrapy.md contains, with the file and the functions of the tests that show it; None: there is none."""
+
+
+@pytest.mark.parametrize("heading", SHOWN_BY)
+def test_every_row_about_scrapy_names_its_test(heading: str) -> None:
+    section = text_of("docs/scrapy.md").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    cells = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| ")][2:]
+    for cell in cells:
+        assert [word for word in SHOWN_BY[heading] if word in cell], f"{cell} has no test"
+    assert [word for word in SHOWN_BY[heading] if not any(word in cell for cell in cells)] == []
+    for shown in filter(None, SHOWN_BY[heading].values()):
+        file, *names = shown.split()
+        there = {f"test_{name}" for name in names}
+        assert there <= set(re.findall(r"^def (test_\w+)", text_of(file), re.MULTILINE)), file
+
+
 def functions_of_the_way() -> Iterator[tuple[int, str]]:
     """The functions that url-life.md names, each with its indentation."""
     for indentation, name in re.findall(r"^( *)\* `([\w.]+)`", text_of("docs/url-life.md"), re.MULTILINE):

@@ -208,6 +208,7 @@ def test_commands_of_the_crawl_are_there_and_scrapys_own_work(shop):
     listed = shop.scrapy().out
     assert "Run a spider, polite and resumable" in listed
     assert "  frontier " in listed
+    assert shop.scrapy("settings", "--get", "DOWNLOAD_TIMEOUT").out == "180\n", "Scrapy's, without the add-on"
 
 
 def test_a_project_without_the_line_keeps_scrapys_commands_and_is_told_of_the_others(plain, web):
