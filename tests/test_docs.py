@@ -244,7 +244,7 @@ SHOWN_BY: dict[str, dict[str, str | None]] = {
         "telnet": "tests/unit/config/test_scrapy_settings.py a_setting_whose_component_is_enabled_has_an_effect",
     },
 }
-"""What a row of docs/scrapy.md contains, with the file and the functions of the tests that show it; None: there is none."""
+"""What a row of docs/scrapy.md contains, with the file and functions of its tests; None for no test."""
 
 
 @pytest.mark.parametrize("heading", SHOWN_BY)
