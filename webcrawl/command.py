@@ -109,7 +109,10 @@ class ProjectCommand(ScrapyCommand):
         if strange := list(strange_words(self.name, args[self.free_words :])):
             refuse(self.name, strange)
         # The settings come last: a command may complete them when it checks its words.
-        problems = list(self.wrong_words(args, opts))
+        try:
+            problems = list(self.wrong_words(args, opts))
+        except PermissionError as error:
+            sys.exit(complain(self.name, [error]))
         if problems := [*problems, *self.wrong_settings()]:
             refuse(self.name, problems)
 
@@ -127,6 +130,8 @@ class ProjectCommand(ScrapyCommand):
             self.exitcode = self.answer(args, opts) or 0
         except self.expected as error:
             self.exitcode = complain(self.name, self.lines(error))
+        except PermissionError as error:
+            self.exitcode = complain(self.name, [error])
         except KeyboardInterrupt:
             sys.stderr.write(f"scrapy {self.name}: {self.interrupted}\n")
             self.exitcode = 1

@@ -35,7 +35,7 @@ from scrapy.utils.reactor import is_reactor_installed
 from webcrawl import addon
 from webcrawl.command import own_names
 from webcrawl.commands.arguments import STANDARD_INPUT, check_arguments
-from webcrawl.commands.output import strange_words
+from webcrawl.commands.output import strange_words, unusable
 from webcrawl.config import Configuration, check
 from webcrawl.config.vocabulary import nearest
 from webcrawl.crawl import essentials
@@ -294,7 +294,10 @@ class Command(BaseRunSpiderCommand):
             problems.append(found)
         else:
             self._spider = found
-            problems += find_problems(self.settings, found, opts, known)
+            try:
+                problems += find_problems(self.settings, found, opts, known)
+            except PermissionError as error:
+                problems.append(Problem("JOBDIR", unusable(error)))
         if problems or self._spider is None:
             report(self.settings, map(str, problems))
             sys.exit(2)

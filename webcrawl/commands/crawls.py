@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,25 +123,34 @@ def _confirmed(crawl: CrawlFolder) -> bool:
 
 
 def _row(crawl: CrawlFolder) -> tuple[str, ...]:
-    from webcrawl.control.folders import rates
-
-    figures = rates(crawl.path)
+    pages = _pages(crawl)
     return (
         crawl.name,
         crawl.spider or "?",
         _state(crawl),
         "" if crawl.begun_at is None else text.second(crawl.begun_at),
-        "" if figures is None else text.count(figures.pages),
+        "" if pages is None else text.count(pages),
         "" if crawl.queued is None else text.count(crawl.queued),
         text.size(crawl.size_bytes),
         _resumable(crawl),
     )
 
 
+def _pages(crawl: CrawlFolder) -> int | None:
+    from webcrawl.control.folders import rates
+
+    with suppress(OSError):
+        figures = rates(crawl.path)
+        return None if figures is None else figures.pages
+    return None
+
+
 def _state(crawl: CrawlFolder) -> str:
     from webcrawl.reports.summary import state_in_words
 
-    return "not running" if crawl.state is None else state_in_words(crawl.state, crawl.reason)
+    if crawl.state is None:
+        return "not running" if crawl.unreadable is None else "unknown"
+    return state_in_words(crawl.state, crawl.reason)
 
 
 def _resumable(crawl: CrawlFolder) -> str:
@@ -154,5 +164,4 @@ def _resumable(crawl: CrawlFolder) -> str:
 def _as_object(crawl: CrawlFolder) -> dict[str, Any]:
     from webcrawl.control import folders
 
-    figures = folders.rates(crawl.path)
-    return dict(folders.as_object(crawl)) | {"pages": None if figures is None else figures.pages}
+    return dict(folders.as_object(crawl)) | {"pages": _pages(crawl)}

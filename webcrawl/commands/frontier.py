@@ -112,7 +112,9 @@ def worker_state(worker: Worker, status: CrawlStatus) -> str:
         return "stopping"
     if figures.get("paused"):
         return "pausing" if figures.get("open") else "paused"
-    return "waits" if figures.get("waiting") and not figures.get("open") else "works"
+    # A worker with few hosts asks for more while it waits for their delays: that is work.
+    is_idle = figures.get("waiting") and not figures.get("open") and not figures.get("active")
+    return "waits" if is_idle else "works"
 
 
 def _is_silent(worker: Worker, status: CrawlStatus) -> bool:

@@ -314,7 +314,7 @@ class Command(ProjectCommand):
 
     def lines(self, error: Exception) -> Iterable[object]:
         # The error names all folders without a log, one on each line.
-        return str(error).splitlines()
+        return super().lines(error) if isinstance(error, OSError) else str(error).splitlines()
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         Question(self.configuration, opts).answer(args[0], args[1:])

@@ -89,8 +89,17 @@ def is_crawl(path: Path) -> bool:
 
 def crawls_in(root: Path) -> list[CrawlFolder]:
     """Return the crawls directly below ``root``, the one that began last at the end. :raises OSError:"""
-    found = [look(path) for path in root.iterdir() if is_crawl(path)]
+    found = [crawl for path in root.iterdir() if (crawl := _look_if_crawl(path)) is not None]
     return sorted(found, key=lambda crawl: (crawl.begun_at or 0.0, crawl.name))
+
+
+def _look_if_crawl(path: Path) -> CrawlFolder | None:
+    """Return what a folder says if it is a crawl's. One that cannot be read, maybe of another user, is unreadable."""
+    try:
+        return look(path) if is_crawl(path) else None
+    except OSError as error:
+        why = f"{error.filename or path} cannot be used: {error.strerror or error}"
+        return CrawlFolder(path, None, None, None, None, None, None, _size(path), None, unreadable=why)
 
 
 def look(path: Path) -> CrawlFolder:

@@ -285,8 +285,8 @@ border-radius:3px}
 ul.examples{margin:.3rem 0;padding-left:1.1rem;font-size:14px}
 details{margin:.2rem 0 1rem}summary{cursor:pointer}
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
-@container(max-width:620px){.large{grid-template-columns:repeat(3,1fr)}}
-@media screen and (max-width:560px){.facts{grid-template-columns:1fr}.large dd{font-size:1.4rem}
+@container(max-width:620px){.large{grid-template-columns:repeat(3,1fr)}.facts{grid-template-columns:1fr}}
+@media screen and (max-width:560px){.large dd{font-size:1.4rem}
 svg text{font-size:18px}svg text.odd{display:none}
 td.bar{width:22%}td,th{padding-right:.6rem}body{padding:0 .7rem}}
 @media print{:root{--ink:#000;--quiet:#444;--paper:#fff;--fill:#3b76b5;--other:#b4480f;--third:#2c7a4b;--rule:#ccc;

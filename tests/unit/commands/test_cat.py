@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -151,9 +152,15 @@ def test_why_there_is_no_capture(cat, url, words):
     assert words in done.err
 
 
-def test_wrong_words(cat, capsys, tmp_path):
+def test_wrong_words(cat, capsys, tmp_path, monkeypatch):
+    def forbidden(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
     run = in_process("cat", capsys)
     assert "holds no archive" in run(PAGE, str(tmp_path)).err
     assert "is no folder" in run(PAGE, str(tmp_path / "none")).err
+    monkeypatch.setattr(Path, "is_dir", forbidden)
+    done = run(PAGE, "of-another")
+    assert (done.status, done.err) == (2, "scrapy cat: of-another cannot be used: Permission denied\n")
     assert "which crawl?" in run(PAGE).err
     assert "is no URL" in cat("not a url").err

@@ -111,6 +111,16 @@ def test_programs_get_the_list_as_json(crawls: Command, tmp_path: Path) -> None:
     }
 
 
+def test_a_folder_that_cannot_be_read_does_not_hide_the_others(crawls: Command, tmp_path: Path) -> None:
+    made(tmp_path, "first", 0, "finished", 7)
+    (tmp_path / "crawls/odd" / run_log.NAME).mkdir(parents=True)
+    (tmp_path / "crawls/odd/spider").write_text("broad\n")
+    _, odd, first = (line.split() for line in crawls().said.splitlines())
+    assert (odd[:3], odd[-1]) == (["odd", "?", "unknown"], "unreadable")
+    assert first[:3] == ["first", "broad", "finished"]
+    assert [one["pages"] for one in crawls("--json").told["crawls"]] == [None, 7]
+
+
 def test_a_folder_without_crawls_is_named(crawls: Command) -> None:
     assert crawls().said == "There is no crawl in crawls/.\n"
 

@@ -57,6 +57,7 @@ def test_each_worker_has_a_row_with_its_figures() -> None:
     ("command", "one", "state"),
     [
         (OperatorCommand.RUN, worker(open=2, waiting=1), "works"),
+        (OperatorCommand.RUN, worker(active=1, waiting=1), "works"),
         (OperatorCommand.RUN, worker(waiting=1), "waits"),
         (OperatorCommand.PAUSE, worker(open=2, paused=1), "pausing"),
         (OperatorCommand.PAUSE, worker(paused=1), "paused"),
