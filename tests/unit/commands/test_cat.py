@@ -159,8 +159,9 @@ def test_wrong_words(cat, capsys, tmp_path, monkeypatch):
     run = in_process("cat", capsys)
     assert "holds no archive" in run(PAGE, str(tmp_path)).err
     assert "is no folder" in run(PAGE, str(tmp_path / "none")).err
-    monkeypatch.setattr(Path, "is_dir", forbidden)
-    done = run(PAGE, "of-another")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "is_dir", forbidden)
+        done = run(PAGE, "of-another")
     assert (done.status, done.err) == (2, "scrapy cat: of-another cannot be used: Permission denied\n")
     assert "which crawl?" in run(PAGE).err
     assert "is no URL" in cat("not a url").err
