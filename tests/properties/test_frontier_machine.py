@@ -126,6 +126,7 @@ class Play(RuleBasedStateMachine):
         return Policies(
             order=Order(self.order, None, self.clock.now, seed=self.lives, scorer=self.scorer),
             best_first=self.best_first,
+            best_first_seed=self.lives,
             sampler=LevelSampler(2.0, seed=1),
             politeness=Politeness(self.model, 5.0, 50.0, 2.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0, park_max_seconds=500.0, parks_to_give_up=1),

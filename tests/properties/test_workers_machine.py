@@ -156,6 +156,7 @@ class Crawl(RuleBasedStateMachine):
         return Policies(
             order=Order("breadth_first", None, self.time.now, seed=seed, scorer=self.scorer),
             best_first=self.best_first,
+            best_first_seed=seed,
             sampler=LevelSampler(2.0, seed=1),
             politeness=Politeness(self.model, MIN_DELAY, 50.0, 2.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0, park_max_seconds=500.0, parks_to_give_up=1),
