@@ -139,6 +139,8 @@ class Scheduler:
         }
         self._flights: dict[int, InFlightRequest] = {}
         self._is_stopped = False
+        self.close_reason = ""
+        """Scrapy's close reason, while the crawl is being closed."""
         self._errbacks: set[asyncio.Task[None]] = set()
         self._last_calls: asyncio.Task[None] | None = None
         self._told: set[int] = set()
@@ -179,6 +181,7 @@ class Scheduler:
         return deferred_from_coro(self._open())
 
     def close(self, reason: str) -> Deferred[None]:
+        self.close_reason = reason
         return deferred_from_coro(self._close())
 
     async def _open(self) -> None:

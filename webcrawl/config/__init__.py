@@ -29,6 +29,7 @@ from webcrawl.config.features import (
 )
 from webcrawl.config.fetching import FetchingSettings
 from webcrawl.config.frontier import FrontierSettings
+from webcrawl.config.notifications import NotificationSettings
 from webcrawl.config.politeness import PolitenessSettings
 from webcrawl.config.processing import ProcessingSettings
 from webcrawl.config.renames import renamed
@@ -58,6 +59,7 @@ _T = TypeVar("_T")
 # A dataclass has the fields of its last base first: the order of the table.
 @dataclass(frozen=True, kw_only=True)
 class Configuration(
+    NotificationSettings,
     DisplaySettings,
     SearchSettings,
     ArchiveSettings,

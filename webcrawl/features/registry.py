@@ -71,6 +71,7 @@ FURTHER = (
     Entry(
         "checkpoints", lambda parts: parts.configuration.checkpoint_interval > 0 and parts.folder is not None
     ),
+    Entry("notifications", lambda parts: parts.configuration.notifies),
 )
 """The other features."""
 
