@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from webcrawl import storage
 from webcrawl.config.archive import ArchiveSettings
 from webcrawl.config.checks import contradictions, sink_contradictions
+from webcrawl.config.dashboard import DashboardSettings
 from webcrawl.config.display import DisplaySettings, own_name
 from webcrawl.config.features import (
     FocusSettings,
@@ -60,6 +61,7 @@ _T = TypeVar("_T")
 @dataclass(frozen=True, kw_only=True)
 class Configuration(
     NotificationSettings,
+    DashboardSettings,
     DisplaySettings,
     SearchSettings,
     ArchiveSettings,

@@ -99,7 +99,7 @@ def _look_if_crawl(path: Path) -> CrawlFolder | None:
         return look(path) if is_crawl(path) else None
     except OSError as error:
         why = f"{error.filename or path} cannot be used: {error.strerror or error}"
-        return CrawlFolder(path, None, None, None, None, None, None, _size(path), None, unreadable=why)
+        return CrawlFolder(path, None, None, None, None, None, None, size_of(path), None, unreadable=why)
 
 
 def look(path: Path) -> CrawlFolder:
@@ -117,7 +117,7 @@ def look(path: Path) -> CrawlFolder:
         ended_at=None if last is None else last.ended_at,
         reason=None if last is None else last.reason,
         shared=None if last is None else last.crawl,
-        size_bytes=_size(path),
+        size_bytes=size_of(path),
         status=status,
         unreadable=unreadable,
     )
@@ -189,7 +189,7 @@ def _spider(path: Path) -> str | None:
         return None
 
 
-def _size(path: Path) -> int:
+def size_of(path: Path) -> int:
     """Return the bytes on the disk of all files. A running crawl creates and deletes some meanwhile."""
     total = 0
     for folder, _, names in os.walk(path):

@@ -1,0 +1,375 @@
+"""Who may do what at the dashboard: names of hosts, origins, tokens, sessions and rates.
+
+Everything here is a function of a request's headers and the time; nothing does input or output but ``TokenFile``.
+
+* A browser is called to the dashboard by any web page that the operator has open. So the Host header must be an
+  address or an allowed name (DNS rebinding), requests of other origins are refused, and a change takes a content type
+  that a form cannot send.
+* A change needs the token: as ``Authorization: Bearer`` by scripts, or once at login by browsers, which then have a
+  session: a cookie that scripts cannot read, and a second value that other origins cannot read.
+* A session is signed with the token, so it is not stored: it ends with its time, or when the token is replaced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import IntEnum
+from ipaddress import IPv6Address, ip_address
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+SESSION_SECONDS = 12 * 3600.0
+"""Time after which a browser has to log in again."""
+CSRF_HEADER = "X-CSRF-Token"
+TOKEN_BYTES = 32
+_TOKEN_MAX = 1024
+_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
+
+
+class Right(IntEnum):
+    """What a request may do; each includes those before it."""
+
+    NONE = 0
+    READ = 1
+    WRITE = 2
+
+
+class Denial(Exception):  # noqa: N818 - an answer
+    """A request that is not carried out."""
+
+    def __init__(
+        self, status: int, sentence: str, retry_after: float | None = None, allowed: object = None
+    ) -> None:
+        """``sentence``: the reason. ``retry_after``: seconds after which it may be tried again. ``allowed``: the
+        values that are."""
+        super().__init__(sentence)
+        self.status = status
+        self.sentence = sentence
+        self.retry_after = retry_after
+        self.allowed = allowed
+
+
+# -- tokens ----------------------------------------------------------------------------------------------------
+
+
+class TokenFile:
+    """The file with the token, readable by its owner only."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def token(self) -> str:
+        """Return the token; create the file if there is none. Processes that do so at the same time agree.
+
+        :raises OSError: it cannot be read or created
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            try:
+                found = self._read()
+            except FileNotFoundError:
+                self._create()
+                continue
+            if found:
+                return found
+            # A full disk left it empty.
+            self.path.unlink(missing_ok=True)
+
+    def _read(self) -> str:
+        handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        with os.fdopen(handle, encoding="ascii", errors="replace") as file:
+            if os.fstat(handle).st_mode & 0o077:
+                os.fchmod(handle, 0o600)
+            return file.read(_TOKEN_MAX).strip()
+
+    def _create(self) -> None:
+        unfinished = self.path.with_name(f"{self.path.name}.{secrets.token_hex(8)}.part")
+        handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(handle, "w", encoding="ascii") as file:
+                file.write(f"{secrets.token_urlsafe(TOKEN_BYTES)}\n")
+            # Unlike a replacement, a link leaves the file that another process made meanwhile.
+            with suppress(FileExistsError):
+                os.link(unfinished, self.path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A browser that has logged in."""
+
+    nonce: str
+    expires_at: float
+    csrf: str
+
+
+class Sessions:
+    """Makes and checks sessions: ``EXPIRY.NONCE.MAC``, signed with the token."""
+
+    def __init__(self, token: str) -> None:
+        self._key = hashlib.sha256(b"webcrawl dashboard session\0" + token.encode()).digest()
+        # Cookies of one host are common to all its ports, so each dashboard has a name of its own.
+        self.cookie = f"webcrawl_{self._mac('cookie')[:12]}"
+
+    def begin(self, now: float) -> tuple[str, Session]:
+        """Return the value of the cookie of a new session, and the session."""
+        expires_at, nonce = int(now + SESSION_SECONDS), secrets.token_hex(16)
+        value = f"{expires_at}.{nonce}"
+        return f"{value}.{self._mac(f'session {value}')}", self._session(nonce, expires_at)
+
+    def check(self, cookie: str | None, now: float) -> Session | None:
+        """Return the session of a cookie; None if it is none of ours, or over."""
+        expires_text, _, rest = (cookie or "").partition(".")
+        nonce, _, mac = rest.partition(".")
+        if not hmac.compare_digest(
+            mac.encode("utf-8", "replace"),
+            self._mac(f"session {expires_text}.{nonce}").encode("ascii"),
+        ):
+            return None
+        expires_at = int(expires_text)
+        return self._session(nonce, expires_at) if now < expires_at else None
+
+    def _session(self, nonce: str, expires_at: int) -> Session:
+        return Session(nonce, expires_at, self._mac(f"csrf {nonce}"))
+
+    def _mac(self, text: str) -> str:
+        return hmac.new(self._key, text.encode("utf-8", "replace"), "sha256").hexdigest()
+
+
+# -- rates -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """``burst`` at once, and from then on ``per_second``."""
+
+    per_second: float
+    burst: int
+
+
+class RateLimiter:
+    """Token buckets by name, of which a bounded number is remembered: the one used least recently is forgotten."""
+
+    def __init__(self, rate: Rate, names_max: int = 10_000) -> None:
+        self._rate = rate
+        self._names_max = names_max
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, name: str, now: float) -> float:
+        """Take one; return 0, or the seconds to wait if none is left."""
+        rate = self._rate
+        left, at = self._buckets.pop(name, (float(rate.burst), now))
+        left = min(left + max(now - at, 0.0) * rate.per_second, float(rate.burst))
+        is_granted = left >= 1.0
+        self._buckets[name] = (left - 1.0 if is_granted else left, now)
+        if len(self._buckets) > self._names_max:
+            self._buckets.popitem(last=False)
+        return 0.0 if is_granted else (1.0 - left) / rate.per_second
+
+
+def client_of(address: str | None) -> str:
+    """Return the name under which a client's rate is counted: its IPv4 address, or its IPv6 network of 64 bits."""
+    try:
+        found = ip_address((address or "").partition("%")[0])
+    except ValueError:
+        return address or ""
+    if isinstance(found, IPv6Address):
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+        return f"{IPv6Address(int(found) >> 64 << 64)}/64"
+    return str(found)
+
+
+# -- requests --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a request says about itself."""
+
+    method: str
+    headers: Mapping[str, str]
+    """Case-insensitive."""
+    cookies: Mapping[str, str]
+    client: str | None
+    """The address of its other end."""
+
+    @property
+    def is_change(self) -> bool:
+        return self.method not in ("GET", "HEAD", "OPTIONS")
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """The right of a request, and by what."""
+
+    right: Right
+    session: Session | None = None
+    by_token: bool = False
+
+
+WRONG_TOKENS = Rate(0.2, 10)
+"""Wrong tokens of one client that are answered as such; further ones wait."""
+WRONG_TOKENS_LOGGED = Rate(0.1, 5)
+"""Wrong tokens of all clients that are logged."""
+
+
+@dataclass(slots=True)
+class Access:
+    """Decides on requests. Its methods raise ``Denial``."""
+
+    bound_to: str
+    """The address on which the dashboard listens."""
+    token: str | None
+    """None: nobody may change anything, for public mode."""
+    allowed_hosts: Sequence[str] = ()
+    public: bool = False
+    sessions: Sessions = field(init=False)
+    _wrong: RateLimiter = field(default_factory=lambda: RateLimiter(WRONG_TOKENS))
+
+    def __post_init__(self) -> None:
+        self.sessions = Sessions(self.token or secrets.token_urlsafe(TOKEN_BYTES))
+
+    def check_host(self, asked: Asked) -> None:
+        """Refuse names that the dashboard does not have: a page could have its own name resolved to our address."""
+        host = host_in(asked.headers.get("Host", ""))
+        if host is None or not (self._is_own(host) or host in self.allowed_hosts):
+            raise Denial(
+                421,
+                f"the dashboard is not called {shown(asked.headers.get('Host', ''))}; DASHBOARD_ALLOWED_HOSTS lists "
+                "further names",
+            )
+
+    def check_origin(self, asked: Asked, *, is_page: bool) -> None:
+        """Refuse requests that a page of another origin makes. ``is_page``: other sites may link to it."""
+        origin, site = asked.headers.get("Origin"), asked.headers.get("Sec-Fetch-Site")
+        is_link = (
+            is_page
+            and asked.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
+            and asked.headers.get("Sec-Fetch-Dest", "document") == "document"
+        )
+        if origin is not None and not is_same_origin(origin, asked.headers.get("Host", "")):
+            raise Denial(403, f"requests from pages of {shown(origin)} are refused")
+        if site not in (None, "same-origin", "none") and not is_link:
+            raise Denial(403, "requests from pages of other sites are refused")
+
+    def granted(self, asked: Asked, now: float) -> Granted:
+        """Return the right of a request."""
+        if self.public or self.token is None:
+            return Granted(Right.NONE)
+        if (given := asked.headers.get("Authorization")) is not None:
+            scheme, _, token = given.partition(" ")
+            if scheme.lower() != "bearer":
+                raise Denial(401, "Authorization must be: Bearer TOKEN")
+            self.check_token(token.strip(), asked, now)
+            return Granted(Right.WRITE, by_token=True)
+        session = self.sessions.check(asked.cookies.get(self.sessions.cookie), now)
+        if session is not None:
+            return Granted(Right.WRITE, session)
+        return Granted(Right.READ if self._is_local(asked) else Right.NONE)
+
+    def check_token(self, token: str, asked: Asked, now: float) -> None:
+        """Refuse a wrong token. The right one always passes: others must not be able to lock its owner out, and
+        nobody guesses 256 bits."""
+        if self.token is not None and hmac.compare_digest(
+            token.encode("utf-8", "replace"), self.token.encode()
+        ):
+            return
+        if wait := self._wrong.take(client_of(asked.client), now):
+            raise Denial(429, "too many wrong tokens", wait)
+        raise Denial(401, "the token is wrong; the dashboard shows the name of its file at its start")
+
+    def check_change(self, asked: Asked, granted: Granted) -> None:
+        """Refuse a change that nobody may make, or that a browser may have been made to send."""
+        check_json(asked)
+        if granted.right < Right.WRITE:
+            raise Denial(401, "changes need the token: log in, or send Authorization: Bearer TOKEN")
+        if granted.session is None:
+            return
+        if asked.headers.get("Origin") is None and asked.headers.get("Sec-Fetch-Site") != "same-origin":
+            raise Denial(403, "a change with a session needs the header Origin")
+        given = asked.headers.get(CSRF_HEADER, "")
+        if not hmac.compare_digest(given.encode("utf-8", "replace"), granted.session.csrf.encode()):
+            raise Denial(403, f"a change with a session needs the header {CSRF_HEADER} with its value")
+
+    def _is_own(self, host: str) -> bool:
+        """Return True for names that nobody else can have resolved to this machine: addresses, and localhost."""
+        is_local = is_loopback(self.bound_to)
+        if host == "localhost":
+            return is_local or is_wildcard(self.bound_to)
+        try:
+            found = ip_address(host)
+        except ValueError:
+            return False
+        return found.is_loopback if is_local else is_wildcard(self.bound_to) or host == self.bound_to
+
+    def _is_local(self, asked: Asked) -> bool:
+        """Return True if the request comes from this machine, as far as can be seen: not through a proxy."""
+        host = host_in(asked.headers.get("Host", ""))
+        return (
+            is_loopback(self.bound_to)
+            and host is not None
+            and is_loopback(host)
+            and not any(name in asked.headers for name in _FORWARDED)
+        )
+
+
+def check_json(asked: Asked) -> None:
+    """Refuse content types that a form of any page can send."""
+    kind = asked.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Denial(415, "the content type must be application/json")
+
+
+def host_in(header: str) -> str | None:
+    """Return the name in a Host header, without port and brackets, in lower case; None if there is none."""
+    try:
+        parts = urlsplit(f"//{header}")
+        _ = parts.port
+    except ValueError:
+        return None
+    if parts.path or parts.query or parts.fragment or parts.username is not None or not parts.hostname:
+        return None
+    return parts.hostname.removesuffix(".")
+
+
+def is_same_origin(origin: str, host: str) -> bool:
+    """Return True if an Origin header names the host and port of the Host header. The scheme is http, or https of a
+    proxy."""
+    scheme, separator, netloc = origin.partition("://")
+    if scheme not in ("http", "https") or not separator:
+        return False
+    default = {"http": ":80", "https": ":443"}[scheme]
+    return netloc.lower().removesuffix(default) == host.lower().removesuffix(default)
+
+
+def is_loopback(host: str) -> bool:
+    """Return True for an address or a name of this machine that no other machine reaches."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_wildcard(host: str) -> bool:
+    """Return True for the address that stands for all addresses of this machine."""
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def shown(header: str) -> str:
+    """Return a header's value for a sentence: short, and printable."""
+    return ascii(header[:100])

@@ -1,0 +1,243 @@
+"""The values that endpoints take, and JSON as the API reads and writes it.
+
+One table of fields gives both the check of a request and its part of the OpenAPI description.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import parse_qsl
+
+from webcrawl.features.dashboard.access import Denial
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Kind = Literal["string", "integer", "number", "boolean", "strings", "scalar"]
+"""``strings``: a list of them. ``scalar``: a string, a number, a boolean, or null."""
+
+TEXT_MAX = 2048
+"""Characters of a text, unless its field says otherwise."""
+FIELDS_MAX = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A parameter of a query or a member of a body."""
+
+    name: str
+    meaning: str
+    kind: Kind = "string"
+    required: bool = False
+    default: Any = None
+    least: float | None = None
+    most: float | None = None
+    """Of a number: its limits; of a text: the limits of its length; of a list: those of its length."""
+    choices: tuple[str, ...] = ()
+    nullable: bool = False
+
+    def schema(self) -> dict[str, Any]:
+        """Return its JSON Schema."""
+        if self.kind == "scalar":
+            return {"type": ["string", "number", "boolean", "null"], "description": self.meaning}
+        found: dict[str, Any] = {"type": self.kind, "description": self.meaning}
+        if self.kind == "strings":
+            found |= {"type": "array", "items": _text_schema(1, TEXT_MAX)}
+            found |= {"minItems": int(self.least or 1), "maxItems": int(self.most or 1)}
+        elif self.choices:
+            found["enum"] = list(self.choices)
+        elif self.kind == "string":
+            found |= _text_schema(int(self.least or 0), int(self.most or TEXT_MAX))
+        else:
+            found |= {} if self.least is None else {"minimum": self.least}
+            found |= {} if self.most is None else {"maximum": self.most}
+        if self.default is not None:
+            found["default"] = self.default
+        if self.nullable:
+            found["type"] = [found["type"], "null"]
+        return found
+
+    def from_text(self, text: str) -> Any:
+        """Return the value of a parameter in a query. :raises Denial: it is wrong"""
+        if self.kind in ("integer", "number"):
+            try:
+                # Python also reads 1_000 and other digits.
+                if not text.isascii() or "_" in text:
+                    raise ValueError
+                return self.checked(int(text) if self.kind == "integer" else float(text))
+            except ValueError:
+                raise self._wrong(text) from None
+        if self.kind == "boolean":
+            if text not in ("true", "false"):
+                raise self._wrong(text)
+            return text == "true"
+        return self.checked(text)
+
+    def checked(self, value: Any) -> Any:
+        """Return a value, or raise Denial if it is not allowed."""
+        if value is None and self.nullable:
+            return None
+        if not self._is_right(value):
+            raise self._wrong(value)
+        return value
+
+    def _is_right(self, value: Any) -> bool:
+        match self.kind:
+            case "string":
+                is_long = (
+                    not int(self.least or 0) <= len(value) <= int(self.most or TEXT_MAX)
+                    if isinstance(value, str)
+                    else True
+                )
+                return not is_long and is_plain(value) and (not self.choices or value in self.choices)
+            case "strings":
+                return (
+                    isinstance(value, list)
+                    and int(self.least or 1) <= len(value) <= int(self.most or 1)
+                    and all(
+                        isinstance(one, str) and 0 < len(one) <= TEXT_MAX and is_plain(one) for one in value
+                    )
+                )
+            case "boolean":
+                return isinstance(value, bool)
+            case "scalar":
+                return value is None or (
+                    is_plain(value) and len(value) <= TEXT_MAX
+                    if isinstance(value, str)
+                    else isinstance(value, bool | int | float) and math.isfinite(value)
+                )
+        is_number = isinstance(value, int if self.kind == "integer" else int | float)
+        return (
+            is_number
+            and not isinstance(value, bool)
+            and math.isfinite(value)
+            and (self.least is None or value >= self.least)
+            and (self.most is None or value <= self.most)
+        )
+
+    def _wrong(self, value: Any) -> Denial:
+        given = ascii(value)
+        given = given if len(given) <= 60 else f"{given[:60]}..."
+        return Denial(400, f"{self.name} must be {self.allowed()}, not {given}", allowed=self.schema())
+
+    def allowed(self) -> str:
+        """Return the allowed values, which complete the sentence 'must be ...'."""
+        match self.kind:
+            case _ if self.choices:
+                return f"one of {', '.join(self.choices)}"
+            case "string":
+                return (
+                    f"text of {int(self.least or 0)} to {int(self.most or TEXT_MAX)} characters without null "
+                    "characters and lone surrogates"
+                )
+            case "strings":
+                least, most = int(self.least or 1), int(self.most or 1)
+                return f"a list of {least} to {most} texts of at most {TEXT_MAX} characters"
+            case "scalar":
+                return "a text, a number, true, false or null"
+            case "boolean":
+                return "true or false"
+        word = "a whole number" if self.kind == "integer" else "a number"
+        limits = [
+            *([] if self.least is None else [f"at least {self.least:.15g}"]),
+            *([] if self.most is None else [f"at most {self.most:.15g}"]),
+        ]
+        return " ".join([word, " and ".join(limits)]).strip()
+
+
+def _text_schema(least: int, most: int) -> dict[str, Any]:
+    return {"type": "string", "minLength": least, "maxLength": most, "pattern": "^[^\\u0000]*$"}
+
+
+def is_plain(text: str) -> bool:
+    """Return True for text that can be encoded and stored anywhere."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
+
+
+def read_query(text: str, fields: Sequence[Field]) -> dict[str, Any]:
+    """Return the values of a query string; missing ones have their defaults. :raises Denial: it is wrong"""
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
+    except ValueError:
+        raise Denial(
+            400, f"the query must be UTF-8 in percent-encoding, of at most {FIELDS_MAX} parameters"
+        ) from None
+    known = {field.name: field for field in fields}
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name not in known:
+            raise _unknown(name, known)
+        if name in found:
+            raise Denial(400, f"{name} is given twice")
+        found[name] = known[name].from_text(value)
+    return _completed(found, fields)
+
+
+def read_body(content: bytes, fields: Sequence[Field]) -> dict[str, Any]:
+    """Return the values of a body, an object in JSON. :raises Denial: it is wrong"""
+    try:
+        value = json.loads(content.decode(), parse_constant=_no_number, object_pairs_hook=_object)
+    except (ValueError, RecursionError) as error:
+        why = str(error) if isinstance(error, _Wrong) else "the body must be JSON in UTF-8"
+        raise Denial(400, why) from None
+    if not isinstance(value, dict):
+        raise Denial(400, "the body must be an object")
+    known = {field.name: field for field in fields}
+    for name in value:
+        if name not in known:
+            raise _unknown(name, known)
+    return _completed({name: known[name].checked(one) for name, one in value.items()}, fields)
+
+
+def _completed(found: dict[str, Any], fields: Sequence[Field]) -> dict[str, Any]:
+    for field in fields:
+        if field.name not in found:
+            if field.required:
+                raise Denial(400, f"{field.name} is missing: {field.meaning}")
+            found[field.name] = field.default
+    return found
+
+
+def _unknown(name: str, known: Mapping[str, Field]) -> Denial:
+    allowed = ", ".join(known) or "none"
+    return Denial(400, f"{name[:60]!a} is not known here; known: {allowed}", allowed=list(known))
+
+
+class _Wrong(ValueError):  # noqa: N818 - as Denial
+    """A ValueError whose message is for the caller."""
+
+
+def _no_number(name: str) -> None:
+    raise _Wrong(f"{name} is no JSON")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _Wrong("a member of the body is given twice")
+    return found
+
+
+def as_json(value: Any) -> bytes:
+    """Return a value as JSON in ASCII. Numbers that JSON does not have become null."""
+    try:
+        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
+    except ValueError:
+        return json.dumps(_finite(value), allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return value
