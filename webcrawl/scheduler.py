@@ -29,10 +29,12 @@ from webcrawl.crawl.given_settings import tell_of_settings
 from webcrawl.crawl.refused_start import REFUSALS, let_go, refused
 from webcrawl.crawl.seeded_hosts import remember_seeds
 from webcrawl.engine.scrapy_private import slot_of
+from webcrawl.engine.shutdown import signals_of_process
 from webcrawl.engine.waking import Waking
 from webcrawl.errors import CrawlError, JobdirUnusable, StorageFull, StorageLost
 from webcrawl.extensions.frontier_stats import FrontierStats
 from webcrawl.extensions.heartbeat import Heartbeat
+from webcrawl.extensions.stopping import LAST_STEP
 from webcrawl.feeds import flush_feeds
 from webcrawl.fetching.failures import refusal
 from webcrawl.frontier.active_key import ROBOTS_UNREACHABLE as UNREACHED
@@ -42,11 +44,12 @@ from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.frontier.tally import BACKLOG_FULL
 from webcrawl.inline_requests import InlineRequests
 from webcrawl.meta import KEY, FetchMeta, fetch_meta
+from webcrawl.reports.waiting import Oldest, Waits
 from webcrawl.request_codec import RequestSerializer, is_explicit, may_have_errback
 from webcrawl.scope.url_rules import DepthRule, LengthRule, OffsiteRule
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Iterator
+    from collections.abc import Coroutine, Iterable, Iterator, Sequence
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
 
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.engine.scrapy_private import Slot
+    from webcrawl.features.feature import Feature
     from webcrawl.features.revisits.page import Came
     from webcrawl.robots.requests import RobotsReply
     from webcrawl.storage.contract import Counts
@@ -111,6 +115,19 @@ async def take_all(steps: Iterable[Step], broken: Callable[[CrawlError], None]) 
             failure = failure or error
     if failure is not None:
         raise failure
+
+
+def _oldest(flights: Sequence[InFlightRequest], now: float, since: Callable[[Lease], float]) -> Oldest | None:
+    """Return the one that ``since`` says was the first."""
+    if not flights:
+        return None
+    first = min((flight.lease for flight in flights), key=since)
+    return Oldest(first.entry.url, max(now - since(first), 0.0))
+
+
+def _name(feature: Feature) -> str:
+    """Return the name of a feature in words."""
+    return type(feature).__name__.removesuffix("Feature")
 
 
 def in_flight_request_of(crawler: Crawler, request: Request | None) -> InFlightRequest | None:
@@ -224,13 +241,17 @@ class Scheduler:
     async def _open_state(self) -> Counts:
         """Open the archive, the frontier and the state of the features. Return the figures of the frontier."""
         context = self._context
+        context.doing = "the archive, which is opened and repaired if need be"
         if context.archive is not None:
             for sentence in (await context.archive.open()).sentences:
                 logger.info("Repaired after a crash: %s", sentence)
+        context.doing = "the frontier, which is opened"
         counts = await self.frontier.open()
         await context.seeded.recall()
         for feature in context.features:
+            context.doing = f"{_name(feature)}, which is opened"
             await feature.open(counts)
+        context.doing = None
         return counts
 
     def _opened(self) -> None:
@@ -285,6 +306,7 @@ class Scheduler:
         if self._last_calls is not None:
             self._last_calls.cancel()
         await take_all(self._endings(), self.broken)
+        self._context.doing = LAST_STEP
         if (stats := self._crawler.get_extension(FrontierStats)) is not None:
             stats.set()
 
@@ -292,14 +314,24 @@ class Scheduler:
         """Yield the steps that end the crawl, in order; see ``features/registry.py`` for those of features."""
         context = self._context
         features = list(reversed(context.features))
-        yield from (feature.before_close for feature in features)
+        for feature in features:
+            context.doing = f"the end of {_name(feature)}"
+            yield feature.before_close
+        context.doing = "the end of the seeds"
         yield from self._before_close
         # Features take results until then, and on Redis the frontier closes their connection.
+        context.doing = "results to be stored"
         yield self.frontier.drain
-        yield from (feature.drained for feature in features)
+        for feature in features:
+            context.doing = f"the rest of {_name(feature)}"
+            yield feature.drained
+        context.doing = "the frontier, which is closed"
         yield self.frontier.close
-        yield from (feature.close for feature in features)
+        for feature in features:
+            context.doing = f"{_name(feature)}, which is closed"
+            yield feature.close
         if context.archive is not None:
+            context.doing = "the archive, whose files are closed"
             yield context.archive.close
         if context.jobdir is not None:
             yield context.jobdir.leave
@@ -391,7 +423,33 @@ class Scheduler:
 
     def stopping(self) -> None:
         """Note that the crawl is being closed: it ends when the pages that are being processed are done."""
+        signals_of_process().closing()
         self.inline.stop_soon()
+
+    def waits(self) -> Waits:
+        """Return what is left to be done, if no more requests begin."""
+        now, flights = self._context.clock(), self._flights.values()
+        open_ones = [flight for flight in flights if not flight.over]
+        over = [flight for flight in flights if flight.over]
+        archived, committed = self.frontier.storing()
+        scraper = self._crawler.engine.scraper.slot
+        return Waits(
+            open=len(open_ones),
+            oldest_open=_oldest(open_ones, now, lambda lease: lease.leased_at),
+            processed=len(over),
+            oldest_processed=_oldest(over, now, lambda lease: lease.ended_at or now),
+            items=0 if scraper is None else scraper.itemproc_size,
+            archived=archived,
+            committed=committed,
+            storage="Redis" if self._configuration.storage.is_shared else "disk",
+            stalled=self.frontier.snapshot().stalled,
+            doing=self._context.doing,
+        )
+
+    async def release(self) -> None:
+        """Store the known results and release hosts: the process is about to end by force."""
+        if self._context.doing is None:
+            await self.frontier.release()
 
     def _give_up(self, lease: Lease, why: str) -> None:
         logger.warning("Cannot fetch %s: %s", lease.entry.url, why)

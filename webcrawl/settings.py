@@ -93,6 +93,7 @@ EXTENSIONS_BASE = {
     **_scrapy.EXTENSIONS_BASE,
     "webcrawl.extensions.refusals.Refusals": 4,
     "webcrawl.extensions.interpreter.Interpreter": 5,
+    "webcrawl.extensions.stopping.Stopping": 6,
     "webcrawl.extensions.loop_watch.LoopWatchdog": 6,
     "webcrawl.extensions.heartbeat.Heartbeat": 7,
     "webcrawl.extensions.exclusions.Exclusions": 8,

@@ -41,6 +41,7 @@ from webcrawl.config.vocabulary import nearest
 from webcrawl.crawl import essentials
 from webcrawl.crawl.refused_start import REFUSALS, answered, closing, let_go, reasons, refusal_of
 from webcrawl.engine.engine import DirectEngine
+from webcrawl.engine.shutdown import SIGNALS, end_process, stopped_before_start
 from webcrawl.errors import ConfigurationError, JobdirUnusable, Problem
 from webcrawl.feeds import going_on, lost_feeds, wrong_feeds
 from webcrawl.storage import technology_in
@@ -86,6 +87,7 @@ RESUMED_BY = "RESUMED_BY_COMMAND"
 JOBDIR = "@JOBDIR@"
 """The place of the JOBDIR in it."""
 FETCH_LOG = "fetch.jsonl"
+NOT_BEGUN = "scrapy crawl: stopped before it began"
 
 
 def unreadable_settings(opts: argparse.Namespace) -> list[Problem]:
@@ -282,6 +284,16 @@ class Command(BaseRunSpiderCommand):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check all input; nothing has been started or written when something is wrong."""
+        before = {number: signal.getsignal(number) for number in SIGNALS}
+        install_shutdown_handlers(stopped_before_start(NOT_BEGUN))
+        try:
+            self._check(args, opts)
+        except BaseException:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            raise
+
+    def _check(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
         known = own_names(opts, self.settings).union(self.settings)
         pid_file, opts.pidfile = opts.pidfile, None
@@ -359,9 +371,15 @@ class Command(BaseRunSpiderCommand):
             logger.critical("The crawl could not start", exc_info=self._error)
             return 1
         if not self._is_open:
-            # For example while waiting for a Redis that is still loading its data.
-            sys.stderr.write("scrapy crawl: stopped before it began\n")
-            return 0
+            # For example while waiting for a Redis that is still loading its data. Threads may wait for it too.
+            sys.stderr.write(f"{NOT_BEGUN}\n")
+            end_process(0)
+        from webcrawl.extensions.stopping import Stopping
+
+        stopping = crawler.get_extension(Stopping)
+        if self._reason is not None and stopping is not None and not stopping.has_ended():
+            sys.stderr.write("scrapy crawl: stopped by force; feeds and extensions had not ended\n")
+            return 1
         if self._reason is None:
             sys.stderr.write("scrapy crawl: stopped by force; requests in flight will be fetched again\n")
             return 1

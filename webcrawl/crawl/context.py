@@ -98,6 +98,8 @@ class CrawlContext:
     """Computes digests of the main text of pages; None if no setting needs them."""
     trouble: BaseException | None = None
     """The error that ended the crawl."""
+    doing: str | None = None
+    """The step by which the crawl is being opened or closed, as a noun; None while it runs."""
 
     @property
     def spool(self) -> str:

@@ -49,6 +49,9 @@ class DirectEngine(HookedEngine):
         self._carried: set[asyncio.Task[None]] = set()
         self._bodies = body_memory_of(self.crawler)
         self._starts = Starts()
+        self._closed = asyncio.Event()
+        """Not set while the spider is being closed."""
+        self._closed.set()
 
     def needs_backout(self) -> bool:
         """Return True if no request may begin now: by the number of open ones, and by the memory of bodies.
@@ -104,7 +107,20 @@ class DirectEngine(HookedEngine):
         """Close the spider. What its pages wait for goes on for a while."""
         if (stopping := getattr(self.scheduler, "stopping", None)) is not None:
             stopping()
-        await super().close_spider_async(reason=reason)
+        if self._closed.is_set():
+            self._closed.clear()
+            try:
+                await super().close_spider_async(reason=reason)
+            finally:
+                self._closed.set()
+        else:
+            await super().close_spider_async(reason=reason)
+
+    async def stop_async(self) -> None:
+        """Stop the engine. Scrapy's own does not wait for a close that has begun: storing the state, and feeds."""
+        if self.spider is not None:
+            await self._closed.wait()
+        await super().stop_async()
 
     def begin_request(self) -> bool:
         if not isinstance(self.downloader, DirectDownloader):

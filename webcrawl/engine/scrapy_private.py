@@ -8,6 +8,7 @@ which names are gone or take other parameters, and what that breaks; ``tests/cra
 from __future__ import annotations
 
 import inspect
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import Spider
@@ -15,7 +16,7 @@ from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.core.engine import ExecutionEngine, _Slot
 from scrapy.core.scraper import Scraper
 from scrapy.core.spidermw import SpiderMiddlewareManager
-from scrapy.crawler import Crawler
+from scrapy.crawler import Crawler, CrawlerProcessBase
 from scrapy.downloadermiddlewares import cookies
 from scrapy.exceptions import _InvalidOutput
 from scrapy.middleware import MiddlewareManager
@@ -85,6 +86,21 @@ def forget_spider(engine: ExecutionEngine) -> None:
     """Make the engine forget a spider that was never open; closing it would fail."""
     engine._slot = None
     engine.spider = None
+
+
+class Shutdown(Enum):
+    """The signal handlers of Scrapy's CrawlerProcess."""
+
+    GRACEFUL = "_signal_shutdown"
+    """For the first signal."""
+    FORCED = "_signal_kill"
+    """For the second one."""
+
+
+def shutdown_of(handler: object) -> Shutdown | None:
+    """Return which handler of a CrawlerProcess it is; None if it is another one."""
+    function = getattr(handler, "__func__", None)
+    return next((kind for kind in Shutdown if function is getattr(CrawlerProcessBase, kind.value)), None)
 
 
 async def scrape(scraper: Scraper, result: Response | Failure, request: Request) -> None:
@@ -160,6 +176,10 @@ PRIVATE = (
     ),
     PrivateName(ExecutionEngine, "_start_scheduled_request", (), "beginning one request by the shortest way"),
     PrivateName(Crawler, "_create_engine", (), "the engine of scripts and of Scrapy's own commands"),
+    PrivateName(
+        CrawlerProcessBase, "_signal_shutdown", ("signum", "_"), "saying what a crawl that stops waits for"
+    ),
+    PrivateName(CrawlerProcessBase, "_signal_kill", ("signum", "_"), "the end after a second signal"),
     PrivateName(Scraper, "_scrape", ("result", "request"), "results that are no plain page"),
     PrivateName(Scraper, "_check_if_closing", (), "ending a crawl when the last response is read"),
     PrivateName(Spider, "_parse", ("response",), "requests without a callback"),

@@ -97,7 +97,10 @@ class Summary:
             return
         with suppress(OSError):
             await asyncio.to_thread(self._record_end, self._ended[1])
+        context = context_of(self._crawler)
+        context.doing = "report.html, which is written"
         report = await self._report(self._ended[0]) if self._directory is not None else None
+        context.doing = None
         self._tell(*self._ended, report)
 
     def forced(self) -> None:

@@ -79,9 +79,17 @@ class Committer:
         self._waiting: list[asyncio.Event] = []
         self.busy = False
         """True if anything is not yet durable."""
+        self.archiving = 0
+        """The number of pages and log lines that are being written to the archive."""
+        self._committing = 0
         self._retry = retry
         self._clock = clock
         self._drained = drained
+
+    @property
+    def committing(self) -> int:
+        """The number of changes on their way to the backend."""
+        return self._committing + len(self._pending)
 
     def add(self, change: Change) -> None:
         if self._broken:
@@ -110,6 +118,7 @@ class Committer:
                     await self._archive(group)
                     if committing is not None:
                         await committing
+                    self._committing = len(group)
                     committing = asyncio.get_running_loop().create_task(self._commit(group))
                 if len(self._pending) >= self._group_max:
                     continue
@@ -146,7 +155,9 @@ class Committer:
         entries = [change.entry for change in group if change.entry is not None]
         if entries and self._store is not None:
             store = self._store
+            self.archiving = len(entries)
             await self._retry.with_retry(lambda: store.append(entries))
+            self.archiving = 0
         for change in group:
             change.entry = None
             if change.archived is not None:
@@ -170,6 +181,7 @@ class Committer:
         for change in group:
             if change.then is not None:
                 change.then()
+        self._committing = 0
         self._committed(committed)
 
 

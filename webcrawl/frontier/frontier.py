@@ -149,6 +149,13 @@ class Frontier:
             await self._heartbeat.end()
         await self._backend.close()
 
+    async def release(self) -> None:
+        """Make the known results durable and give back the keys without open requests, since the process is about to
+        end without ``close``. No more leases are given."""
+        self._closing = True
+        await self._committer.drain()
+        await self._keys.close()
+
     async def checkpoint(self, write: Callable[[Backend], Coroutine[Any, Any, None]]) -> None:
         """Let ``write`` copy the backend's state at a moment when all earlier changes are durable."""
         await self._committer.drain()
@@ -186,6 +193,10 @@ class Frontier:
                 yield entry
             if (spot := found.spot) is None:
                 return
+
+    def storing(self) -> tuple[int, int]:
+        """Return the number of pages that are being archived, and that of changes on their way to the backend."""
+        return self._committer.archiving, self._committer.committing
 
     def look_again(self) -> None:
         """Ask for idle keys before the crawl counts as finished: other processes may have queued URLs just now."""
