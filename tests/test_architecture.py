@@ -96,6 +96,7 @@ MACHINE = {
         "storage.technology_in",
         "urls",
     ),
+    "features.steering.store": ("errors", "storage.tables"),
     "features.traps": ("urls", "scope", "errors", "frontier.records", "storage.tables"),
     "features.websub": ("urls", "parsing", "errors", "storage.tables"),
 }
