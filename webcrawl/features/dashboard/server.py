@@ -69,41 +69,33 @@ def make_app(source: CrawlSource, access: Access, *, name: str = "") -> web.Appl
     return Dashboard(source, access, name).application
 
 
-class Dashboard:
-    """The application of one crawl, and what its requests share."""
+class Site:
+    """A JSON API, made from a table of endpoints, with the files of its page: rights, limits and errors."""
 
-    def __init__(self, source: CrawlSource, access: Access, name: str = "") -> None:
+    def __init__(self, access: Access, endpoints: Iterable[Endpoint], name: str = "") -> None:
+        """``name``: in log lines, if there are several sites."""
         self._access = access
-        self._readers = Readers()
-        self._state = SharedState(self._readers, lambda: source.state(public=access.public))
-        self._api = Api(source, access, self._readers, self._state)
+        self._endpoints = [one for one in endpoints if one.in_public or not access.public]
+        self._api: Any = None
+        """The first argument of the answers of the endpoints."""
         self._rates = RateLimiter(REQUESTS)
         self._wrong_tokens = RateLimiter(WRONG_TOKENS_LOGGED)
-        self._streams = 0
         self._name = f"{name}: " if name else ""
-        self.application = self._application()
 
-    def _application(self) -> web.Application:
+    def _new_application(self, files: Iterable[tuple[str, bytes, str]]) -> web.Application:
+        """Return an application with the endpoints and with these files: path, content and type of each."""
         made = web.Application(middlewares=[self._guard], client_max_size=BODY_MAX)
         made.on_response_prepare.append(_add_headers)
-        made.on_cleanup.append(self._close)
-        add = made.router.add_route
-        there = [one for one in ENDPOINTS if one.in_public or not self._access.public]
-        for endpoint in there:
+        for endpoint in self._endpoints:
             # A HEAD is a GET without its body.
             for method in ("GET", "HEAD") if endpoint.method == "GET" else (endpoint.method,):
-                add(method, f"{PREFIX}{endpoint.path}", self._handler(endpoint))
-        described = as_json(openapi.description(there, public=self._access.public))
+                made.router.add_route(method, f"{PREFIX}{endpoint.path}", self._handler(endpoint))
+        described = as_json(openapi.description(self._endpoints, public=self._access.public))
         made.router.add_get(f"{PREFIX}/openapi.json", _constant(described, "application/json"))
         made.router.add_get("/healthz", _constant(b'{"status":"ok"}', "application/json"))
-        if not self._access.public:
-            add("GET", f"{PREFIX}/events", self._events)
-        for path, content, kind in static_files():
+        for path, content, kind in files:
             made.router.add_get(path, _constant(content, kind, is_page=kind == "text/html"))
         return made
-
-    async def _close(self, application: web.Application) -> None:
-        self._readers.close()
 
     # -- requests ------------------------------------------------------------------------------------------
 
@@ -207,6 +199,28 @@ class Dashboard:
             else:
                 response.del_cookie(sessions.cookie, path=path)
         return response
+
+
+class Dashboard(Site):
+    """The application of one crawl, and what its requests share."""
+
+    def __init__(self, source: CrawlSource, access: Access, name: str = "") -> None:
+        super().__init__(access, ENDPOINTS, name)
+        self._readers = Readers()
+        self._state = SharedState(self._readers, lambda: source.state(public=access.public))
+        self._api = Api(source, access, self._readers, self._state)
+        self._streams = 0
+        self.application = self._application()
+
+    def _application(self) -> web.Application:
+        made = self._new_application(static_files())
+        made.on_cleanup.append(self._close)
+        if not self._access.public:
+            made.router.add_get(f"{PREFIX}/events", self._events)
+        return made
+
+    async def _close(self, application: web.Application) -> None:
+        self._readers.close()
 
     # -- events --------------------------------------------------------------------------------------------
 
