@@ -18,7 +18,7 @@ from webcrawl.features.dashboard.fields import as_json
 from webcrawl.features.dashboard.headers import HEADERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 CONNECTIONS_MAX = 256
 CONNECTIONS_OF_ONE = 64
@@ -48,6 +48,9 @@ class Connections:
     def __len__(self) -> int:
         return len(self._open)
 
+    def __iter__(self) -> Iterator[_Connection]:
+        return iter(self._open)
+
     def admit(self, connection: _Connection, address: str) -> bool:
         """Count a connection; False if there are too many."""
         if len(self._open) >= CONNECTIONS_MAX or self._of.get(address, 0) >= CONNECTIONS_OF_ONE:
@@ -71,6 +74,11 @@ class Connections:
                 self._open[connection] = (still, now)
             elif now - since >= STUCK_SECONDS:
                 connection.abort()
+
+    def abort_all(self) -> None:
+        """Close all connections."""
+        for connection in list(self._open):
+            connection.abort()
 
     async def watch(self) -> None:
         """Close stuck connections until the task is cancelled."""
@@ -121,7 +129,6 @@ class _Connection(web.RequestHandler):
         message: str | None = None,
     ) -> web.StreamResponse:
         """Answer a request that is no HTTP, or whose answer failed."""
-        self.force_close()
         if request.writer.output_size > 0:
             raise ConnectionError("a part of the answer is sent")
         sentence = "the request is no HTTP"
@@ -130,12 +137,14 @@ class _Connection(web.RequestHandler):
         elif status >= 500:
             logging.getLogger(__name__).error("A request failed: %s", exc, exc_info=exc)
             sentence = "the dashboard failed"
-        return web.Response(
+        answer = web.Response(
             status=status,
             body=as_json({"error": sentence}),
             content_type="application/json",
-            headers={**HEADERS, "Connection": "close"},
+            headers=HEADERS,
         )
+        answer.force_close()
+        return answer
 
 
 def _too_many() -> bytes:
@@ -159,8 +168,11 @@ class Listener:
     """Listens for an application."""
 
     def __init__(self, application: web.Application) -> None:
-        self._runner = web.AppRunner(application, access_log=None, logger=_SILENT)
-        self._connections = Connections()
+        # Who leaves does not get an answer: an event stream ends at once.
+        self._runner = web.AppRunner(
+            application, handler_cancellation=True, shutdown_timeout=1.0, access_log=None, logger=_SILENT
+        )
+        self.connections = Connections()
         self._server: asyncio.Server | None = None
         self._watch: asyncio.Task[None] | None = None
         self.port = 0
@@ -177,7 +189,7 @@ class Listener:
             raise
         names = [one.getsockname() for one in self._server.sockets if one.family != socket.AF_UNIX]
         self.port = int(names[0][1])
-        self._watch = asyncio.create_task(self._connections.watch())
+        self._watch = asyncio.create_task(self.connections.watch())
 
     async def stop(self) -> None:
         """Stop listening, and end all connections."""
@@ -185,13 +197,14 @@ class Listener:
             self._server.close()
         if self._watch is not None:
             self._watch.cancel()
+        self.connections.abort_all()
         await self._runner.cleanup()
 
     def _factory(self, loop: asyncio.AbstractEventLoop) -> Callable[[], asyncio.Protocol]:
         def new() -> asyncio.Protocol:
             return _Connection(
                 self._runner.server,
-                self._connections,
+                self.connections,
                 loop=loop,
                 keepalive_timeout=HEAD_SECONDS,
                 lingering_time=5.0,

@@ -48,6 +48,8 @@ REQUESTS = Rate(50.0, 300)
 """Requests of one client."""
 STREAMS_MAX = 100
 """Event streams open at a time."""
+AWAY_SECONDS = 2.0
+"""Time until a crawl that could not be read is read again for an event stream."""
 
 logger = logging.getLogger(__name__)
 
@@ -240,20 +242,17 @@ class Dashboard(Site):
             self._streams -= 1
 
     async def _stream(self, response: web.StreamResponse) -> None:
-        last, is_away = None, False
+        last = None
         while True:
             try:
                 last = await self._state.next(last)
             except Denial as denial:
                 # The page says so; the stream stays open until the crawl can be read again.
-                if not is_away:
-                    await response.write(_event("away", as_json({"error": denial.sentence})))
-                is_away = True
-                await asyncio.sleep(2.0)
+                await response.write(_event("away", as_json({"error": denial.sentence})))
+                await asyncio.sleep(AWAY_SECONDS)
                 last = None
-                continue
-            is_away = False
-            await response.write(_event("crawl", last.text))
+            else:
+                await response.write(_event("crawl", last.text))
 
 
 def asked_in(request: web.Request) -> Asked:
