@@ -218,7 +218,7 @@ class Dashboard(Site):
         made = self._new_application(static_files())
         made.on_cleanup.append(self._close)
         if not self._access.public:
-            made.router.add_get(f"{PREFIX}/events", self._events)
+            made.router.add_route("GET", f"{PREFIX}/events", self._events)
         return made
 
     async def _close(self, application: web.Application) -> None:
