@@ -31,6 +31,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tests.forked_children import fork_children
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -264,6 +266,7 @@ def main() -> None:
         from scrapy.cmdline import execute
 
         _become(told)
+        fork_children()
         execute()
 
 
