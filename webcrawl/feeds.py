@@ -1,5 +1,5 @@
-"""Feeds of a crawl that is resumed: those that could not be written, and those that would be overwritten; and what
-keeps their items if the process is killed.
+"""Feeds of a crawl that is resumed: those that could not be written, those that would be overwritten, and those that a
+killed process left incomplete; and the write that keeps their items if the process is killed.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 from contextlib import suppress
 from importlib.util import find_spec
 from itertools import count
+from os import SEEK_END
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -18,7 +19,8 @@ from scrapy.extensions.feedexport import FeedExporter
 from webcrawl.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import BinaryIO
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
@@ -126,6 +128,63 @@ def _further(uri: str, name: str) -> str:
         if not (is_local and _path(further).exists()):
             break
     return further
+
+
+def mend_feeds(settings: BaseSettings) -> Iterator[str]:
+    """Cut off the incomplete items at the ends of feed files, for a crawl whose last process was killed: the page of
+    such an item was not done, so that it is fetched again. Yield a sentence on each file that was changed.
+
+    Files of lines and of CSV are mended. A file that has other endings, is compressed or is named after the time of
+    its run is left as it is, and so is one that cannot be used: Scrapy has the message on that.
+    """
+    for uri, options in settings.getdict("FEEDS").items():
+        end_of, path = _ENDS.get(str(options.get("format"))), _path(uri)
+        if end_of is None or "%(" in str(uri) or options.get("postprocessing") or options.get("overwrite"):
+            continue
+        with suppress(OSError):
+            if not path.is_file():
+                continue
+            with path.open("r+b") as file:
+                whole, size = end_of(file), file.seek(0, SEEK_END)
+                if whole < size:
+                    file.truncate(whole)
+                    yield (
+                        f"{path} ended within an item when the crawl was killed: {size - whole} bytes were cut off, "
+                        "and the page is fetched again"
+                    )
+
+
+def _end_of_lines(file: BinaryIO) -> int:
+    """Return the position behind the last line of a file that is complete."""
+    at = file.seek(0, SEEK_END)
+    while at:
+        begin = max(at - _BLOCK_BYTES, 0)
+        file.seek(begin)
+        found = file.read(at - begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        at = begin
+    return 0
+
+
+def _end_of_records(file: BinaryIO) -> int:
+    """Return the position behind the last record of a CSV file that is complete: fields may have line breaks."""
+    at = whole = quotes = 0
+    for line in file:
+        at += len(line)
+        quotes += line.count(b'"')
+        if quotes % 2 == 0 and line.endswith(b"\n"):
+            whole = at
+    return whole
+
+
+_BLOCK_BYTES = 1 << 16
+_ENDS: dict[str, Callable[[BinaryIO], int]] = {
+    "jsonlines": _end_of_lines,
+    "jsonl": _end_of_lines,
+    "jl": _end_of_lines,
+    "csv": _end_of_records,
+}
 
 
 def _path(uri: object) -> Path:

@@ -35,7 +35,7 @@ from webcrawl.errors import CrawlError, JobdirUnusable, StorageFull, StorageLost
 from webcrawl.extensions.frontier_stats import FrontierStats
 from webcrawl.extensions.heartbeat import Heartbeat
 from webcrawl.extensions.stopping import LAST_STEP
-from webcrawl.feeds import flush_feeds
+from webcrawl.feeds import flush_feeds, mend_feeds
 from webcrawl.fetching.failures import refusal
 from webcrawl.frontier.active_key import ROBOTS_UNREACHABLE as UNREACHED
 from webcrawl.frontier.frontier import Frontier
@@ -44,6 +44,7 @@ from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.frontier.tally import BACKLOG_FULL
 from webcrawl.inline_requests import InlineRequests
 from webcrawl.meta import KEY, FetchMeta, fetch_meta
+from webcrawl.reports import run_log
 from webcrawl.reports.waiting import Oldest, Waits
 from webcrawl.request_codec import RequestSerializer, is_explicit, may_have_errback
 from webcrawl.scope.url_rules import DepthRule, LengthRule, OffsiteRule
@@ -212,6 +213,7 @@ class Scheduler:
             if heartbeat is not None:
                 # Repairs and a Redis that starts may take minutes.
                 heartbeat.begin()
+            self._mend_feeds()
             counts = await self._open_state()
             if context.jobdir is not None:
                 context.jobdir.belongs_to(self._crawler.spidercls.name)
@@ -237,6 +239,16 @@ class Scheduler:
         connect(self._opened, signal=signals.spider_opened)
         connect(self._idle, signal=signals.spider_idle)
         connect(self._callback_failed, signal=signals.spider_error)
+
+    def _mend_feeds(self) -> None:
+        """Mend the feeds of a crawl that was killed, before Scrapy opens them."""
+        jobdir = self._context.jobdir
+        runs: list[run_log.Run] = []
+        with suppress(OSError):
+            runs = [] if jobdir is None else run_log.read(jobdir.path)
+        if runs and runs[-1].state(is_held=False) is run_log.State.KILLED:
+            for sentence in mend_feeds(self._crawler.settings):
+                logger.warning("%s", sentence)
 
     async def _open_state(self) -> Counts:
         """Open the archive, the frontier and the state of the features. Return the figures of the frontier."""

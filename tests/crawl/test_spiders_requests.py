@@ -227,15 +227,23 @@ def test_a_request_whose_url_a_middleware_changed_is_not_sent(serve, run):
 def test_items_are_in_their_file_before_their_page_is_done(serve, crawl, folder):
     web, path = serve(hosts=1, pages=1), folder / "killed.csv"
     first = f"{web.web.origin(0)}/x/echo?first"
-    crawled = crawl(
-        spider="killed",
-        module=SETTINGS,
-        arguments={"origin": web.web.origin(0)},
-        options=["-o", f"{path}:csv"],
-    )
+    choices = {
+        "spider": "killed",
+        "module": SETTINGS,
+        "arguments": {"origin": web.web.origin(0)},
+        "options": ["-o", f"{path}:csv"],
+    }
+    crawled = crawl(**choices)
 
     assert crawled.status == -signal.SIGKILL
     assert path.read_text(encoding="utf-8").splitlines() == ["url", first]
+
+    with path.open("a") as file:
+        file.write('"an item\nof which ')
+    resumed = crawl(of=crawled, **choices)
+    assert f"{path} ended within an item when the crawl was killed: 18 bytes were cut off" in resumed.stderr
+    assert path.read_text(encoding="utf-8").splitlines()[:2] == ["url", first]
+    assert "an item" not in path.read_text(encoding="utf-8")
 
 
 LISTED = ("/x/ok?one", "/x/ok?two")

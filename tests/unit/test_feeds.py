@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
-from webcrawl.feeds import going_on, lost_feeds
+from webcrawl.feeds import going_on, lost_feeds, mend_feeds
 
 CASES = json.loads((Path(__file__).parents[1] / "data/feeds_gone_on_with.json").read_text(encoding="utf-8"))
 
@@ -60,3 +60,41 @@ def test_a_feed_that_would_be_written_over_is_named(tmp_path):
     assert f"-o {tmp_path / 'there-2.json'} " in str(problem)
     feeds[str(there)]["overwrite"] = False
     assert list(lost_feeds(Settings({"FEEDS": feeds}))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "kept", "torn"),
+    [
+        ("a.jsonl", '{"a": 1}\n{"a": 2}\n', '{"a": "' + "x" * 200_000),
+        ("a.jl", "", '{"a": '),
+        ("a.jsonl", '{"a": 1}\n', ""),
+        ("a.jsonl", "", ""),
+        ("a.csv", 'a,b\n1,"two\nlines"\n', '2,"of three\n'),
+        ("a.csv", 'a,b\n1,"says ""yes"""\n', "2,"),
+        ("a.csv", "a,b\n", ""),
+    ],
+)
+def test_an_item_that_a_killed_crawl_left_incomplete_is_cut_off(name, kept, torn, tmp_path):
+    path = tmp_path / name
+    path.write_text(kept + torn)
+    told = list(mend_feeds(Settings({"FEEDS": {str(path): {"format": path.suffix[1:]}}})))
+
+    assert path.read_text() == kept
+    assert [f"{len(torn)} bytes were cut off" in sentence for sentence in told] == [True] * bool(torn)
+
+
+def test_feeds_that_end_otherwise_are_not_cut(tmp_path):
+    others = {
+        "a.json": {"format": "json"},
+        "a.jsonl.gz": {"format": "jsonl", "postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]},
+        "b.jsonl": {"format": "jsonl", "overwrite": True},
+        "%(time)s.jsonl": {"format": "jsonl"},
+        "c.pickle": {"format": "pickle"},
+    }
+    feeds = {str(tmp_path / name): options for name, options in others.items()}
+    for name in others:
+        (tmp_path / name).write_text("half")
+    feeds |= {str(tmp_path): {"format": "jsonl"}, "s3://bucket/a.jsonl": {"format": "jsonl"}}
+
+    assert list(mend_feeds(Settings({"FEEDS": feeds}))) == []
+    assert {(tmp_path / name).read_text() for name in others} == {"half"}
