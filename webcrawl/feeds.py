@@ -1,5 +1,5 @@
-"""Feeds of a crawl that is resumed: those that could not be written, those that would be overwritten, and those that a
-killed process left incomplete; and the write that keeps their items if the process is killed.
+"""Feeds of a crawl that is resumed: those that could not be written, those that would be overwritten, and those that
+a killed process left incomplete; and the write that keeps their items if the process is killed.
 """
 
 from __future__ import annotations
