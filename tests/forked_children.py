@@ -1,8 +1,8 @@
 """Child processes of a forked crawl, forked where their imports have ended, too.
 
 The process that writes the archive and those that parse pages each take a tenth of a second of CPU time to import
-what the crawl has imported already: more than a small crawl needs for all its pages. While a forked crawl is still one
-thread it forks a process that waits, and has each child forked from that one::
+what the crawl has imported already: more than a small crawl needs for all its pages. While a forked crawl is still
+one thread it forks a process that waits, and has each child forked from that one::
 
     the crawl -> one that waits -> one that ends at once -> the child
               by a socket                                   adopted by the crawl
