@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from webcrawl.features.dashboard.source import CrawlSource
 
 URL_MAX = 8192
+SENTENCE_MAX = 500
+"""Characters of an error."""
 PREFIX = "/api/v1"
 
 
@@ -142,8 +144,16 @@ async def url(api: Api, call: Call) -> Any:
     try:
         found: dict[str, Any] = await api.blocking(api.source.explanation, call.values["url"])
     except (CrawlError, ValueError) as error:
-        raise Denial(400, " ".join(str(error).split())) from error
+        raise Denial(400, sentence_of(error)) from error
     return _short(found) if api.access.public else found
+
+
+def sentence_of(error: Exception) -> str:
+    """Return the message of an exception in one line. What it quotes may be long."""
+    line = " ".join(str(error).split())
+    return (
+        line if len(line) <= SENTENCE_MAX else f"{line[: SENTENCE_MAX // 2]} ... {line[-SENTENCE_MAX // 2 :]}"
+    )
 
 
 def _short(found: Mapping[str, Any]) -> dict[str, Any]:

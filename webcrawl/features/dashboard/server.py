@@ -28,7 +28,7 @@ from webcrawl.features.dashboard.access import (
     check_json,
     client_of,
 )
-from webcrawl.features.dashboard.api import ENDPOINTS, PREFIX, Api, Call, Reply
+from webcrawl.features.dashboard.api import ENDPOINTS, PREFIX, Api, Call, Reply, sentence_of
 from webcrawl.features.dashboard.fields import as_json, read_body, read_query
 from webcrawl.features.dashboard.headers import HEADERS
 from webcrawl.features.dashboard.reading import Readers, SharedState
@@ -158,7 +158,7 @@ class Site:
             try:
                 found = await endpoint.answer(self._api, Call(asked, granted, values, now))
             except CrawlError as error:
-                raise Denial(503, " ".join(str(error).split()), 5.0) from error
+                raise Denial(503, sentence_of(error), 5.0) from error
             return self._response(request, endpoint, found)
 
         return handle
