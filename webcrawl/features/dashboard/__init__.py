@@ -10,7 +10,9 @@ server      HTTP: connections, limits, headers, routing, event streams
 connections how many connections there are, and how long they last
 headers     the headers of all answers
 access      who may do what: names of hosts, origins, tokens, sessions, rates
-api         the table of endpoints, and what they answer
+api         the table of endpoints
+endpoint    what an endpoint is
+endpoints   what each endpoint answers, by subject
 fields      the values that endpoints take; JSON
 openapi     the description of the table
 reading     the threads that read the crawl, and its state for all viewers

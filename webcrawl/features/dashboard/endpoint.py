@@ -1,0 +1,97 @@
+"""What an endpoint of the API is: its place, parameters, right and answer.
+
+The routes of the server and the OpenAPI description are both made from the table of endpoints (``api.py``). An answer
+is a function of the values of a request; it calls what blocks with ``Api.blocking``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.features.dashboard.access import Right
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from webcrawl.features.dashboard.access import Access, Asked, Granted
+    from webcrawl.features.dashboard.fields import Field
+    from webcrawl.features.dashboard.reading import Readers, SharedState
+    from webcrawl.features.dashboard.source import CrawlSource
+
+SENTENCE_MAX = 500
+"""Characters of an error."""
+PREFIX = "/api/v1"
+
+
+@dataclass(slots=True)
+class Api:
+    """What the answers use."""
+
+    source: CrawlSource
+    access: Access
+    readers: Readers
+    state: SharedState
+
+    async def blocking(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the result of a function that blocks. :raises Denial: too many others wait, or the crawl's storage
+        cannot be read"""
+        return await self.readers.run(function, *arguments)
+
+
+@dataclass(slots=True)
+class Call:
+    """A request whose values were checked."""
+
+    asked: Asked
+    granted: Granted
+    values: Mapping[str, Any]
+    now: float
+
+    @property
+    def by(self) -> str:
+        """Who makes a change, for the journal."""
+        return f"dashboard {self.asked.client or 'unknown'}"
+
+
+@dataclass(slots=True)
+class Reply:
+    """An answer other than a value with status 200."""
+
+    value: Any
+    status: int = 200
+    cookie: str | None = None
+    """The value that the session's cookie gets; empty: it is deleted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A method of a path below ``/api/v1``."""
+
+    method: str
+    path: str
+    """It may have ``{name}``."""
+    name: str
+    """The ``operationId``."""
+    summary: str
+    answer: Callable[[Api, Call], Awaitable[Any]]
+    query: tuple[Field, ...] = ()
+    body: tuple[Field, ...] | None = None
+    inside: tuple[Field, ...] = ()
+    """The parameters in the path."""
+    right: Right = Right.READ
+    in_public: bool = False
+    """True if it is there in public mode; there everybody may use it."""
+    result: Mapping[str, Any] = field(default_factory=lambda: {"type": "object"})
+    """The JSON Schema of its answer."""
+    media_type: str = "application/json"
+    finds: bool = False
+    """True if it answers 404 for what is not there."""
+
+
+def sentence_of(error: Exception) -> str:
+    """Return the message of an exception in one line. What it quotes may be long."""
+    line = " ".join(str(error).split())
+    return (
+        line if len(line) <= SENTENCE_MAX else f"{line[: SENTENCE_MAX // 2]} ... {line[-SENTENCE_MAX // 2 :]}"
+    )

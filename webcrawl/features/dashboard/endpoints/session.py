@@ -1,0 +1,90 @@
+"""Endpoints for sessions of browsers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webcrawl.features.dashboard.access import Right
+from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, Reply
+from webcrawl.features.dashboard.fields import Field
+
+
+async def session(api: Api, call: Call) -> Any:
+    """Say what this browser may do."""
+    right = call.granted.right
+    own = call.granted.session
+    return {
+        "public": api.access.public,
+        "read": right >= Right.READ,
+        "write": right >= Right.WRITE,
+        "csrf": None if own is None else own.csrf,
+        "expires_at": None if own is None else own.expires_at,
+    }
+
+
+async def log_in(api: Api, call: Call) -> Any:
+    """Begin a session of a browser."""
+    api.access.check_token(call.values["token"], call.asked, call.now)
+    cookie, begun = api.access.sessions.begin(call.now)
+    value = {
+        "public": False,
+        "read": True,
+        "write": True,
+        "csrf": begun.csrf,
+        "expires_at": begun.expires_at,
+    }
+    return Reply(value, cookie=cookie)
+
+
+async def log_out(api: Api, call: Call) -> Any:
+    """End the session in this browser."""
+    value = {"public": False, "read": False, "write": False, "csrf": None, "expires_at": None}
+    return Reply(value, cookie="")
+
+
+_SESSION = {
+    "type": "object",
+    "required": ["public", "read", "write", "csrf", "expires_at"],
+    "properties": {
+        "public": {"type": "boolean", "description": "The dashboard is in public mode."},
+        "read": {"type": "boolean"},
+        "write": {"type": "boolean"},
+        "csrf": {
+            "type": ["string", "null"],
+            "description": "The value of the header X-CSRF-Token for changes.",
+        },
+        "expires_at": {"type": ["number", "null"]},
+    },
+}
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/session",
+        name="session",
+        summary="What this client may do",
+        answer=session,
+        right=Right.NONE,
+        in_public=True,
+        result=_SESSION,
+    ),
+    Endpoint(
+        method="POST",
+        path="/session",
+        name="log_in",
+        summary="Log in with the token: begin a session of a browser",
+        answer=log_in,
+        body=(Field(name="token", meaning="the token of the dashboard", required=True, least=1, most=1024),),
+        right=Right.NONE,
+        result=_SESSION,
+    ),
+    Endpoint(
+        method="DELETE",
+        path="/session",
+        name="log_out",
+        summary="Log out: delete the cookie of the session",
+        answer=log_out,
+        right=Right.NONE,
+        result=_SESSION,
+    ),
+)
