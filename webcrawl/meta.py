@@ -90,9 +90,13 @@ class FetchMeta:
     found: Sequence[tuple[str, str]] = ()
     """Links that a handler of another scheme found in the body: each a reference as written, and its text."""
     held_seconds: float = 0.0
-    """How many seconds its body was not read because that memory was used up, which is not counted against the
-    host.
+    """How many seconds its body was not read, because that memory was used up or because of the bandwidth limit. They
+    are not counted against the host.
     """
+    received_bytes: int = 0
+    """Bytes on the wire, if there is a bandwidth limit."""
+    reserved_bytes: float = 0.0
+    """Bytes of that limit that are reserved for what has not come yet."""
     user_agent: bytes | None = None
     """The User-Agent with which it is sent: the crawl's, or that of the spider's Request; None for any."""
     url: str | None = None
@@ -156,5 +160,6 @@ def _own(request: Request, lease_id: int | None) -> FetchMeta:
     )
     own.exclusions, own.place, own.spool = old.exclusions, old.place, old.spool
     own.pause_seconds, own.embed_hops, own.gives_way = old.pause_seconds, old.embed_hops, old.gives_way
+    own.reserved_bytes = old.reserved_bytes
     request.meta[KEY] = own
     return own

@@ -176,6 +176,7 @@ class Scheduler:
             broken=self.broken,
             stopped=self._stopped,
             clocks=context.clocks,
+            bandwidth=context.bandwidth,
         )
         remember_seeds(context, self.frontier.with_retry)
 
@@ -360,23 +361,39 @@ class Scheduler:
             # Done here, since an engine that has not called this yet cannot be closed properly.
             deferred_from_coro(self._crawler.engine.close_spider_async(reason="stopped"))
             return None
+        if self._awaits_bandwidth():
+            return None
         while (lease := self.frontier.next()) is not None:
             request = self._request(lease)
             if request is not None:
-                self._flights[lease.id] = InFlightRequest(lease, request, self)
-                return request
+                return self._begun(lease, request)
         self._waking.wake_at(self.frontier.next_at())
         return None
 
     def next_inline(self) -> Request | None:
         """Return the next inline request, or the robots.txt that one waits for; None if none may be sent now."""
+        if self._awaits_bandwidth():
+            return None
         while (lease := self.frontier.next_inline()) is not None:
             request = self._request(lease)
             if request is not None:
-                self._flights[lease.id] = InFlightRequest(lease, request, self)
-                return request
+                return self._begun(lease, request)
         self._waking.wake_at(self.frontier.next_inline_at())
         return None
+
+    def _awaits_bandwidth(self) -> bool:
+        """Return True if the bandwidth limit allows no request to begin now; the engine is woken when it may."""
+        bandwidth = self._context.bandwidth
+        if not bandwidth.is_on or not (seconds := bandwidth.seconds_until_begin()):
+            return False
+        self._waking.wake_at(self._context.clock() + seconds)
+        return True
+
+    def _begun(self, lease: Lease, request: Request) -> Request:
+        self._flights[lease.id] = InFlightRequest(lease, request, self)
+        if (bandwidth := self._context.bandwidth).is_on:
+            fetch_meta(request).reserved_bytes = bandwidth.reserve(lease.entry.kind)
+        return request
 
     async def fetch_inline(self, request: Request) -> Response:
         """Return the response to an inline request: see ``InlineRequests.fetch``."""
@@ -580,6 +597,9 @@ class Scheduler:
         """Note that the response has ended or failed: the key's clock restarts. Later calls change nothing."""
         if not flight.over:
             flight.over = True
+            if (bandwidth := self._context.bandwidth).is_on:
+                fetch = fetch_meta(flight.request)
+                bandwidth.settle(fetch.kind, fetch.reserved_bytes, fetch.received_bytes)
             self.frontier.ended(flight.lease, ending)
 
     def answered_robots(self, flight: InFlightRequest, reply: RobotsReply) -> None:

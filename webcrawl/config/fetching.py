@@ -85,6 +85,13 @@ class FetchingSettings:
         "bytes",
         "Size up to which HTML is read for its links and text, if that is more than the archive keeps.",
     )
+    bandwidth_max: int = setting(
+        whole(0, 1 << 50, zero="no limit"),
+        0,
+        "bytes per second",
+        "Rate at which the crawl receives data at most, over all connections and all workers on a Redis: heads and "
+        "bodies as they come, of all kinds of requests. Connections are read more slowly, and fewer requests begin.",
+    )
     body_memory_bytes: int = setting(
         whole(1 << 16, 1 << 50),
         256 * MIB,

@@ -27,6 +27,7 @@ from webcrawl.crawl.seeded_hosts import SeededHosts
 from webcrawl.crawl.storage import backend_of
 from webcrawl.features.feature import Parts
 from webcrawl.features.registry import FURTHER, SHAPING, Features
+from webcrawl.fetching.bandwidth import Bandwidth, bandwidth_of
 from webcrawl.fetching.network import network_of, seed_addresses
 from webcrawl.frontier.committer import ArchiveThread
 from webcrawl.frontier.intake import Intake
@@ -86,6 +87,8 @@ class CrawlContext:
     archive: ArchiveThread | None
     exclusions: ExclusionList | None
     seeded: SeededHosts
+    bandwidth: Bandwidth
+    """The bandwidth limit; ``bandwidth.set_limit(bytes_per_second)`` changes it."""
     features: Features
     """The features that are on."""
     store: Store | None
@@ -166,11 +169,19 @@ def _build(crawler: Crawler) -> CrawlContext:
         archive,
         exclusions,
         seeded,
+        _bandwidth(crawler, backend),
         features,
         archive if revisits is None else revisits.visits,
         backend.clocks if isinstance(backend, SharedBackend) else None,
         *processing_of(configuration),
     )
+
+
+def _bandwidth(crawler: Crawler, backend: Backend) -> Bandwidth:
+    bandwidth = bandwidth_of(crawler)
+    if isinstance(backend, SharedBackend):
+        bandwidth.share_with_others()
+    return bandwidth
 
 
 def _archive(

@@ -10,6 +10,7 @@ from webcrawl.crawl.context import context_of
 from webcrawl.downloadermiddlewares.stats import StatsMiddleware
 from webcrawl.extensions.metrics_reader import Countable, frontier_of
 from webcrawl.extensions.periodic_task import PeriodicTask
+from webcrawl.fetching.bandwidth import bandwidth_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,6 +78,9 @@ class FrontierStats:
         closed find the last ones."""
         if (counting := self._crawler.get_downloader_middleware(StatsMiddleware)) is not None:
             counting.flush()
+        if (bandwidth := bandwidth_of(self._crawler)).is_on:
+            self._crawler.stats.set_value("bandwidth/limit", round(bandwidth.limit))
+            self._crawler.stats.set_value("bandwidth/used", round(bandwidth.used))
         if self._frontier is None:
             return
         for name, number in figures(self._frontier.tally, self._storage):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from webcrawl.crawl.context import context_of
+from webcrawl.fetching.bandwidth import bandwidth_of
 from webcrawl.reports.pace import Limits, Pace, Reading
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ class MetricsReader:
         self._frontier = frontier
         self._crawler = crawler
         self._stats = crawler.stats
+        self._bandwidth = bandwidth_of(crawler)
         items = crawler.settings.getint("CLOSESPIDER_ITEMCOUNT")
         limits = Limits(
             configuration.closespider_pagecount,
@@ -63,7 +66,7 @@ class MetricsReader:
         # What CLOSESPIDER_PAGECOUNT counts: the signal that also counts this statistic.
         responses = stats.get_value("response_received_count", 0) if stats is not None else 0
         closing = getattr(self._crawler.engine, "is_closing", False)
-        return self._pace.read(
+        reading = self._pace.read(
             time.monotonic(),
             frontier.tally,
             frontier.snapshot(),
@@ -72,3 +75,5 @@ class MetricsReader:
             responses=responses,
             is_closing=closing,
         )
+        bandwidth = self._bandwidth
+        return replace(reading, bandwidth=(bandwidth.used, bandwidth.rate)) if bandwidth.is_on else reading

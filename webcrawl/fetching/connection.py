@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from aiohttp.connector import Connection
 
+    from webcrawl.fetching.bandwidth import Bandwidth
     from webcrawl.fetching.exchange import Exchange
     from webcrawl.fetching.response_head import ResponseHead
 
@@ -97,8 +98,15 @@ class PageProtocol(ResponseHandler):
     idle any byte from the server closes it.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, idle: set[PageProtocol], lane: SlowLane) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        idle: set[PageProtocol],
+        lane: SlowLane,
+        bandwidth: Bandwidth,
+    ) -> None:
         super().__init__(loop)
+        self._bandwidth = bandwidth
         self.exchanges = 0
         """The number of requests sent on this connection."""
         self.ip: str | None = None
@@ -185,6 +193,8 @@ class PageProtocol(ResponseHandler):
         exchange = self._exchange
         if exchange is not None:
             exchange.feed(data)
+            if self._bandwidth.is_on and exchange.received is not None:
+                exchange.received(len(data))
             if exchange.behind and not self._in_lane:
                 self._in_lane = True
                 self._read_or_not()

@@ -68,6 +68,8 @@ class Exchange:
         self.reusable = False
         self.head_at = 0.0
         self.ended_at = 0.0
+        self.received: Callable[[int], None] | None = None
+        """Called by the connection with the size of each read, if there is a bandwidth limit."""
         self._method = method
         self._limit_of = limit
         self._limit = 0

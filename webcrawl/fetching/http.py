@@ -21,6 +21,7 @@ from scrapy.exceptions import DownloadCancelledError, ResponseDataLossError, Uns
 from webcrawl.archive.capture import Capture, LostSending
 from webcrawl.config import value_of
 from webcrawl.engine.signals import has_listeners
+from webcrawl.fetching.bandwidth import bandwidth_of
 from webcrawl.fetching.body_memory import body_memory_of
 from webcrawl.fetching.connection import LONGEST_SECONDS
 from webcrawl.fetching.exchange import Exchange
@@ -98,6 +99,7 @@ class HttpDownloadHandler:
         settings = crawler.settings
         self._crawler = crawler
         self._bodies = body_memory_of(crawler)
+        self._bandwidth = bandwidth_of(crawler)
         self._timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
         self._maxsize = int(value_of(settings, "DOWNLOAD_MAXSIZE"))
         self._text_maxsize = max(self._maxsize, settings.getint("DOWNLOAD_TEXT_MAXSIZE"))
@@ -241,7 +243,9 @@ class HttpDownloadHandler:
         request, capture, gate = fetch_task.request, fetch_task.capture, fetch_task.gate
         loop = asyncio.get_running_loop()
         listens = has_listeners(self._crawler.signals, signals.bytes_received)
-        reading = Reading(fetch_task.fetch, fetch_task.limit_of, fetch_task.deadline, connection)
+        reading = Reading(
+            fetch_task.fetch, fetch_task.limit_of, fetch_task.deadline, connection, self._bandwidth
+        )
         exchange = Exchange(
             loop.create_future(),
             request.method,

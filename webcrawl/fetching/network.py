@@ -38,6 +38,7 @@ from webcrawl.fetching.addresses import (
     literal_address,
     pinned,
 )
+from webcrawl.fetching.bandwidth import Bandwidth, bandwidth_of
 from webcrawl.fetching.connection import LONGEST_SECONDS, PageConnection, PageProtocol, SlowLane
 from webcrawl.fetching.failures import LocalShortageError, PrivateAddressError
 from webcrawl.fetching.resolver import Resolver
@@ -115,7 +116,8 @@ _attempt: ContextVar[Attempt] = ContextVar("webcrawl_attempt")
 class Network:
     """The connections of one crawl. Must be created while the event loop runs, and closed."""
 
-    def __init__(self, settings: BaseSettings, seeds: SeedAddresses) -> None:
+    def __init__(self, settings: BaseSettings, seeds: SeedAddresses, bandwidth: Bandwidth) -> None:
+        self._bandwidth = bandwidth
         self._rule = rule = seeds.rule
         self.shortage = Shortage()
         self._idle: set[PageProtocol] = set()
@@ -148,7 +150,7 @@ class Network:
         # The one private name of aiohttp that is used; tests/unit/fetching/test_canary.py watches it.
         self._connector._factory = cast(
             "functools.partial[ResponseHandler]",
-            functools.partial(PageProtocol, self._loop, self._idle, SlowLane(self._loop)),
+            functools.partial(PageProtocol, self._loop, self._idle, SlowLane(self._loop), bandwidth),
         )
 
     async def connect(
@@ -345,7 +347,11 @@ class Network:
         attempt.tried.append(info)
         if not attempt.opened_at:
             attempt.opened_at = monotonic()
-        return socket.socket(family, kind, protocol)
+        opened = socket.socket(family, kind, protocol)
+        if (buffer_bytes := self._bandwidth.buffer_bytes) is not None:
+            # What it holds has left the server, whatever is read.
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
+        return opened
 
 
 _seeds: WeakKeyDictionary[Crawler, SeedAddresses] = WeakKeyDictionary()
@@ -367,7 +373,9 @@ def network_of(crawler: Crawler) -> Network:
     """Return the crawl's connections, which the first call creates."""
     network = _networks.get(crawler)
     if network is None:
-        network = _networks[crawler] = Network(crawler.settings, seed_addresses(crawler))
+        network = _networks[crawler] = Network(
+            crawler.settings, seed_addresses(crawler), bandwidth_of(crawler)
+        )
     return network
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from scrapy.exceptions import StopDownload
 
     from webcrawl.archive.capture import Capture
+    from webcrawl.fetching.bandwidth import Bandwidth
     from webcrawl.fetching.connection import PageConnection
     from webcrawl.fetching.exchange import Exchange
     from webcrawl.fetching.response_head import ResponseHead
@@ -167,8 +168,8 @@ HELD_SECONDS = 0.1
 
 
 class Reading:
-    """Controls the reading of one response. While there is no memory for more of it the connection is paused, and its
-    time stands still.
+    """Controls the reading of one response. While there is no memory for more of it, or the bandwidth limit does not
+    allow it, the connection is paused, and its time stands still.
     """
 
     def __init__(
@@ -177,6 +178,7 @@ class Reading:
         limit: Callable[[ResponseHead], int],
         deadline: float,
         connection: PageConnection,
+        bandwidth: Bandwidth,
     ) -> None:
         """``limit``: bytes of the payload after a head, 0 for none; ``deadline``: monotonic seconds. ``fetch`` has an
         account.
@@ -187,16 +189,21 @@ class Reading:
         self._limit = limit
         self._deadline = deadline
         self._connection = connection
+        self._bandwidth = bandwidth
         self.spool: Spool | None = None
         """Takes the payload of a response that may be longer than what is held in memory."""
         if fetch.spool is not None:
             self.spool = Spool(fetch.spool, connection.pause, connection.resume)
-        self._held_at: float | None = None
+        self._holds = 0
+        """The number of reasons to wait: memory, bandwidth."""
+        self._held_at = 0.0
+        """Monotonic seconds since when there is one."""
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, exchange: Exchange) -> None:
         """Start the deadline: the request is about to be sent."""
         self._exchange = exchange
+        exchange.received = self.received
         self._look_at_deadline()
 
     def grown(self, head: ResponseHead, size: int) -> None:
@@ -208,17 +215,21 @@ class Reading:
         account.resize(size)
         if account.room or account.has_requested:
             return
-        self._held_at = monotonic()
-        if account.request(self._most(head), self._go_on):
-            self._held_at = None
-        else:
-            self._connection.pause()
+        if not account.request(self._most(head), self.go_on):
+            self.slow_down()
             self._give_way()
+
+    def received(self, size: int) -> None:
+        """Take the size of a read, which the bandwidth limit charges."""
+        fetch = self._fetch
+        fetch.received_bytes += size
+        waits = None if self._exchange.done.done() else self
+        fetch.reserved_bytes = self._bandwidth.received(size, fetch.reserved_bytes, waits)
 
     def _give_way(self) -> None:
         """While the body waits for memory, end the exchange if an inline request waits for its key: those that have
         the memory may wait for that request."""
-        if self._held_at is None or self._fetch.gives_way is None or self._account.is_inline:
+        if not self._account.is_waiting or self._fetch.gives_way is None or self._account.is_inline:
             return
         if self._fetch.gives_way():
             self._fetch.gave_way = True
@@ -231,11 +242,14 @@ class Reading:
         everything else would stay in memory until the garbage collector runs.
         """
         exchange = self._exchange
+        exchange.received = None
         del self._exchange
         if self._timer is not None:
             self._timer.cancel()
-        if self._held_at is not None:
-            self._go_on()
+        if self._holds:
+            self._bandwidth.forget(self)
+        while self._holds:
+            self.go_on()
         account = self._account
         account.resize(len(exchange.payload) if self.spool is None else self.spool.size)
         account.trim(0 if exchange.head is None else self._unfolded(exchange.head))
@@ -269,16 +283,24 @@ class Reading:
     def _unfolded(self, head: ResponseHead) -> int:
         return self._limit(head) if head.value(b"content-encoding") else 0
 
-    def _go_on(self) -> None:
-        assert self._held_at is not None
-        self._fetch.held_seconds += monotonic() - self._held_at
-        self._held_at = None
+    def slow_down(self) -> None:
+        """Pause the connection for one more reason."""
+        if not self._holds:
+            self._held_at = monotonic()
+        self._holds += 1
+        self._connection.pause()
+
+    def go_on(self) -> None:
+        """Note that a reason to wait is gone; without any the connection is read on."""
+        self._holds -= 1
+        if not self._holds:
+            self._fetch.held_seconds += monotonic() - self._held_at
         self._connection.resume()
 
     def _look_at_deadline(self) -> None:
         now = monotonic()
         left = self._deadline + self._fetch.held_seconds - now
-        if self._held_at is not None:
+        if self._holds:
             left = max(left + now - self._held_at, HELD_SECONDS)
         if left > 0:
             self._timer = asyncio.get_running_loop().call_later(left, self._look_at_deadline)

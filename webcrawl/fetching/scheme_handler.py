@@ -23,6 +23,7 @@ from scrapy.http import Headers
 from scrapy.responsetypes import responsetypes
 
 from webcrawl.archive.capture import Capture
+from webcrawl.fetching.bandwidth import bandwidth_of
 from webcrawl.fetching.body_memory import body_memory_of
 from webcrawl.fetching.failures import (
     EmptyResponseError,
@@ -42,7 +43,7 @@ from webcrawl.urls.politeness_key import host_of, port_of
 from webcrawl.urls.schemes import ROBOTS_PATH, requested_form
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
     from typing import Any, Self
 
     from scrapy import Request
@@ -76,6 +77,7 @@ class SchemeHandler:
         self.crawler = crawler
         settings = crawler.settings
         self._bodies = body_memory_of(crawler)
+        self.bandwidth = bandwidth_of(crawler)
         self.timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
         self.maxsize = settings.getint("DOWNLOAD_MAXSIZE")
         self.text_maxsize = max(self.maxsize, settings.getint("DOWNLOAD_TEXT_MAXSIZE"))
@@ -155,8 +157,20 @@ class _ResumingContext(ssl.SSLContext):
 class Stream:
     """A connection of a transfer, by the asyncio streams ``reader`` and ``writer``."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> None:
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        host: str,
+        charge: Callable[[int, bool], _Turn | None],
+        until: Callable[[_Turn], Awaitable[None]],
+    ) -> None:
+        """``charge``: called with the size of each read, and whether the caller can wait; ``until``: waits for the
+        turn that it returned.
+        """
         self._reader = reader
+        self._charge = charge
+        self._until = until
         self._writer = writer
         self._host = host
         self._silent = True
@@ -183,13 +197,18 @@ class Stream:
         except asyncio.LimitOverrunError as error:
             raise MalformedResponseError("a line without an end") from error
         self._silent = False
+        # The reply to a command is never waited for because of the limit: its time is short.
+        self._charge(len(line), False)
         if len(line) > longest:
             raise MalformedResponseError(f"a line of more than {longest} bytes")
         return line.rstrip(b"\r\n")
 
     async def read(self) -> bytes:
         """Return the bytes that have come, at least one; nothing at the end of the connection."""
-        return await self._reader.read(READ_BYTES)
+        data = await self._reader.read(READ_BYTES)
+        if data and (turn := self._charge(len(data), True)) is not None:
+            await self._until(turn)
+        return data
 
     async def start_tls(self, context: ssl.SSLContext, resuming: Stream | None = None) -> None:
         """Continue in TLS. ``resuming``: a connection with the same context, whose session is resumed."""
@@ -214,6 +233,20 @@ class Stream:
                 await self._writer.wait_closed()
         except (OSError, RuntimeError):
             self._writer.transport.abort()
+
+
+class _Turn:
+    """The wait of one transfer for the bandwidth limit."""
+
+    def __init__(self) -> None:
+        self.has_come = asyncio.Event()
+        self.has_come.set()
+
+    def slow_down(self) -> None:
+        self.has_come.clear()
+
+    def go_on(self) -> None:
+        self.has_come.set()
 
 
 class Transfer:
@@ -284,7 +317,7 @@ class Transfer:
         except BaseException:
             opened.close()
             raise
-        stream = Stream(reader, writer, name)
+        stream = Stream(reader, writer, name, self._charge, self._until)
         self._streams.append(stream)
         return stream
 
@@ -454,6 +487,27 @@ class Transfer:
         limit = self._maxsize()
         may_have_links = self._mime is None or self._mime in HTML_TYPES or self._mime in DIRECTORY_TYPES
         return max(limit, self._handler.text_maxsize) if limit and may_have_links else limit
+
+    def _charge(self, size: int, waits: bool) -> _Turn | None:
+        """Charge a read to the bandwidth limit. Return the turn for which the next one must wait."""
+        bandwidth = self._handler.bandwidth
+        if not bandwidth.is_on:
+            return None
+        fetch = self._fetch
+        fetch.received_bytes += size
+        turn = _Turn() if waits else None
+        fetch.reserved_bytes = bandwidth.received(size, fetch.reserved_bytes, turn)
+        return None if turn is None or turn.has_come.is_set() else turn
+
+    async def _until(self, turn: _Turn) -> None:
+        """Wait for a turn. Time stands still meanwhile."""
+        self._held_at = monotonic()
+        try:
+            await turn.has_come.wait()
+        finally:
+            self._handler.bandwidth.forget(turn)
+            self._fetch.held_seconds += monotonic() - self._held_at
+            self._held_at = None
 
     async def _account_for(self, limit: int) -> None:
         """Charge the body to the memory of all bodies; wait while there is none, for which time stands still."""

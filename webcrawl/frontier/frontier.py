@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from webcrawl.frontier.active_key import ActiveKey, Need
 from webcrawl.frontier.active_keys import ActiveKeys
 from webcrawl.frontier.committer import Change, Committer, Store
-from webcrawl.frontier.heartbeat import WorkerHeartbeat
+from webcrawl.frontier.heartbeat import SharedBandwidth, WorkerHeartbeat
 from webcrawl.frontier.inline import ROBOTS_UNAVAILABLE, STOPPED, InlineRequest
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result, count, verdict
 from webcrawl.frontier.policies import BUSY_STATUSES, Limits, Policies
@@ -78,11 +78,14 @@ class Frontier:
         broken: Callable[[BaseException], None] = lambda error: None,
         stopped: Callable[[], None] = lambda: None,
         clocks: ClockStore | None = None,
+        bandwidth: SharedBandwidth | None = None,
     ) -> None:
         """``clock``: epoch seconds that never run backwards. ``changed`` is called when ``next`` may have an answer
         again, or the crawl may be finished; ``broken`` when state can no longer be kept; ``stopped`` once, when the
-        operator of a shared crawl has stopped it. ``clocks``: the store of the clocks that keys share."""
+        operator of a shared crawl has stopped it. ``clocks``: the store of the clocks that keys share.
+        ``bandwidth``: the limit of which a shared crawl gives this process a share."""
         self._backend = backend
+        self._bandwidth = bandwidth
         self._policies = policies
         self._limits = limits
         self._unprocessed_max = limits.unprocessed_max
@@ -557,6 +560,7 @@ class Frontier:
             "open": len(self._unsettled),
             "paused": float(self._paused),
             "waiting": float(self.is_hungry()),
+            **({} if self._bandwidth is None else self._bandwidth.figures()),
         }
 
     def _on_heartbeat(self, heartbeat: HeartbeatAnswer) -> None:
@@ -571,6 +575,8 @@ class Frontier:
             if position == REQUESTED and self._keys.is_overdue(key):
                 self._let_go(key)
         self._backlog.update(heartbeat.filling)
+        if self._bandwidth is not None and heartbeat.bandwidth is not None:
+            self._bandwidth.granted(heartbeat.bandwidth)
         self._keys.refresh(None if self._closing else heartbeat.share)
         self._changed()
 

@@ -6,9 +6,16 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from webcrawl.frontier.storage_retry import StorageRetry
-from webcrawl.storage.contract import HeartbeatAnswer, OperatorCommand, SharedBackend, uptime
+from webcrawl.storage.contract import (
+    BandwidthShare,
+    HeartbeatAnswer,
+    OperatorCommand,
+    SharedBackend,
+    uptime,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -20,6 +27,18 @@ _COMMAND_MESSAGES = {
     OperatorCommand.RUN: "The crawl was resumed by its operator",
     OperatorCommand.STOP: "The crawl was stopped by its operator: open requests are finished",
 }
+
+
+class SharedBandwidth(Protocol):
+    """A bandwidth limit of which this process has a share."""
+
+    def figures(self) -> Mapping[str, float]:
+        """Return the figures that ask for a share; none without a limit."""
+        ...
+
+    def granted(self, share: BandwidthShare) -> None:
+        """Take a share."""
+        ...
 
 
 class WorkerHeartbeat:

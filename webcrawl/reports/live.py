@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.reports import text
-from webcrawl.reports.pace import stops_after, waits_for
+from webcrawl.reports.pace import stops_after, used_of, waits_for
 from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def rows(reading: Reading, failures: Sequence[Failure] = (), now: float = 0.0, w
         *_statuses(reading.statuses),
         *([_plain("found", 3, reading.found)] if reading.found else []),
         *([_plain("revisits", 3, reading.again)] if reading.again else []),
+        *([_plain("bandwidth", 3, used_of(*reading.bandwidth))] if reading.bandwidth else []),
         *_queues(reading),
         _other(reading),
         _with_kinds("refused", 8, reading.refused, reading.refused_by_rule, Tone.PLAIN),

@@ -93,6 +93,9 @@ class Reading:
     again: str | None = None
     """The number of revisits and of due pages as text; None if pages are not revisited."""
 
+    bandwidth: tuple[float, float] | None = None
+    """The bytes per second that came in the last seconds, and how many may; None without a limit."""
+
     def line(self) -> str:
         """Return one line for a log, with the figures of the whole crawl after those of this worker."""
         f, shared = self.frontier, self.frontier.workers is not None
@@ -109,6 +112,7 @@ class Reading:
             *found,
             *again,
             f"{text.size(self.bytes_rate)}/s",
+            *([f"bandwidth {used_of(*self.bandwidth)}"] if self.bandwidth else []),
             *([f"hosts {active}"] if shared else [queued, f"hosts {known}, {active}, {parked}"]),
             f"in flight {f.in_flight}",
             f"robots.txt {text.count(self.robots)}",
@@ -306,6 +310,11 @@ def _until_next(frontier: Snapshot, now: float) -> float | None:
     if frontier.in_flight or frontier.ready_hosts or frontier.next_ready_at is None:
         return None
     return max(frontier.next_ready_at - now, 0.0)
+
+
+def used_of(used: float, limit: float) -> str:
+    """Format the used part of a bandwidth limit: ``4.9 MB/s of 5.0 MB/s``."""
+    return f"{text.size(used)}/s of {text.size(limit)}/s"
 
 
 def _per(amount: float, seconds: float) -> float:

@@ -26,7 +26,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from webcrawl.frontier.order import LevelSampler
 from webcrawl.frontier.queue_head import QueuePosition
@@ -378,6 +378,15 @@ class Filling:
     room: Room
 
 
+class BandwidthShare(NamedTuple):
+    """A process's share of the bandwidth limit."""
+
+    rate: float
+    """Bytes per second."""
+    ends_at: float
+    """When others may have it, by ``uptime``."""
+
+
 @dataclass(slots=True)
 class HeartbeatAnswer:
     """The answer to a heartbeat."""
@@ -393,6 +402,8 @@ class HeartbeatAnswer:
     None if no worker waits."""
     filling: Filling | None = None
     """None if there is no budget."""
+    bandwidth: BandwidthShare | None = None
+    """None if the figures name no limit."""
 
 
 class Backend(Protocol):
@@ -525,7 +536,9 @@ class SharedBackend(Backend, Protocol):
     async def heartbeat(self, figures: Mapping[str, float]) -> HeartbeatAnswer:
         """Renew every lease, publish the figures of this process, and return what changed.
 
-        ``figures``: any numbers, shown beside the process's name. ``waiting`` means that it could use keys.
+        ``figures``: any numbers, shown beside the process's name. ``waiting`` means that it could use keys;
+        ``bandwidth_limit`` and ``bandwidth_wanted`` ask for a share of the limit, in bytes per second. The shares of
+        all processes together never exceed it.
         """
         ...
 

@@ -15,6 +15,7 @@ from scrapy.utils.ssl import _make_ssl_context
 from scrapy.utils.test import get_crawler
 
 from tests.unit.fetching.lab import run
+from webcrawl.fetching.bandwidth import Bandwidth
 from webcrawl.fetching.connection import PageProtocol, SlowLane
 
 
@@ -40,7 +41,7 @@ def test_a_connector_connects_by_a_request_and_a_timeout() -> None:
 def test_the_protocol_is_what_the_connector_expects() -> None:
     async def test() -> None:
         loop = asyncio.get_running_loop()
-        protocol = PageProtocol(loop, set(), SlowLane(loop))
+        protocol = PageProtocol(loop, set(), SlowLane(loop), Bandwidth())
         assert not protocol.is_connected()
         assert not protocol.should_close
         protocol.close()

@@ -43,7 +43,7 @@ from webcrawl.storage.redis.server import Call, Server
 from webcrawl.storage.redis.shard import Shard
 from webcrawl.storage.redis.shared_parts import RedisLog, RedisSeedLists, RedisStartList, SeededNames
 from webcrawl.storage.redis.tables import RedisTables
-from webcrawl.storage.redis.workers import PASSING, WorkerRegistry
+from webcrawl.storage.redis.workers import PASSING, BandwidthShares, WorkerRegistry
 from webcrawl.storage.redis.writing import Writer
 
 _T = TypeVar("_T")
@@ -121,6 +121,7 @@ class RedisBackend:
             self._server, lambda: self._shards[0], self._member, clock, options.claim_seconds
         )
         self.tables = RedisTables(self._server, options.spider, lambda: len(self._shards))
+        self._shares = BandwidthShares(self._server, self._names, self._member, clock)
         self._heartbeat_lock = asyncio.Lock()
 
     # -- life ----------------------------------------------------------------------------------------------
@@ -154,6 +155,7 @@ class RedisBackend:
             if self._shards:
                 await self._holding.leave()
                 await self._workers.leave()
+                await self._shares.leave()
         except StorageAway as error:
             # All changes that had to become durable are durable; our keys can be taken when our leases have ended.
             logger.warning("The other workers do not know yet that this worker leaves: %s", error)
@@ -356,7 +358,8 @@ class RedisBackend:
             self._shard_of(key).forget_robots(key)
         for shard in self._shards:
             shard.tidy()
-        return HeartbeatAnswer(command, news.lost, news.changed_queues, share, filling)
+        bandwidth = await self._shares.request(figures)
+        return HeartbeatAnswer(command, news.lost, news.changed_queues, share, filling, bandwidth)
 
     # -- shards --------------------------------------------------------------------------------------------
 

@@ -38,6 +38,7 @@ class CrawlNames:
         self.seeded = f"{spider}:seeded"
         self.seed_addresses = f"{spider}:seed_addresses"
         self.seed_lists = f"{spider}:seed_lists"
+        self.bandwidth = f"{spider}:bandwidth"
 
 
 class ShardNames:

@@ -136,6 +136,7 @@ OPERATIONS = (
     "revive",
     "robots",
     "settle",
+    "share_bandwidth",
     "start_urls_done",
     "table_put",
     "table_rows",

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from webcrawl.errors import StartRefused, StorageLost
-from webcrawl.storage.contract import OperatorCommand
+from webcrawl.storage.contract import BandwidthShare, OperatorCommand, uptime
+from webcrawl.storage.redis.leases import ServerClock, given_time
 from webcrawl.storage.redis.names import CrawlNames
 from webcrawl.storage.redis.packing import PROTOCOL, pairs
 from webcrawl.storage.redis.server import Server, script
@@ -18,6 +19,11 @@ RELOAD = "look"
 
 PASSING = ("command", RELOAD)
 """Names in ``meta`` that are not part of the settings that the crawl was begun with."""
+
+SHARE_SECONDS = 10.0
+"""How long in seconds a share of the bandwidth limit holds; each heartbeat renews it."""
+LEAST_SHARE = 0.05
+"""The share of a process that needs none, as a part of an equal one: it begins with that when it needs more."""
 
 ALIVE_SECONDS = 10.0
 """A worker that runs, or obeys a stop, sends a heartbeat each second: one that was silent for this long does
@@ -159,6 +165,40 @@ class WorkerRegistry:
 
     async def leave(self) -> None:
         await self._server.commands([("HDEL", self._names.workers, self._member)])
+
+
+class BandwidthShares:
+    """The shares of the bandwidth limit, in the HASH ``<spider>:bandwidth``.
+
+    ``lua/share_bandwidth.lua`` changes them in one step: all together never exceed the limit. A share holds for a
+    time. That of a process that is gone or frozen stays reserved until it has ended there too.
+    """
+
+    def __init__(self, server: Server, names: CrawlNames, member: str, clock: ServerClock) -> None:
+        self._server = server
+        self._key = names.bandwidth.encode()
+        self._member = member
+        self._clock = clock
+        self._has_share = False
+
+    async def request(self, figures: Mapping[str, float]) -> BandwidthShare | None:
+        """Return the share of this process by its figures; None if they name no limit."""
+        limit = figures.get("bandwidth_limit", 0.0)
+        if limit <= 0:
+            await self.leave()
+            return None
+        self._has_share = True
+        ends_at = uptime() + SHARE_SECONDS
+        wanted = figures.get("bandwidth_wanted", -1.0)
+        args = [given_time(self._clock), self._member, limit, wanted, SHARE_SECONDS, LEAST_SHARE]
+        [share] = await self._server.call("share_bandwidth", [([self._key], args)])
+        return BandwidthShare(float(share), ends_at)
+
+    async def leave(self) -> None:
+        """Give the share back."""
+        if self._has_share:
+            self._has_share = False
+            await self._server.commands([("HDEL", self._key, self._member)])
 
 
 def share_of(member: str, held: Mapping[str, int], idle: int) -> int:
