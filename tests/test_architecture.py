@@ -97,6 +97,7 @@ MACHINE = {
         "urls",
     ),
     "features.steering.store": ("errors", "storage.tables"),
+    "features.timeseries": ("errors", "storage.tables"),
     "features.traps": ("urls", "scope", "errors", "frontier.records", "storage.tables"),
     "features.websub": ("urls", "parsing", "errors", "storage.tables"),
 }

@@ -43,7 +43,7 @@ def keep(requests: BinaryIO, replies: BinaryIO) -> None:
         return
     try:
         while (entries := _group(requests, payloads)) is not None:
-            _reply(replies, partial(archive.append, entries))
+            _reply(replies, partial(_append, archive, entries))
     except EOFError:
         # The crawl ended without closing the archive, so there is no process that could read a reply.
         with suppress(ArchiveError):
@@ -57,6 +57,12 @@ def _archive(options: dict[str, Any]) -> Archive:
     directory, worker = Path(options.pop("directory")), options["worker"]
     sinks = [Guarded(path, directory, worker, given) for path, given in options.pop("sinks", ())]
     return Archive(directory, sinks=sinks, **options)
+
+
+def _append(archive: Archive, entries: Sequence[Entry]) -> int:
+    """Append a group. Return the bytes that the archive has written since it was opened."""
+    archive.append(entries)
+    return archive.bytes_written
 
 
 def _group(requests: BinaryIO, payloads: Payloads) -> list[Entry] | None:

@@ -217,6 +217,8 @@ class RemoteArchive:
         """True if a sink wants the fields that processing finds in pages."""
         self._options = {**options, "sinks": [list(sink) for sink in sinks]}
         self._held = held
+        self.bytes_written = 0
+        """Bytes of the groups kept since the archive was opened, over all parts."""
         self._archive_process: _ArchiveProcess | None = None
 
     def open(self) -> RepairReport:
@@ -237,7 +239,7 @@ class RemoteArchive:
         """
         links, fields = self.wants_links, self.wants_fields
         rows = [row_of(entry, links=links, fields=fields) for entry in entries]
-        self._request(rows, list(map(payload_of, entries)))
+        [self.bytes_written] = self._request(rows, list(map(payload_of, entries)))
 
     def close(self) -> None:
         """Close all files and end the process. Raises ArchiveError; appended groups are durable in any case."""

@@ -51,6 +51,12 @@ class DisplaySettings:
         "Interval between lines of `progress.jsonl` with the state of the crawl and the resources that "
         "it has used.",
     )
+    time_series: bool = setting(
+        switch(),
+        True,
+        "",
+        "Publish the figures of the running crawl for other processes, and keep time series of them.",
+    )
     loop_held_seconds: float = setting(
         real(0, 60, zero="not watched"),
         0.05,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from webcrawl.control import Result, Store, blocking
@@ -13,9 +14,11 @@ from webcrawl.crawl import exclusion_state
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
 from webcrawl.crawl.seeded_hosts import read_kept
-from webcrawl.errors import JobdirUnusable
+from webcrawl.errors import CrawlError, JobdirUnusable
 from webcrawl.features.focus import store as learned
 from webcrawl.features.focus.learner import Learner
+from webcrawl.features.timeseries.reading import Series
+from webcrawl.features.timeseries.store import Latest, SeriesStore
 from webcrawl.politeness.host_record import Pauses
 from webcrawl.scope.private import names_that_allow
 from webcrawl.storage.inspection import (
@@ -59,7 +62,25 @@ class LocalCrawl:
         if holder is None:
             return found
         heartbeat_at = self._jobdir.heartbeat_at() or found.now
-        return replace(found, workers=[Worker(holder, None, heartbeat_at, {"active": found.active_hosts})])
+        worker = Worker(holder, None, heartbeat_at, {"active": found.active_hosts})
+        latest = self._latest()
+        if latest is not None and holder == f"process {latest.process}":
+            worker = replace(worker, started_at=latest.begun_at, figures=latest.figures, latest_at=latest.at)
+        return replace(found, workers=[worker])
+
+    def _latest(self) -> Latest | None:
+        """Return what the process published last; None if it publishes nothing, or that cannot be read now."""
+        try:
+            found = self.read_store(SeriesStore, SeriesStore.latest)
+        except CrawlError:
+            return None
+        return found[0] if found else None
+
+    def series(self, names: Sequence[str], from_: float | None, to: float | None, points: int) -> Series:
+        """Return time series; see ``SeriesStore.read``."""
+        now = time.time()
+        read = partial(SeriesStore.read, names=names, from_=from_, to=to, points=points, now=now)
+        return self.read_store(SeriesStore, read)
 
     def snapshot(
         self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from webcrawl.control import Result, Store, blocking
+from webcrawl.features.timeseries.store import SeriesStore
 from webcrawl.reports import text
 from webcrawl.scope.private import names_that_allow
 from webcrawl.storage.contract import OperatorCommand
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from webcrawl.features.focus.learner import Learner
+    from webcrawl.features.timeseries.reading import Series
+    from webcrawl.features.timeseries.store import Latest
     from webcrawl.frontier.records import UrlEntry, UrlRecord
     from webcrawl.politeness.host_record import Pauses
     from webcrawl.storage.inspection import (
@@ -117,7 +121,18 @@ class SharedCrawl:
     @blocking
     async def status(self) -> CrawlStatus:
         async with self._control() as control:
-            return await control.status()
+            found = await control.status()
+            latest = await SeriesStore(control.tables).latest()
+            return replace(found, workers=[_with_figures(worker, latest) for worker in found.workers])
+
+    @blocking
+    async def series(
+        self, names: Sequence[str], from_: float | None, to: float | None, points: int
+    ) -> Series:
+        """Return time series of all workers together; see ``SeriesStore.read``."""
+        async with self._control() as control:
+            now = await control.now()
+            return await SeriesStore(control.tables).read(names, from_, to, points, now)
 
     @blocking
     async def snapshot(
@@ -243,6 +258,16 @@ class SharedCrawl:
 
 def _unwatched(done: int, total: int) -> None:
     """Take no notice of the progress of a check."""
+
+
+def _with_figures(worker: Worker, latest: Sequence[Latest]) -> Worker:
+    """Return a worker with all figures that it published: its heartbeat has few of them."""
+    mine = [one for one in latest if one.worker == worker.name]
+    if not mine:
+        return worker
+    # After a restart under the same name, the figures of the process before may still be there.
+    found = min(mine, key=lambda one: abs(one.begun_at - (worker.started_at or 0.0)))
+    return replace(worker, figures={**worker.figures, **found.figures}, latest_at=found.at)
 
 
 def _obeys(command: OperatorCommand, worker: Worker) -> bool:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
@@ -16,18 +13,16 @@ from scrapy.exceptions import NotConfigured
 from webcrawl.config import Configuration
 from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier_of
 from webcrawl.extensions.periodic_task import PeriodicTask
+from webcrawl.processes import cpu_seconds
 from webcrawl.reports import progress_log
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Self
 
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
-
-_PROC = Path("/proc")
-_GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
-"""Errors on reading a process that has ended or may not be read."""
 
 
 class ProgressLog:
@@ -103,34 +98,3 @@ class ProgressLog:
         assert self._path is not None
         if self._path.parent.is_dir():
             progress_log.append(self._path, line)
-
-
-def cpu_seconds() -> float:
-    """Return user and system seconds of this process, of its children that have ended, and of those that run.
-
-    The time of running children is only known if there is a ``/proc``, as on Linux.
-
-    :raises OSError: no file can be opened now; a partial sum would be less than an earlier result
-    """
-    return sum(os.times()[:4]) + sum(map(_of_child, _children()))
-
-
-def _children() -> set[str]:
-    """Return the children of all threads of this process. Empty if the system does not list them."""
-    found: set[str] = set()
-    threads = _PROC / "self" / "task"
-    # Not by a pattern: globbing silently skips a folder that cannot be opened.
-    for thread in threads.iterdir() if threads.is_dir() else ():
-        with suppress(*_GONE):
-            found.update((threads / thread / "children").read_text().split())
-    return found
-
-
-def _of_child(process: str) -> float:
-    """Return the time of a child, with that of its own ended children."""
-    try:
-        fields = (_PROC / process / "stat").read_text().rpartition(")")[2].split()
-        ticks = sum(map(int, fields[11:15]))
-    except (*_GONE, ValueError):
-        return 0.0
-    return ticks / os.sysconf("SC_CLK_TCK")

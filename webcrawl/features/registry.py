@@ -72,6 +72,9 @@ FURTHER = (
         "checkpoints", lambda parts: parts.configuration.checkpoint_interval > 0 and parts.folder is not None
     ),
     Entry("notifications", lambda parts: parts.configuration.notifies),
+    Entry(
+        "timeseries", lambda parts: parts.configuration.time_series and parts.configuration.storage.is_lasting
+    ),
     Entry("dashboard", lambda parts: parts.configuration.dashboard_port > 0),
 )
 """The other features."""

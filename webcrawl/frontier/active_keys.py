@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+import math
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -47,6 +48,9 @@ active."""
 
 LOOK_SECONDS = 0.25
 """The greatest age of the information if idle keys could be contacted."""
+
+CAPACITY_KEYS = 1000
+"""The number of keys that the capacity is computed from."""
 
 _KEY = attrgetter("key")
 
@@ -265,6 +269,14 @@ class ActiveKeys:
         """Active keys that are not dry, ready ones, and those in the heap."""
         ready = self._heap.count_ready(self._clock())
         return len(self._keys) - len(self._dry), ready, len(self._heap) + self._rate_limiter.in_line
+
+    def capacity(self) -> float:
+        """Return the pages per second that the active keys give at most if each is requested whenever its delay
+        allows. Clocks that keys share may allow less. With many keys, it is estimated from some of them."""
+        stride = len(self._keys) // CAPACITY_KEYS + 1
+        some = list(itertools.islice(self._keys.values(), 0, None, stride))
+        rates = (self._policies.politeness.rate(active.record) for active in some)
+        return math.fsum(rates) * len(self._keys) / len(some) if some else 0.0
 
     def is_waiting(self) -> bool:
         """Return True if more keys would be of use."""

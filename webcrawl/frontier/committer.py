@@ -190,6 +190,7 @@ class Archive(Protocol):
 
     wants_links: bool
     wants_fields: bool
+    bytes_written: int
 
     def open(self) -> RepairReport: ...
 
@@ -208,6 +209,11 @@ class ArchiveThread:
         self.wants_fields = archive.wants_fields
         """True if a store wants the fields that processing finds in pages, in ``Entry.fields``."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="archive")
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes written since it was opened."""
+        return self._archive.bytes_written
 
     async def open(self) -> RepairReport:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._archive.open)

@@ -271,6 +271,10 @@ class Frontier:
             workers=None if self._heartbeat is None else self._heartbeat.workers,
         )
 
+    def capacity(self) -> float:
+        """Return the pages per second that the delays of the active keys allow; see ``ActiveKeys.capacity``."""
+        return self._keys.capacity()
+
     def _is_paused(self) -> bool:
         """Return True if no new request may start: the operator paused the crawl, or it is unknown which leases are
         valid."""

@@ -141,6 +141,7 @@ def verdict(entry: UrlEntry, outcome: Outcome, policies: Policies, tally: Tally)
         result = Result.FAILED
     _count(result, outcome.rule, tally)
     state = _STATES[result]
+    tally.done += state is State.DONE
     return Settled(entry, UrlRecord(state, None if state is State.DONE else outcome.rule, status))
 
 

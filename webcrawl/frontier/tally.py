@@ -32,6 +32,8 @@ class Tally:
     """Page fetches that ended with an HTTP response, whatever its status."""
     bytes: int = 0
     """Payload bytes received by all requests, robots.txt and redirects included."""
+    requests: int = 0
+    """Requests of all kinds that were sent and have ended, with whatever outcome."""
     robots: int = 0
     """robots.txt fetches that ended, with whatever outcome."""
     sitemaps: int = 0
@@ -52,6 +54,8 @@ class Tally:
     """Of these, the relevant ones."""
     redirects: int = 0
     """Responses that were redirects."""
+    done: int = 0
+    """URLs that ended well, as ``State.DONE``."""
     failures: int = 0
     """Requests that ended without a usable response and are not tried again."""
     refusals: int = 0
@@ -86,6 +90,7 @@ class Tally:
 
     def ended(self, kind: str, ending: Ending) -> None:
         """Count a request that was sent, and has ended."""
+        self.requests += 1
         self.bytes += ending.payload_bytes
         if ending.error is not None:
             self.errors[ending.error] += 1

@@ -108,6 +108,10 @@ class Readers:
                 return await self._parse_apart(page)
         return await self._in_place.extract(page)
 
+    def busy(self) -> int:
+        """Return the number of pages that wait for a process, or are in one."""
+        return sum(reader.busy() for reader in (*self._readers, self._apart) if reader is not None)
+
     def close(self) -> None:
         """End all processes."""
         self._processes = 0

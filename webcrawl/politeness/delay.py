@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 REMEMBERED_DOWNLOADS = 5
 """Download times kept per key; the ``mean`` model averages them."""
 
+LEAST_SECONDS = 0.001
+"""The time that a request is taken to need at least, where nothing is known of it."""
+
 Model = Literal["mean", "last", "fixed"]
 
 
@@ -43,6 +46,14 @@ class Politeness:
         if crawl_delay is not None and crawl_delay > delay:
             delay = max(delay, min(crawl_delay, self.crawl_delay_max))
         return delay
+
+    def rate(self, record: HostRecord) -> float:
+        """Return the requests per second that the host gets at most: each takes its download time and the delay. 0 if
+        it is not contacted."""
+        if record.given_up or record.parked or self.skips(record):
+            return 0.0
+        times = [t for t in record.download_seconds if math.isfinite(t) and t >= 0]
+        return 1.0 / max(self.delay(record) + sum(times) / max(len(times), 1), LEAST_SECONDS)
 
     def skips(self, record: HostRecord) -> bool:
         """Return True if the host asks for a Crawl-delay so long that it is not crawled at all."""

@@ -204,6 +204,12 @@ class BroadSpider(Spider):
             duplicate_of=facts.original,
         )
 
+    def pages_in_parsers(self) -> int:
+        """Return the number of pages that wait for another process to parse them, or are being parsed there."""
+        # It is made for the first page.
+        readers: Readers | None = self.__dict__.get("_readers")
+        return 0 if readers is None else readers.busy()
+
     @cached_property
     def _readers(self) -> Readers:
         # Only when there is a page: the context's scope depends on this spider's arguments.

@@ -276,6 +276,8 @@ class Worker:
     """The figures that it published; see ``SharedBackend.heartbeat``."""
     exclusions: str = ""
     """The version of the exclusion list in force there; empty if there is none, or if it was not published."""
+    latest_at: float | None = None
+    """The time of these figures; None for those of its heartbeat."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,13 @@ from scrapy.settings import Settings
 
 from webcrawl.config import Configuration
 from webcrawl.extensions import progress_log as extension
-from webcrawl.extensions.progress_log import ProgressLog, cpu_seconds
+from webcrawl.extensions.progress_log import ProgressLog
 from webcrawl.frontier.tally import Snapshot, Tally
+from webcrawl.processes import cpu_seconds
 from webcrawl.reports import progress_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 def snapshot(workers: int | None = None) -> Snapshot:
@@ -85,7 +86,7 @@ def test_when_no_file_can_be_opened_lines_are_left_out_and_written_again_later(
             raise OSError(errno.EMFILE, "Too many open files", str(path))
         return iter(())
 
-    monkeypatch.setattr(extension.Path, "iterdir", iterdir)
+    monkeypatch.setattr(Path, "iterdir", iterdir)
     asyncio.run(opened_for(made, 1, tmp_path))
     assert asked > 3
     assert len(list(progress_log.read(tmp_path))) == asked - 3
