@@ -1,0 +1,225 @@
+/* The hosts of the crawl, and one of them in whole. */
+
+import { change, get, session } from "./api.js";
+import { add, announce, badge, confirmed, copyButton, cut, empty, facts, field, fill, h, hostLink, link, outcome, problem, report, section } from "./dom.js";
+import { count, duration, isNumber, NONE, relative } from "./format.js";
+import { listing } from "./listing.js";
+import { rowsOf, shown, tree } from "./values.js";
+
+const STATES = { active: "good", ready: "good", waiting: "plain", parked: "warn", given_up: "bad", empty: "plain" };
+
+const COLUMNS = [
+  { name: "host", label: "host", sort: "asc", cell: (row) => hostLink(row.key, 60) },
+  { name: "state", label: "state", cell: (row) => badge(String(row.state ?? NONE).replaceAll("_", " "), STATES[row.state]) },
+  { name: "queued", label: "queued", sort: "desc", number: true, cell: (row) => count(row.queued) },
+  { name: "known", label: "known", sort: "desc", number: true, cell: (row) => count(row.known) },
+  { name: "done", label: "done", sort: "desc", number: true, cell: (row) => count(row.done) },
+  { name: "delay", label: "delay", sort: "desc", number: true, cell: (row) => duration(row.delay) },
+  { name: "next_at", label: "next request", sort: "asc", number: true, cell: (row, answer) => next(row, answer.as_of) },
+  { name: "failures", label: "failures", sort: "desc", number: true, cell: (row) => count(row.failures) },
+  { name: "health", label: "health", sort: "asc", cell: (row) => text(row.health) },
+  { name: "robots", label: "robots.txt", sort: "asc", cell: (row) => text(row.robots) },
+];
+
+function text(value) {
+  if (value === null || value === undefined || value === "") return NONE;
+  return typeof value === "number" ? count(value) : cut(String(value).replaceAll("_", " "), 60);
+}
+
+function next(row, asOf) {
+  if (!isNumber(row.next_at) || !row.next_at) return NONE;
+  const from = asOf ?? Date.now() / 1000;
+  return row.next_at <= from ? (row.queued ? "due" : NONE) : relative(row.next_at, from);
+}
+
+export function list(page) {
+  listing(page, {
+    path: "/hosts",
+    title: "Hosts",
+    columns: COLUMNS,
+    search: "Search for a part of a name",
+    filter: {
+      name: "state",
+      label: "State",
+      choices: [["", "all"], ...Object.keys(STATES).map((name) => [name, name.replaceAll("_", " ")])],
+    },
+    sort: { name: "queued", order: "desc" },
+    nothing: () => empty("No host is known yet.", h("p", {}, "A host appears with its first URL. ", link("Add URLs", "add"))),
+  });
+}
+
+// -- one host ---------------------------------------------------------------------------------------------------
+
+export async function one(page) {
+  const key = page.query.key ?? "";
+  const search = searchForm(key);
+  const found = h("div");
+  add(page.body, [search, found]);
+  if (!key) return;
+  page.title(cut(key, 80));
+
+  async function load() {
+    try {
+      const host = await get("/host", { key }, page.signal);
+      fill(found, whole(key, host, load));
+    } catch (error) {
+      if (page.signal.aborted) return;
+      if (error.status === 404) fill(found, unknown(key, load));
+      else fill(found, problem(error, load));
+    }
+  }
+  await load();
+}
+
+function searchForm(key) {
+  const input = h("input", { name: "key", value: key, required: true, maxlength: "300", autocomplete: "off", spellcheck: "false" });
+  return h(
+    "form",
+    {
+      class: "tools",
+      role: "search",
+      on: {
+        submit: (event) => {
+          event.preventDefault();
+          location.hash = `#/host?${new URLSearchParams({ key: input.value.trim() })}`;
+        },
+      },
+    },
+    field("Host", input),
+    h("button", {}, "Show"),
+  );
+}
+
+function unknown(key, again) {
+  return [
+    empty(
+      "The crawl knows no such host.",
+      h("p", {}, "The name is that of a queue: a host, with its port if that is not the usual one. ", link("Search in all hosts", "hosts", { q: key })),
+    ),
+    steering(key, {}, again),
+  ];
+}
+
+/** Lists that a host may come with, and which of their columns come first. */
+const LISTS = {
+  queue: ["Next in its queue", ["url", "level", "depth", "position"]],
+  head: ["Next in its queue", ["url", "level", "depth", "position"]],
+  queue_head: ["Next in its queue", ["url", "level", "depth", "position"]],
+  fetches: ["Last fetches", ["end", "at", "status", "url"]],
+  last_fetches: ["Last fetches", ["end", "at", "status", "url"]],
+  errors: ["Errors", ["end", "at", "status", "error", "url"]],
+};
+
+/** Return everything that is known of a host. `again`: loads it once more. */
+function whole(key, host, again) {
+  const record = { ...(host.record ?? {}) };
+  const rest = Object.entries(host).filter(([name]) => !(name in LISTS) && !["record", "robots", "key"].includes(name));
+  const plain = rest.filter(([, value]) => value === null || typeof value !== "object");
+  const nested = rest.filter(([, value]) => value !== null && typeof value === "object");
+  const lists = Object.entries(LISTS).filter(([name]) => Array.isArray(host[name]));
+  return [
+    h("p", { class: "key-line" }, h("bdi", {}, cut(key, 300)), copyButton(key, "host")),
+    host.excluded ? h("p", { class: "verdict bad" }, "This host is excluded: nothing of it is fetched.") : null,
+    section(
+      "State",
+      facts([...plain.map(([name, value]) => [name.replaceAll("_", " "), shown(name, value)]), ...Object.entries(record).map(([name, value]) => [name.replaceAll("_", " "), present(name, value)])]),
+    ),
+    steering(key, host, again),
+    host.robots ? section("robots.txt", robots(host.robots)) : null,
+    nested.filter(([, value]) => !isEmpty(value)).map(([name, value]) => section(capital(name), Array.isArray(value) ? rowsOf(value, name) : tree(value))),
+    lists.map(([name, value]) => {
+      const [title, first] = LISTS[name];
+      return section(title, value.length ? rowsOf(value, title, first) : h("p", { class: "quiet" }, "None."));
+    }),
+  ];
+}
+
+function present(name, value) {
+  return value === null || value === "" ? null : shown(name, value);
+}
+
+function isEmpty(value) {
+  return Array.isArray(value) ? !value.length : !Object.keys(value).length;
+}
+
+function capital(name) {
+  const words = name.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function robots(found) {
+  if (typeof found === "string") return h("pre", { tabindex: "0" }, cut(found, 20_000));
+  const given = Array.isArray(found) ? found : [found];
+  return given.map((one) => {
+    if (!one || typeof one !== "object") return h("p", {}, shown("robots", one));
+    const { text: body, ...rest } = one;
+    return [tree(rest), body ? h("details", {}, h("summary", {}, "its text"), h("pre", { tabindex: "0" }, cut(body, 20_000))) : null];
+  });
+}
+
+/** Return the forms for a host: its delay, and its exclusion. */
+function steering(key, host, again) {
+  if (!session.write) return section("Change", h("p", { class: "quiet" }, link("Log in", "login", { to: location.hash.slice(2) }), " to set a delay or to exclude the host."));
+  const said = outcome();
+  const given = host.delay_override ?? host.override ?? null;
+  const value = isNumber(given) ? given : (given?.delay ?? given?.seconds ?? "");
+  const delay = h("input", { type: "number", min: "0", step: "any", value: String(value), inputmode: "decimal", required: true });
+  const act = async (button, sentence, method, path, body) => {
+    button.disabled = true;
+    try {
+      const answer = await change(method, path, body);
+      await again();
+      // The section is a new one.
+      const place = document.querySelector(".steering .outcome");
+      if (place) report(place, answer?.sentence ?? sentence);
+      announce(sentence);
+    } catch (error) {
+      report(said, error.message, "bad");
+    } finally {
+      button.disabled = false;
+    }
+  };
+  const form = h(
+    "form",
+    {
+      class: "tools",
+      on: {
+        submit: (event) => {
+          event.preventDefault();
+          act(event.submitter, `The delay of ${key} is ${delay.value} s.`, "PUT", "/hosts/delay", { key, delay: Number(delay.value) });
+        },
+      },
+    },
+    field("Delay between two requests, in seconds", delay, "Never less than the crawl's own rules and robots.txt ask for."),
+    h("button", {}, "Set the delay"),
+    value === ""
+      ? null
+      : h(
+          "button",
+          { type: "button", on: { click: (event) => act(event.currentTarget, `The delay of ${key} is the crawl's own again.`, "PUT", "/hosts/delay", { key, delay: null }) } },
+          "Reset",
+        ),
+  );
+  const exclude = h(
+    "button",
+    {
+      type: "button",
+      class: host.excluded ? null : "danger",
+      on: {
+        click: async (event) => {
+          const button = event.currentTarget;
+          if (host.excluded) return act(button, `${key} is no longer excluded.`, "DELETE", "/exclusions", { entry: entryOf(key) });
+          if (!(await confirmed(`Exclude ${cut(key, 80)}?`, "Nothing of this host is fetched any more; what is queued stays queued.", "Exclude the host"))) return undefined;
+          return act(button, `${key} is excluded.`, "POST", "/exclusions", { entry: entryOf(key) });
+        },
+      },
+    },
+    host.excluded ? "Readmit this host" : "Exclude this host",
+  );
+  return h("div", { class: "steering" }, section("Change", form, h("p", {}, exclude), said));
+}
+
+/** Return a queue's key as an entry of the exclusion list, which names hosts without ports. */
+function entryOf(key) {
+  return key.replace(/^[a-z]+:\/\//, "").replace(/:\d+$/, "");
+}

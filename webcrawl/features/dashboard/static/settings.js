@@ -1,0 +1,184 @@
+/* Settings that can be changed while the crawl runs, excluded hosts, and the journal of changes. */
+
+import { change, get, session } from "./api.js";
+import { add, announce, badge, cut, empty, field, fill, h, link, outcome, problem, report, section, table } from "./dom.js";
+import { count, moment, NONE } from "./format.js";
+
+export async function show(page) {
+  const rows = h("div");
+  const exclusions = h("div");
+  const journal = h("div");
+  if (!session.write) add(page.body, [h("p", { class: "quiet" }, link("Log in", "login", { to: "settings" }), " to change settings.")]);
+  add(page.body, [
+    section("Live settings", h("p", { class: "quiet" }, "A change holds in all workers within seconds, and after a restart until it is reset."), rows),
+    section("Excluded hosts", exclusions),
+    section("Changes", journal),
+  ]);
+
+  async function loadSettings(said = null) {
+    try {
+      const answer = await get("/settings", {}, page.signal);
+      const found = Array.isArray(answer) ? answer : (answer.settings ?? answer.rows ?? []);
+      if (!found.length) fill(rows, empty("No setting of this crawl can be changed while it runs."));
+      else fill(rows, found.map((one) => row(one, one.name === said?.name ? said : null, changed)));
+      if (said) document.getElementById(`setting-${said.name}`)?.querySelector("input, select, textarea")?.focus();
+    } catch (error) {
+      if (!page.signal.aborted) fill(rows, problem(error, () => loadSettings()));
+    }
+  }
+
+  async function loadExclusions() {
+    try {
+      const { rows: found = [] } = await get("/exclusions", {}, page.signal);
+      fill(exclusions, session.write && excludeForm(loaded), found.length ? excluded(found, loaded) : empty("No host was excluded while the crawl ran."));
+    } catch (error) {
+      if (page.signal.aborted) return;
+      // An older dashboard takes entries, and does not list them.
+      if (error.status === 404 || error.status === 405) fill(exclusions, session.write ? excludeForm(loaded) : null);
+      else fill(exclusions, problem(error, loadExclusions));
+    }
+  }
+
+  async function loadJournal() {
+    try {
+      const answer = await get("/changes", {}, page.signal);
+      const found = Array.isArray(answer) ? answer : (answer.rows ?? []);
+      fill(journal, found.length ? changes(found) : empty("Nothing was changed yet.", h("p", {}, "Each change by a form, a command or the API is noted here, with who made it and when.")));
+    } catch (error) {
+      if (!page.signal.aborted) fill(journal, problem(error, loadJournal));
+    }
+  }
+
+  async function changed(said) {
+    await Promise.all([loadSettings(said), loadJournal()]);
+    announce(said.sentence);
+  }
+
+  async function loaded() {
+    await Promise.all([loadExclusions(), loadJournal()]);
+  }
+
+  await Promise.all([loadSettings(), loadExclusions(), loadJournal()]);
+}
+
+function text(value) {
+  if (value === null || value === undefined) return "";
+  return Array.isArray(value) ? value.join(", ") : String(value);
+}
+
+/** Return the form of one setting. `said`: the result of the last change. */
+function row(setting, said, changed) {
+  const { name, value, started_with: begun, overlay, unit, meaning, type } = setting;
+  const id = `setting-${name}`;
+  const result = outcome();
+  if (said) report(result, said.sentence);
+  const input = control(type, text(value), setting.choices ?? setting.allowed);
+  input.disabled = !session.write;
+  const act = async (button, method, body, sentence) => {
+    button.disabled = true;
+    try {
+      const answer = await change(method, `/settings/${encodeURIComponent(name)}`, body);
+      await changed({ name, sentence: answer?.sentence ?? sentence });
+    } catch (error) {
+      report(result, error.message, "bad");
+      input.focus();
+    } finally {
+      button.disabled = false;
+    }
+  };
+  const submit = (event) => {
+    event.preventDefault();
+    act(event.submitter ?? input, "PUT", { value: input.value }, `${name} is ${input.value || "empty"} now.`);
+  };
+  const by = overlay && [
+    badge("changed", "warn"),
+    ` by ${cut(overlay.by ?? "somebody", 100)}, ${moment(overlay.at)} UTC`,
+    begun === null || begun === undefined ? "" : `; started with ${text(begun) || "nothing"}`,
+  ];
+  return h(
+    "form",
+    { class: "setting", id, on: { submit } },
+    field(h("span", {}, h("code", {}, name), unit ? ` ${unit}` : ""), input, meaning ?? null),
+    session.write && h("button", {}, "Set"),
+    session.write && overlay && h("button", { type: "button", on: { click: (event) => act(event.currentTarget, "DELETE", {}, `${name} is reset.`) } }, "Reset"),
+    h("p", { class: "quiet" }, by),
+    result,
+  );
+}
+
+function control(type, value, choices) {
+  const options = Array.isArray(choices) ? choices.map(String) : type === "boolean" || type === "bool" ? ["True", "False"] : null;
+  if (options) {
+    const chosen = options.find((one) => one.toLowerCase() === value.toLowerCase());
+    return h("select", {}, (chosen === undefined ? [value, ...options] : options).map((one) => h("option", { value: one, selected: one === (chosen ?? value) }, one)));
+  }
+  const numeric = ["number", "integer", "int", "float"].includes(type);
+  return h("input", { value, inputmode: numeric ? "decimal" : null, autocomplete: "off", spellcheck: "false", maxlength: "10000" });
+}
+
+// -- excluded hosts ---------------------------------------------------------------------------------------------
+
+function excludeForm(loaded) {
+  const input = h("input", { required: true, maxlength: "2000", autocomplete: "off", spellcheck: "false", placeholder: "example.org" });
+  const said = outcome();
+  const submit = async (event) => {
+    event.preventDefault();
+    const entry = input.value.trim();
+    const button = event.submitter;
+    button.disabled = true;
+    try {
+      const answer = await change("POST", "/exclusions", { entry });
+      await loaded();
+      announce(answer?.sentence ?? `${entry} is excluded.`);
+    } catch (error) {
+      report(said, error.message, "bad");
+    } finally {
+      button.disabled = false;
+    }
+  };
+  return h(
+    "form",
+    { class: "tools", on: { submit } },
+    field("Exclude a host or the beginning of a URL", input, "A name stands for the host and those below it. Nothing of it is fetched any more; what is queued stays queued."),
+    h("button", {}, "Exclude"),
+    said,
+  );
+}
+
+function excluded(rows, loaded) {
+  const columns = [
+    { label: "entry", cell: (one) => h("bdi", {}, cut(one.entry, 120)) },
+    { label: "by", cell: (one) => cut(one.by ?? NONE, 80) },
+    { label: "at", cell: (one) => moment(one.at) },
+    session.write && { label: "", cell: (one) => readmitButton(one.entry, loaded) },
+  ].filter(Boolean);
+  return table(columns, rows, "Excluded hosts");
+}
+
+function readmitButton(entry, loaded) {
+  const click = async (event) => {
+    const button = event.currentTarget;
+    button.disabled = true;
+    try {
+      await change("DELETE", "/exclusions", { entry });
+      await loaded();
+      announce(`${entry} is no longer excluded.`);
+    } catch (error) {
+      announce(error.message);
+      button.after(h("span", { class: "outcome bad" }, error.message));
+      button.disabled = false;
+    }
+  };
+  return h("button", { type: "button", on: { click } }, "Readmit", h("span", { class: "unseen" }, ` ${cut(entry, 80)}`));
+}
+
+function changes(rows) {
+  const columns = [
+    { label: "time, UTC", cell: (one) => moment(one.at) },
+    { label: "who", cell: (one) => cut(one.by ?? one.who ?? NONE, 80) },
+    { label: "what", cell: (one) => [one.what ?? "", one.name ? [" ", h("bdi", {}, cut(one.name, 120))] : ""] },
+    { label: "old", cell: (one) => cut(one.old ?? NONE, 80) || '""' },
+    { label: "new", cell: (one) => cut(one.new ?? NONE, 80) || '""' },
+  ];
+  return h("div", {}, table(columns, rows, "Changes"), h("p", { class: "quiet" }, `The last ${count(rows.length)}.`));
+}

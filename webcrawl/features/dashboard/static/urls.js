@@ -1,0 +1,153 @@
+/* One URL: why it is fetched or not; and new URLs for the crawl. */
+
+import { change, get, session } from "./api.js";
+import { add, address, badge, cut, empty, field, fill, h, hostLink, link, outcome, problem, report, section, table } from "./dom.js";
+import { count, isNumber, relative, things } from "./format.js";
+import { rowsOf, tree } from "./values.js";
+
+const URLS_MAX = 1000;
+const FATES = { done: "good", queued: "plain", known: "plain", leased: "good", failed: "bad", refused: "bad", invalid: "bad" };
+
+export function urlForm(url, label = "Show") {
+  const input = h("input", { type: "url", value: url, required: true, maxlength: "8192", autocomplete: "off", spellcheck: "false", placeholder: "https://example.org/page" });
+  // What is a URL here is decided by the crawl, which takes more than a browser's field: example.org, for instance.
+  input.type = "text";
+  const form = h("form", { class: "tools", role: "search" }, field("URL", input), h("button", {}, label));
+  return { form, input };
+}
+
+export async function show(page) {
+  const url = page.query.u ?? "";
+  const { form, input } = urlForm(url);
+  const found = h("div");
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    location.hash = `#/url?${new URLSearchParams({ u: input.value.trim() })}`;
+  });
+  add(page.body, [form, found]);
+  if (!url) {
+    add(found, [empty("Enter a URL to see whether the crawl knows it, where it is queued, which rule refuses it, and when it is its turn.")]);
+    return;
+  }
+  async function load() {
+    fill(found, h("p", { class: "quiet", role: "status" }, "The crawl is asked…"));
+    try {
+      fill(found, explanation(url, await get("/url", { url }, page.signal)));
+    } catch (error) {
+      if (!page.signal.aborted) fill(found, problem(error, load));
+    }
+  }
+  await load();
+}
+
+/** Return what `scrapy explain` says, from the same values. */
+function explanation(url, found) {
+  const { conclusion = {}, scope, robots, frontier, key, clocks, log, now } = found;
+  const known = found.url ?? {};
+  const canonical = known.canonical ?? known.resolved ?? url;
+  const mine = key?.key ?? known.key;
+  const fate = String(conclusion.fate ?? "unknown").replaceAll("_", " ");
+  const turn = isNumber(conclusion.turn_at) ? `; its turn: ${relative(conclusion.turn_at, now)}` : "";
+  const rule = conclusion.rule ? `; rule: ${conclusion.rule}` : "";
+  return [
+    h("p", { class: `verdict ${FATES[conclusion.fate] ?? ""}` }, `${fate}${rule}${turn}`),
+    h("p", {}, address(canonical, 400)),
+    h(
+      "p",
+      { class: "actions" },
+      mine ? h("span", {}, "host: ", hostLink(mine)) : null,
+      h("a", { href: `#/pages?${new URLSearchParams({ u: canonical })}` }, "stored versions"),
+    ),
+    injectOne(canonical, frontier?.known),
+    scope ? section("Scope", h("p", {}, scope.allowed ? badge("allowed", "good") : badge("refused", "bad"), scope.decided_by ? ` by ${scope.decided_by}` : ""), details("all rules", scope.rules, ["rule", "allowed", "reason"])) : null,
+    robots ? section("robots.txt", h("p", {}, robots.allowed === false ? badge("forbidden", "bad") : badge(robots.allowed ? "allowed" : "not known yet", robots.allowed ? "good" : "plain")), plain(robots, ["group"]), details("the lines of its group", robots.group)) : null,
+    frontier ? section("Frontier", plain(frontier, ["queued"]), frontier.queued ? [h("h3", {}, "In the queue"), plain(frontier.queued)] : null) : null,
+    key ? section("Its host", plain(key)) : null,
+    clocks ? section("Clocks", plain(clocks, ["clocks"]), clocks.clocks?.length ? rowsOf(clocks.clocks, "Clocks") : null) : null,
+    section("The URL", plain(known, ["steps", "host_rules", "changes"]), details("how it got its canonical form", known.steps)),
+    found.found ? section("Where it was found", plain(found.found)) : null,
+    found.visits ? section("Visits", plain(found.visits)) : null,
+    found.focus ? section("Relevance", plain(found.focus)) : null,
+    Array.isArray(found.stored) && found.stored.length ? section("Stored versions", rowsOf(found.stored, "Stored versions")) : null,
+    log ? section("Fetch log", h("p", {}, `${things(log.count ?? 0, "line")} of this URL`), log.last?.length ? rowsOf([...log.last].reverse(), "Fetches of this URL", ["begin", "end", "status", "bytes"]) : null) : null,
+  ];
+}
+
+function plain(object, without = []) {
+  return tree(Object.fromEntries(Object.entries(object).filter(([name]) => !without.includes(name))));
+}
+
+function details(summary, rows, first) {
+  return rows?.length ? h("details", {}, h("summary", {}, summary), rowsOf(rows, summary, first)) : null;
+}
+
+/** Return a form of one button, which adds the URL to the crawl. */
+function injectOne(url, known) {
+  if (known || !session.write) return null;
+  const said = outcome();
+  const button = h(
+    "button",
+    {
+      type: "button",
+      on: {
+        click: async () => {
+          button.disabled = true;
+          try {
+            const { rows = [] } = await change("POST", "/urls", { urls: [url] });
+            report(said, rows[0]?.sentence ?? "The URL was taken.", rows[0]?.verdict === "queued" ? "good" : "bad");
+          } catch (error) {
+            report(said, error.message, "bad");
+          } finally {
+            button.disabled = false;
+          }
+        },
+      },
+    },
+    "Add it to the crawl",
+  );
+  return h("div", { class: "inject" }, button, said);
+}
+
+// -- new URLs ---------------------------------------------------------------------------------------------------
+
+export function inject(page) {
+  if (!session.write) {
+    add(page.body, [empty("URLs are added by operators.", h("p", {}, link("Log in", "login", { to: "add" })))]);
+    return;
+  }
+  const text = h("textarea", { rows: "6", required: true, spellcheck: "false", autocomplete: "off", placeholder: "https://example.org/" });
+  const button = h("button", {}, "Add to the crawl");
+  const said = outcome();
+  const results = h("div");
+  const form = h("form", {}, field("URLs, one on each line", text, "Each is checked by the rules of the crawl's scope and by robots.txt, and fetched when it is its host's turn."), button, said);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const urls = text.value.split(/\s*\n\s*/).map((one) => one.trim()).filter(Boolean);
+    if (!urls.length) return report(said, "Enter a URL.", "bad");
+    if (urls.length > URLS_MAX) return report(said, `These are ${count(urls.length)} URLs. At most ${count(URLS_MAX)} can be added at once; more are given to the crawl as a file.`, "bad");
+    button.disabled = true;
+    try {
+      const { rows = [] } = await change("POST", "/urls", { urls });
+      const queued = rows.filter((one) => one.verdict === "queued").length;
+      report(said, `${things(queued, "URL")} of ${count(rows.length)} queued.`, queued ? "good" : "bad");
+      fill(results, section("Verdicts", verdicts(rows)));
+      if (queued === rows.length) text.value = "";
+    } catch (error) {
+      report(said, error.message, "bad");
+    } finally {
+      button.disabled = false;
+    }
+    return undefined;
+  });
+  add(page.body, [form, results]);
+}
+
+function verdicts(rows) {
+  const columns = [
+    { label: "URL", cell: (row) => address(row.url, 120) },
+    { label: "verdict", cell: (row) => badge(row.verdict, FATES[row.verdict]) },
+    { label: "robots.txt", cell: (row) => cut(typeof row.robots === "object" ? JSON.stringify(row.robots) : (row.robots ?? "–"), 80) },
+    { label: "why", cell: (row) => [row.sentence ?? "", row.rule ? ` (${row.rule})` : ""] },
+  ];
+  return table(columns, rows, "Verdicts");
+}
