@@ -1,6 +1,6 @@
 /* Who may do what: logging in, the two forms of public mode, and suggestions. */
 
-import { change, get, logIn, session } from "./api.js";
+import { change, get, logIn, offers, session } from "./api.js";
 import { add, address, badge, cut, empty, field, fill, h, link, outcome, problem, report, table } from "./dom.js";
 import { moment, NONE } from "./format.js";
 
@@ -79,7 +79,7 @@ export function publicForms(page) {
       suggest.disabled = false;
     }
   });
-  add(page.body, [form, second]);
+  add(page.body, [form, offers("POST /suggestions") && second]);
 }
 
 // -- suggestions ------------------------------------------------------------------------------------------------

@@ -70,6 +70,20 @@ export async function change(method, path, body) {
   }
 }
 
+const offered = new Set();
+
+/** Read which endpoints this dashboard has: in public mode, for example, it has few. */
+export async function readEndpoints() {
+  const { paths = {} } = await request("GET", "/openapi.json");
+  for (const [path, methods] of Object.entries(paths))
+    for (const method of Object.keys(methods)) offered.add(`${method.toUpperCase()} ${path.replace(/^\/api\/v1/, "")}`);
+}
+
+/** Return whether there is an endpoint, such as `GET /hosts`. */
+export function offers(name) {
+  return offered.has(name);
+}
+
 export async function readSession() {
   keep(await request("GET", "/session"));
 }

@@ -1,6 +1,6 @@
 /* The hosts of the crawl, and one of them in whole. */
 
-import { change, get, session } from "./api.js";
+import { change, get, offers, session } from "./api.js";
 import { add, announce, badge, confirmed, copyButton, cut, empty, facts, field, fill, h, hostLink, link, outcome, problem, report, section } from "./dom.js";
 import { count, duration, isNumber, NONE, relative } from "./format.js";
 import { listing } from "./listing.js";
@@ -159,6 +159,7 @@ function robots(found) {
 
 /** Return the forms for a host: its delay, and its exclusion. */
 function steering(key, host, again) {
+  if (!offers("PUT /hosts/delay")) return null;
   if (!session.write) return section("Change", h("p", { class: "quiet" }, link("Log in", "login", { to: location.hash.slice(2) }), " to set a delay or to exclude the host."));
   const said = outcome();
   const given = host.delay_override ?? host.override ?? null;
@@ -216,7 +217,7 @@ function steering(key, host, again) {
     },
     host.excluded ? "Readmit this host" : "Exclude this host",
   );
-  return h("div", { class: "steering" }, section("Change", form, h("p", {}, exclude), said));
+  return h("div", { class: "steering" }, section("Change", form, offers(host.excluded ? "DELETE /exclusions" : "POST /exclusions") && h("p", {}, exclude), said));
 }
 
 /** Return a queue's key as an entry of the exclusion list, which names hosts without ports. */

@@ -1,7 +1,7 @@
 /* The page: its views by address, the head with state and commands, and the session of the browser. */
 
 import * as access from "./access.js";
-import { change, logIn, logOut, onSession, readSession, session } from "./api.js";
+import { change, logIn, logOut, offers, onSession, readEndpoints, readSession, session } from "./api.js";
 import { add, announce, badge, confirmed, fill, h, link, problem, route, setText } from "./dom.js";
 import { clock } from "./format.js";
 import * as hosts from "./hosts.js";
@@ -12,21 +12,21 @@ import * as settings from "./settings.js";
 import { stream } from "./stream.js";
 import * as urls from "./urls.js";
 
-/** The views by the first word of their address. Those with `menu` are in the menu. */
+/** The views by the first word of their address. Those with `menu` are in the menu if there is the endpoint. */
 const VIEWS = {
   "": { title: "Overview", menu: true, show: overview.show },
-  hosts: { title: "Hosts", menu: true, show: hosts.list },
+  hosts: { title: "Hosts", menu: true, needs: "GET /hosts", show: hosts.list },
   host: { title: "Host", show: hosts.one },
-  url: { title: "URL", menu: true, show: urls.show },
-  add: { title: "Add URLs", menu: true, show: urls.inject },
-  errors: { title: "Errors", menu: true, show: lists.errors },
-  fetches: { title: "Fetches", menu: true, show: lists.fetches },
-  traps: { title: "Traps", menu: true, show: lists.traps },
-  parked: { title: "Parked hosts", menu: true, show: lists.parked },
-  pages: { title: "Stored pages", menu: true, show: pages.show },
-  search: { title: "Search", menu: true, show: pages.search },
-  settings: { title: "Settings", menu: true, show: settings.show },
-  suggestions: { title: "Suggestions", menu: true, show: access.suggestions },
+  url: { title: "URL", menu: true, needs: "GET /url", show: urls.show },
+  add: { title: "Add URLs", menu: true, needs: "POST /urls", show: urls.inject },
+  errors: { title: "Errors", menu: true, needs: "GET /errors", show: lists.errors },
+  fetches: { title: "Fetches", menu: true, needs: "GET /fetches", show: lists.fetches },
+  traps: { title: "Traps", menu: true, needs: "GET /traps", show: lists.traps },
+  parked: { title: "Parked hosts", menu: true, needs: "GET /parked", show: lists.parked },
+  pages: { title: "Stored pages", menu: true, needs: "GET /pages", show: pages.show },
+  search: { title: "Search", menu: true, needs: "GET /search", show: pages.search },
+  settings: { title: "Settings", menu: true, needs: "GET /settings", show: settings.show },
+  suggestions: { title: "Suggestions", menu: true, needs: "GET /suggestions", show: access.suggestions },
   login: { title: "Log in", show: access.logInForm },
 };
 const PUBLIC = { "": { title: "Is a URL in the crawl?", show: access.publicForms } };
@@ -168,7 +168,7 @@ const COMMANDS = {
 function drawCommands() {
   const place = document.getElementById("commands");
   const running = lastState === "running" || lastState === "paused";
-  if (session.public || !running) return fill(place);
+  if (session.public || !running || !offers("POST /commands")) return fill(place);
   if (!session.write) return fill(place, h("a", { class: "button", href: route("login", { to: location.hash.slice(2) }) }, "Log in"));
   const names = [lastState === "paused" ? "resume" : "pause", "save", "stop"];
   return fill(
@@ -228,7 +228,7 @@ function drawMenu() {
     nav.hidden = menu.hidden = true;
     return;
   }
-  const entries = Object.entries(VIEWS).filter(([, view]) => view.menu);
+  const entries = Object.entries(VIEWS).filter(([, view]) => view.menu && (!view.needs || offers(view.needs)));
   const [current] = asked();
   fill(
     nav,
@@ -288,10 +288,11 @@ function begin() {
 }
 
 async function start() {
-  onSession(begin);
   if (location.hash.startsWith("#token=")) await useToken();
   try {
-    await readSession();
+    await Promise.all([readSession(), readEndpoints()]);
+    onSession(begin);
+    begin();
   } catch (error) {
     fill(main, h("h1", {}, "webcrawl"), problem(error, () => location.reload()));
     return;

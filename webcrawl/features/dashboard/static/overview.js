@@ -1,6 +1,6 @@
 /* The crawl at a glance, and its time series. */
 
-import { get } from "./api.js";
+import { get, offers } from "./api.js";
 import { add, badge, facts, fill, h, section, setText, table } from "./dom.js";
 import { count, duration, isNumber, moment, NONE, ofUnit, percent, rate, relative, size, speed, things } from "./format.js";
 import { Graph } from "./graphs.js";
@@ -29,10 +29,11 @@ export async function show(page) {
   const workers = h("div");
   const graphs = h("div", { class: "graphs" });
   const ranges = h("div", { class: "ranges", role: "group", "aria-label": "Time shown" });
+  const hasSeries = offers("GET /series/names");
   add(page.body, [
     large.element,
     polite,
-    section("Over time", ranges, graphs),
+    hasSeries && section("Over time", ranges, graphs),
     section("This crawl", about),
     section("Workers", workers),
   ]);
@@ -45,7 +46,7 @@ export async function show(page) {
     showWorkers(workers, state);
     course.follow(state);
   });
-  await course.begin();
+  if (hasSeries) await course.begin();
 }
 
 /** The five figures in large type. */

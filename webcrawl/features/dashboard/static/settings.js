@@ -1,6 +1,6 @@
 /* Settings that can be changed while the crawl runs, excluded hosts, and the journal of changes. */
 
-import { change, get, session } from "./api.js";
+import { change, get, offers, session } from "./api.js";
 import { add, announce, badge, cut, empty, field, fill, h, link, outcome, problem, report, section, table } from "./dom.js";
 import { count, moment, NONE } from "./format.js";
 
@@ -28,14 +28,16 @@ export async function show(page) {
   }
 
   async function loadExclusions() {
+    if (!offers("GET /exclusions")) {
+      fill(exclusions, session.write && offers("POST /exclusions") && excludeForm(loaded));
+      return;
+    }
     try {
       const { rows: found = [] } = await get("/exclusions", {}, page.signal);
       fill(exclusions, session.write && excludeForm(loaded), found.length ? excluded(found, loaded) : empty("No host was excluded while the crawl ran."));
     } catch (error) {
       if (page.signal.aborted) return;
-      // An older dashboard takes entries, and does not list them.
-      if (error.status === 404 || error.status === 405) fill(exclusions, session.write ? excludeForm(loaded) : null);
-      else fill(exclusions, problem(error, loadExclusions));
+      fill(exclusions, problem(error, loadExclusions));
     }
   }
 

@@ -1,6 +1,6 @@
 /* One URL: why it is fetched or not; and new URLs for the crawl. */
 
-import { change, get, session } from "./api.js";
+import { change, get, offers, session } from "./api.js";
 import { add, address, badge, cut, empty, field, fill, h, hostLink, link, outcome, problem, report, section, table } from "./dom.js";
 import { count, isNumber, relative, things } from "./format.js";
 import { rowsOf, tree } from "./values.js";
@@ -56,7 +56,7 @@ function explanation(url, found) {
       "p",
       { class: "actions" },
       mine ? h("span", {}, "host: ", hostLink(mine)) : null,
-      h("a", { href: `#/pages?${new URLSearchParams({ u: canonical })}` }, "stored versions"),
+      offers("GET /pages") && link("stored versions", "pages", { u: canonical }),
     ),
     injectOne(canonical, frontier?.known),
     scope ? section("Scope", h("p", {}, scope.allowed ? badge("allowed", "good") : badge("refused", "bad"), scope.decided_by ? ` by ${scope.decided_by}` : ""), details("all rules", scope.rules, ["rule", "allowed", "reason"])) : null,
@@ -83,7 +83,7 @@ function details(summary, rows, first) {
 
 /** Return a form of one button, which adds the URL to the crawl. */
 function injectOne(url, known) {
-  if (known || !session.write) return null;
+  if (known || !session.write || !offers("POST /urls")) return null;
   const said = outcome();
   const button = h(
     "button",
