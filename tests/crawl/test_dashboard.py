@@ -54,6 +54,12 @@ def test_it_shows_the_crawl_comes_back_when_it_dies_and_ends_with_the_crawl(web,
         state = read(port)
         assert (state["state"], state["spider"], state["counts"]["hosts"]) == ("running", "broad", 1)
         assert state["politeness"]["min_delay"] == SLOW["POLITENESS_MIN_DELAY"]
+        crawl.until(lambda: read(port)["memory"]["rss"])
+        [worker] = read(port)["workers"]
+        assert (worker["name"], worker["pid"], worker["state"]) == ("w0", crawl.process.pid, "running")
+        assert worker["figures"]["robots"] == 1
+        series = read(port, "/api/v1/series?names=robots,queued&points=1")
+        assert {len(values) for values in series["names"].values()} == {1}
 
         [first] = dashboards_of(crawl.process.pid)
         processes.kill(first)

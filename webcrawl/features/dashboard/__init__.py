@@ -17,6 +17,7 @@ fields      the values that endpoints take; JSON
 openapi     the description of the table
 reading     the threads that read the crawl, and its state for all viewers
 source      the crawl that is served
+state       its state as one object
 static      the page
 =========== ==========================================================================================
 """

@@ -38,6 +38,8 @@ class Field:
     """Of a number: its limits; of a text: the limits of its length; of a list: those of its length."""
     choices: tuple[str, ...] = ()
     nullable: bool = False
+    pattern: str = ""
+    """The expression of a text, for the description; its endpoint refuses other texts."""
 
     def schema(self) -> dict[str, Any]:
         """Return its JSON Schema."""
@@ -51,6 +53,7 @@ class Field:
             found["enum"] = list(self.choices)
         elif self.kind == "string":
             found |= _text_schema(int(self.least or 0), int(self.most or TEXT_MAX))
+            found |= {"pattern": self.pattern} if self.pattern else {}
         else:
             found |= {} if self.least is None else {"minimum": self.least}
             found |= {} if self.most is None else {"maximum": self.most}
