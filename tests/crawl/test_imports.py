@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 FEATURES = "webcrawl.features."
 ALL = {entry.name for entry in (*SHAPING, *FURTHER)}
-ON = {"traps", "content_seen"}
+ON = {"traps", "content_seen", "timeseries"}
 """Folders of features that are on unless a setting switches them off."""
-NONE = {"TRAPS_QUARANTINE": False, "CONTENT_SEEN": False}
+NONE = {"TRAPS_QUARANTINE": False, "CONTENT_SEEN": False, "TIME_SERIES": False}
 """Settings of a crawl without features."""
 
 
