@@ -117,7 +117,7 @@ function columns(decide) {
     { label: "URL", cell: (row) => address(row.url, 120) },
     { label: "note", cell: (row) => h("bdi", {}, cut(row.note || NONE, 300)) },
     { label: "from", cell: (row) => cut(row.by ?? NONE, 60) },
-    { label: "time, UTC", cell: (row) => moment(row.at) },
+    { label: "time, UTC", time: true, cell: (row) => moment(row.at) },
     { label: "decision", cell: (row) => decision(row, decide) },
   ];
 }

@@ -114,7 +114,7 @@ export function copyButton(text, what) {
   const button = h(
     "button",
     { type: "button", class: "copy", title: `Copy the ${what}`, on: { click: copy } },
-    h("span", { "aria-hidden": "true" }, "⧉"),
+    sheets(),
     h("span", { class: "unseen" }, `copy the ${what}`),
   );
   async function copy() {
@@ -130,6 +130,19 @@ export function copyButton(text, what) {
   return button;
 }
 
+/** Return the icon of a copy: two sheets. */
+function sheets() {
+  const svg = "http://www.w3.org/2000/svg";
+  const icon = document.createElementNS(svg, "svg");
+  for (const [name, value] of [["viewBox", "0 0 16 16"], ["aria-hidden", "true"], ["class", "icon"]]) icon.setAttribute(name, value);
+  for (const shape of ["M5.5 5.5h8v8h-8z", "M10.5 5.5v-3h-8v8h3"]) {
+    const path = document.createElementNS(svg, "path");
+    path.setAttribute("d", shape);
+    icon.append(path);
+  }
+  return icon;
+}
+
 /** Return a text with a mark, for states: `kind` is good, bad, warn or plain. */
 export function badge(text, kind = "plain") {
   return h("span", { class: `badge ${kind}` }, text);
@@ -143,7 +156,7 @@ export function facts(rows, kind = "facts") {
     rows
       .filter(([, value]) => value !== null && value !== undefined && value !== "")
       .map(([name, value]) => {
-        const long = typeof value === "string" && value.length > 40;
+        const long = (value.textContent ?? String(value)).length > 45;
         return h("div", { class: long ? "wide" : null }, h("dt", {}, name), h("dd", {}, value));
       }),
   );
@@ -220,7 +233,7 @@ export function confirmed(title, sentence, yes) {
   });
 }
 
-/** Return a table. `columns` have `label`, `cell(row)`, and `number` for those with figures. */
+/** Return a table. `columns` have `label`, `cell(row)`, and `number` for those with figures, `time` for times. */
 export function table(columns, rows, caption) {
   return h(
     "div",
@@ -229,7 +242,7 @@ export function table(columns, rows, caption) {
       "table",
       {},
       h("caption", { class: "unseen" }, caption),
-      h("thead", {}, h("tr", {}, columns.map((one) => h("th", { scope: "col", class: one.number ? "number" : null }, one.label)))),
+      h("thead", {}, h("tr", {}, columns.map((one) => h("th", { scope: "col", class: kind(one) }, one.label)))),
       h("tbody", {}, rows.map((row) => bodyRow(columns, row))),
     ),
   );
@@ -240,9 +253,14 @@ export function bodyRow(columns, row) {
     "tr",
     {},
     columns.map((one, index) =>
-      h(index ? "td" : "th", { scope: index ? null : "row", class: one.number ? "number" : null }, one.cell(row)),
+      h(index ? "td" : "th", { scope: index ? null : "row", class: kind(one) }, one.cell(row)),
     ),
   );
+}
+
+/** Return the class of a column's cells. */
+export function kind(column) {
+  return column.number ? "number" : column.time ? "time" : null;
 }
 
 /** Return a sentence on how many rows of all are shown. */

@@ -52,6 +52,13 @@ export function duration(seconds) {
   return `${Math.floor(whole / 86400)} d ${two((whole % 86400) / 3600)} h`;
 }
 
+/** Format seconds that may be very few: 0.7 ms, 12 ms, 8.2 s. */
+export function span(seconds) {
+  if (!isNumber(seconds) || seconds >= 0.0995 || seconds <= 0) return duration(seconds);
+  const ms = seconds * 1000;
+  return `${ms.toFixed(ms < 9.95 ? 1 : 0)} ms`;
+}
+
 /** Format epoch seconds as 2026-03-01 12:34:56, in UTC. */
 export function moment(at) {
   if (!isNumber(at) || Math.abs(at) > 8.64e12) return NONE;
@@ -80,20 +87,9 @@ export function decimal(number, most = 3) {
   return isNumber(number) ? number.toLocaleString("en-US", { maximumFractionDigits: most }) : NONE;
 }
 
-const BY_UNIT = {
-  "pages/s": rate,
-  "requests/s": rate,
-  "errors/s": rate,
-  "1/s": rate,
-  "/s": rate,
-  "bytes/s": speed,
-  bytes: size,
-  s: duration,
-  seconds: duration,
-  share: percent,
-};
+const BY_UNIT = { "bytes per second": speed, "seconds per second": percent, bytes: size, seconds: span };
 
 /** Return the function that formats values of a unit. */
 export function ofUnit(unit) {
-  return BY_UNIT[unit] ?? (/\/s$/.test(unit ?? "") ? rate : (value) => decimal(value, Math.abs(value) < 10 ? 2 : 0));
+  return BY_UNIT[unit] ?? (unit?.endsWith(" per second") ? rate : (value) => decimal(value, Math.abs(value) < 10 ? 2 : 0));
 }

@@ -4,11 +4,11 @@ import { fill, h, setText, table } from "./dom.js";
 import { isNumber, moment, NONE } from "./format.js";
 
 const HEIGHT = 190;
-const COLOURS = ["--fill", "--other", "--third"];
-const DASHES = [[], [7, 4], [2, 3]];
+const COLOURS = ["--fill", "--other", "--third", "--bad", "--quiet"];
+const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3], [1, 2]];
 const ROWS_MAX = 60;
 
-/** A graph of up to three series with one unit: a figure in the page. */
+/** A graph of up to five series with one unit: a figure in the page. */
 export class Graph {
   /**
    * `title`; `names`: of its series, with `labels` for each; `format`: of values; `group`: graphs whose cursors move
@@ -89,7 +89,7 @@ export class Graph {
     const every = Math.max(1, Math.ceil(times.length / ROWS_MAX));
     const rows = times.map((_, index) => index).filter((index) => index % every === 0 && series.some((values) => isNumber(values[index])));
     const columns = [
-      { label: "time, UTC", cell: (index) => moment(times[index]) },
+      { label: "time, UTC", time: true, cell: (index) => moment(times[index]) },
       ...this._labels.map((label, number) => ({
         label,
         number: true,

@@ -127,8 +127,8 @@ function whole(key, host, again) {
     steering(key, host, again),
     host.robots ? section("robots.txt", robots(host.robots)) : null,
     nested.filter(([, value]) => !isEmpty(value)).map(([name, value]) => section(capital(name), Array.isArray(value) ? rowsOf(value, name) : tree(value))),
-    lists.map(([name, value]) => {
-      const [title, first] = LISTS[name];
+    lists.map(([name, [title, first]]) => {
+      const value = host[name];
       return section(title, value.length ? rowsOf(value, title, first) : h("p", { class: "quiet" }, "None."));
     }),
   ];

@@ -1,7 +1,7 @@
 /* Tables whose rows the server sorts, filters and pages: a million of them cost as much as fifty. */
 
 import { get } from "./api.js";
-import { add, announce, bodyRow, empty, extent, field, fill, h, problem, setText } from "./dom.js";
+import { add, announce, bodyRow, empty, extent, field, fill, h, kind, problem, setText } from "./dom.js";
 import { clock } from "./format.js";
 
 const LIMIT = 50;
@@ -71,7 +71,7 @@ export function listing(page, { path, columns, title, search, filter, sort, page
           "th",
           {
             scope: "col",
-            class: one.number ? "number" : null,
+            class: kind(one),
             "aria-sort": sorted ? (now.order === "asc" ? "ascending" : "descending") : null,
           },
           label,

@@ -2,7 +2,7 @@
 
 import { get, offers } from "./api.js";
 import { add, badge, facts, fill, h, section, setText, table } from "./dom.js";
-import { count, duration, isNumber, moment, NONE, ofUnit, percent, rate, relative, size, speed, things } from "./format.js";
+import { count, duration, isNumber, moment, NONE, ofUnit, percent, rate, relative, size, span, speed, things } from "./format.js";
 import { Graph } from "./graphs.js";
 
 const RANGES = [
@@ -13,21 +13,40 @@ const RANGES = [
   ["all", "all", null],
 ];
 const POINTS = 300;
-/** The series that belong into one graph; each other one has a graph of its own. */
-const TOGETHER = [
+/** The graphs that are always shown, with the names of their series. */
+const FIRST = [
   { title: "Pages per second", names: ["pages"] },
-  { title: "Bytes per second", names: ["bytes"] },
+  { title: "Bytes received per second", names: ["bytes"] },
+  { title: "Requests, and what delays allow", names: ["requests", "capacity"] },
   { title: "Queued URLs", names: ["queued"] },
-  { title: "Hosts", names: ["active", "ready"] },
-  { title: "Errors per second", names: ["errors"] },
+  { title: "Hosts", names: ["active", "ready", "parked"] },
+  { title: "Errors and retries", names: ["errors", "retries"] },
 ];
+/** Further graphs. A series that is in neither table gets a graph of its own. */
+const MORE = [
+  { title: "Pages by status", names: ["pages_2xx", "pages_3xx", "pages_4xx", "pages_5xx", "pages_other"] },
+  { title: "Errors by kind", names: ["errors_dns", "errors_connect", "errors_timeout", "errors_tls", "errors_reset"] },
+  { title: "Other errors", names: ["errors_protocol", "errors_refused", "errors_cancelled", "errors_other"] },
+  { title: "URLs: queued, done, failed, refused", names: ["enqueued", "done", "failed", "refused"] },
+  { title: "Fetches of robots.txt and sitemaps, redirects", names: ["robots", "sitemaps", "redirects"] },
+  { title: "Pages on their way", names: ["open", "unsettled", "parsing"] },
+  { title: "Known hosts", names: ["hosts", "given_up"] },
+  { title: "Memory", names: ["rss_all", "rss"] },
+  { title: "CPU", names: ["cpu_seconds"] },
+  { title: "Bandwidth used, and its limit", names: ["bandwidth_used", "bandwidth_limit"] },
+  { title: "Archive written", names: ["archive_bytes"] },
+  { title: "Disk: free, and used by this crawl", names: ["disk_free", "crawl_bytes"] },
+];
+/** Series that are told elsewhere, or are part of others. */
+const UNSHOWN = new Set(["disk_total", "paused", "stalled"]);
+const LABELS = { rss_all: "all processes", rss: "workers", cpu_seconds: "CPU" };
 
 export async function show(page) {
   const large = figures();
   const polite = h("p", { class: "verdict" });
   const about = h("div");
   const workers = h("div");
-  const graphs = h("div", { class: "graphs" });
+  const graphs = h("div");
   const ranges = h("div", { class: "ranges", role: "group", "aria-label": "Time shown" });
   const hasSeries = offers("GET /series/names");
   add(page.body, [
@@ -80,7 +99,7 @@ function showPoliteness(element, state) {
   let kind = "";
   if (state.state === "running" && isNumber(capacity) && capacity > 0 && isNumber(rates.pages)) {
     const share = politeness.share ?? rates.pages / capacity;
-    sentence = `The delays of ${things(counts.active, "active host")} allow ${rate(capacity)}; the crawl fetches ${rate(rates.pages)}: ${percent(Math.min(share, 1))} of that. `;
+    sentence = `The delays of ${things(counts.active, "active host")} allow ${pages(capacity)}; the crawl fetches ${pages(rates.pages)}: ${percent(Math.min(share, 1))} of that. `;
     sentence += share >= 0.7 ? "Politeness is the limit: more hosts would make it faster, more workers would not." : "";
   } else if (state.state === "running" && counts.active) {
     sentence = `${things(counts.active, "host")} active; ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
@@ -91,6 +110,10 @@ function showPoliteness(element, state) {
   }
   element.className = `verdict ${kind}`;
   setText(element, sentence);
+}
+
+function pages(perSecond) {
+  return rate(perSecond).replace("/", " pages/");
 }
 
 function aboutCrawl(state) {
@@ -146,14 +169,13 @@ const STATES = { running: "good", paused: "warn", stopping: "warn", silent: "bad
 /** Figures of a worker that are worth a column. */
 const FIGURES = [
   ["pages", "pages", count],
-  ["pages_per_second", "pages/s", rate],
-  ["bytes_per_second", "bytes/s", speed],
+  ["bytes", "received", size],
   ["active", "active hosts", count],
   ["ready", "ready", count],
-  ["in_flight", "in flight", count],
+  ["open", "open", count],
   ["errors", "errors", count],
-  ["rss", "memory", size],
-  ["cpu", "CPU", percent],
+  ["rss_all", "memory", size],
+  ["loop_lag", "loop delay", span],
 ];
 
 /** The graphs of the crawl's time series: which time they show, and what is new. */
@@ -163,7 +185,7 @@ class Course {
     this._place = place;
     this._range = RANGES.find(([name]) => name === page.query.range) ?? RANGES[0];
     this._graphs = [];
-    this._names = [];
+    this._all = [];
     this._state = null;
     this._next = 0;
     this._busy = false;
@@ -172,11 +194,11 @@ class Course {
     );
     fill(ranges, this._buttons);
     const dark = matchMedia("(prefers-color-scheme: dark)");
-    const restyle = () => this._graphs.forEach((graph) => graph.restyle());
+    const restyle = () => this._all.forEach((graph) => graph.restyle());
     dark.addEventListener("change", restyle);
     page.leaving(() => {
       dark.removeEventListener("change", restyle);
-      this._graphs.forEach((graph) => graph.destroy());
+      this._all.forEach((graph) => graph.destroy());
     });
   }
 
@@ -188,31 +210,27 @@ class Course {
       if (!this._page.signal.aborted) fill(this._place, h("p", { class: "quiet" }, `There are no graphs: ${error.message}`));
       return;
     }
-    const known = described(answer);
-    const used = new Set(TOGETHER.flatMap((one) => one.names));
-    const groups = [
-      ...TOGETHER.map((one) => ({ ...one, names: one.names.filter((name) => known.has(name)) })).filter((one) => one.names.length),
-      ...[...known.keys()].filter((name) => !used.has(name)).map((name) => ({ title: title(name, known.get(name)), names: [name] })),
-    ];
-    this._graphs = groups.map(
-      (one) =>
-        new Graph({
-          title: one.title,
-          names: one.names,
-          labels: one.names.map((name) => name.replaceAll("_", " ")),
-          format: ofUnit(known.get(one.names[0]).unit),
-          group: "overview",
-        }),
-    );
-    this._names = groups.flatMap((one) => one.names);
-    fill(this._place, this._graphs.map((graph) => graph.element));
+    const known = new Map((answer.rows ?? []).map((one) => [one.name, one]));
+    const named = new Set([...FIRST, ...MORE].flatMap((one) => one.names));
+    const others = [...known.values()].filter((one) => !named.has(one.name) && !UNSHOWN.has(one.name));
+    const there = (groups) => groups.map((one) => graph(one, known)).filter(Boolean);
+    const first = there(FIRST);
+    const more = there([...MORE, ...others.map((one) => ({ title: title(one), names: [one.name] }))]);
+    this._graphs = first;
+    const details = h("details", { class: "more" }, h("summary", {}, `${more.length} more graphs`), h("div", { class: "graphs" }, more.map((one) => one.element)));
+    details.addEventListener("toggle", () => {
+      this._graphs = details.open ? [...first, ...more] : first;
+      if (details.open) this._load();
+    });
+    this._all = [...first, ...more];
+    fill(this._place, h("div", { class: "graphs" }, first.map((one) => one.element)), more.length ? details : null);
     await this._load();
   }
 
   /** Take the newest values when there can be some. */
   follow(state) {
     this._state = state;
-    if (this._names.length && !document.hidden && state.now >= this._next) this._load();
+    if (this._graphs.length && !document.hidden && state.now >= this._next) this._load();
   }
 
   async _choose(range) {
@@ -228,10 +246,10 @@ class Course {
     const range = this._range;
     try {
       const now = this._state?.now ?? Date.now() / 1000;
-      const seconds = range[2] ?? Math.max(now - (this._state?.begun_at ?? now - 600), 60);
-      const query = { names: this._names.join(","), from: now - seconds, to: now, points: POINTS };
-      const answer = await get("/series", query, this._page.signal);
-      if (range === this._range) this._draw(answer, now - seconds, now);
+      const from = range[2] ? now - range[2] : null;
+      const names = this._graphs.flatMap((one) => one.names);
+      const answer = await get("/series", { names: names.join(","), from, points: POINTS }, this._page.signal);
+      if (range === this._range) this._draw(answer, Math.max(from ?? 0, answer.start), now);
     } catch (error) {
       // The graphs keep what they show; the next state of the crawl tries again.
       if (!this._page.signal.aborted && !this._next) fill(this._place, h("p", { class: "quiet" }, `There are no graphs: ${error.message}`));
@@ -244,18 +262,27 @@ class Course {
   _draw(answer, from, to) {
     const series = answer.names ?? {};
     const length = Math.max(0, ...Object.values(series).map((values) => values.length));
-    const times = Array.from({ length }, (_, index) => answer.start + index * answer.step);
-    for (const graph of this._graphs) graph.draw(times, series, from, to);
+    const times = Array.from({ length }, (_, index) => answer.start + (index + 0.5) * answer.step);
+    const end = Math.max(to, answer.start + length * answer.step, from + 1);
+    for (const one of this._graphs) if (one.names.every((name) => name in series)) one.draw(times, series, from, end);
     this._next = to + Math.max(2, Math.min(answer.step || 2, 60)) - 0.5;
   }
 }
 
-/** Return unit and meaning by name, of an object or a list. */
-function described(answer) {
-  const found = answer.names ?? answer;
-  return new Map(Array.isArray(found) ? found.map((one) => [one.name, one]) : Object.entries(found));
+/** Return the graph of those of its series that are known; null if none is. */
+function graph({ title: text, names }, known) {
+  const there = names.filter((name) => known.has(name));
+  if (!there.length) return null;
+  return new Graph({
+    title: text,
+    names: there,
+    labels: there.map((name) => LABELS[name] ?? name.replace(/^(pages|errors|bandwidth)_/, "").replaceAll("_", " ")),
+    format: ofUnit(known.get(there[0]).unit),
+    group: "overview",
+  });
 }
 
-function title(name, { meaning }) {
-  return meaning && meaning.length < 60 ? meaning.charAt(0).toUpperCase() + meaning.slice(1).replace(/\.$/, "") : name.replaceAll("_", " ");
+function title({ name, meaning }) {
+  const short = (meaning ?? "").replace(/[.:;(].*/s, "");
+  return short && short.length < 60 ? short : name.replaceAll("_", " ");
 }

@@ -151,7 +151,7 @@ function excluded(rows, loaded) {
   const columns = [
     { label: "entry", cell: (one) => h("bdi", {}, cut(one.entry, 120)) },
     { label: "by", cell: (one) => cut(one.by ?? NONE, 80) },
-    { label: "at", cell: (one) => moment(one.at) },
+    { label: "time, UTC", time: true, cell: (one) => moment(one.at) },
     session.write && { label: "", cell: (one) => readmitButton(one.entry, loaded) },
   ].filter(Boolean);
   return table(columns, rows, "Excluded hosts");
@@ -176,7 +176,7 @@ function readmitButton(entry, loaded) {
 
 function changes(rows) {
   const columns = [
-    { label: "time, UTC", cell: (one) => moment(one.at) },
+    { label: "time, UTC", time: true, cell: (one) => moment(one.at) },
     { label: "who", cell: (one) => cut(one.by ?? one.who ?? NONE, 80) },
     { label: "what", cell: (one) => [one.what ?? "", one.name ? [" ", h("bdi", {}, cut(one.name, 120))] : ""] },
     { label: "old", cell: (one) => cut(one.old ?? NONE, 80) || '""' },

@@ -6,7 +6,20 @@ import { count, isNumber, relative, things } from "./format.js";
 import { rowsOf, tree } from "./values.js";
 
 const URLS_MAX = 1000;
-const FATES = { done: "good", queued: "plain", known: "plain", leased: "good", failed: "bad", refused: "bad", invalid: "bad" };
+const VERDICTS = { queued: "good", known: "plain", refused: "bad", invalid: "bad" };
+/** What the conclusion of an explanation means; as `scrapy explain` says it. */
+const FATES = {
+  done: ["Done: it was fetched, and is not fetched again.", ""],
+  failed: ["It failed.", "bad"],
+  refused: ["It was refused.", "bad"],
+  settled: ["Known and not queued: the seen test of this crawl does not store results.", "plain"],
+  waits: ["Queued.", ""],
+  kept: ["Queued until the next run: its host is no longer contacted in this one.", "plain"],
+  will_be_refused: ["Queued, and refused when its turn comes.", "bad"],
+  would_be_refused: ["Not known; refused when it is found.", "bad"],
+  would_be_queued: ["Not known; queued when it is found.", "plain"],
+  robots: ["A robots.txt: fetched when a page of its origin needs it.", "plain"],
+};
 
 export function urlForm(url, label = "Show") {
   const input = h("input", { type: "url", value: url, required: true, maxlength: "8192", autocomplete: "off", spellcheck: "false", placeholder: "https://example.org/page" });
@@ -46,11 +59,12 @@ function explanation(url, found) {
   const known = found.url ?? {};
   const canonical = known.canonical ?? known.resolved ?? url;
   const mine = key?.key ?? known.key;
-  const fate = String(conclusion.fate ?? "unknown").replaceAll("_", " ");
-  const turn = isNumber(conclusion.turn_at) ? `; its turn: ${relative(conclusion.turn_at, now)}` : "";
-  const rule = conclusion.rule ? `; rule: ${conclusion.rule}` : "";
+  const [fate, mark] = FATES[conclusion.fate] ?? [String(conclusion.fate ?? "unknown").replaceAll("_", " "), "plain"];
+  const turn = isNumber(conclusion.turn_at) ? ` Its turn is about ${relative(conclusion.turn_at, now)}.` : "";
+  const rule = conclusion.rule ? ` Rule: ${conclusion.rule}.` : "";
+  const spellings = Object.fromEntries(["written", "resolved"].filter((name) => known[name] !== canonical).map((name) => [name, known[name]]));
   return [
-    h("p", { class: `verdict ${FATES[conclusion.fate] ?? ""}` }, `${fate}${rule}${turn}`),
+    h("p", { class: `verdict ${mark}` }, `${fate}${rule}${turn}`),
     h("p", {}, address(canonical, 400)),
     h(
       "p",
@@ -60,16 +74,16 @@ function explanation(url, found) {
     ),
     injectOne(canonical, frontier?.known),
     scope ? section("Scope", h("p", {}, scope.allowed ? badge("allowed", "good") : badge("refused", "bad"), scope.decided_by ? ` by ${scope.decided_by}` : ""), details("all rules", scope.rules, ["rule", "allowed", "reason"])) : null,
-    robots ? section("robots.txt", h("p", {}, robots.allowed === false ? badge("forbidden", "bad") : badge(robots.allowed ? "allowed" : "not known yet", robots.allowed ? "good" : "plain")), plain(robots, ["group"]), details("the lines of its group", robots.group)) : null,
+    robots ? section("robots.txt", h("p", {}, robots.allowed === false ? badge("forbidden", "bad") : badge(robots.allowed ? "allowed" : "not known yet", robots.allowed ? "good" : "plain")), plain(robots, ["group", "allowed", "origin"]), details("the lines of its group", robots.group)) : null,
     frontier ? section("Frontier", plain(frontier, ["queued"]), frontier.queued ? [h("h3", {}, "In the queue"), plain(frontier.queued)] : null) : null,
-    key ? section("Its host", plain(key)) : null,
-    clocks ? section("Clocks", plain(clocks, ["clocks"]), clocks.clocks?.length ? rowsOf(clocks.clocks, "Clocks") : null) : null,
-    section("The URL", plain(known, ["steps", "host_rules", "changes"]), details("how it got its canonical form", known.steps)),
+    key ? section("Its host", plain(key, ["key"])) : null,
+    clocks ? section("Its next request", plain(clocks, ["clocks"]), clocks.clocks?.length ? rowsOf(clocks.clocks, "Clocks") : null) : null,
+    section("The URL", plain({ ...spellings, ...known }, ["steps", "host_rules", "changes", "canonical", "key", ...["written", "resolved"].filter((name) => !(name in spellings))]), details("how it got its canonical form", known.steps)),
     found.found ? section("Where it was found", plain(found.found)) : null,
     found.visits ? section("Visits", plain(found.visits)) : null,
     found.focus ? section("Relevance", plain(found.focus)) : null,
     Array.isArray(found.stored) && found.stored.length ? section("Stored versions", rowsOf(found.stored, "Stored versions")) : null,
-    log ? section("Fetch log", h("p", {}, `${things(log.count ?? 0, "line")} of this URL`), log.last?.length ? rowsOf([...log.last].reverse(), "Fetches of this URL", ["begin", "end", "status", "bytes"]) : null) : null,
+    log ? section("Fetch log", h("p", {}, `${things(log.count ?? 0, "line")} of this URL`), log.last?.length ? rowsOf([...log.last].reverse(), "Fetches of this URL", ["start", "end", "status", "bytes", "delay"], ["url", "key"]) : null) : null,
   ];
 }
 
@@ -145,7 +159,7 @@ export function inject(page) {
 function verdicts(rows) {
   const columns = [
     { label: "URL", cell: (row) => address(row.url, 120) },
-    { label: "verdict", cell: (row) => badge(row.verdict, FATES[row.verdict]) },
+    { label: "verdict", cell: (row) => badge(row.verdict, VERDICTS[row.verdict]) },
     { label: "robots.txt", cell: (row) => cut(typeof row.robots === "object" ? JSON.stringify(row.robots) : (row.robots ?? "–"), 80) },
     { label: "why", cell: (row) => [row.sentence ?? "", row.rule ? ` (${row.rule})` : ""] },
   ];
