@@ -98,7 +98,7 @@ function showPoliteness(element, state) {
   let sentence = `Each host waits at least ${duration(politeness.min_delay)} between two requests.`;
   let kind = "";
   if (state.state === "running" && isNumber(capacity) && capacity > 0 && isNumber(rates.pages)) {
-    const share = politeness.share ?? rates.pages / capacity;
+    const share = rates.pages / capacity;
     sentence = `The delays of ${things(counts.active, "active host")} allow ${pages(capacity)}; the crawl fetches ${pages(rates.pages)}: ${percent(Math.min(share, 1))} of that. `;
     sentence += share >= 0.7 ? "Politeness is the limit: more hosts would make it faster, more workers would not." : "";
   } else if (state.state === "running" && counts.active) {
