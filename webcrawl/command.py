@@ -1,4 +1,4 @@
-"""The base class of the project's commands.
+"""The base classes of the project's commands.
 
 It is not in ``commands/``, since Scrapy takes each class of a command in that folder for a command.
 """
@@ -8,21 +8,23 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from scrapy.commands import ScrapyCommand
 
-from webcrawl.commands.output import complain, refuse, strange_words
+from webcrawl.commands.output import complain, crawl_as_json, refuse, strange_words, tell
 from webcrawl.config import Configuration, check
 from webcrawl.config.readers import as_list
-from webcrawl.errors import CrawlError
+from webcrawl.control.selection import apply_spider_settings, require_crawl, select_crawl_in
+from webcrawl.errors import CrawlError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from scrapy.settings import BaseSettings
 
-    from webcrawl.errors import Problem
+    from webcrawl.control.selection import StoredCrawl
 
 BROAD = "broad"
 """The name of the project's own spider."""
@@ -143,3 +145,95 @@ class ProjectCommand(ScrapyCommand):
     def lines(self, error: Exception) -> Iterable[object]:
         """Return an error as lines: the errors of a file of rules have one for each wrong line of the file."""
         return [error] if isinstance(error, CrawlError | OSError) else str(error).splitlines()
+
+
+class CrawlCommand(ProjectCommand):
+    """A command on one crawl, which is given as a JOBDIR or a REDIS_URL, or by the settings."""
+
+    expected = (CrawlError, OSError)
+    spider_help = "spider of the crawl on Redis"
+    json_help = "print one JSON object"
+
+    def syntax(self) -> str:
+        return "[JOBDIR | REDIS_URL] [options]"
+
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
+        assert self.settings is not None
+        self._folder: Path | None = None
+        if len(args) > 1:
+            yield Problem(args[1], "is one argument too many; give one JOBDIR or REDIS_URL")
+        if args and "://" in args[0]:
+            self.settings.set("REDIS_URL", args[0], priority="cmdline")
+        elif args:
+            self._folder = Path(args[0])
+        apply_spider_settings(opts.spider, self.settings)
+
+    @property
+    def folder(self) -> Path | None:
+        """The JOBDIR of the crawl; None for a crawl on Redis.
+
+        :raises CrawlError: it is no folder of a crawl
+        """
+        folder = self._folder
+        if folder is None and not self.configuration.storage.is_shared:
+            folder = self.configuration.jobdir
+        if folder is None:
+            return None
+        # Scrapy imports all commands at each start.
+        from webcrawl.control import folders
+
+        if not folder.is_dir():
+            raise CrawlError(f"{folder} is no folder")
+        if not folders.is_crawl(folder):
+            raise CrawlError(f"{folder} is no folder of a crawl")
+        return folder
+
+    def crawl(self, opts: argparse.Namespace) -> StoredCrawl:
+        """Return the crawl. :raises CrawlError: there is none, or other processes cannot read it"""
+        assert self.settings is not None
+        if (folder := self.folder) is None:
+            return require_crawl(self.settings, opts.spider)
+        # Scrapy imports all commands at each start.
+        from webcrawl.control import folders
+        from webcrawl.storage import technology_in
+
+        technology = technology_in(folder)
+        crawl = None if technology is None else select_crawl_in(folder, technology)
+        if crawl is not None:
+            return crawl
+        if (shared := folders.look(folder).shared) is not None:
+            raise CrawlError(f"{folder} is the folder of one worker of {shared}; give its REDIS_URL")
+        raise CrawlError(f"{folder} is no crawl with a frontier on disk")
+
+
+class OperatorCommand(CrawlCommand):
+    """A command to a running crawl: its module's name is what it asks for."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "--no-wait", dest="wait", action="store_false", help="do not wait until the crawl has obeyed"
+        )
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> int:
+        return command_crawl(self.crawl(opts), self.name, wait=opts.wait, as_json=opts.json)
+
+
+def command_crawl(crawl: StoredCrawl, verb: str, *, wait: bool, as_json: bool = False) -> int:
+    """Give a command to a crawl, and print what comes of it; return the exit status: 1 if it was not obeyed."""
+    # Scrapy imports all commands at each start.
+    from webcrawl.control.operating import NotObeyed
+    from webcrawl.features.steering.store import Command
+
+    said: list[str] = []
+    try:
+        crawl.command(Command(verb), wait=wait, tell=said.append if as_json else tell)
+        why = None
+    except NotObeyed as error:
+        why = str(error)
+    if as_json:
+        obeyed = None if not wait else why is None
+        tell(crawl_as_json(crawl, command=verb, obeyed=obeyed, messages=[*said, *([why] if why else [])]))
+    elif why is not None:
+        complain(verb, [why])
+    return 0 if why is None else 1

@@ -16,8 +16,8 @@ from tests.fakeweb import witness
 from tests.process.workers import WorkerProcesses
 from webcrawl.commands.frontier import worker_state
 from webcrawl.control.shared import SharedCrawl
+from webcrawl.features.steering.store import Command
 from webcrawl.storage import technology_named
-from webcrawl.storage.contract import OperatorCommand
 from webcrawl.storage.redis.inspection import RedisInspection
 
 DELAY = 1.0
@@ -70,7 +70,7 @@ def story(serve, start, serve_redis):
     told["paused"] = checked(redis)
 
     told["resume"] = []
-    crawl(redis).command(OperatorCommand.RUN, wait=True, tell=told["resume"].append)
+    crawl(redis).command(Command.RESUME, wait=True, tell=told["resume"].append)
     processes.workers["w3"].until_logged(5)
     told["stop"] = frontier(redis, "stop", "--wait")
     for name in ("w1", "w2", "w3"):

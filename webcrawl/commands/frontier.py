@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 
-from webcrawl.command import ProjectCommand
+from webcrawl.command import ProjectCommand, command_crawl
 from webcrawl.commands.output import crawl_as_json, instead, table, tell
 from webcrawl.config.vocabulary import nearest
 from webcrawl.control.selection import apply_spider_settings, require_crawl
-from webcrawl.errors import CrawlError, Problem
+from webcrawl.errors import Problem
 from webcrawl.reports import text
 from webcrawl.storage.contract import OperatorCommand
 from webcrawl.storage.inspection import MEANINGS, Kind
@@ -255,7 +255,7 @@ def _check_object(findings: Findings) -> dict[str, Any]:
     }
 
 
-COMMANDS = {"pause": OperatorCommand.PAUSE, "resume": OperatorCommand.RUN, "stop": OperatorCommand.STOP}
+COMMANDS = ("pause", "resume", "stop")
 VERBS = ("status", *COMMANDS, "check")
 _OPTIONS = {"json": ("status", "check"), "wait": tuple(COMMANDS), "repair": ("check",)}
 
@@ -272,8 +272,8 @@ class Command(ProjectCommand):
 
     def long_desc(self) -> str:
         return (
-            "status: the state of the crawl and of each of its workers. pause, resume, stop: control all "
-            "workers of a crawl on Redis. check: verify that every URL is in exactly one state and that every "
+            "status: the state of the crawl and of each of its workers. pause, resume, stop: as scrapy pause, "
+            "resume and stop, without waiting. check: verify that every URL is in exactly one state and that every "
             "count is right. -s REDIS_URL=... (or the settings of scrapy-redis) or, for a crawl of one process, "
             "-s JOBDIR=DIR selects the crawl."
         )
@@ -305,15 +305,7 @@ class Command(ProjectCommand):
             checked = crawl.repair(progress) if opts.repair else crawl.check(progress)
             tell(check_as_json(crawl, checked) if opts.json else check_as_text(crawl, checked))
             return 0 if checked.agrees else 1
-        # Scrapy imports all commands at each start.
-        from webcrawl.control.shared import SharedCrawl
-
-        if not isinstance(crawl, SharedCrawl):
-            raise CrawlError(
-                f"{verb} is for a crawl on Redis; a crawl of one process is stopped by a signal, SIGINT or SIGTERM"
-            )
-        crawl.command(COMMANDS[verb], wait=opts.wait, tell=tell)
-        return 0
+        return command_crawl(crawl, verb, wait=opts.wait)
 
 
 def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:

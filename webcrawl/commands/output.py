@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
@@ -76,6 +77,21 @@ def tell(text: str) -> None:
     """Print text that may contain any URL, on any terminal."""
     encoding = sys.stdout.encoding or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
+
+
+def width() -> int | None:
+    """Return the number of columns of the terminal; None if the output goes elsewhere, where nothing is cut."""
+    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
+        return None
+    return max(shutil.get_terminal_size().columns, 20)
+
+
+def cut(line: str, columns: int | None) -> str:
+    """Return a line that fits into so many columns, without its middle if it is too long."""
+    if columns is None or len(line) <= columns:
+        return line
+    kept = columns - 3
+    return f"{line[: kept - kept // 3]}...{line[len(line) - kept // 3 :]}"
 
 
 def complain(command: str, what: Iterable[object]) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.command import ProjectCommand
 from webcrawl.commands.frontier import status_as_json, status_as_text
 from webcrawl.commands.output import tell
-from webcrawl.control.selection import apply_spider_settings, require_crawl
+from webcrawl.control.selection import apply_spider_settings, require_crawl, select_crawl_in
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text
 
@@ -92,7 +92,7 @@ def _folder_as_text(folder: Path) -> Iterator[str]:
         state += f" ({Jobdir(folder).holder() or 'its process has just ended'})"
     elif crawl.ended_at is not None:
         state += f", {text.second(crawl.ended_at)} UTC"
-    yield f"{folder}: {state}"
+    yield f"{folder}: {state}{', paused' if _is_paused(folder) else ''}"
     yield ""
     yield f"spider   {crawl.spider or 'unknown'}"
     if crawl.begun_at is not None:
@@ -118,6 +118,19 @@ def _folder_as_text(folder: Path) -> Iterator[str]:
         yield ""
         yield "last errors"
         yield from map(_error, errors)
+
+
+def _is_paused(folder: Path) -> bool:
+    """Return True if an operator has paused the crawl of one process in a folder."""
+    from webcrawl.storage import technology_in
+
+    technology = technology_in(folder)
+    crawl = None if technology is None else select_crawl_in(folder, technology)
+    try:
+        return crawl is not None and crawl.is_paused()
+    except CrawlError:
+        # The rest of the status is of use without it.
+        return False
 
 
 def _error(line: str) -> str:
@@ -150,6 +163,7 @@ def _folder_as_json(folder: Path) -> str:
             "parked": counts.parked_hosts,
             "given_up": counts.given_up_hosts,
         }
+    found["paused"] = _is_paused(folder)
     if figures is not None:
         found["pages"] = figures.pages
         found["bytes"] = figures.bytes

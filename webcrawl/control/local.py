@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from webcrawl.control import Result, Store, blocking
+from webcrawl.control.operating import operate, this_operator
 from webcrawl.crawl import exclusion_state
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
@@ -17,9 +18,11 @@ from webcrawl.crawl.seeded_hosts import read_kept
 from webcrawl.errors import CrawlError, JobdirUnusable
 from webcrawl.features.focus import store as learned
 from webcrawl.features.focus.learner import Learner
+from webcrawl.features.steering.store import Command, Numbers, SteeringStore
 from webcrawl.features.timeseries.reading import Series
 from webcrawl.features.timeseries.store import Latest, SeriesStore
 from webcrawl.politeness.host_record import Pauses
+from webcrawl.reports import run_log
 from webcrawl.scope.private import names_that_allow
 from webcrawl.storage.inspection import (
     Activity,
@@ -186,6 +189,35 @@ class LocalCrawl:
         state = exclusion_state.read(self._jobdir.path)
         version = state.version if state is not None and holder == f"process {state.process}" else ""
         return [Worker(holder, None, self._jobdir.heartbeat_at() or time.time(), exclusions=version)]
+
+    def command(
+        self, command: Command, *, wait: bool, tell: Callable[[str], None], by: str | None = None
+    ) -> None:
+        """Give a command to the process that works on it, see ``operating.operate``. A pause lasts until a resume
+        or a stop, also if the process is started again meanwhile.
+
+        :raises webcrawl.control.operating.NotObeyed: the process does not obey
+        :raises webcrawl.errors.JobdirUnusable: it is no crawl, or the command cannot be written
+        """
+        self._is_crawl()
+        try:
+            runs = run_log.read(self._jobdir.path)
+        except OSError:
+            runs = []
+        operate(
+            self,
+            command,
+            by or this_operator(),
+            tell,
+            wait=wait,
+            version=runs[-1].version if runs else None,
+            begun_at=runs[-1].begun_at if runs else None,
+        )
+
+    def is_paused(self) -> bool:
+        """Return True if its operator has paused it, whether it runs or not."""
+        numbers: Numbers = self.read_store(SteeringStore, lambda store: store.numbers())
+        return numbers.is_paused
 
     def repair(self, progress: Callable[[int, int], None] | None) -> Checked:
         """:raises webcrawl.errors.JobdirLocked: the crawl runs"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from webcrawl.control import Result, Store, blocking
+from webcrawl.control.operating import TELL_SECONDS, operate, this_operator
+from webcrawl.features.steering.store import Command
 from webcrawl.features.timeseries.store import SeriesStore
 from webcrawl.reports import text
 from webcrawl.scope.private import names_that_allow
@@ -200,11 +203,21 @@ class SharedCrawl:
 
     # -- commanding ------------------------------------------------------------------------------------------
 
-    @blocking
-    async def command(self, command: OperatorCommand, *, wait: bool, tell: Callable[[str], None]) -> None:
+    def command(
+        self, command: Command, *, wait: bool, tell: Callable[[str], None], by: str | None = None
+    ) -> None:
         """Send a command to all workers. ``tell`` is called with sentences on the outcome; with ``wait`` until all
-        have obeyed.
+        have obeyed. ``by``: who sends it.
+
+        :raises webcrawl.control.operating.NotObeyed: a worker does not obey
         """
+        if command is Command.SAVE:
+            operate(self, command, by or this_operator(), tell, wait=wait)
+        else:
+            self._command(_STATES[command], wait=wait, tell=tell)
+
+    @blocking
+    async def _command(self, command: OperatorCommand, *, wait: bool, tell: Callable[[str], None]) -> None:
         async with self._control() as control:
             workers, silent = await self._workers(control)
             if command is OperatorCommand.STOP and not workers and not silent:
@@ -213,7 +226,7 @@ class SharedCrawl:
             before = await control.command(command)
             tell(f"{self.name} {_said(command, before, workers)}")
             if wait and workers:
-                silent = await self._until_obeyed(control, command)
+                silent = await self._until_obeyed(control, command, tell)
                 tell(_OBEYED[command])
             if silent:
                 tell(f"without a recent heartbeat, and not waited for: {_names(silent)}")
@@ -232,12 +245,23 @@ class SharedCrawl:
         async with self._control() as control:
             return (await self._workers(control))[0]
 
-    async def _until_obeyed(self, control: SharedInspection, command: OperatorCommand) -> list[Worker]:
+    async def _until_obeyed(
+        self, control: SharedInspection, command: OperatorCommand, tell: Callable[[str], None]
+    ) -> list[Worker]:
         """Wait for all workers with recent heartbeats; return the silent ones."""
+        began_at = told_at = time.monotonic()
         while True:
             workers, silent = await self._workers(control)
-            if all(_obeys(command, worker) for worker in workers):
+            left = [worker for worker in workers if not _obeys(command, worker)]
+            if not left:
                 return silent
+            if (now := time.monotonic()) - told_at >= TELL_SECONDS:
+                told_at = now
+                opened = sum(int(worker.figures.get("open", 0)) for worker in left)
+                tell(
+                    f"after {text.duration(now - began_at)}: waits for {_names(left)}, "
+                    f"{text.things(opened, 'request')} open"
+                )
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _workers(self, control: SharedInspection) -> tuple[list[Worker], list[Worker]]:
@@ -287,10 +311,10 @@ def _said(command: OperatorCommand, before: OperatorCommand, workers: list[Worke
     )
     match command:
         case OperatorCommand.PAUSE if workers:
-            what = "They finish their open requests and begin no new ones until scrapy frontier resume."
+            what = "They finish their open requests and begin no new ones until scrapy resume."
             return f"{'was paused already' if before is command else 'is paused'}: {there}. {what}"
         case OperatorCommand.PAUSE:
-            return f"is paused: {there}, and workers that are started wait for scrapy frontier resume"
+            return f"is paused: {there}, and workers that are started wait for scrapy resume"
         case OperatorCommand.STOP:
             what = "They finish their open requests and end. Start workers again to resume the crawl."
             return f"is stopped: {there}. {what}"
@@ -308,6 +332,11 @@ def _names(workers: Iterable[Worker]) -> str:
     return ", ".join(sorted(worker.name for worker in workers))
 
 
+_STATES = {
+    Command.PAUSE: OperatorCommand.PAUSE,
+    Command.RESUME: OperatorCommand.RUN,
+    Command.STOP: OperatorCommand.STOP,
+}
 _OBEYED = {
     OperatorCommand.PAUSE: "all have paused, nothing is open",
     OperatorCommand.RUN: "all go on",

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from webcrawl.crawl.context import context_of
 from webcrawl.fetching.bandwidth import bandwidth_of
+from webcrawl.fetching.body_memory import body_memory_of
+from webcrawl.fetching.network import network_of
+from webcrawl.frontier.frontier import Frontier
 from webcrawl.reports.pace import Limits, Pace, Reading
 
 if TYPE_CHECKING:
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
 
     from webcrawl.config import Configuration
     from webcrawl.frontier.tally import Snapshot, Tally
+
+
+CACHE = "cache_"
+"""The beginning of the names of figures on caches."""
 
 
 @runtime_checkable
@@ -39,6 +46,31 @@ def directory_of(crawler: Crawler) -> Path | None:
     """Return the crawl's folder; None if it has none."""
     jobdir = context_of(crawler).jobdir
     return None if jobdir is None else jobdir.path
+
+
+def cache_figures(crawler: Crawler) -> dict[str, float]:
+    """Return what the process holds in memory and caches, for other processes: ``cache_NAME_entries`` and, where they
+    apply, ``_max``, ``_hits`` and ``_misses`` since its start. Call it on the event loop, while the spider is open.
+    """
+    frontier, rules = frontier_of(crawler), context_of(crawler).rules
+    network, bodies = network_of(crawler), body_memory_of(crawler)
+    found: dict[str, float] = {}
+
+    def add(name: str, **figures: float) -> None:
+        found.update((f"{CACHE}{name}_{what}", float(number)) for what, number in figures.items())
+
+    if isinstance(frontier, Frontier):
+        active, urls = frontier.in_memory()
+        add("active", entries=active, max=frontier.active_max)
+        add("urls", entries=urls)
+        archived, committed = frontier.storing()
+        add("unstored", entries=archived + committed)
+    add("robots", entries=len(rules), max=rules.size, hits=rules.hits, misses=rules.misses)
+    names = network.names
+    add("dns", entries=len(names), max=names.size, hits=names.hits, misses=names.misses)
+    add("connections", entries=network.idle, max=min(network.idle_max, 1e9))
+    add("bodies", entries=bodies.used, max=bodies.total)
+    return found
 
 
 class MetricsReader:

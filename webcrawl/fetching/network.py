@@ -133,6 +133,7 @@ class Network:
             timeout_seconds=settings.getfloat("DNS_TIMEOUT", 60.0),
             cache_size=settings.getint("DNSCACHE_SIZE", 10_000),
         )
+        self.names = resolver
         self._resolver = SeedResolver(resolver, seeds)
         self.places = PinnedAddresses(self._resolver, rule, self.shortage)
         self._connector = aiohttp.TCPConnector(
@@ -305,6 +306,16 @@ class Network:
             return True
         until = self._mistrusted.get(_origin(target))
         return until is None or monotonic() >= until
+
+    @property
+    def idle(self) -> int:
+        """The number of open connections that wait for another request."""
+        return len(self._idle)
+
+    @property
+    def idle_max(self) -> float:
+        """The largest number of them."""
+        return self._max_idle
 
     @property
     def is_closed(self) -> bool:

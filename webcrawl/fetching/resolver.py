@@ -92,6 +92,13 @@ class Resolver(AbstractResolver):
         self._cache: OrderedDict[str, _Answer] = OrderedDict()
         self._cache_size = cache_size
         self._clock = clock
+        self.hits = self.misses = 0
+        """How often the answer for a name was cached, and how often it was looked up."""
+
+    @property
+    def size(self) -> int:
+        """The largest number of cached names."""
+        return self._cache_size
 
     def __len__(self) -> int:
         """The number of cached names."""
@@ -128,7 +135,9 @@ class Resolver(AbstractResolver):
         known = self._cache.get(name)
         if known is not None and known.expires_at > self._clock():
             self._cache.move_to_end(name)
+            self.hits += 1
             return known
+        self.misses += 1
         answer = await self._look_up(name)
         self._cache[name] = answer
         self._cache.move_to_end(name)

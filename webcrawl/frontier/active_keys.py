@@ -51,6 +51,8 @@ LOOK_SECONDS = 0.25
 
 CAPACITY_KEYS = 1000
 """The number of keys that the capacity is computed from."""
+SAMPLED = 500
+"""Keys of which the number of URLs in memory is counted; it is estimated for more."""
 
 _KEY = attrgetter("key")
 
@@ -277,6 +279,12 @@ class ActiveKeys:
         some = list(itertools.islice(self._keys.values(), 0, None, stride))
         rates = (self._policies.politeness.rate(active.record) for active in some)
         return math.fsum(rates) * len(self._keys) / len(some) if some else 0.0
+
+    def in_memory(self) -> tuple[int, int]:
+        """Return the number of active keys, and about that of queued URLs that are in memory for them."""
+        some = list(itertools.islice(self._keys.values(), SAMPLED))
+        urls = sum(len(active.head) for active in some)
+        return len(self._keys), round(urls * len(self._keys) / len(some)) if some else 0
 
     def is_waiting(self) -> bool:
         """Return True if more keys would be of use."""

@@ -197,6 +197,15 @@ class Frontier:
             if (spot := found.spot) is None:
                 return
 
+    @property
+    def active_max(self) -> int:
+        """The largest number of active keys."""
+        return self._limits.active_max
+
+    def in_memory(self) -> tuple[int, int]:
+        """Return the number of active keys, and about that of queued URLs that are in memory for them."""
+        return self._keys.in_memory()
+
     def storing(self) -> tuple[int, int]:
         """Return the number of pages that are being archived, and that of changes on their way to the backend."""
         return self._committer.archiving, self._committer.committing

@@ -23,7 +23,7 @@ CANCELLED_AGAIN_SECONDS = 0.1
 
 _COMMAND_MESSAGES = {
     OperatorCommand.PAUSE: "The crawl was paused by its operator: nothing new is fetched until "
-    "`scrapy frontier resume`",
+    "`scrapy resume`",
     OperatorCommand.RUN: "The crawl was resumed by its operator",
     OperatorCommand.STOP: "The crawl was stopped by its operator: open requests are finished",
 }

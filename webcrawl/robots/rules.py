@@ -186,6 +186,13 @@ class RulesCache:
         self._held: OrderedDict[str, tuple[float, RobotsRules]] = OrderedDict()
         self._weight = 0
         self._no_rules = RobotsRules("", agent)
+        self.hits = self.misses = 0
+        """How often the rules of a text were held, and how often they were parsed."""
+
+    @property
+    def size(self) -> int:
+        """The largest number of origins."""
+        return self._size
 
     def __len__(self) -> int:
         return len(self._held)
@@ -197,7 +204,9 @@ class RulesCache:
         held = self._held.get(record.origin)
         if held is not None and held[0] == record.fetched_at:
             self._held.move_to_end(record.origin)
+            self.hits += 1
             return held[1]
+        self.misses += 1
         rules = self.parsed(record)
         self.hold(record, rules)
         return rules

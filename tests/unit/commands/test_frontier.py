@@ -157,12 +157,15 @@ def test_its_books_are_mended_when_it_does_not_run(stopped_crawl: DrivenSqlite, 
     assert frontier("check", JOBDIR=stopped_crawl.directory).status == 0
 
 
-def test_a_crawl_of_one_process_takes_no_commands(stopped_crawl: DrivenSqlite, frontier: Command) -> None:
-    line = refused(frontier("stop", JOBDIR=stopped_crawl.directory))
-    assert (
-        line
-        == "stop is for a crawl on Redis; a crawl of one process is stopped by a signal, SIGINT or SIGTERM"
+def test_a_crawl_of_one_process_takes_the_same_commands(
+    stopped_crawl: DrivenSqlite, frontier: Command
+) -> None:
+    where = f"the crawl in {stopped_crawl.directory}"
+    assert frontier("stop", JOBDIR=stopped_crawl.directory).said == (
+        f"{where} is not running: there is nothing to stop\n"
     )
+    assert f"{where} is paused: it is not running" in frontier("pause", JOBDIR=stopped_crawl.directory).said
+    assert "will go on" in frontier("resume", "--wait", JOBDIR=stopped_crawl.directory).said
 
 
 @pytest.mark.parametrize("words", [["status"], ["check"], ["check", "--repair"]])

@@ -71,7 +71,7 @@ def test_each_command_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
 def test_who_joins_a_paused_crawl_says_so(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         asyncio.run(live_through(OperatorCommand.PAUSE))
-    assert "scrapy frontier resume" in caplog.text
+    assert "scrapy resume" in caplog.text
 
 
 def test_a_crawl_that_simply_runs_says_nothing(caplog: pytest.LogCaptureFixture) -> None:

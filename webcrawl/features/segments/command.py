@@ -105,7 +105,7 @@ class SegmentTransfer:
         with suppress(NoSuchCrawl):
             if workers := crawl.running_workers():
                 names = ", ".join(sorted(worker.name for worker in workers))
-                raise CrawlError(f"{crawl.name} is running ({names}); stop it first: scrapy frontier stop")
+                raise CrawlError(f"{crawl.name} is running ({names}); stop it first: scrapy stop")
 
 
 def _sources(path: Path, target: Path | None) -> Iterator[Path]:

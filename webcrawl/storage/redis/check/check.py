@@ -140,8 +140,7 @@ class Audit:
         if running_workers := await self._control.running_workers():
             names = ", ".join(sorted(running_workers))
             raise StartRefused(
-                f"nothing is repaired while a worker is running ({names}); stop the crawl first: "
-                "scrapy frontier stop --wait"
+                f"nothing is repaired while a worker is running ({names}); stop the crawl first: scrapy stop"
             )
 
 

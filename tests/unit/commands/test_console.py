@@ -1,0 +1,171 @@
+"""The commands to a running crawl and about it, from another shell: arguments, messages, status."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from webcrawl.crawl.jobdir import Jobdir
+from webcrawl.reports import run_log
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.commands import Command, Done
+    from tests.contract.driven import DrivenSqlite
+    from tests.contract.sample_crawl import SampleCrawl
+
+VERBS = ("pause", "resume", "save", "stop")
+URL = "https://a.test/a/rather/long/path/with/many/segments?and=parameters&of=all&kinds=of&things=too"
+
+
+def refused(done: Done, name: str) -> str:
+    """The only line of a command that did nothing."""
+    assert (done.status, done.out) == (2, ""), done
+    [line] = done.err.splitlines()
+    return line.removeprefix(f"scrapy {name}: ")
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "errors"])
+def test_what_is_no_crawl_is_refused_in_one_line(
+    verb: str, tmp_path: Path, command: Callable[..., Command], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give = command(verb)
+    assert refused(give(str(tmp_path / "none")), verb) == f"{tmp_path / 'none'} is no folder"
+    assert refused(give(str(tmp_path)), verb) == f"{tmp_path} is no folder of a crawl"
+    assert "one argument too many" in refused(give("a", "b"), verb)
+    assert "cannot be reached" in refused(give("redis://127.0.0.1:1/0"), verb)
+    monkeypatch.chdir(tmp_path)
+    assert refused(give(), verb).startswith("which crawl? give")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_folder_of_a_worker_is_not_the_crawl(
+    verb: str, tmp_path: Path, command: Callable[..., Command]
+) -> None:
+    run_log.begin(tmp_path, run_log.Run(1.0, "broad", "w1", crawl="broad on Redis at 10.0.0.5:6379/0"))
+    line = refused(command(verb)(str(tmp_path)), verb)
+    assert line.endswith(
+        "is the folder of one worker of broad on Redis at 10.0.0.5:6379/0; give its REDIS_URL"
+    )
+
+
+def test_a_stopped_crawl_is_paused_for_its_next_start(
+    stopped_crawl: DrivenSqlite, command: Callable[..., Command]
+) -> None:
+    job = str(stopped_crawl.directory)
+    assert "is paused: it is not running, and fetches nothing" in command("pause")(job).said
+    assert "not running, paused" in command("status")(job).said.splitlines()[0]
+    assert command("status")(job, "--json").told["paused"] is True
+    assert "was paused already: it is not running" in command("pause")(job, "--no-wait").said
+    told = command("resume")(job, "--json").told
+    assert (told["command"], told["obeyed"]) == ("resume", True)
+    assert told["messages"] == [f"the crawl in {job} will go on: it is not running; start it"]
+    assert command("status")(job).said.splitlines()[0].endswith(": not running")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_is_refused(
+    stopped_crawl: DrivenSqlite, command: Callable[..., Command]
+) -> None:
+    stopped_crawl.directory.chmod(0o500)
+    try:
+        refused(command("pause")(str(stopped_crawl.directory)), "pause")
+    finally:
+        stopped_crawl.directory.chmod(0o700)
+
+
+def test_a_crawl_that_runs_and_does_not_answer_is_said_to_be_of_another_version(
+    stopped_crawl: DrivenSqlite, command: Callable[..., Command], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webcrawl.control.operating.UNKNOWN_SECONDS", 0.0)
+    jobdir = Jobdir(stopped_crawl.directory)
+    jobdir.hold()
+    try:
+        done = command("save")(str(stopped_crawl.directory))
+        assert done.status == 1
+        assert done.err.endswith("knows no commands of operators. SIGTERM stops it\n")
+        told = command("pause")(str(stopped_crawl.directory), "--no-wait", "--json").told
+        assert (told["command"], told["obeyed"]) == ("pause", None)
+    finally:
+        jobdir.leave()
+
+
+def test_a_crawl_on_redis_takes_them_by_either_name(
+    sample: SampleCrawl, command: Callable[..., Command]
+) -> None:
+    url = sample.driven.url
+    sample.report("w1", sample.server_now() + 30)
+    assert "is paused: 1 worker running (w1)" in command("pause")(url, "--no-wait").said
+    assert sample.client.hget("broad:meta", "command") == b"pause"
+    assert "was paused already" in command("frontier")("pause", REDIS_URL=url).said
+    assert "goes on: 1 worker running (w1)" in command("resume")(url, "--no-wait").said
+    assert "there is no crawl 'other'" in refused(command("stop")(url, "--spider", "other"), "stop")
+    assert "is stopped: 1 worker running (w1)" in command("stop")(url, "--no-wait").said
+    assert sample.client.hget("broad:meta", "command") == b"stop"
+
+
+# -- errors --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def failed(stopped_crawl: DrivenSqlite) -> Path:
+    lines = [f"2026-03-01T12:00:{second:02}+0000 timeout {URL}{second}" for second in range(30)]
+    lines.append("2026-03-01T12:01:00+0000 dns https://b.test/ (no such name)")
+    (stopped_crawl.directory / "errors.log").write_text("\n".join([*lines, ""]))
+    (stopped_crawl.directory / "unanticipated.log").write_text(
+        "Traceback (most recent call last):\nKeyError\n"
+    )
+    return stopped_crawl.directory
+
+
+def test_errors_are_counted_by_kind_and_host_and_the_last_ones_shown(
+    failed: Path, command: Callable[..., Command]
+) -> None:
+    lines = command("errors")(str(failed)).said.splitlines()
+    assert lines[0] == f"{failed}: 31 errors since 2026-03-01 12:00:00 UTC"
+    assert lines[1] == f"1 traceback of the spider or the crawler in {failed / 'unanticipated.log'}"
+    assert lines[3:6] == ["errors", "         30  timeout", "          1  dns"]
+    assert lines[7:10] == ["most errors", "         30  a.test", "          1  b.test"]
+    assert lines[11:14] == [
+        "last errors",
+        "  2026-03-01 12:01:00 UTC  dns      https://b.test/",
+        f"  2026-03-01 12:00:29 UTC  timeout  {URL}29",
+    ]
+    assert len(lines) == 12 + 20
+
+    told = command("errors")(str(failed), "--json", "--kind", "dns", "--limit", "5").told
+    assert (told["place"], told["total"], told["kinds"]) == (str(failed), 1, {"dns": 1})
+    assert told["last"] == [
+        {"at": 1772366460.0, "error": "dns", "url": "https://b.test/", "detail": "(no such name)"}
+    ]
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_no_line_is_longer_than_the_terminal(
+    columns: int, failed: Path, command: Callable[..., Command], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    shutil.copy(failed / "errors.log", failed / "errors.log.1")
+    lines = command("errors")(str(failed)).said.splitlines()[3:]
+    assert max(map(len, lines)) <= columns
+    assert any("a.test" in line and ("..." in line or line.endswith("29")) for line in lines)
+
+
+def test_errors_of_a_crawl_on_redis_are_counted_by_worker(
+    sample: SampleCrawl, command: Callable[..., Command]
+) -> None:
+    sample.report("w1", sample.server_now() + 30)
+    told = command("errors")(sample.driven.url, "--json").told
+    assert "w1" in told["workers"]
+    assert command("errors")(sample.driven.url).said.endswith("of each worker: scrapy errors JOBDIR\n")
+
+
+def test_a_wrong_limit_is_refused(failed: Path, command: Callable[..., Command]) -> None:
+    done = command("errors")(str(failed), "--limit", "-3")
+    assert done.status == 2
+    assert "must be a whole number from 0 to 10,000" in done.err
