@@ -10,7 +10,6 @@ from webcrawl.crawl.context import context_of
 from webcrawl.fetching.bandwidth import bandwidth_of
 from webcrawl.fetching.body_memory import body_memory_of
 from webcrawl.fetching.network import network_of
-from webcrawl.frontier.frontier import Frontier
 from webcrawl.reports.pace import Limits, Pace, Reading
 
 if TYPE_CHECKING:
@@ -36,6 +35,18 @@ class Countable(Protocol):
     def snapshot(self) -> Snapshot: ...
 
 
+@runtime_checkable
+class InMemory(Protocol):
+    """What a frontier holds in memory."""
+
+    @property
+    def active_max(self) -> int: ...
+
+    def in_memory(self) -> tuple[int, int]: ...
+
+    def storing(self) -> tuple[int, int]: ...
+
+
 def frontier_of(crawler: Crawler) -> Countable | None:
     """Return the frontier of a crawl; None if it has another scheduler, or if the spider is not open."""
     found = getattr(crawler.engine.scheduler, "frontier", None)
@@ -52,14 +63,14 @@ def cache_figures(crawler: Crawler) -> dict[str, float]:
     """Return what the process holds in memory and caches, for other processes: ``cache_NAME_entries`` and, where they
     apply, ``_max``, ``_hits`` and ``_misses`` since its start. Call it on the event loop, while the spider is open.
     """
-    frontier, rules = frontier_of(crawler), context_of(crawler).rules
+    frontier, rules = getattr(crawler.engine.scheduler, "frontier", None), context_of(crawler).rules
     network, bodies = network_of(crawler), body_memory_of(crawler)
     found: dict[str, float] = {}
 
     def add(name: str, **figures: float) -> None:
         found.update((f"{CACHE}{name}_{what}", float(number)) for what, number in figures.items())
 
-    if isinstance(frontier, Frontier):
+    if isinstance(frontier, InMemory):
         active, urls = frontier.in_memory()
         add("active", entries=active, max=frontier.active_max)
         add("urls", entries=urls)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.unit.commands.conftest import local_crawl
 from webcrawl.crawl.jobdir import Jobdir
+from webcrawl.features.timeseries.store import Latest, SeriesStore
 from webcrawl.reports import run_log
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import asyncio
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.commands import Command, Done
@@ -30,7 +34,7 @@ def refused(done: Done, name: str) -> str:
     return line.removeprefix(f"scrapy {name}: ")
 
 
-@pytest.mark.parametrize("verb", [*VERBS, "errors"])
+@pytest.mark.parametrize("verb", [*VERBS, "errors", "cache"])
 def test_what_is_no_crawl_is_refused_in_one_line(
     verb: str, tmp_path: Path, command: Callable[..., Command], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +111,62 @@ def test_a_crawl_on_redis_takes_them_by_either_name(
     assert "there is no crawl 'other'" in refused(command("stop")(url, "--spider", "other"), "stop")
     assert "is stopped: 1 worker running (w1)" in command("stop")(url, "--no-wait").said
     assert sample.client.hget("broad:meta", "command") == b"stop"
+
+
+# -- cache ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def running_crawl(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
+    """A crawl of one process whose storage is open."""
+    with local_crawl(runner, tmp_path) as made:
+        yield made
+
+
+def publish(crawl: DrivenSqlite, **figures: float) -> None:
+    """Publish these figures, as a process of the crawl does."""
+    store = SeriesStore(crawl.backend.tables)
+    now = time.time()
+    latest = Latest("w1", now, now - 60, "box", 4711, "0.1.0", figures)
+    crawl.run(store.publish(0, latest))
+
+
+def test_caches_are_shown_with_limits_and_hits(
+    running_crawl: DrivenSqlite, command: Callable[..., Command], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(
+        running_crawl,
+        rss=143e6,
+        cache_active_entries=1204,
+        cache_active_max=20_000,
+        cache_dns_entries=3,
+        cache_dns_max=10_000,
+        cache_dns_hits=7,
+        cache_dns_misses=3,
+        cache_bodies_entries=3_100_000,
+        cache_bodies_max=268e6,
+    )
+    job = str(running_crawl.directory)
+    assert command("cache")(job).said.splitlines() == [
+        "w1: process 4711 on box, 143 MB of memory",
+        "",
+        "                    held  at most  hits  misses  hit rate",
+        "active hosts       1,204   20,000",
+        "host names (DNS)       3   10,000     7       3    70.0 %",
+        "bodies of pages   3.1 MB   268 MB",
+    ]
+    monkeypatch.setenv("COLUMNS", "50")
+    narrow = command("cache")(job).said.splitlines()
+    assert narrow[4] == "host names (DNS)       3   10,000    70.0 %"
+    assert max(map(len, narrow)) <= 50
+    [process] = command("cache")(job, "--json").told["processes"]
+    assert process["held"]["dns"] == {"entries": 3, "max": 10_000, "hits": 7, "misses": 3}
+
+
+def test_a_crawl_that_is_not_running_holds_nothing(
+    stopped_crawl: DrivenSqlite, command: Callable[..., Command]
+) -> None:
+    assert "is not running" in refused(command("cache")(str(stopped_crawl.directory)), "cache")
 
 
 # -- errors --------------------------------------------------------------------------------------------------

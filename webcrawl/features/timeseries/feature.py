@@ -15,6 +15,7 @@ from uuid import uuid4
 from webcrawl import __version__
 from webcrawl.control.folders import size_of
 from webcrawl.errors import CrawlError
+from webcrawl.extensions.metrics_reader import cache_figures
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.features.feature import Feature, stop
 from webcrawl.features.timeseries.archives import ARCHIVES, Recorder
@@ -115,7 +116,9 @@ class TimeSeriesFeature(Feature):
         if recorder is None or slot is None:
             return
         recorder.sample(at, figures)
-        await self._store.publish(slot.number, self._latest(at, figures))
+        # Caches have no series.
+        published = figures | cache_figures(self._scheduler.spider.crawler)
+        await self._store.publish(slot.number, self._latest(at, published))
         due = [
             index
             for index, seconds in enumerate(SAVE_SECONDS)
