@@ -107,9 +107,9 @@ def test_generated_requests_are_answered_as_the_description_says(served):
 
         ask()
 
-    for found in schema.get_all_operations():
+    for found in schema.exclude(path=f"{PREFIX}/events").get_all_operations():
         ask_each(found.ok())
-    assert asked == {one.name for one in ENDPOINTS}
+    assert asked == {one.name for one in ENDPOINTS} - {"events"}
 
 
 @pytest.mark.soak
@@ -119,7 +119,7 @@ def test_many_generated_requests(served, tmp_path):
             *(sys.executable, "-m", "schemathesis.cli", "run", f"{served.base}{PREFIX}/openapi.json"),
             *("--url", served.base, "-H", f"Authorization: Bearer {served.token}"),
             *("--max-examples", "100", "--seed", "1", "--no-color"),
-            *("--exclude-checks", "positive_data_acceptance"),
+            *("--exclude-checks", "positive_data_acceptance", "--exclude-path", f"{PREFIX}/events"),
         ],
         cwd=tmp_path,
         capture_output=True,

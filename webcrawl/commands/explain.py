@@ -109,6 +109,8 @@ class Question:
     """``allowed_domains`` of the spider's class."""
     logs: Sequence[Path] = ()
     """Folders with fetch logs of other workers, in addition to that of the setting JOBDIR."""
+    reads_logs: bool = True
+    """False to leave out what only the fetch logs and link logs have, which take long to search."""
 
 
 class Inquiry:
@@ -336,6 +338,8 @@ class Inquiry:
     # -- the log ---------------------------------------------------------------------------------------------
 
     def _folders(self) -> list[Path]:
+        if not self._question.reads_logs:
+            return []
         jobdir = self._configuration.jobdir
         folders = [*([] if jobdir is None else [jobdir]), *self._question.logs]
         for folder in folders:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from webcrawl.features.dashboard.endpoint import PREFIX, Api, Call, Endpoint, Reply, sentence_of
-from webcrawl.features.dashboard.endpoints import crawl, series, session
+from webcrawl.features.dashboard.endpoints import changes, crawl, events, series, session, suggestions
 
-__all__ = ["ENDPOINTS", "PREFIX", "Api", "Call", "Endpoint", "Reply", "sentence_of"]
+__all__ = ["ENDPOINTS", "PREFIX", "PUBLIC", "Api", "Call", "Endpoint", "Reply", "sentence_of"]
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *session.ENDPOINTS,
     *crawl.ENDPOINTS,
+    *events.ENDPOINTS,
     *series.ENDPOINTS,
+    *changes.ENDPOINTS,
+    *suggestions.ENDPOINTS,
 )
+PUBLIC: tuple[Endpoint, ...] = (*(one for one in ENDPOINTS if one.in_public), *suggestions.PUBLIC)
+"""The endpoints of public mode."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.features.dashboard.access import Right
+from webcrawl.features.dashboard.access import Denial, Rate, RateLimiter, Right, client_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+
+    from aiohttp import web
 
     from webcrawl.features.dashboard.access import Access, Asked, Granted
     from webcrawl.features.dashboard.fields import Field
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 SENTENCE_MAX = 500
 """Characters of an error."""
 PREFIX = "/api/v1"
+EVENTS = "text/event-stream"
 
 
 @dataclass(slots=True)
@@ -32,11 +35,29 @@ class Api:
     access: Access
     readers: Readers
     state: SharedState
+    ration: Ration = field(default_factory=lambda: Ration())
+    viewers: int = 0
+    """Event streams that are open."""
 
     async def blocking(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return the result of a function that blocks. :raises Denial: too many others wait, or the crawl's storage
         cannot be read"""
         return await self.readers.run(function, *arguments)
+
+
+class Ration:
+    """What visitors of a public dashboard may ask: each of them, and all together."""
+
+    def __init__(self) -> None:
+        self._each = RateLimiter(Rate(0.5, 10))
+        self._all = RateLimiter(Rate(5.0, 50))
+
+    def take(self, call: Call) -> None:
+        """Count a question. :raises Denial: there were too many"""
+        if wait := self._each.take(client_of(call.asked.client), call.now):
+            raise Denial(429, "too many questions from here", wait)
+        if wait := self._all.take("", call.now):
+            raise Denial(429, "too many questions at the moment", wait)
 
 
 @dataclass(slots=True)
@@ -47,6 +68,7 @@ class Call:
     granted: Granted
     values: Mapping[str, Any]
     now: float
+    request: web.Request
 
     @property
     def by(self) -> str:
@@ -81,7 +103,7 @@ class Endpoint:
     """The parameters in the path."""
     right: Right = Right.READ
     in_public: bool = False
-    """True if it is there in public mode; there everybody may use it."""
+    """True if it is there in public mode, too; there everybody may use it."""
     result: Mapping[str, Any] = field(default_factory=lambda: {"type": "object"})
     """The JSON Schema of its answer."""
     media_type: str = "application/json"

@@ -28,7 +28,8 @@ from webcrawl.features.dashboard.access import (
     check_json,
     client_of,
 )
-from webcrawl.features.dashboard.api import ENDPOINTS, PREFIX, Api, Call, Reply, sentence_of
+from webcrawl.features.dashboard.api import ENDPOINTS, PREFIX, PUBLIC, Api, Call, Reply, sentence_of
+from webcrawl.features.dashboard.endpoint import EVENTS
 from webcrawl.features.dashboard.fields import as_json, read_body, read_query
 from webcrawl.features.dashboard.headers import HEADERS
 from webcrawl.features.dashboard.reading import Readers, SharedState
@@ -46,10 +47,6 @@ BODY_SECONDS = 15.0
 """Time for the whole body of a request."""
 REQUESTS = Rate(50.0, 300)
 """Requests of one client."""
-STREAMS_MAX = 100
-"""Event streams open at a time."""
-AWAY_SECONDS = 2.0
-"""Time until a crawl that could not be read is read again for an event stream."""
 
 logger = logging.getLogger(__name__)
 
@@ -89,8 +86,9 @@ class Site:
         made = web.Application(middlewares=[self._guard], client_max_size=BODY_MAX)
         made.on_response_prepare.append(_add_headers)
         for endpoint in self._endpoints:
-            # A HEAD is a GET without its body.
-            for method in ("GET", "HEAD") if endpoint.method == "GET" else (endpoint.method,):
+            # A HEAD is a GET without its body, which a stream has no end of.
+            has_head = endpoint.method == "GET" and endpoint.media_type != EVENTS
+            for method in ("GET", "HEAD") if has_head else (endpoint.method,):
                 made.router.add_route(method, f"{PREFIX}{endpoint.path}", self._handler(endpoint))
         described = as_json(openapi.description(self._endpoints, public=self._access.public))
         made.router.add_get(f"{PREFIX}/openapi.json", _constant(described, "application/json"))
@@ -156,7 +154,7 @@ class Site:
             if endpoint.body is not None:
                 values |= read_body(await _body(request), endpoint.body)
             try:
-                found = await endpoint.answer(self._api, Call(asked, granted, values, now))
+                found = await endpoint.answer(self._api, Call(asked, granted, values, now, request))
             except CrawlError as error:
                 raise Denial(503, sentence_of(error), 5.0) from error
             return self._response(request, endpoint, found)
@@ -207,52 +205,19 @@ class Dashboard(Site):
     """The application of one crawl, and what its requests share."""
 
     def __init__(self, source: CrawlSource, access: Access, name: str = "") -> None:
-        super().__init__(access, ENDPOINTS, name)
+        super().__init__(access, PUBLIC if access.public else ENDPOINTS, name)
         self._readers = Readers()
         self._state = SharedState(self._readers, lambda: source.state(public=access.public))
         self._api = Api(source, access, self._readers, self._state)
-        self._streams = 0
         self.application = self._application()
 
     def _application(self) -> web.Application:
         made = self._new_application(static_files())
         made.on_cleanup.append(self._close)
-        if not self._access.public:
-            made.router.add_route("GET", f"{PREFIX}/events", self._events)
         return made
 
     async def _close(self, application: web.Application) -> None:
         self._readers.close()
-
-    # -- events --------------------------------------------------------------------------------------------
-
-    async def _events(self, request: web.Request) -> web.StreamResponse:
-        """Send the state whenever there is a new one. A reader who is slow misses some."""
-        if self._access.granted(asked_in(request), time.time()).right < Right.READ:
-            raise Denial(401, "reading needs the token: log in, or send Authorization: Bearer TOKEN")
-        if self._streams >= STREAMS_MAX:
-            raise Denial(503, "too many viewers", 10.0)
-        self._streams += 1
-        try:
-            response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-            await response.prepare(request)
-            await self._stream(response)
-            return response
-        finally:
-            self._streams -= 1
-
-    async def _stream(self, response: web.StreamResponse) -> None:
-        last = None
-        while True:
-            try:
-                last = await self._state.next(last)
-            except Denial as denial:
-                # The page says so; the stream stays open until the crawl can be read again.
-                await response.write(_event("away", as_json({"error": denial.sentence})))
-                await asyncio.sleep(AWAY_SECONDS)
-                last = None
-            else:
-                await response.write(_event("crawl", last.text))
 
 
 def asked_in(request: web.Request) -> Asked:
@@ -310,7 +275,3 @@ def _denied(denial: Denial) -> web.Response:
     if denial.status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
-
-
-def _event(name: str, text: bytes) -> bytes:
-    return b"event: " + name.encode() + b"\ndata: " + text + b"\n\n"

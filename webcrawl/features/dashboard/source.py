@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +10,14 @@ from webcrawl.archive import fetchlog
 from webcrawl.config import Configuration
 from webcrawl.control.selection import require_crawl
 from webcrawl.features.dashboard.state import StateReader
-from webcrawl.features.timeseries.store import SeriesStore
+from webcrawl.features.steering.store import SteeringStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from scrapy.settings import BaseSettings
 
+    from webcrawl.features.steering.store import JournalEntry, Suggestion
     from webcrawl.features.timeseries.reading import Series
 
 LOG_BYTES_MAX = 256 << 20
@@ -59,24 +59,45 @@ class CrawlSource:
 
     def series(self, names: Sequence[str], from_: float | None, to: float | None, points: int) -> Series:
         """Return time series; see ``SeriesStore.read``. :raises CrawlError: :raises ValueError:"""
-        now = self.crawl.status().now if self.is_shared else time.time()
-        found: Series = self.crawl.read_store(
-            SeriesStore, lambda store: store.read(names, from_, to, points, now)
-        )
-        return found
+        return self.crawl.series(names, from_, to, points)
 
-    def explanation(self, url: str) -> dict[str, Any]:
-        """Return what ``scrapy explain --json URL`` says. :raises CrawlError: or a ValueError that names the cause"""
+    def explanation(self, url: str, *, reads_logs: bool = True) -> dict[str, Any]:
+        """Return what ``scrapy explain --json URL`` says. ``reads_logs``: also what only the logs have, unless they
+        are so long that it would take more than some seconds.
+
+        :raises CrawlError: or a ValueError that names the cause
+        """
         # It imports the parts of a crawl.
         from webcrawl.commands.explain import Inquiry, Question
 
         question = Question(
-            url, spider=self.spider, arguments=self.arguments, allowed_domains=self.allowed_domains
+            url,
+            spider=self.spider,
+            arguments=self.arguments,
+            allowed_domains=self.allowed_domains,
+            reads_logs=reads_logs and not self._has_long_log(),
         )
         found: dict[str, Any] = json.loads(Inquiry(self.settings, self.configuration, question).as_json())
         return found
 
-    def has_long_log(self) -> bool:
+    def suggest(self, url: str, note: str, by: str) -> str:
+        """Hold a URL until an operator decides; return its id. :raises CrawlError: it is no URL, or not taken"""
+        # What cannot be explained cannot be queued.
+        resolved = self.explanation(url, reads_logs=False)["url"]["resolved"]
+        name: str = self.crawl.change_store(
+            SteeringStore, lambda store, now: store.suggest(resolved, note, by, now)
+        )
+        return name
+
+    def suggestions(self) -> list[Suggestion]:
+        """Return the suggestions that are kept, oldest first."""
+        return self.crawl.read_store(SteeringStore, SteeringStore.suggestions)
+
+    def journal(self, most: int) -> list[JournalEntry]:
+        """Return the last changes by operators, the latest first."""
+        return self.crawl.read_store(SteeringStore, lambda store: store.journal(most))
+
+    def _has_long_log(self) -> bool:
         """Return True if searching the fetch log takes too long for an answer."""
         if self.folder is None:
             return False

@@ -30,6 +30,7 @@ class MadeUp:
         self.reads = 0
         self.fails: Exception | None = None
         self.explained: list[str] = []
+        self.suggested: list[tuple[str, str, str]] = []
         self.value: dict[str, Any] = {"name": HOSTILE, "state": "running", "rates": {"pages": float("nan")}}
 
     def state(self, *, public: bool) -> dict[str, Any]:
@@ -38,14 +39,15 @@ class MadeUp:
             raise self.fails
         return {**self.value, "public": public}
 
-    def explanation(self, url: str) -> dict[str, Any]:
+    def explanation(self, url: str, *, reads_logs: bool = True) -> dict[str, Any]:
         if self.fails is not None:
             raise self.fails
         self.explained.append(url)
         return {"url": {"written": url}, "conclusion": {"fate": "waits"}}
 
-    def has_long_log(self) -> bool:
-        return False
+    def suggest(self, url: str, note: str, by: str) -> str:
+        self.suggested.append((url, note, by))
+        return "id"
 
 
 @dataclass(frozen=True, slots=True)

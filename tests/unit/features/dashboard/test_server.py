@@ -15,6 +15,7 @@ from tests.unit.features.dashboard.serving import HOSTILE, SECONDS, TOKEN, answe
 from webcrawl.errors import CrawlError, StorageAway, StorageFull
 from webcrawl.features.dashboard import connections, reading, server
 from webcrawl.features.dashboard.access import SESSION_SECONDS
+from webcrawl.features.dashboard.endpoints import events
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
@@ -330,13 +331,22 @@ def test_public_mode_has_one_question_and_nothing_else():
     async def whole():
         async with serving(public=True) as site:
             assert (await site.ask(path="/api/v1/session")).told["public"] is True
-            assert (await site.ask(path="/api/v1/url?url=http://h/")).told == {"fate": "waits"}
+            assert (await site.ask(path="/api/v1/url?url=http://h/")).told == {"fate": "queued"}
             described = (await site.ask(path="/api/v1/openapi.json")).told
             assert "securitySchemes" not in described["components"]
             for path in ("/api/v1/crawl", "/api/v1/events", "/metrics"):
                 assert (await site.ask(path=path, headers=BEARER)).status == 404
             assert (await site.ask("POST", "/api/v1/session", {"token": TOKEN})).status == 405
-            assert set(described["paths"]) == {"/api/v1/session", "/api/v1/url"}
+            assert set(described["paths"]) == {"/api/v1/session", "/api/v1/url", "/api/v1/suggestions"}
+            answer = await site.ask("POST", "/api/v1/suggestions", {"url": "http://h/", "note": HOSTILE[:10]})
+            assert answer.told["sentence"] == "The URL is held until an operator decides."
+            assert site.crawl.suggested == [("http://h/", HOSTILE[:10], "dashboard 127.0.0.1")]
+            for headers in ({"Origin": "https://evil.example"}, {"Content-Type": "text/plain"}):
+                answer = await site.ask("POST", "/api/v1/suggestions", {"url": "http://h/"}, headers)
+                assert answer.status in (403, 415)
+            statuses = [(await site.ask(path="/api/v1/url?url=a")).status for _ in range(12)]
+            assert statuses[-1] == 429
+            assert len(site.crawl.suggested) == 1
 
     asyncio.run(whole())
 
@@ -412,7 +422,7 @@ def test_a_state_is_read_once_however_many_want_it_and_again_when_it_is_old():
 
 @on_loopback
 async def test_a_viewer_is_told_that_the_crawl_is_away_and_that_it_is_back(site, monkeypatch):
-    monkeypatch.setattr(server, "AWAY_SECONDS", 0.01)
+    monkeypatch.setattr(events, "AWAY_SECONDS", 0.01)
     site.crawl.fails = StorageAway("no answer")
     reader, _ = await viewer_of(site)
     assert await event_from(reader) == ("away", {"error": "the crawl's storage cannot be reached: no answer"})
@@ -424,7 +434,7 @@ async def test_a_viewer_is_told_that_the_crawl_is_away_and_that_it_is_back(site,
 
 @on_loopback
 async def test_too_many_viewers_are_refused(site, monkeypatch):
-    monkeypatch.setattr(server, "STREAMS_MAX", 2)
+    monkeypatch.setattr(events, "VIEWERS_MAX", 2)
     _ = [await viewer_of(site) for _ in range(2)]
     answer = await site.ask(path="/api/v1/events")
     assert (answer.status, answer.error) == (503, "too many viewers")

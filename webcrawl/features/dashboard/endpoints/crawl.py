@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import CrawlError
+from webcrawl.explain.account import Fate
 from webcrawl.features.dashboard.access import Denial
 from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, sentence_of
 from webcrawl.features.dashboard.fields import Field
@@ -22,21 +24,35 @@ async def crawl(api: Api, call: Call) -> Any:
 
 async def url(api: Api, call: Call) -> Any:
     """Return what ``scrapy explain`` says; in public mode only whether it is known."""
-    if api.source.has_long_log():
-        raise Denial(
-            503, "the fetch log is too long to be searched for a page; scrapy explain --json URL answers"
-        )
+    is_public = api.access.public
+    if is_public:
+        api.ration.take(call)
     try:
-        found: dict[str, Any] = await api.blocking(api.source.explanation, call.values["url"])
+        found: dict[str, Any] = await api.blocking(
+            partial(api.source.explanation, call.values["url"], reads_logs=not is_public)
+        )
     except (CrawlError, ValueError) as error:
         raise Denial(400, sentence_of(error)) from error
-    return _short(found) if api.access.public else found
+    return _short(found) if is_public else found
+
+
+_PUBLIC = {
+    Fate.DONE: "done",
+    Fate.FAILED: "failed",
+    Fate.REFUSED: "refused",
+    Fate.SETTLED: "done",
+    Fate.WAITS: "queued",
+    Fate.KEPT: "queued",
+    Fate.WILL_BE_REFUSED: "queued",
+    Fate.WOULD_BE_REFUSED: "refused",
+    Fate.WOULD_BE_QUEUED: "unknown",
+    Fate.ROBOTS: "unknown",
+}
+"""What everybody may know of a URL."""
 
 
 def _short(found: Mapping[str, Any]) -> dict[str, Any]:
-    conclusion = found.get("conclusion")
-    fate = conclusion.get("fate") if isinstance(conclusion, dict) else None
-    return {"fate": fate}
+    return {"fate": _PUBLIC[Fate(found["conclusion"]["fate"])]}
 
 
 _NUMBER = {"type": ["number", "null"]}

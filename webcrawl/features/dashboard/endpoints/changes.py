@@ -1,0 +1,37 @@
+"""Endpoints for what operators change of the crawl."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint
+from webcrawl.features.dashboard.fields import Field
+from webcrawl.features.steering.store import JOURNAL_MOST
+
+
+async def journal(api: Api, call: Call) -> Any:
+    """Return the last changes."""
+    return {"rows": [asdict(one) for one in await api.blocking(api.source.journal, call.values["limit"])]}
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/changes",
+        name="changes",
+        summary="The last changes by operators, the latest first: who, when, what, old and new",
+        answer=journal,
+        query=(
+            Field(
+                name="limit",
+                meaning="the number of changes",
+                kind="integer",
+                default=100,
+                least=1,
+                most=JOURNAL_MOST,
+            ),
+        ),
+        result={"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "object"}}}},
+    ),
+)
