@@ -263,7 +263,7 @@ class Session:
     running: list[Running] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.port, self.dashboard_port = _free_port(), _free_port()
+        self.port, self.dashboard_port, self.service_port = _free_port(), _free_port(), _free_port()
         self.is_serving = False
         self.web: Served | None = None
         self.at = self.folder / "project"
@@ -318,6 +318,7 @@ class Session:
             self._serve_demo()
         text = re.sub(r"localhost:8000\b", f"localhost:{self.port}", text)
         text = re.sub(r"(127\.0\.0\.1:|--port )8765\b", rf"\g<1>{self.dashboard_port}", text)
+        text = re.sub(r"(127\.0\.0\.1:|--port )8766\b", rf"\g<1>{self.service_port}", text)
         text = text.replace("scrapy demo", f"scrapy demo --port {self.port}")
         if self.redis is not None:
             text = re.sub(r"(10\.0\.0\.5|localhost):6379", urlsplit(self.redis.url).netloc, text)

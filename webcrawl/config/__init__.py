@@ -37,6 +37,7 @@ from webcrawl.config.renames import renamed
 from webcrawl.config.scope import ScopeSettings
 from webcrawl.config.scrapy_settings import translate, wrong_values
 from webcrawl.config.search import SearchSettings, search_contradictions
+from webcrawl.config.service import ServiceSettings
 from webcrawl.config.setting import Setting
 from webcrawl.config.vocabulary import misspelt_names, unknown_names, wrong_types
 from webcrawl.crawl import contact
@@ -60,6 +61,7 @@ _T = TypeVar("_T")
 # A dataclass has the fields of its last base first: the order of the table.
 @dataclass(frozen=True, kw_only=True)
 class Configuration(
+    ServiceSettings,
     NotificationSettings,
     DashboardSettings,
     DisplaySettings,

@@ -47,6 +47,12 @@ class ScopeSettings:
         "",
         "Contact addresses outside the public internet: all, none, or those in the given networks.",
     )
+    seeds_private_addresses: bool = setting(
+        switch(),
+        True,
+        "",
+        "Hosts that seeds name may have addresses outside the public internet, and unusual ports.",
+    )
     redirect_max_times: int = setting(
         whole(0, 20), 3, "", "Maximum number of redirects that are followed from one link."
     )

@@ -142,7 +142,9 @@ def _build(crawler: Crawler) -> CrawlContext:
     exclusions = exclusions_of(configuration)
     directory = jobdir_path(crawler, configuration)
     jobdir = None if directory is None else Jobdir(directory)
-    seeded = SeededHosts(addresses, BadPortRule(configuration.ports_allowed))
+    seeded = SeededHosts(
+        addresses, BadPortRule(configuration.ports_allowed), allows=configuration.seeds_private_addresses
+    )
     owner, spider = crawler.spidercls.name, crawler.spider
     backend, clock = backend_of(
         configuration, choices, crawler.settings, directory, owner, spider, seeded.learn

@@ -46,7 +46,9 @@ class SeededHosts:
     Of very many hosts only those are stored that are known to be private without a lookup.
     """
 
-    def __init__(self, addresses: SeedAddresses, ports: BadPortRule) -> None:
+    def __init__(self, addresses: SeedAddresses, ports: BadPortRule, *, allows: bool = True) -> None:
+        """``allows``: False if a seed allows nothing that a link may not have."""
+        self._allows = allows
         self.addresses = addresses
         self.ports = ports
         self._names: set[str] = set()
@@ -58,6 +60,8 @@ class SeededHosts:
 
     def allow(self, url: str) -> None:
         """Allow the host and port of a URL that the operator named here. It is resolved."""
+        if not self._allows:
+            return
         host = host_of(url)
         if host not in self._names and (
             len(self._names) < REMEMBERED or self.addresses.rule.refuses(Candidate("", host, ""))

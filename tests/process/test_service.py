@@ -1,0 +1,255 @@
+"""``scrapy serve`` with real crawls: orders over HTTP, ends, accidents, and what is there afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from contextlib import suppress
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+
+from tests import forked, processes
+from tests.commands import own_process
+from tests.crawl.crawling import ROOT, Jobdir
+from tests.fakeweb import witness
+from tests.forked import Files
+
+SECONDS = 60.0
+FAST = ["POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0"]
+
+
+class Service:
+    """A service in a process, and a client of its API."""
+
+    def __init__(self, folder, **settings):
+        self.folder = folder
+        self.root = folder / "crawls"
+        number = len(list(folder.glob("service-*.out"))) + 1
+        self.out, self.err = folder / f"service-{number}.out", folder / f"service-{number}.err"
+        self.out.touch()
+        settings = {"SERVICE_PRIVATE_SEEDS": 1, **settings}
+        words = ["serve", str(self.root), "--port", "0"]
+        words += [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
+        environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "webcrawl.settings", "PYTHONPATH": str(ROOT)}
+        self.process = forked.scrapy(words, folder, environment, Files(Path(os.devnull), self.out, self.err))
+        self.until(lambda: "The token" in self.out.read_text())
+        self.port = int(self.out.read_text().partition("127.0.0.1:")[2].partition("/")[0])
+        self.token = (self.root / ".service/token").read_text().strip()
+
+    def until(self, what, seconds=SECONDS):
+        deadline = time.monotonic() + seconds
+        while not (found := what()):
+            assert self.process.poll() is None, self.err.read_text()
+            assert time.monotonic() < deadline, f"{self.err.read_text()}\n{self.get('/api/v1/crawls')[1]}"
+            time.sleep(0.02)
+        return found
+
+    def ask(self, method, path, body=None, **headers):
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+        text = None if method == "GET" else json.dumps(body or {})
+        if text is not None:
+            headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.token}", **headers}
+        connection.request(method, path, text, headers)
+        response = connection.getresponse()
+        content = response.read()
+        connection.close()
+        is_json = response.headers["Content-Type"].startswith("application/json")
+        return response.status, json.loads(content) if is_json else content
+
+    def get(self, path):
+        return self.ask("GET", path)
+
+    def order(self, name, seeds, settings=FAST, **more):
+        status, found = self.ask(
+            "POST", "/api/v1/crawls", {"name": name, "seeds": seeds, "settings": settings, **more}
+        )
+        assert status == 201, found
+        return found
+
+    def row(self, name):
+        return self.get(f"/api/v1/crawls/{name}")[1]
+
+    def until_state(self, name, *states):
+        return self.until(lambda: row if (row := self.row(name))["state"] in states else None)
+
+    def crawl(self, name):
+        return Jobdir(self.root / name)
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        assert self.process.wait(SECONDS) == 0, self.err.read_text()
+        assert "Traceback" not in self.err.read_text()
+
+
+@pytest.fixture
+def serving(tmp_path):
+    """Starts a service on the same folder each time."""
+    services = []
+
+    def start(**settings):
+        services.append(Service(tmp_path, **settings))
+        return services[-1]
+
+    yield start
+    for service in services:
+        with suppress(ProcessLookupError, OSError):
+            service.process.kill()
+    for lock in (tmp_path / "crawls").glob("*/lock"):
+        pid = lock.read_text().removeprefix("process ").strip()
+        if lock.parent.name != ".service" and pid.isdigit() and "scrapy" in processes.name_of(int(pid)):
+            processes.kill(int(pid))
+
+
+def test_a_service_takes_an_order_and_shows_what_became_of_it(serve, serving):
+    web = serve(hosts=3, pages=20, seed=4)
+    service = serving()
+    assert service.get("/api/v1/crawls") == (200, {"running_max": 4, "rows": []})
+
+    wrong = {"name": "first", "spider": "brod", "settings": ["CLOSESPIDER_PAGECONT=5", "SEEDS_COMMAND=ls"]}
+    status, refused = service.ask("POST", "/api/v1/crawls", wrong)
+    assert (status, len(refused["allowed"])) == (400, 2)
+    assert "brod: is no spider; did you mean broad?" in refused["error"]
+    unasked = {"name": "first", "seeds": web.seeds}
+    assert service.ask("POST", "/api/v1/crawls", unasked, Authorization="Bearer wrong")[0] == 401
+    assert service.ask("POST", "/api/v1/crawls", unasked, Origin="https://evil.test")[0] == 403
+    assert service.ask("POST", "/api/v1/crawls", unasked, Host="evil.test")[0] == 421
+    assert [path.name for path in service.root.iterdir()] == [".service"]
+
+    service.order("first", web.seeds)
+    row = service.until_state("first", "ended", "failed", "stopped")
+    crawl = service.crawl("first")
+    assert (row["state"], row["reason"]) == ("ended", "finished")
+    assert row["figures"]["done"] == crawl.assert_sound().totals["done"] > 0
+    assert row["ordered_by"] == "dashboard 127.0.0.1"
+    assert witness.most_open(web.hits()) == 1
+
+    status, log = service.get("/api/v1/crawls/first/log?lines=50")
+    assert any(line.startswith("broad finished after") for line in log["lines"])
+    assert b"<title>first</title>" in service.get("/api/v1/crawls/first/report")[1]
+    assert service.get("/crawls/first/api/v1/crawl")[1]["reason"] == "finished"
+    assert b"<!doctype html>" in service.get("/crawls/first/")[1]
+    assert service.ask("POST", "/api/v1/crawls", unasked)[1] == {"error": "there is a crawl first already"}
+    assert service.get("/api/v1/crawls/other")[0] == service.get("/crawls/other/")[0] == 404
+
+    assert service.ask("DELETE", "/api/v1/crawls/first")[0] == 200
+    assert service.get("/crawls/first/api/v1/crawl")[0] == 404
+    assert {path.name for path in (service.root / ".service").iterdir()} == {"lock", "token"}
+    service.end()
+
+
+def test_a_wrong_start_is_one_line_and_status_2(tmp_path):
+    (tmp_path / "file").touch()
+    for words, settings, line in [
+        (["file"], {}, "file: is no folder"),
+        (["a", "b"], {}, "b: is one argument too many; give one folder of crawls"),
+        (
+            [],
+            {"JOBDIR": "x"},
+            "JOBDIR: is the folder of one crawl; give the folder of all crawls: scrapy serve FOLDER",
+        ),
+        ([], {"SERVICE_CRAWLS_MAX": 0}, "SERVICE_CRAWLS_MAX: must be a whole number from 1 to 1000, not '0'"),
+        (["/proc/crawls"], {}, "/proc/crawls cannot be used for crawls: No such file or directory"),
+    ]:
+        done = own_process(tmp_path, "serve", *words, **settings)
+        assert (done.status, done.out, done.err) == (2, "", f"scrapy serve: {line}\n")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_crawls_go_on_after_every_kind_of_end(serve, serving):
+    web = serve(hosts=8, pages=None, seed=5)
+    slow = ["POLITENESS_MIN_DELAY=0.2", "POLITENESS_FACTOR=0"]
+    service = serving(SERVICE_CRAWLS_MAX=2)
+    for name in ("a", "b", "c"):
+        service.order(name, web.seeds, slow)
+    assert service.row("c")["position"] == 1
+    for name in ("a", "b"):
+        service.until(lambda name=name: len(service.crawl(name).lines()) > 10)
+    pids = {name: service.row(name)["pid"] for name in "ab"}
+
+    # A second service on the folder is refused.
+    done = own_process(service.folder, "serve", str(service.root), "--port", "0")
+    assert done.status == 2
+    assert done.err.startswith(f"scrapy serve: {service.root} has a service already, process ")
+    # So is the port of another.
+    done = own_process(service.folder, "serve", "others", "--port", service.port)
+    assert f"cannot listen on 127.0.0.1:{service.port}: Address already in use" in done.err
+
+    # kill -9 of the service: its crawls run on, and the next one adopts them.
+    service.process.kill()
+    service.process.wait(SECONDS)
+    before = len(service.crawl("a").lines())
+    service = serving(SERVICE_CRAWLS_MAX=2)
+    assert {name: service.row(name)["pid"] for name in "ab"} == pids
+    service.until(lambda: len(service.crawl("a").lines()) > before)
+    assert service.row("c")["state"] == "waiting"
+
+    # A crawl that is killed is started again.
+    os.kill(pids["a"], signal.SIGKILL)
+    service.until_state("a", "restarting")
+    assert service.row("a")["reason"] == "its process was killed"
+    service.until_state("c", "running")
+    service.ask("POST", "/api/v1/crawls/b/stop")
+    assert service.until_state("b", "stopped")["reason"] == ""
+    before = len(service.crawl("a").lines())
+    service.until(lambda: len(service.crawl("a").lines()) > before)
+
+    # SIGTERM: all stop gracefully.
+    service.until(lambda: len(service.crawl("c").lines()) > 10)
+    service.end()
+    for name in "abc":
+        assert "\nbroad was stopped after " in (service.root / name / "output.log").read_text()
+        service.crawl(name).assert_sound()
+    service = serving(SERVICE_CRAWLS_MAX=2)
+    for name in "ac":
+        service.until_state(name, "running")
+    assert service.row("b")["state"] == "stopped"
+
+    # A reboot: everything is killed at once.
+    live = [service.row(name)["pid"] for name in "ac"]
+    service.until(
+        lambda: all(
+            (service.root / name / "lock").read_text().strip() == f"process {pid}"
+            for name, pid in zip("ac", live, strict=True)
+        )
+    )
+    service.process.kill()
+    for pid in live:
+        for child in processes.all_below(pid):
+            processes.kill(child)
+    service.process.wait(SECONDS)
+    service = serving(SERVICE_CRAWLS_MAX=2)
+    for name in "ac":
+        before = len(service.crawl(name).lines())
+        service.until_state(name, "running")
+        service.until(lambda name=name, before=before: len(service.crawl(name).lines()) > before)
+    assert service.row("b")["state"] == "stopped"
+    service.end(signal.SIGINT)
+    for name in "abc":
+        service.crawl(name).assert_sound()
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_a_folder_that_is_removed_and_a_hundred_orders(serve, serving):
+    web = serve(hosts=2, pages=None, seed=6)
+    service = serving(SERVICE_CRAWLS_MAX=1)
+    service.order("gone", web.seeds)
+    service.until(lambda: len(service.crawl("gone").lines()) > 5)
+    for number in range(100):
+        service.order(f"c{number:03}", web.seeds, [*FAST, "CLOSESPIDER_PAGECOUNT=1"])
+    assert sum(row["pid"] is not None for row in service.get("/api/v1/crawls")[1]["rows"]) == 1
+    pid = service.row("gone")["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    shutil.rmtree(service.root / "gone")
+    os.kill(pid, signal.SIGCONT)
+    os.kill(pid, signal.SIGKILL)
+    assert service.until_state("gone", "failed")["reason"] == "its folder was removed"
+    service.until_state("c002", "ended")
+    assert service.row("c099")["position"] > 90
+    service.end()

@@ -1,0 +1,301 @@
+"""The service behind its API: one supervisor, its clock, and what operators ask of it.
+
+What blocks runs on one thread, one call after the other, so that no two commands cross each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from webcrawl.command import BROAD
+from webcrawl.control import folders
+from webcrawl.control.selection import select_crawl_in
+from webcrawl.errors import CrawlError, Problem
+from webcrawl.features.service.orders import order_problems
+from webcrawl.features.service.processes import Crawls, tail
+from webcrawl.features.service.records import LIVE, Order, Record, State, name_problem
+from webcrawl.features.service.supervisor import ServiceError, Supervisor
+from webcrawl.features.steering.store import SteeringStore
+from webcrawl.storage import technology_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from scrapy.settings import Settings
+
+    from webcrawl.features.service.folder import ServiceFolder
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+TICK_SECONDS = 1.0
+"""Interval at which the processes are looked at."""
+FIGURES_SECONDS = 5.0
+"""The figures of a crawl that runs are read at most this often."""
+REPORT = "report.html"
+
+
+class OrderRefused(CrawlError):  # noqa: N818 - states what happened
+    """An order is wrong. ``problems`` has all reasons."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("; ".join(map(str, problems)))
+        self.problems = list(problems)
+
+
+@dataclass(slots=True)
+class _Figures:
+    """Figures of a crawl, and when they were read."""
+
+    at: float
+    state: State
+    values: dict[str, float | None] = field(default_factory=dict)
+
+
+class Service:
+    """Crawls by their names. ``begin`` starts it, ``end`` stops all crawls."""
+
+    def __init__(
+        self,
+        crawls: Crawls,
+        folder: ServiceFolder,
+        supervisor: Supervisor,
+        settings: Settings,
+        *,
+        private: bool,
+    ) -> None:
+        """``settings``: those of all crawls. ``private``: seeds may name hosts with private addresses."""
+        self.crawls = crawls
+        self.settings = settings
+        self._folder = folder
+        self._supervisor = supervisor
+        self._private = private
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="supervisor")
+        self._readers = ThreadPoolExecutor(2, thread_name_prefix="figures")
+        self._figures: dict[str, _Figures] = {}
+        self._ticking: asyncio.Task[None] | None = None
+        self._soon = asyncio.Event()
+        self.over = asyncio.Event()
+        """Set when the service ends and no crawl runs any more."""
+
+    # -- life ----------------------------------------------------------------------------------------------
+
+    async def begin(self) -> None:
+        """Take the records of an earlier service, and start what may start."""
+        await self._run(lambda: self._supervisor.load(self._folder.records(), time.time()))
+        self._ticking = asyncio.create_task(self._tick())
+
+    async def end(self) -> None:
+        """Stop all crawls; a second call forces them. ``over`` is set when they have ended."""
+        await self._run(lambda: self._supervisor.end(time.time()))
+        self._soon.set()
+
+    def close(self) -> None:
+        """Release threads and lock."""
+        if self._ticking is not None:
+            self._ticking.cancel()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._readers.shutdown(wait=False, cancel_futures=True)
+        self._folder.leave()
+
+    async def _tick(self) -> None:
+        while not self.over.is_set():
+            try:
+                await self._run(lambda: self._supervisor.tick(time.time()))
+            except Exception:
+                # The other crawls must go on.
+                logger.exception("The crawls could not be looked at")
+            if await self._run(lambda: self._supervisor.is_over):
+                self.over.set()
+            self._soon.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TICK_SECONDS):
+                    await self._soon.wait()
+
+    async def _run(self, function: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function)
+
+    # -- looking -------------------------------------------------------------------------------------------
+
+    async def rows(self) -> list[dict[str, Any]]:
+        """Return all crawls with their figures."""
+        records, queue = await self._run(lambda: (self._supervisor.records(), self._supervisor.queue()))
+        await asyncio.gather(*(self._read_figures(record) for record in records))
+        return [self._row(record, queue) for record in records]
+
+    async def row(self, name: str) -> dict[str, Any]:
+        """Return one crawl. :raises ServiceError: there is none"""
+        record, queue = await self._run(lambda: (self._supervisor.record(name), self._supervisor.queue()))
+        await self._read_figures(record)
+        order = record.order
+        more = {"arguments": dict(order.arguments), "settings": dict(order.settings)}
+        return self._row(record, queue) | more
+
+    async def record(self, name: str) -> Record:
+        """Return a record. :raises ServiceError: there is none"""
+        return await self._run(lambda: self._supervisor.record(name))
+
+    def _row(self, record: Record, queue: list[str]) -> dict[str, Any]:
+        order = record.order
+        figures = self._figures.get(order.name)
+        return {
+            "name": order.name,
+            "spider": order.spider,
+            "state": str(record.state),
+            "since": record.since,
+            "reason": record.reason,
+            "position": queue.index(order.name) + 1 if order.name in queue else None,
+            "pid": self._supervisor.pid(order.name),
+            "crashes": record.crashes,
+            "next_start_at": record.due_at if record.state is State.RESTARTING else None,
+            "started_at": record.started_at,
+            "has_begun": record.has_begun,
+            "ordered_by": order.by,
+            "ordered_at": order.at,
+            "jobdir": str(self.crawls.folder(order.name)),
+            "figures": {} if figures is None else figures.values,
+        }
+
+    async def _read_figures(self, record: Record) -> None:
+        name, now = record.order.name, time.time()
+        known = self._figures.get(name)
+        is_fresh = known is not None and known.state is record.state
+        if not record.has_begun or (
+            known is not None and is_fresh and (record.state not in LIVE or now - known.at < FIGURES_SECONDS)
+        ):
+            return
+        loop = asyncio.get_running_loop()
+        values = await loop.run_in_executor(self._readers, figures_of, self.crawls.folder(name))
+        self._figures[name] = _Figures(now, record.state, values)
+
+    async def log(self, name: str, lines: int) -> list[str]:
+        """Return the last lines of a crawl's output. :raises ServiceError:"""
+        record = await self.record(name)
+        folder = self.crawls.folder(record.order.name)
+        return await asyncio.get_running_loop().run_in_executor(self._readers, tail, folder, lines)
+
+    async def report(self, name: str) -> bytes:
+        """Return report.html of a crawl. :raises ServiceError: there is none"""
+        record = await self.record(name)
+        path = self.crawls.folder(record.order.name) / REPORT
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._readers, path.read_bytes)
+        except OSError:
+            message = f"{name} has no {REPORT} yet: it is written when a crawl ends"
+            raise ServiceError(message, is_missing=True) from None
+
+    # -- commands ------------------------------------------------------------------------------------------
+
+    async def create(self, order: Order, seeds: Sequence[str], *, start: bool) -> dict[str, Any]:
+        """Add a crawl. :raises OrderRefused: :raises ServiceError: :raises OSError: it cannot be stored"""
+        await self._run(lambda: self._create(order, seeds, start=start))
+        self._soon.set()
+        return await self.row(order.name)
+
+    def _create(self, order: Order, seeds: Sequence[str], *, start: bool) -> None:
+        if problem := name_problem(order.name):
+            raise OrderRefused([problem])
+        if any(record.order.name == order.name for record in self._supervisor.records()):
+            raise ServiceError(f"there is a crawl {order.name} already")
+        if seeds and order.spider != BROAD:
+            raise OrderRefused(
+                [Problem("seeds", f"are those of the spider {BROAD}; {order.spider} has its own")]
+            )
+        if "seeds" in order.arguments:
+            raise OrderRefused(
+                [Problem("-a seeds", "cannot name a file; give the seeds themselves, in seeds")]
+            )
+        path = self._folder.seeds_path(order.name)
+        path.unlink(missing_ok=True)
+        try:
+            if seeds:
+                self._folder.add_seeds(order.name, seeds)
+                order = _with_seeds(order, path)
+            if problems := self._problems(order):
+                raise OrderRefused(problems)
+            self._supervisor.create(order, time.time(), start=start)
+        except BaseException:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+            raise
+
+    def _problems(self, order: Order) -> list[Problem]:
+        settings = self.settings.copy()
+        settings.set("JOBDIR", str(self.crawls.folder(order.name)), priority="cmdline")
+        return order_problems(settings, order.spider, order.arguments, order.settings, private=self._private)
+
+    async def add_seeds(self, name: str, urls: Sequence[str], by: str) -> str:
+        """Give more seeds to a crawl of the spider broad; return where they are. A crawl that has begun queues them
+        by its own rules, in this run or the next.
+
+        :raises ServiceError: :raises CrawlError: they cannot be given :raises OSError: they cannot be stored
+        """
+        return await self._run(lambda: self._add_seeds(name, urls, by))
+
+    def _add_seeds(self, name: str, urls: Sequence[str], by: str) -> str:
+        record = self._supervisor.record(name)
+        order, folder = record.order, self.crawls.folder(name)
+        if order.spider != BROAD:
+            raise ServiceError(f"{name} has the spider {order.spider}, and seeds are those of {BROAD}")
+        technology = technology_in(folder)
+        crawl = None if technology is None else select_crawl_in(folder, technology)
+        if crawl is not None:
+            crawl.change_store(SteeringStore, lambda store, now: store.inject(urls, by, now))
+            return "handed to the crawl"
+        if record.has_begun:
+            raise ServiceError(f"{name} has not opened its frontier yet; give it more seeds in a moment")
+        if "seeds" not in order.arguments:
+            raise ServiceError(f"{name} was ordered without seeds; give it more when it has begun")
+        self._folder.add_seeds(name, urls)
+        return "added to the seeds with which it begins"
+
+    async def start(self, name: str) -> dict[str, Any]:
+        """:raises ServiceError: :raises OSError:"""
+        await self._run(lambda: self._supervisor.start(name, time.time()))
+        self._soon.set()
+        return await self.row(name)
+
+    async def stop(self, name: str) -> dict[str, Any]:
+        """:raises ServiceError: :raises OSError:"""
+        await self._run(lambda: self._supervisor.stop(name, time.time()))
+        return await self.row(name)
+
+    async def remove(self, name: str) -> None:
+        """:raises CrawlError: :raises OSError:"""
+        await self._run(lambda: self._supervisor.remove(name))
+        self._figures.pop(name, None)
+
+
+def _with_seeds(order: Order, path: Path) -> Order:
+    return Order(
+        order.name, order.spider, {"seeds": str(path), **order.arguments}, order.settings, order.by, order.at
+    )
+
+
+def figures_of(folder: Path) -> dict[str, float | None]:
+    """Return the figures of a crawl for a list; empty if they cannot be read."""
+    found: dict[str, float | None] = {}
+    try:
+        if (rates := folders.rates(folder)) is not None:
+            found |= {"pages": rates.pages, "pages_per_second": rates.per_second, "bytes": rates.bytes}
+        technology = technology_in(folder)
+        crawl = None if technology is None else select_crawl_in(folder, technology)
+        if crawl is not None:
+            counts = crawl.status().counts
+            found |= {
+                "queued": counts.queued,
+                "done": counts.done,
+                "failed": counts.failed,
+                "hosts": counts.hosts,
+            }
+    except (OSError, CrawlError):
+        return found
+    return found

@@ -1,0 +1,230 @@
+/* The page of the service: its crawls, a form for new ones, and the output of each. */
+
+import { change, get, logIn, logOut, onSession, readSession, session } from "./api.js";
+import { announce, badge, confirmed, empty, field, fill, h, outcome, problem, report, section, setText, table } from "./dom.js";
+import { count, moment, NONE, rate, size, things } from "./format.js";
+
+const LOOK_MS = 3000;
+const LINES = 200;
+const KINDS = { running: "good", waiting: "plain", stopping: "warn", restarting: "warn", stopped: "plain", ended: "plain", failed: "bad" };
+const STARTS = new Set(["stopped", "ended", "failed", "restarting"]);
+const STOPS = new Set(["running", "waiting", "restarting"]);
+
+const main = document.getElementById("main");
+const list = h("div");
+const output = h("div");
+const said = outcome();
+let shownLog = null;
+let drawn = "";
+
+function text(value) {
+  return h("bdi", {}, value ?? "");
+}
+
+function path(name, rest = "") {
+  return `/crawls/${encodeURIComponent(name)}${rest}`;
+}
+
+// -- the list -------------------------------------------------------------------------------------------------
+
+function why(row) {
+  const parts = [];
+  if (row.position !== null) parts.push(`place ${row.position} in the queue`);
+  if (row.next_start_at !== null) parts.push(`starts again at ${moment(row.next_start_at)}`);
+  if (row.reason) parts.push(row.reason);
+  return parts.join("; ");
+}
+
+function buttons(row) {
+  if (!session.write) return "";
+  const button = (label, run, kind = null) =>
+    h("button", { type: "button", class: kind, on: { click: run } }, label, h("span", { class: "unseen" }, ` ${row.name}`));
+  const made = [];
+  if (STARTS.has(row.state)) made.push(button("Start", () => command(row, "start", "is started")));
+  if (STOPS.has(row.state)) made.push(button("Stop", () => command(row, "stop", "is told to stop")));
+  if (row.pid === null) made.push(button("Remove", () => remove(row), "danger"));
+  return h("div", { class: "buttons" }, made);
+}
+
+const COLUMNS = [
+  { label: "Name", cell: (row) => (row.has_begun ? h("a", { href: `crawls/${encodeURIComponent(row.name)}/` }, text(row.name)) : text(row.name)) },
+  { label: "State", cell: (row) => [badge(row.state, KINDS[row.state]), " ", text(why(row))] },
+  { label: "Spider", cell: (row) => text(row.spider) },
+  { label: "Pages", number: true, cell: (row) => count(row.figures.pages ?? null) },
+  { label: "Rate", number: true, cell: (row) => (row.pid === null ? NONE : rate(row.figures.pages_per_second ?? null)) },
+  { label: "Received", number: true, cell: (row) => size(row.figures.bytes ?? null) },
+  { label: "Queued", number: true, cell: (row) => count(row.figures.queued ?? null) },
+  { label: "Since", cell: (row) => moment(row.since) },
+  { label: "Output", cell: (row) => h("button", { type: "button", on: { click: () => showLog(row.name) } }, "Show", h("span", { class: "unseen" }, ` the output of ${row.name}`)) },
+  { label: "Commands", cell: buttons },
+];
+
+async function look() {
+  let found;
+  try {
+    found = await get("/crawls");
+  } catch (error) {
+    fill(list, problem(error, look));
+    drawn = "";
+    return;
+  }
+  const running = found.rows.filter((row) => row.pid !== null).length;
+  const waiting = found.rows.filter((row) => row.state === "waiting").length;
+  setText(document.getElementById("summary"), `${running} of at most ${found.running_max} running, ${waiting} waiting`);
+  // Only what has changed is drawn, so that the focus stays where it is.
+  const next = JSON.stringify([found.rows, session.write]);
+  if (next === drawn) return;
+  drawn = next;
+  const focused = list.contains(document.activeElement) ? document.activeElement.textContent : null;
+  fill(list, found.rows.length ? table(COLUMNS, found.rows, "Crawls") : empty("There is no crawl yet."));
+  if (focused) [...list.querySelectorAll("button, a")].find((one) => one.textContent === focused)?.focus();
+}
+
+async function act(run, sentence) {
+  try {
+    await run();
+    report(said, sentence);
+    announce(sentence);
+  } catch (error) {
+    report(said, error.message, "bad");
+  }
+  await look();
+}
+
+function command(row, name, done) {
+  return act(() => change("POST", path(row.name, `/${name}`), {}), `${row.name} ${done}.`);
+}
+
+async function remove(row) {
+  const sentence = `The folder of ${row.name} is deleted with everything that it has fetched.`;
+  if (await confirmed(`Remove ${row.name}?`, sentence, "Remove"))
+    await act(() => change("DELETE", path(row.name), {}), `${row.name} is removed.`);
+}
+
+// -- the output -----------------------------------------------------------------------------------------------
+
+async function showLog(name) {
+  shownLog = name;
+  await readLog();
+  output.querySelector("h2")?.scrollIntoView();
+}
+
+async function readLog() {
+  if (shownLog === null) return;
+  const name = shownLog;
+  try {
+    const { lines } = await get(path(name, "/log"), { lines: LINES });
+    const link = h("a", { href: `api/v1${path(name, "/report")}` }, "report of its last end");
+    const close = h("button", { type: "button", on: { click: hideLog } }, "Close");
+    fill(
+      output,
+      section(
+        `Output of ${name}`,
+        h("p", {}, close, " ", link),
+        lines.length ? h("pre", { class: "scrolled", tabindex: "0" }, lines.join("\n")) : empty("It has written nothing yet."),
+      ),
+    );
+  } catch (error) {
+    fill(output, problem(error, readLog));
+  }
+}
+
+function hideLog() {
+  shownLog = null;
+  fill(output);
+}
+
+// -- a new crawl ----------------------------------------------------------------------------------------------
+
+function words(control) {
+  return control.value.split("\n").map((line) => line.trim()).filter(Boolean);
+}
+
+function orderForm() {
+  const name = h("input", { type: "text", required: true, maxlength: "64", pattern: "[A-Za-z0-9][A-Za-z0-9._\\-]{0,63}", autocomplete: "off", spellcheck: "false" });
+  const spider = h("input", { type: "text", required: true, maxlength: "100", value: "broad", autocomplete: "off", spellcheck: "false" });
+  const seeds = h("textarea", { rows: "6", spellcheck: "false", placeholder: "https://www.example.org/" });
+  const given = h("textarea", { rows: "3", spellcheck: "false", placeholder: "CLOSESPIDER_PAGECOUNT=1000" });
+  const spargs = h("textarea", { rows: "2", spellcheck: "false", placeholder: "stay=host" });
+  const start = h("input", { type: "checkbox", checked: true });
+  const done = outcome();
+  const button = h("button", {}, "Order the crawl");
+  const form = h(
+    "form",
+    { class: "narrow" },
+    field("Name", name, "Letters, digits, dots, hyphens and underscores. It is the name of the folder."),
+    field("Spider", spider),
+    field("Seeds, one a line", seeds, "For the spider broad."),
+    field("Settings, NAME=VALUE, one a line", given, "As for scrapy crawl -s."),
+    field("Arguments of the spider, NAME=VALUE, one a line", spargs, "As for scrapy crawl -a."),
+    h("div", { class: "field" }, h("label", {}, start, " Start it as soon as there is room")),
+    button,
+    done,
+  );
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    const body = { name: name.value.trim(), spider: spider.value.trim(), start: start.checked };
+    for (const [key, control] of [["seeds", seeds], ["settings", given], ["arguments", spargs]])
+      if (words(control).length) body[key] = words(control);
+    try {
+      const row = await change("POST", "/crawls", body);
+      report(done, `${row.name} is ordered: ${row.state}.`);
+      form.reset();
+    } catch (error) {
+      report(done, error.message, "bad");
+    } finally {
+      button.disabled = false;
+    }
+    await look();
+  });
+  return form;
+}
+
+function logInForm() {
+  const token = h("input", { type: "password", required: true, autocomplete: "current-password", maxlength: "1024", spellcheck: "false" });
+  const done = outcome();
+  const form = h("form", { class: "narrow" }, field("Token", token, "The service prints its address with the token at its start. The token is also in the file .service/token in the folder of the crawls."), h("button", {}, "Log in"), done);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    try {
+      await logIn(token.value.trim());
+      await look();
+    } catch (error) {
+      report(done, error.message, "bad");
+      token.select();
+    }
+  });
+  return form;
+}
+
+// -- the page -------------------------------------------------------------------------------------------------
+
+function draw() {
+  const who = document.getElementById("session");
+  if (session.write) fill(who, h("button", { type: "button", on: { click: () => logOut() } }, "Log out"));
+  else fill(who);
+  const last = session.write ? section("New crawl", orderForm()) : section("Log in to give orders", logInForm());
+  fill(main, h("h1", {}, "Crawls"), list, said, output, last);
+}
+
+async function begin() {
+  onSession(draw);
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (token) history.replaceState(null, "", location.pathname);
+  try {
+    await readSession();
+    if (token && !session.write) await logIn(token);
+  } catch (error) {
+    draw();
+    report(said, error.message, "bad");
+  }
+  await look();
+  setInterval(() => {
+    if (document.hidden) return;
+    look();
+    readLog();
+  }, LOOK_MS);
+}
+
+begin();
