@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from scrapy.logformatter import LogFormatter, LogFormatterResult
+from scrapy.utils.log import get_scrapy_root_handler
 
 from webcrawl import fetch_errors
 from webcrawl.fetching.failures import LocalShortageError, failure_word
@@ -28,6 +30,35 @@ _SCRAPER = "scrapy.core.scraper"
 _INVENTORY = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware", "scrapy.utils.log")
 _LISTS = ("Scrapy %", "Versions:", "Overridden settings:", "Enabled ")
 """The beginnings of messages that list the versions, settings and components of a crawl."""
+
+
+_following: list[logging.Handler] = []
+"""Handlers beside Scrapy's that have the level of ``LOG_LEVEL``."""
+
+
+def follow_level(handler: logging.Handler) -> None:
+    """Give a handler the levels of ``set_level`` from now on."""
+    _following.append(handler)
+
+
+def unfollow_level(handler: logging.Handler) -> None:
+    """End ``follow_level``."""
+    if handler in _following:
+        _following.remove(handler)
+
+
+def set_level(level: int | str) -> None:
+    """Change the level of the log on the terminal or in LOG_FILE, of ``crawl.log`` and of the logs of components,
+    while the crawl runs. ``level``: as LOG_LEVEL. Raises ValueError for a name that is no level.
+    """
+    number = level if isinstance(level, int) else logging.getLevelNamesMapping().get(level)
+    if number is None:
+        raise ValueError(f"no level of messages: {level!r}")
+    handler = get_scrapy_root_handler()
+    for one in (*_following, *([] if handler is None else [handler])):
+        one.setLevel(number)
+    for formatter in _formatters:
+        formatter.level = number
 
 
 class OneLine(str):
@@ -68,14 +99,22 @@ def _add_once(target: logging.Logger, found: logging.Filter) -> None:
         target.addFilter(found)
 
 
+_formatters: WeakSet[QuietLogFormatter] = WeakSet()
+
+
 class QuietLogFormatter(LogFormatter):
     """Crawled, scraped and dropped messages are logged at DEBUG and not formatted above; a failed download is one
     line.
     """
 
     def __init__(self, level: int) -> None:
-        self._telling = level <= logging.DEBUG
+        self.level = level
+        _formatters.add(self)
         _add_once(logging.getLogger(_SCRAPER), WithoutTraceback())
+
+    @property
+    def _is_telling(self) -> bool:
+        return self.level <= logging.DEBUG
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -83,15 +122,15 @@ class QuietLogFormatter(LogFormatter):
 
     # Scrapy's engine accepts None for no message; its annotations do not say so.
     def crawled(self, request: Request, response: Response, spider: Spider) -> LogFormatterResult:
-        return super().crawled(request, response, spider) if self._telling else None  # type: ignore[return-value]
+        return super().crawled(request, response, spider) if self._is_telling else None  # type: ignore[return-value]
 
     def scraped(self, item: Any, response: Response | Failure | None, spider: Spider) -> LogFormatterResult:
-        return super().scraped(item, response, spider) if self._telling else None  # type: ignore[return-value]
+        return super().scraped(item, response, spider) if self._is_telling else None  # type: ignore[return-value]
 
     def dropped(
         self, item: Any, exception: BaseException, response: Response | Failure | None, spider: Spider
     ) -> LogFormatterResult:
-        if not self._telling:
+        if not self._is_telling:
             return None  # type: ignore[return-value]
         return super().dropped(item, exception, response, spider)
 

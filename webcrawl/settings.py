@@ -98,6 +98,7 @@ EXTENSIONS_BASE = {
     "webcrawl.extensions.heartbeat.Heartbeat": 7,
     "webcrawl.extensions.exclusions.Exclusions": 8,
     "webcrawl.extensions.frontier_stats.FrontierStats": 9,
+    "webcrawl.extensions.crawl_log.CrawlLog": 6,
     "webcrawl.extensions.errors.Errors": 10,
     "webcrawl.extensions.component_logs.ComponentLogs": 10,
     "webcrawl.extensions.statistics.Statistics": 20,

@@ -14,7 +14,14 @@ from scrapy.utils.log import logformatter_adapter
 from twisted.python.failure import Failure
 
 from webcrawl import fetch_errors
-from webcrawl.logs import QuietLogFormatter, hush_inventory, log_level
+from webcrawl.logs import (
+    QuietLogFormatter,
+    follow_level,
+    hush_inventory,
+    log_level,
+    set_level,
+    unfollow_level,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,3 +139,20 @@ def test_at_debug_the_inventory_is_there(caplog: pytest.LogCaptureFixture) -> No
 )
 def test_the_level_is_read_from_the_settings(given: dict[str, Any], level: int) -> None:
     assert log_level(Settings(given)) == level
+
+
+def test_the_level_changes_while_a_crawl_runs() -> None:
+    formatter, follower = QuietLogFormatter(logging.INFO), logging.NullHandler()
+    follow_level(follower)
+    try:
+        set_level("DEBUG")
+        assert (follower.level, formatter.level) == (logging.DEBUG, logging.DEBUG)
+        set_level(logging.ERROR)
+        assert (follower.level, formatter.level) == (logging.ERROR, logging.ERROR)
+        with pytest.raises(ValueError, match="no level of messages: 'LOUD'"):
+            set_level("LOUD")
+        assert follower.level == logging.ERROR
+    finally:
+        unfollow_level(follower)
+    set_level("INFO")
+    assert follower.level == logging.ERROR

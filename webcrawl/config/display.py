@@ -63,6 +63,25 @@ class DisplaySettings:
         "seconds",
         "If one turn of the event loop takes this CPU time or more, the log names the code that took it.",
     )
+    crawl_log: bool = setting(
+        switch(), True, "", "Write the messages of LOG_LEVEL and above to `crawl.log` in the JOBDIR, too."
+    )
+    crawl_log_format: str = setting(
+        choice("plain", "json"),
+        "plain",
+        "",
+        "Form of `crawl.log`: lines of text, or a JSON object in each line.",
+    )
+    crawl_log_roll_bytes: int = setting(
+        whole(1024, 1 << 50),
+        100_000_000,
+        "bytes",
+        "Size at which `crawl.log` and the logs of errors and components are rotated and compressed. `crawl.log` "
+        "and those of components are rotated at midnight UTC, too.",
+    )
+    crawl_log_keep_days: float = setting(
+        real(0, 36_600, zero="without end"), 30, "days", "How long rotated files of these logs are kept."
+    )
     component_logs: bool = setting(
         switch(), False, "", "Write a separate log for each component, in `logs/` of the JOBDIR."
     )

@@ -9,9 +9,9 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.config import Configuration
-from webcrawl.extensions.errors import ErrorFile
 from webcrawl.extensions.metrics_reader import directory_of
-from webcrawl.logs import log_level
+from webcrawl.logs import follow_level, log_level, unfollow_level
+from webcrawl.rotated_log import RotatedLog
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 FOLDER = "logs"
-_BYTES = 10_000_000
-_FORMAT = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
 _ROOMS = {
     "frontier": ("scheduler", "frontier", "politeness", "storage", "crawl", "control", "request_codec"),
     "fetch": ("fetching", "downloadermiddlewares", "engine", "robots"),
@@ -56,17 +54,20 @@ def component_of(logger: str) -> str:
 class Splitting(logging.Handler):
     """Writes each message into the file of its component, which is created with its first message."""
 
-    def __init__(self, folder: Path, level: int) -> None:
+    def __init__(self, folder: Path, level: int, roll_bytes: int, keep_days: float) -> None:
         super().__init__(level)
         self._folder = folder
-        self._files: dict[str, ErrorFile] = {}
+        self._roll_bytes = roll_bytes
+        self._keep_days = keep_days
+        self._files: dict[str, RotatedLog] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         component = component_of(record.name)
         file = self._files.get(component)
         if file is None:
-            file = self._files[component] = ErrorFile(self._folder / f"{component}.log", _BYTES)
-            file.setFormatter(logging.Formatter(_FORMAT, "%Y-%m-%dT%H:%M:%S%z"))
+            file = self._files[component] = RotatedLog(
+                self._folder / f"{component}.log", roll_bytes=self._roll_bytes, keep_days=self._keep_days
+            )
         file.handle(record)
 
     def close(self) -> None:
@@ -95,11 +96,15 @@ class ComponentLogs:
         if (directory := directory_of(self._crawler)) is not None:
             folder = directory / FOLDER
             folder.mkdir(exist_ok=True)
-            self._handler = Splitting(folder, log_level(self._crawler.settings))
+            configuration = Configuration.from_settings(self._crawler.settings)
+            roll_bytes, keep_days = configuration.crawl_log_roll_bytes, configuration.crawl_log_keep_days
+            self._handler = Splitting(folder, log_level(self._crawler.settings), roll_bytes, keep_days)
             logging.root.addHandler(self._handler)
+            follow_level(self._handler)
 
     def _stopped(self) -> None:
         if self._handler is not None:
+            unfollow_level(self._handler)
             logging.root.removeHandler(self._handler)
             self._handler.close()
             self._handler = None

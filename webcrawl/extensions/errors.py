@@ -12,7 +12,6 @@ import asyncio
 import logging
 import time
 from collections import deque
-from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -21,6 +20,7 @@ from scrapy.utils.defer import deferred_from_coro
 from webcrawl import fetch_errors
 from webcrawl.config import Configuration
 from webcrawl.extensions.metrics_reader import directory_of
+from webcrawl.rotated_log import RotatedLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,10 +34,6 @@ UNANTICIPATED = "unanticipated.log"
 REASON = "unanticipated_errors"
 """The close reason of a crawl that was stopped."""
 
-_ANTICIPATED_BYTES = 100_000_000
-_UNANTICIPATED_BYTES = 10_000_000
-_KEPT = 3
-"""Each log is rotated at a size limit, and this many old ones are kept."""
 
 logger = logging.getLogger(__name__)
 
@@ -58,18 +54,12 @@ class Brake:
         return len(self._events) > self._most
 
 
-class ErrorFile(RotatingFileHandler):
-    """A log file that is created with its first line. A line that cannot be written (no room) is lost silently.
+class ErrorFile(RotatedLog):
+    """A log of errors."""
 
-    The figures contain the same facts, and error messages would fill the terminal while the disk is full.
-    """
-
-    def __init__(self, path: Path, size: int) -> None:
-        super().__init__(path, maxBytes=size, backupCount=_KEPT, encoding="utf-8", delay=True)
+    def __init__(self, path: Path, roll_bytes: int, keep_days: float) -> None:
+        super().__init__(path, roll_bytes=roll_bytes, keep_days=keep_days, is_daily=False)
         self.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
-        """Do nothing, in place of a traceback on standard error."""
 
 
 class Tracebacks(logging.Filter):
@@ -94,8 +84,10 @@ class Counting(logging.Handler):
 class Errors:
     """Opens both logs with the spider and closes them with the engine; stops the crawl after too many exceptions."""
 
-    def __init__(self, crawler: Crawler, brake: Brake) -> None:
+    def __init__(self, crawler: Crawler, brake: Brake, roll_bytes: int, keep_days: float) -> None:
         self._crawler = crawler
+        self._roll_bytes = roll_bytes
+        self._keep_days = keep_days
         self._brake = brake
         self._stopping = False
         self.count = 0
@@ -108,7 +100,7 @@ class Errors:
     def from_crawler(cls, crawler: Crawler) -> Self:
         configuration = Configuration.from_settings(crawler.settings)
         brake = Brake(configuration.errors_unanticipated_max, configuration.errors_window_seconds)
-        extension = cls(crawler, brake)
+        extension = cls(crawler, brake, configuration.crawl_log_roll_bytes, configuration.crawl_log_keep_days)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
         return extension
@@ -117,10 +109,10 @@ class Errors:
         self._loop = asyncio.get_running_loop()
         self._handlers = [Counting(self._count)]
         if (directory := directory_of(self._crawler)) is not None:
-            unanticipated = ErrorFile(directory / UNANTICIPATED, _UNANTICIPATED_BYTES)
+            unanticipated = ErrorFile(directory / UNANTICIPATED, self._roll_bytes, self._keep_days)
             unanticipated.addFilter(Tracebacks())
             self._handlers.append(unanticipated)
-            self._anticipated = ErrorFile(directory / ANTICIPATED, _ANTICIPATED_BYTES)
+            self._anticipated = ErrorFile(directory / ANTICIPATED, self._roll_bytes, self._keep_days)
             fetch_errors.keep(self._anticipated)
         for handler in self._handlers:
             logging.root.addHandler(handler)

@@ -31,7 +31,7 @@ def test_a_logger_belongs_to_one_component(logger: str, component: str) -> None:
 
 
 def test_messages_are_split_by_component_from_the_level_on(tmp_path: Path) -> None:
-    handler = Splitting(tmp_path, logging.INFO)
+    handler = Splitting(tmp_path, logging.INFO, 10_000_000, 30)
     for name, level in (
         ("webcrawl.frontier.shared_clocks", logging.INFO),
         ("webcrawl.archive.warc", logging.WARNING),
