@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,6 +21,7 @@ from webcrawl.features.focus.learner import Learner
 from webcrawl.features.steering.store import Command, Numbers, SteeringStore
 from webcrawl.features.timeseries.reading import Series
 from webcrawl.features.timeseries.store import Latest, SeriesStore
+from webcrawl.frontier.records import UrlEntry
 from webcrawl.politeness.host_record import Pauses
 from webcrawl.reports import run_log
 from webcrawl.scope.private import names_that_allow
@@ -29,6 +30,7 @@ from webcrawl.storage.inspection import (
     Checked,
     CrawlStatus,
     ExclusionImpact,
+    HostSummary,
     UrlSelection,
     UrlSnapshot,
     UrlStateReader,
@@ -108,6 +110,14 @@ class LocalCrawl:
 
     def check(self, progress: Callable[[int, int], None] | None) -> Checked:
         return self._frontier.check()
+
+    def hosts(self) -> Iterator[Sequence[HostSummary]]:
+        """Yield all politeness keys, some at a time, each of its own moment."""
+        return self._frontier.hosts()
+
+    def queue(self, key: str, most: int) -> list[UrlEntry]:
+        """Return the first entries of the queue of a politeness key; none for an unknown one."""
+        return self._frontier.queue(key, most)
 
     def url_states(self) -> AbstractContextManager[UrlStateReader]:
         """Return the states of its URLs."""

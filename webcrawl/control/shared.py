@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Checked,
         CrawlStatus,
         ExclusionImpact,
+        HostSummary,
         SharedInspection,
         UrlSelection,
         UrlSnapshot,
@@ -161,6 +162,24 @@ class SharedCrawl:
     async def check(self, progress: Callable[[int, int], None] | None) -> Checked:
         async with self._control() as control:
             return await control.check(progress or _unwatched)
+
+    def hosts(self) -> Iterator[Sequence[HostSummary]]:
+        """Yield all politeness keys, some at a time, each of its own moment; one may come twice."""
+        control = self._new()
+        with asyncio.Runner() as runner:
+            runner.run(control.open())
+            try:
+                steps = control.hosts()
+                while (found := runner.run(anext(steps, None))) is not None:
+                    yield found
+            finally:
+                runner.run(control.close())
+
+    @blocking
+    async def queue(self, key: str, most: int) -> list[UrlEntry]:
+        """Return the first entries of the queue of a politeness key; none for an unknown one."""
+        async with self._control() as control:
+            return await control.queue(key, most)
 
     def url_states(self) -> AbstractContextManager[SharedUrlStateReader]:
         """Return the states of its URLs."""

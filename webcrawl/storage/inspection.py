@@ -221,6 +221,29 @@ class KeySnapshot:
     """Idle keys of its level whose turn comes before it, counted up to ``HOSTS_COUNTED``; None unless it is idle."""
 
 
+HOSTS_AT_ONCE = 2000
+"""Hosts that are read in one step, while the crawl runs."""
+
+
+class HostSummary(NamedTuple):
+    """A politeness key in a list of all keys, as it is stored: its holder may know more than it has written yet."""
+
+    key: str
+    activity: Activity
+    is_parked: bool
+    queued: int
+    """URLs in its queue."""
+    delay_seconds: float
+    """The delay that was owed after its last request."""
+    next_fetch_at: float
+    """The earliest time of the next request (epoch seconds)."""
+    requests: int
+    pages: int
+    failures: int
+    """Requests in a row that failed through the host's fault."""
+    last_error: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Use:
     """The state of a shared clock, for inspection."""
@@ -320,6 +343,14 @@ class FolderInspection(Protocol):
         the politeness key of the URL."""
         ...
 
+    def hosts(self) -> Iterator[Sequence[HostSummary]]:
+        """Yield all politeness keys, ``HOSTS_AT_ONCE`` at a time, each of its own moment."""
+        ...
+
+    def queue(self, key: str, most: int) -> list[UrlEntry]:
+        """Return the first entries of the queue of a key; none for an unknown key."""
+        ...
+
     def url_states(self) -> AbstractContextManager[UrlStateReader]:
         """Open the states of its URLs. All results are of one moment."""
         ...
@@ -384,6 +415,14 @@ class SharedInspection(Protocol):
         self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
     ) -> UrlSnapshot:
         """See ``FolderInspection.snapshot``."""
+        ...
+
+    def hosts(self) -> AsyncIterator[Sequence[HostSummary]]:
+        """Yield all politeness keys, some at a time, each of its own moment; one may come twice."""
+        ...
+
+    async def queue(self, key: str, most: int) -> list[UrlEntry]:
+        """See ``FolderInspection.queue``."""
         ...
 
     def url_states(self) -> AsyncUrlStateReader: ...

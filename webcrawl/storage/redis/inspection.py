@@ -17,6 +17,7 @@ from webcrawl.storage.inspection import (
     Activity,
     Checked,
     ExclusionImpact,
+    HostSummary,
     KeySnapshot,
     UrlSelection,
     UrlSnapshot,
@@ -159,6 +160,65 @@ async def _hit(reader: Reader, view: KeyView, selection: UrlSelection) -> int:
     return hit
 
 
+async def read_hosts(control: Control) -> AsyncIterator[list[HostSummary]]:
+    """Yield all politeness keys of the crawl of an open ``control``, some at a time; one may come twice.
+
+    :raises StorageLost: a record cannot be read
+    """
+    for number in range(len(control.shards)):
+        reader = Reader(control.server, control.spider, number)
+        held: set[bytes] = set()
+        async for found in reader.scan("HSCAN", reader.names.held):
+            held.update(key for key, _ in found)
+        async for found in reader.scan("HSCAN", reader.names.hosts):
+            yield [_summary(key, value, is_held=key in held) for key, value in found]
+
+
+def _summary(key: bytes, value: bytes, *, is_held: bool) -> HostSummary:
+    name = decoded(key)
+    try:
+        host = unpack_host(name, value)
+    except _UNREADABLE as error:
+        raise _lost(f"the record of {name}") from error
+    record = host.record
+    if is_held:
+        activity = Activity.ACTIVE
+    elif record.given_up:
+        activity = Activity.GIVEN_UP
+    else:
+        activity = Activity.IDLE if host.queued else Activity.EMPTY
+    return HostSummary(
+        name,
+        activity,
+        record.parked,
+        host.queued,
+        record.delay_seconds,
+        max(record.next_fetch_at, record.blocked_until),
+        record.fetches,
+        record.pages,
+        record.failures,
+        record.last_error,
+    )
+
+
+async def read_queue(control: Control, key: str, most: int) -> list[UrlEntry]:
+    """Return the first entries of the queue of a key in the crawl of an open ``control``.
+
+    :raises StorageLost: they cannot be read
+    """
+    reader = Reader(control.server, control.spider, shard_of(key, len(control.shards)))
+    [view] = await reader.views([encoded(key)])
+    entries: list[UrlEntry] = []
+    async for part in reader.queue(view):
+        try:
+            entries += unpack_entries(part, key)
+        except _UNREADABLE as error:
+            raise _lost(f"the queue of {key}") from error
+        if len(entries) >= most:
+            break
+    return entries[:most]
+
+
 READINGS = 5
 """Number of readings of a key that changes meanwhile."""
 
@@ -297,6 +357,12 @@ class RedisInspection(Control):
         self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
     ) -> UrlSnapshot:
         return await read_snapshot(self, key_of, fingerprint, origin)
+
+    def hosts(self) -> AsyncIterator[list[HostSummary]]:
+        return read_hosts(self)
+
+    async def queue(self, key: str, most: int) -> list[UrlEntry]:
+        return await read_queue(self, key, most)
 
     def url_states(self) -> RedisUrlStateReader:
         return RedisUrlStateReader(self)

@@ -3,10 +3,12 @@ crawl."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 from webcrawl.errors import JobdirDamaged
 from webcrawl.frontier.records import QUEUED, State, UrlEntry, UrlRecord
@@ -14,11 +16,13 @@ from webcrawl.frontier.seen import Seen
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.storage.contract import Counts
 from webcrawl.storage.inspection import (
+    HOSTS_AT_ONCE,
     HOSTS_COUNTED,
     Activity,
     Checked,
     CrawlStatus,
     ExclusionImpact,
+    HostSummary,
     KeySnapshot,
     UrlSelection,
     UrlSnapshot,
@@ -81,10 +85,7 @@ class SqliteUrlStateReader:
         self.states_kept = row != ("bloom",)
 
     def queued(self) -> Iterator[UrlEntry]:
-        for row in self._execute(_QUEUED):
-            entry = UrlEntry(*row)
-            entry.repeat = bool(entry.repeat)
-            yield entry
+        yield from map(_queue_entry, self._execute(_QUEUED))
 
     def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, UrlRecord]:
         host = self._execute("SELECT id FROM hosts WHERE key = ?", (key,)).fetchone()
@@ -94,6 +95,80 @@ class SqliteUrlStateReader:
         rows = self._execute("SELECT fingerprint FROM seen WHERE state = ?", (State.REFUSED,))
         while some := rows.fetchmany(_AT_ONCE):
             yield [fingerprint for (fingerprint,) in some]
+
+
+_HOSTS = (
+    "SELECT id, key, active, given_up, parked, queued, delay_seconds, next_fetch_at, record FROM hosts "
+    "WHERE id > ? ORDER BY id LIMIT ?"
+)
+_HEAD = (
+    "SELECT url, key, fingerprint, -rank, position, depth, via, kind, redirects, attempts, repeat, payload, "
+    "listed, traits FROM hosts JOIN queue ON host_id = id WHERE key = ? ORDER BY rank, position LIMIT ?"
+)
+
+
+def read_hosts(path: Path) -> Iterator[list[HostSummary]]:
+    """Yield all politeness keys in ``path``, also while its crawl runs. Each step is a transaction of its own: a long
+    one would keep the crawl from cutting its write-ahead log.
+
+    :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
+    """
+    last = 0
+    while True:
+        with open_stored(path) as connection:
+            rows = connection.execute(_HOSTS, (last, HOSTS_AT_ONCE)).fetchall()
+        if not rows:
+            return
+        last = rows[-1][0]
+        yield [_summary(*row[1:]) for row in rows]
+
+
+def _summary(
+    key: str,
+    active: int,
+    given_up: int,
+    parked: int,
+    queued: int,
+    delay_seconds: float,
+    next_fetch_at: float,
+    record: str | None,
+) -> HostSummary:
+    known = json.loads(record) if record else {}
+    return HostSummary(
+        key,
+        _activity(active, given_up, queued),
+        bool(parked),
+        queued,
+        delay_seconds,
+        next_fetch_at,
+        known.get("fetches", 0),
+        known.get("pages", 0),
+        known.get("failures", 0),
+        known.get("last_error"),
+    )
+
+
+def _activity(active: int, given_up: int, queued: int) -> Activity:
+    if active:
+        return Activity.ACTIVE
+    if given_up:
+        return Activity.GIVEN_UP
+    return Activity.IDLE if queued else Activity.EMPTY
+
+
+def read_queue(path: Path, key: str, most: int) -> list[UrlEntry]:
+    """Return the first entries of the queue of a key in ``path``, also while its crawl runs.
+
+    :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
+    """
+    with open_stored(path) as connection:
+        return [_queue_entry(row) for row in connection.execute(_HEAD, (key, most))]
+
+
+def _queue_entry(row: tuple[Any, ...]) -> UrlEntry:
+    entry = UrlEntry(*row)
+    entry.repeat = bool(entry.repeat)
+    return entry
 
 
 def read_impact(path: Path, selection: UrlSelection) -> ExclusionImpact:
@@ -189,12 +264,7 @@ class _Look:
             record.next_fetch_at = next_fetch_at
             record.blocked_until = 0.0
         record.delay_seconds, record.parked, record.given_up = delay_seconds, bool(parked), bool(given_up)
-        if active:
-            activity = Activity.ACTIVE
-        elif given_up:
-            activity = Activity.GIVEN_UP
-        else:
-            activity = Activity.IDLE if queued else Activity.EMPTY
+        activity = _activity(active, given_up, queued)
         before = None
         if activity is Activity.IDLE:
             [before] = self._execute(_HOSTS_BEFORE, (level, next_fetch_at, HOSTS_COUNTED)).fetchone()
@@ -250,6 +320,12 @@ class SqliteInspection:
         self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str, now: float
     ) -> UrlSnapshot:
         return read_snapshot(self._path, key_of, fingerprint, origin, now)
+
+    def hosts(self) -> Iterator[list[HostSummary]]:
+        return read_hosts(self._path)
+
+    def queue(self, key: str, most: int) -> list[UrlEntry]:
+        return read_queue(self._path, key, most)
 
     def url_states(self) -> AbstractContextManager[SqliteUrlStateReader]:
         return open_url_states(self._path)
