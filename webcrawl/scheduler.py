@@ -174,7 +174,7 @@ class Scheduler:
             context.clock,
             changed=self.wake,
             broken=self.broken,
-            stopped=self._stopped,
+            stopped=self.stop,
             clocks=context.clocks,
             bandwidth=context.bandwidth,
         )
@@ -711,6 +711,7 @@ class Scheduler:
         logger.error("The crawl's state can no longer be kept: %s", error, exc_info=error)
         deferred_from_coro(self._crawler.engine.close_spider_async(reason="storage_lost"))
 
-    def _stopped(self) -> None:
+    def stop(self) -> None:
+        """End the crawl as an operator asks: open requests are finished."""
         self._is_stopped = True
         self.wake()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -263,8 +264,10 @@ def test_signals_end_a_crawl_and_nothing_is_lost(phase, enter, signals):
         crawl.wait(ENDS_WITHIN)
     else:
         crawl.until(lambda: "a second signal ends" in crawl.stderr)
+        forced_at = time.monotonic()
         crawl.signal(signal.SIGINT)
         crawl.wait(ENDS_WITHIN)
+        print(f"{time.monotonic() - forced_at:.2f} s after the second signal")
     print(crawl.stderr[-3000:])
     assert "Traceback" not in crawl.stderr
     by_force = signals == 2 and enter not in AT_ONCE

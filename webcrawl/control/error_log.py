@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import urlsplit
 
+from webcrawl import rotated_log
 from webcrawl.errors import JobdirUnusable
 
 if TYPE_CHECKING:
@@ -68,7 +71,7 @@ class ErrorReport:
 
 def read(folder: Path, *, limit: int = LIMIT, search: str = "", kind: str = "") -> ErrorReport:
     """Return the errors of a JOBDIR; with ``search`` those whose URL or detail contains it, with ``kind`` those of
-    this kind. Reads the whole log, some 400 MB at most.
+    this kind. Reads the whole log.
 
     :raises JobdirUnusable: a log cannot be read
     """
@@ -110,15 +113,22 @@ def _parsed(line: str) -> LoggedError | None:
 def _lines(folder: Path, name: str) -> Iterator[str]:
     """Yield the lines of a log and of its older parts, oldest first."""
     try:
-        older = [path for path in folder.glob(f"{name}.*") if path.suffix[1:].isdigit()]
-        parts = sorted(older, key=lambda path: int(path.suffix[1:]), reverse=True)
-        for path in (*parts, folder / name):
-            # A running crawl may have moved it meanwhile.
-            with suppress(FileNotFoundError), path.open(encoding="utf-8", errors="replace") as file:
+        for path in (*rotated_log.parts(folder / name), folder / name):
+            # A running crawl may have renamed or compressed it meanwhile.
+            with suppress(FileNotFoundError), _opened(path) as file:
                 while line := file.readline(_LINE_MOST):
                     yield line
-    except OSError as error:
-        raise JobdirUnusable(f"{error.filename} cannot be read: {error.strerror or error}") from error
+    except (OSError, EOFError, zlib.error) as error:
+        where = getattr(error, "filename", None) or folder / name
+        raise JobdirUnusable(
+            f"{where} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from error
+
+
+def _opened(path: Path) -> TextIO:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8", errors="replace")
+    return path.open(encoding="utf-8", errors="replace")
 
 
 def _host(url: str) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from webcrawl.features.checkpoints.feature import CheckpointsFeature
     from webcrawl.features.content_seen.feature import ContentSeenFeature
     from webcrawl.features.feature import Feature, Parts
     from webcrawl.features.focus.feature import FocusFeature
@@ -129,6 +130,8 @@ class Features:
         def get(self, name: Literal["hints"]) -> HintsFeature | None: ...
         @overload
         def get(self, name: Literal["websub"]) -> WebSubFeature | None: ...
+        @overload
+        def get(self, name: Literal["checkpoints"]) -> CheckpointsFeature | None: ...
 
     def get(self, name: str) -> Any:
         """Return a feature by its name in the table; None if it is off."""

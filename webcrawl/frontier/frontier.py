@@ -244,6 +244,12 @@ class Frontier:
         free = self._room() > 0 and not self._is_paused() and not self._closing
         return free and self._keys.is_waiting()
 
+    def pause(self, *, paused: bool) -> None:
+        """Begin no more requests, or begin them again, as the operator of a crawl of one process asks. A shared crawl
+        is paused by its heartbeat."""
+        self._paused = paused
+        self._changed()
+
     def is_closing(self) -> bool:
         """Return True if no more requests will start here: the crawl was stopped, or is being closed."""
         return self._closing

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.contract.samples import found, pages
 from tests.unit.commands.conftest import local_crawl
+from webcrawl.commands import hosts
 from webcrawl.crawl.jobdir import Jobdir
+from webcrawl.features.dashboard import host_index
 from webcrawl.features.timeseries.store import Latest, SeriesStore
 from webcrawl.reports import run_log
 
@@ -34,7 +36,7 @@ def refused(done: Done, name: str) -> str:
     return line.removeprefix(f"scrapy {name}: ")
 
 
-@pytest.mark.parametrize("verb", [*VERBS, "errors", "cache"])
+@pytest.mark.parametrize("verb", [*VERBS, "errors", "cache", "hosts"])
 def test_what_is_no_crawl_is_refused_in_one_line(
     verb: str, tmp_path: Path, command: Callable[..., Command], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +171,57 @@ def test_a_crawl_that_is_not_running_holds_nothing(
     assert "is not running" in refused(command("cache")(str(stopped_crawl.directory)), "cache")
 
 
+# -- hosts ---------------------------------------------------------------------------------------------------
+
+
+HEAD = "host state queued pages requests delay next request failures last error"
+
+
+def test_hosts_are_sorted_searched_and_cut(
+    runner: asyncio.Runner, tmp_path: Path, command: Callable[..., Command], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with local_crawl(runner, tmp_path) as crawl:
+        for number in range(1, 31):
+            crawl.commit(found(*pages(f"host{number:02}.test", number)))
+        crawl.close()
+        job = str(crawl.directory)
+        give = command("hosts")
+        lines = give(job, "--limit", "2").said.splitlines()
+        assert lines[0] == f"the crawl in {job}: 30 hosts"
+        assert " ".join(lines[2].split()) == HEAD
+        assert [line.split()[:3] for line in lines[3:5]] == [
+            ["host30.test", "ready", "30"],
+            ["host29.test", "ready", "29"],
+        ]
+        assert lines[5] == "and 28 more: --limit N, --offset 2"
+        told = give(job, "--search", "host1", "--sort", "host", "--ascending", "--offset", "9", "--json").told
+        assert (told["total"], [row["key"] for row in told["rows"]]) == (10, ["host19.test"])
+        assert give(job, "--state", "parked").said == f"the crawl in {job}: 0 hosts selected\n"
+        monkeypatch.setenv("COLUMNS", "50")
+        narrow = give(job).said.splitlines()[2:]
+        assert max(map(len, narrow)) <= 50
+        assert narrow[0].split() == ["host", "state", "queued", "next", "request"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--sort", "queue"), "must not be 'queue'; did you mean queued?"),
+        (("--state", "asleep"), "must not be 'asleep'"),
+        (("--limit", "0"), "limit is 0; allowed are 1 to 500"),
+        (("--offset", "-1"), "offset is -1; allowed are 0 to"),
+    ],
+)
+def test_wrong_options_are_refused(
+    words: tuple[str, ...], said: str, stopped_crawl: DrivenSqlite, command: Callable[..., Command]
+) -> None:
+    assert said in refused(command("hosts")(str(stopped_crawl.directory), *words), "hosts")
+
+
+def test_the_columns_and_states_are_those_of_the_dashboard() -> None:
+    assert (tuple(host_index.SORTS), host_index.STATES) == (hosts.SORTS, hosts.STATES)
+
+
 # -- errors --------------------------------------------------------------------------------------------------
 
 
@@ -210,7 +263,6 @@ def test_no_line_is_longer_than_the_terminal(
     columns: int, failed: Path, command: Callable[..., Command], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    shutil.copy(failed / "errors.log", failed / "errors.log.1")
     lines = command("errors")(str(failed)).said.splitlines()[3:]
     assert max(map(len, lines)) <= columns
     assert any("a.test" in line and ("..." in line or line.endswith("29")) for line in lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
@@ -19,10 +20,11 @@ LINES = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "errors.log.2").write_text(f"{LINES[0]}\n")
-    (tmp_path / "errors.log.1").write_text(f"{LINES[1]}\ncut off\n2026-03-01 no time here\n")
+    with gzip.open(tmp_path / "errors-20260301120000000.log.gz", "wt") as file:
+        file.write(f"{LINES[0]}\n")
+    (tmp_path / "errors-20260301120001000.log").write_text(f"{LINES[1]}\ncut off\n2026-03-01 no time here\n")
     (tmp_path / "errors.log").write_text(f"{LINES[2]}\n2026-03-01T12:00:03+0000 tim")
-    (tmp_path / "errors.log.old").write_text("2026-03-01T11:00:00+0000 tls https://c.test/\n")
+    (tmp_path / "errors-old.log").write_text("2026-03-01T11:00:00+0000 tls https://c.test/\n")
     return tmp_path
 
 
@@ -76,6 +78,13 @@ def test_a_log_that_is_no_file_is_an_error_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "errors.log").mkdir()
     with pytest.raises(JobdirUnusable, match=r"errors\.log cannot be read: Is a directory"):
         error_log.read(tmp_path)
+
+
+def test_a_part_that_is_damaged_is_an_error_in_one_line(folder: Path) -> None:
+    part = folder / "errors-20260301120000000.log.gz"
+    part.write_bytes(part.read_bytes()[:-12])
+    with pytest.raises(JobdirUnusable, match="cannot be read"):
+        error_log.read(folder)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

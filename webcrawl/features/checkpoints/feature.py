@@ -53,6 +53,7 @@ class CheckpointsFeature(Feature):
         self._interval_seconds = configuration.checkpoint_interval * 3600
         self._kept = configuration.checkpoints_kept
         self._due_at = 0.0
+        self._taking = asyncio.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._ticking = PeriodicTask(min(LOOK_SECONDS, self._interval_seconds), self._step)
 
@@ -71,19 +72,32 @@ class CheckpointsFeature(Feature):
             await asyncio.to_thread(_remove, unfinished(self._folder))
             logger.info("The checkpoint that was being taken is not complete: the crawl ends first")
 
-    async def _step(self) -> None:
-        if time.time() < self._due_at:
-            return
-        begun_at = time.time()
-        self._due_at = begun_at + self._interval_seconds
-        target = self._folder / time.strftime(f"checkpoint-{_STAMP}", time.gmtime(begun_at))
-        try:
+    async def take_now(self) -> Path:
+        """Take a checkpoint, after the one that is being taken; return its folder.
+
+        :raises OSError: :raises ValueError: it could not be taken, with the reason
+        """
+        async with self._taking:
+            while (target := self._target(begun_at := time.time())).exists():  # noqa: ASYNC110
+                # One was taken in this second.
+                await asyncio.sleep(WAIT_SECONDS)
+            self._due_at = begun_at + self._interval_seconds
             # Left by a crawl that was killed.
             await asyncio.to_thread(_remove, unfinished(self._folder))
             copied = await self._take(target)
             seconds = time.time() - begun_at
             logger.info("Checkpoint %s: %s, in %s", target, _in_words(copied), text.duration(seconds))
             await asyncio.to_thread(_remove, complete(self._folder)[: -self._kept])
+            return target
+
+    def _target(self, at: float) -> Path:
+        return self._folder / time.strftime(f"checkpoint-{_STAMP}", time.gmtime(at))
+
+    async def _step(self) -> None:
+        if time.time() < self._due_at:
+            return
+        try:
+            await self.take_now()
         except (OSError, ValueError) as error:
             logger.warning("No checkpoint: %s", error)
 
