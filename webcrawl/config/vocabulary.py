@@ -130,9 +130,14 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
 def wrong_types(settings: BaseSettings, names: Iterable[str]) -> Iterator[Problem]:
     """Yield a problem for each of Scrapy's settings in ``names`` whose value does not fit the type of its default."""
     for name in names:
-        reader = _reader(name, vars(default_settings).get(name)) if name in FOREIGN else None
+        reader = scrapy_reader(name) if name in FOREIGN else None
         if reader and (why := reader.problem(settings[name])):
             yield Problem(name, why)
+
+
+def scrapy_reader(name: str) -> Reader | None:
+    """Return the reader of one of Scrapy's settings; None if its default does not show the type."""
+    return _reader(name, vars(default_settings).get(name))
 
 
 def _reader(name: str, default: object) -> Reader | None:

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from webcrawl.config import Configuration
@@ -201,40 +201,47 @@ def _intake(
     hops: int,
     schemes: Schemes,
 ) -> Intake:
-    fixed, followed = scopes
-    requested = Scope(rule for rule in followed.rules if rule.name not in _OF_LINKS)
+    applied = ScopesOfIntake.of(scopes, features)
     traps, link_scores = features.get("traps"), features.get("link_scores")
-    linked = None if link_scores is None else link_scores.importance.linked
-    if traps is None:
-        return Intake(
-            key,
-            followed,
-            fixed,
-            choices.compared,
-            requested=requested,
-            linked=linked,
-            embed_hops_max=hops,
-            schemes=schemes,
-        )
-    rule = traps.rule
     return Intake(
         key,
-        followed.with_rule(rule),
-        fixed,
+        applied.followed,
+        applied.fixed,
         choices.compared,
-        requested=requested.with_rule(rule),
-        standing=fixed.with_rule(rule),
-        withheld={rule.name: traps.detector.withheld},
-        linked=linked,
+        requested=applied.requested,
+        standing=applied.standing,
+        withheld=None if traps is None else {traps.rule.name: traps.detector.withheld},
+        linked=None if link_scores is None else link_scores.importance.linked,
         embed_hops_max=hops,
         schemes=schemes,
     )
 
 
+class ScopesOfIntake(NamedTuple):
+    """The rules for each kind of URL that the intake takes; see ``Intake``."""
+
+    followed: Scope
+    fixed: Scope
+    requested: Scope
+    standing: Scope
+
+    @classmethod
+    def of(cls, scopes: tuple[Scope, Scope], features: Features) -> ScopesOfIntake:
+        """``scopes``: see ``scopes_of``."""
+        fixed, followed = scopes
+        requested = Scope(rule for rule in followed.rules if rule.name not in _OF_LINKS)
+        traps = features.get("traps")
+        if traps is None:
+            return cls(followed, fixed, requested, fixed)
+        rule = traps.rule
+        return cls(followed.with_rule(rule), fixed, requested.with_rule(rule), fixed.with_rule(rule))
+
+
 def exclusions_of(configuration: Configuration) -> ExclusionList | None:
-    """Load the list of the setting EXCLUSION_FILE. Raises ExclusionError."""
+    """Load the list of the setting EXCLUSION_FILE; an empty one without a file, if operators can exclude sites while
+    the crawl runs. Raises ExclusionError."""
     if configuration.exclusion_file is None:
-        return None
+        return ExclusionList("") if configuration.storage.is_lasting else None
     # The extension that reads it again keeps the time itself.
     return ExclusionList.load(configuration.exclusion_file, 0)
 

@@ -178,7 +178,7 @@ class Seeding:
         configuration, exclusions = self._context.configuration, self._context.exclusions
         decides = (
             bool(self._seeds),
-            exclusions and exclusions.version,
+            exclusions.version if exclusions else None,
             is_contact(configuration.user_agent),
             configuration.fetch_private_addresses,
         )

@@ -253,7 +253,7 @@ class OutcomeMiddleware:
             record.extra |= sitemap.facts(entry.listed)
         if entry.kind == Kind.ROBOTS and capture is not None and 200 <= (ending.status or 0) < 300:
             record.extra["digest"] = digest(capture.payload)
-        if self._exclusions is not None:
+        if self._exclusions is not None and self._exclusions.version:
             # If nothing was sent, the version is that of the list by which the URL passed scope.
             record.extra["exclusions"] = fetch_meta(request).sent_under or self._exclusions.version
         return record

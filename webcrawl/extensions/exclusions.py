@@ -1,5 +1,5 @@
 """Checks periodically whether the exclusion file has changed, so that a site owner's request is obeyed within
-minutes.
+minutes, and publishes the version of the list that is applied.
 """
 
 from __future__ import annotations
@@ -52,16 +52,20 @@ class Exclusions:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        if not crawler.settings.get("EXCLUSION_FILE"):
-            raise NotConfigured  # without a message: a missing setting needs no warning
         context = context_of(crawler)
-        assert context.exclusions is not None
+        if context.exclusions is None:
+            raise NotConfigured  # without a message: a missing setting needs no warning
         extension = cls(context.exclusions, context)
         crawler.signals.connect(extension.task.begin, signal=signals.spider_opened)
         crawler.signals.connect(extension.task.end, signal=signals.spider_closed)
         return extension
 
     async def _watch(self) -> None:
+        if not self._exclusions.has_file:
+            # Operators may have added entries.
+            if self._exclusions.version != self._published_version:
+                await asyncio.to_thread(self._publish, self._clock())
+            return
         request = await asyncio.to_thread(self._read_request)
         began_at = self._clock()
         if request != self._last_request or began_at >= self._look_at:

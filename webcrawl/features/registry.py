@@ -68,6 +68,7 @@ FURTHER = (
     Entry(
         "seed_refill", lambda parts: parts.configuration.asks_for_seeds and "segments" not in parts.features
     ),
+    Entry("steering", lambda parts: parts.configuration.storage.is_lasting),
     Entry("pushed_urls", lambda parts: parts.configuration.storage.is_shared),
     Entry(
         "checkpoints", lambda parts: parts.configuration.checkpoint_interval > 0 and parts.folder is not None

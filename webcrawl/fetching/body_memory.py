@@ -53,6 +53,10 @@ class BodyMemory:
         self._beyond: BodyAccount | None = None
         """The account of an inline request that is read beyond the pool."""
 
+    def divide(self, requests: int) -> None:
+        """Divide what is not the pool among another number of requests. Open accounts keep their shares."""
+        self.share = (self.total - self.pool) // requests
+
     @property
     def waiting(self) -> int:
         """The number of bodies that are not read on until others are released."""

@@ -146,9 +146,9 @@ class ActiveKey:
         delays = [known.crawl_delay_seconds or 0.0 for known in self.robots.values()]
         self.record.crawl_delay_seconds = max(delays) or None
 
-    def apply_crawl_delay(self, politeness: Politeness) -> None:
-        """Apply a Crawl-delay that became known after the key's clock had restarted: it holds from that moment on. A
-        key without any request owes nothing."""
+    def raise_delay(self, politeness: Politeness) -> None:
+        """Apply a longer delay that became known after the key's clock had restarted, as by a Crawl-delay or by the
+        operator: it holds from that moment on. A key without any request owes nothing."""
         record = self.record
         if not record.fetches:
             return

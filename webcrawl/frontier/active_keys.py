@@ -86,9 +86,7 @@ class ActiveKeys:
         is as for the frontier."""
         self._backend = backend
         self._policies = policies
-        self._limits = limits
-        self._unprocessed_max = limits.unprocessed_max
-        self._dry_max = min(limits.dry_max, limits.active_max // 2)
+        self._limit(limits)
         self._clock = clock
         self._drain = drain
         self._changed = changed
@@ -130,6 +128,27 @@ class ActiveKeys:
         self.counts = Counts()
         self.last_parked: str | None = None
         """The key that was parked last."""
+
+    def _limit(self, limits: Limits) -> None:
+        self._limits = limits
+        self._unprocessed_max = limits.unprocessed_max
+        self._dry_max = min(limits.dry_max, limits.active_max // 2)
+
+    def change(self, policies: Policies, limits: Limits) -> None:
+        """Apply other policies and limits from now on. A longer delay holds for the pause that is running, too, and a
+        shorter one from the next request on."""
+        self._policies = policies
+        self._limit(limits)
+        for active in list(self._keys.values()):
+            before, key = active.record.next_fetch_at, active.key
+            active.raise_delay(policies.politeness)
+            is_moved = active.record.next_fetch_at != before and (key in self._heap or key in self._inline)
+            if is_moved:
+                self._heap.remove(key)
+                self._inline.remove(key)
+            if is_moved or active.unprocessed:
+                # The limit of its unprocessed pages may have kept it out of the heap.
+                self.arm(active)
 
     def get(self, key: str) -> ActiveKey | None:
         return self._keys.get(key)
@@ -226,7 +245,7 @@ class ActiveKeys:
     def _adopt(self, activated: Activated) -> ActiveKey:
         """Take a key that the backend made active."""
         active = ActiveKey(activated, self._limits.session_budget)
-        active.apply_crawl_delay(self._policies.politeness)
+        active.raise_delay(self._policies.politeness)
         self._keys[active.key] = active
         return active
 
@@ -447,7 +466,7 @@ class ActiveKeys:
     async def _load_more(self, active: ActiveKey) -> None:
         loaded = await self._retry.with_retry(lambda: self._backend.load(active.key, active.head.tail, HEAD))
         active.loaded(loaded)
-        active.apply_crawl_delay(self._policies.politeness)
+        active.raise_delay(self._policies.politeness)
         self.arm(active)
 
     async def _read_rules(self, active: ActiveKey) -> None:
@@ -551,7 +570,7 @@ class ActiveKeys:
             self._tasks.start(self._wake(key))
             return
         active.answered(answer)
-        active.apply_crawl_delay(self._policies.politeness)
+        active.raise_delay(self._policies.politeness)
         # The time of its turn may have changed.
         self._heap.remove(key)
         self.arm(active)

@@ -71,8 +71,7 @@ class Committer:
         self._store = store
         self._committed = committed
         self._failed = failed
-        self._interval = limits.commit_interval_seconds
-        self._group_max = limits.group_max
+        self.limit(limits)
         self._pending: list[Change] = []
         self._broken = False
         self._task: asyncio.Task[None] | None = None
@@ -90,6 +89,11 @@ class Committer:
     def committing(self) -> int:
         """The number of changes on their way to the backend."""
         return self._committing + len(self._pending)
+
+    def limit(self, limits: Limits) -> None:
+        """Take other limits."""
+        self._interval = limits.commit_interval_seconds
+        self._group_max = limits.group_max
 
     def add(self, change: Change) -> None:
         if self._broken:

@@ -88,7 +88,6 @@ class Frontier:
         self._bandwidth = bandwidth
         self._policies = policies
         self._limits = limits
-        self._unprocessed_max = limits.unprocessed_max
         self._clock = clock
         self._changed = changed
         self._broken = broken
@@ -163,6 +162,15 @@ class Frontier:
         """Let ``write`` copy the backend's state at a moment when all earlier changes are durable."""
         await self._committer.drain()
         await write(self._backend)
+
+    def change(self, policies: Policies, limits: Limits) -> None:
+        """Apply other policies and limits from now on; the order, the clocks that keys share and what is stored with
+        the state must be the same."""
+        self._policies = policies
+        self._limits = limits
+        self._keys.change(policies, limits)
+        self._committer.limit(limits)
+        self._changed()
 
     # -- intake ------------------------------------------------------------------------------------------------
 
@@ -500,7 +508,7 @@ class Frontier:
         if active is not None:
             change.host = active.record
             active.unprocessed = max(active.unprocessed - 1, 0)
-            if active.unprocessed == self._unprocessed_max - 1:
+            if active.unprocessed == self._limits.unprocessed_max - 1:
                 self._keys.arm(active)
         if outcome.robots is not None:
             self._take_robots(lease, outcome.robots, change)

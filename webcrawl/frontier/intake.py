@@ -121,6 +121,20 @@ class Intake:
         called with URLs that rules of these names refuse, ``linked`` with all links. ``embed_hops_max``: for so many
         hops from a page, the rules of ``NOT_FOR_EMBEDS`` do not apply to what it embeds."""
         self._key = key.of_host
+        self._recent = Recent()
+        self.change_scope(scope, fixed, requested=requested, standing=standing)
+        self.embed_hops_max = embed_hops_max
+        self._may_return = _BY_PAGE | NOT_FOR_EMBEDS if embed_hops_max else _BY_PAGE
+        self._withheld = dict(withheld or {})
+        self._rules = rules
+        self._linked = linked
+        self.schemes = schemes
+        """The schemes whose URLs are taken."""
+
+    def change_scope(
+        self, scope: Scope, fixed: Scope, *, requested: Scope | None = None, standing: Scope | None = None
+    ) -> None:
+        """Apply other rules from now on. URLs that were refused lately are judged anew when they are found again."""
         self._scope = scope.verdict
         self._refused = scope.refused
         self._requested = (requested or scope).verdict
@@ -129,16 +143,9 @@ class Intake:
         self._refused_embeds = of_embeds.refused
         # The response tells more than the extension.
         self._as_page = scope.without({ExtensionRule.name}).verdict
-        self.embed_hops_max = embed_hops_max
-        self._may_return = _BY_PAGE | NOT_FOR_EMBEDS if embed_hops_max else _BY_PAGE
         self._fixed = fixed.verdict
         self._standing = (standing or fixed).verdict
-        self._withheld = dict(withheld or {})
-        self._rules = rules
-        self._linked = linked
-        self.schemes = schemes
-        """The schemes whose URLs are taken."""
-        self._recent = Recent()
+        self.forget()
 
     def links(self, urls: Sequence[str], depth: int, via: str) -> Taken:
         """Take the links of one page, found at ``depth`` - 1 under the URL ``via``."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from xxhash import xxh3_64_hexdigest
@@ -45,7 +46,7 @@ class ExclusionList:
 
     One domain or URL prefix per line; the text after a ``#`` is kept as the reason. A domain covers its subdomains. A
     prefix covers every URL that begins with it, under http and https alike. A file that became invalid or unreadable
-    changes nothing: the list that was read before stays valid.
+    changes nothing: the list that was read before stays valid. Operators may add entries to those of the file.
     """
 
     def __init__(self, path: str | Path, check_seconds: float = DEFAULT_CHECK_SECONDS) -> None:
@@ -53,7 +54,8 @@ class ExclusionList:
         self._check_seconds = check_seconds
         self._check_at = float("-inf")
         self._stamp: tuple[int, int, int] | None = None
-        self._index = _Index({}, {}, "")
+        self._index = self._of_file = self._added = _Index({}, {}, "")
+        self._merging = Lock()
 
     @classmethod
     def load(cls, path: str | Path, check_seconds: float = DEFAULT_CHECK_SECONDS) -> ExclusionList:
@@ -71,13 +73,31 @@ class ExclusionList:
         index, wrong = _parse(read_lines(BytesIO(content)), xxh3_64_hexdigest(content))
         if wrong:
             raise ExclusionError("\n".join(map(str, wrong)))
-        exclusions._index = index
+        exclusions._index = exclusions._of_file = index
         return exclusions
 
     @property
     def version(self) -> str:
-        """A digest of the content of the file whose list is applied, sixteen hexadecimal digits."""
+        """A digest of the content of the file whose list is applied, and of the entries that were added; sixteen
+        hexadecimal digits, empty without both."""
         return self._index.version
+
+    @property
+    def has_file(self) -> bool:
+        """True if the list is that of a file."""
+        return bool(self.path)
+
+    def add(self, entries: Iterable[tuple[str, str]]) -> None:
+        """Replace the entries that were added to those of the file; each has a reason. Wrong ones are left out."""
+        lines = [Line(number, *one) for number, one in enumerate(sorted(entries), 1)]
+        version = xxh3_64_hexdigest(repr([line.text for line in lines]).encode()) if lines else ""
+        self._merge(added=_parse(lines, version)[0])
+
+    def _merge(self, of_file: _Index | None = None, added: _Index | None = None) -> None:
+        """Replace one part of the list, or both."""
+        with self._merging:
+            self._of_file, self._added = of_file or self._of_file, added or self._added
+            self._index = self._of_file.with_all(self._added)
 
     def __len__(self) -> int:
         return len(self._index.domains) + sum(map(len, self._index.prefixes.values()))
@@ -109,6 +129,8 @@ class ExclusionList:
 
     def spares(self, hosts: Iterable[str]) -> bool:
         """Return True if no entry concerns any of these hosts."""
+        if self._index.is_empty:
+            return True
         of_host = self._index.of_host
         return not any(objection or prefixes for objection, prefixes in map(of_host, hosts))
 
@@ -133,7 +155,7 @@ class ExclusionList:
             return (f"{self.path}: {error.strerror or error}",)
         self._stamp = stamp
         if not wrong:
-            self._index = index
+            self._merge(of_file=index)
         return tuple([f"{self.path}: {line}" for line in wrong])
 
 
@@ -161,7 +183,19 @@ class _Index:
         self.domains = domains
         self.prefixes = prefixes
         self.version = version
+        self.is_empty = not (domains or prefixes)
         self.of_host = lru_cache(REMEMBERED_HOSTS)(self._of_host)
+
+    def with_all(self, other: _Index) -> _Index:
+        """Return an index with the entries of both."""
+        if not other.version:
+            return self
+        prefixes = {
+            host: [*self.prefixes.get(host, ()), *other.prefixes.get(host, ())]
+            for host in self.prefixes.keys() | other.prefixes.keys()
+        }
+        version = xxh3_64_hexdigest(f"{self.version} {other.version}".encode())
+        return _Index({**other.domains, **self.domains}, prefixes, version)
 
     def objection(self, url: str, host: str) -> str | None:
         detail, prefixes = self.of_host(host)

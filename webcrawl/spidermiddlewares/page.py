@@ -58,12 +58,12 @@ class PageMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         context = context_of(crawler)
+        self._context = context
         self._intake = context.intake
         self._features = context.features
         self._long_work = asyncio.Lock()
         """Pages with very many links are processed one at a time: the loop waits for one part of one page."""
         self._avoided = frozenset(context.configuration.nofollow_rels)
-        self._depth_limit = context.configuration.depth_limit
         self._keeps_links = context.archive is not None and context.archive.wants_links
         self._keeps_fields = context.archive is not None and context.archive.wants_fields
         chain = context.processing
@@ -212,7 +212,8 @@ class PageMiddleware:
             urls = [*urls, *further]
         if not urls and not embeds:
             return []
-        if not self._depth_limit or entry.depth < self._depth_limit:
+        depth_limit = self._context.configuration.depth_limit
+        if not depth_limit or entry.depth < depth_limit:
             # As Scrapy's DepthMiddleware, which sees no links.
             self._crawler.stats.max_value("request_depth_max", entry.depth + 1)
         found: list[UrlEntry] = []

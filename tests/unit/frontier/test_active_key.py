@@ -252,7 +252,7 @@ def test_a_crawl_delay_is_owed_from_the_last_request_on_and_once() -> None:
     slow.crawl_delay_seconds = 30.0
     key = active(known=[slow], next_fetch_at=NOW + 5, fetches=1)
     for _ in range(3):
-        key.apply_crawl_delay(policies().politeness)
+        key.raise_delay(policies().politeness)
     assert (key.record.next_fetch_at, key.record.delay_seconds) == (NOW + 30, 30.0)
 
 
@@ -260,7 +260,7 @@ def test_a_key_that_was_never_asked_for_anything_owes_nothing() -> None:
     slow = robots("http://a")
     slow.crawl_delay_seconds = 30.0
     key = active(known=[slow], next_fetch_at=NOW)
-    key.apply_crawl_delay(policies().politeness)
+    key.raise_delay(policies().politeness)
     assert key.record.next_fetch_at == NOW
 
 

@@ -1,0 +1,300 @@
+"""Wiring of steering: looks once a second for what operators asked of the crawl, and obeys."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from scrapy.settings import SETTINGS_PRIORITIES
+
+from webcrawl.errors import CrawlError
+from webcrawl.extensions.periodic_task import PeriodicTask
+from webcrawl.features.feature import Feature, stop
+from webcrawl.features.steering.effects import Effects
+from webcrawl.features.steering.live_settings import LIVE, changed, problems_of, values_at_start
+from webcrawl.features.steering.store import Numbers, SteeringStore, WorkerState
+from webcrawl.urls.lists import printable
+from webcrawl.urls.schemes import resolve_any
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from scrapy.settings import BaseSettings
+
+    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.features.feature import Parts
+    from webcrawl.features.steering.live_settings import Values
+    from webcrawl.features.steering.store import Command, Excluded, HostDelay, Injected, Override, Request
+    from webcrawl.frontier.records import UrlEntry
+    from webcrawl.scheduler import Scheduler
+    from webcrawl.storage.contract import Counts
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+"""Interval between two looks."""
+TAKEN_AT_ONCE = 500
+"""Injected URLs that are queued together."""
+CLAIM_SECONDS = 30.0
+"""Time for which one worker alone queues injected URLs; it renews it."""
+WORKERS_KEPT = 200
+"""Workers whose states are kept."""
+_SHOWN_MOST = 200
+
+
+class SteeringFeature(Feature):
+    """Obeys what operators asked of one crawl: settings, excluded sites, delays of hosts, URLs and commands.
+
+    What the storage had at the start is in force before the first request.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._worker = parts.configuration.worker_name
+        self._clock = parts.clock
+        self.store = SteeringStore(parts.backend.tables)
+        self.commands: dict[Command, Callable[[], Awaitable[None] | None]] = {}
+        """What each command does; one without a function is only acknowledged."""
+        self._numbers = Numbers()
+        self._overlay: dict[str, Override] = {}
+        self._delays: dict[str, HostDelay] = {}
+        self._excluded: list[Excluded] = []
+        self._state = WorkerState(self._worker, 0.0)
+        self._published: WorkerState | None = None
+        self._has_urls = True
+        """True if URLs may wait to be taken."""
+        self._looking = asyncio.Lock()
+        self._quiet_at = float("-inf")
+        """The time of the last look at the end of the crawl that found nothing, by the event loop's clock."""
+        self._last_look: asyncio.Task[None] | None = None
+        self._taking: asyncio.Task[None] | None = None
+        self._ticking = PeriodicTask(LOOK_SECONDS, self._look, at_once=True)
+
+    # -- life --------------------------------------------------------------------------------------------------
+
+    async def open(self, counts: Counts) -> None:
+        self._numbers = await self.store.numbers()
+        await self._read(self._numbers, Numbers())
+
+    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
+        self._context, self._scheduler = context, scheduler
+        self._settings: BaseSettings = scheduler.spider.crawler.settings
+        self._start = values_at_start(self._settings, context.configuration, scheduler.spider)
+        self._values = self._start
+        self._effects = Effects(context, scheduler)
+        self._state = replace(
+            self._state, start=self._start.texts(), command=self._numbers.commands, at=self._clock()
+        )
+        if self._overlay or self._delays:
+            self._apply_overlay({}, is_start=True)
+        self._apply_exclusions()
+        self._state = replace(
+            self._state,
+            overlay=self._numbers.overlay,
+            excluded=self._numbers.excluded,
+            delays=self._numbers.delays,
+        )
+        self._ticking.begin()
+
+    async def before_close(self) -> None:
+        self._ticking.end()
+        await stop(self._last_look)
+        # URLs that are not queued by then wait in the storage for the next run.
+        await stop(self._taking)
+
+    def keeps_open(self) -> bool:
+        """Return whether an idle crawl must wait: until it is known that no URLs wait to be taken."""
+        if self._scheduler.frontier.is_closing():
+            return False
+        if asyncio.get_running_loop().time() - self._quiet_at < LOOK_SECONDS:
+            return False
+        if self._last_look is None or self._last_look.done():
+            self._last_look = self._scheduler.run_beside(self._look_at_end())
+        return True
+
+    async def _look_at_end(self) -> None:
+        with suppress(CrawlError):  # the crawl has other tables, and knows by them whether it can end
+            await self._look()
+        if self._taking is not None:
+            await asyncio.wait([self._taking])
+        if not self._has_urls:
+            self._quiet_at = asyncio.get_running_loop().time()
+        self._scheduler.wake()
+
+    # -- looking -----------------------------------------------------------------------------------------------
+
+    async def _look(self) -> None:
+        async with self._looking:
+            numbers = await self.store.numbers()
+            if numbers != self._numbers:
+                await self._obey(numbers)
+            if self._has_urls and (self._taking is None or self._taking.done()):
+                # A full storage may keep it waiting for long.
+                self._taking = self._scheduler.run_beside(self._take_urls())
+            if self._published != self._state:
+                await self._publish()
+
+    async def _obey(self, numbers: Numbers) -> None:
+        before, overlay, delays = self._numbers, self._overlay, self._delays
+        await self._read(numbers, before)
+        self._numbers = numbers
+        self._has_urls = self._has_urls or numbers.urls != before.urls
+        if numbers.overlay != before.overlay:
+            self._apply_overlay(overlay)
+        if numbers.excluded != before.excluded:
+            self._apply_exclusions()
+        if numbers.delays != before.delays:
+            self._effects.change_frontier(self._values, self._seconds())
+            self._tell_delays(delays)
+        self._state = replace(
+            self._state, overlay=numbers.overlay, excluded=numbers.excluded, delays=numbers.delays
+        )
+        if numbers.commands != before.commands:
+            for request in await self.store.requests(before.commands):
+                await self._carry_out(request)
+
+    async def _read(self, numbers: Numbers, before: Numbers) -> None:
+        """Read what has changed."""
+        if numbers.overlay != before.overlay:
+            self._overlay = await self.store.overlay()
+        if numbers.excluded != before.excluded:
+            self._excluded = await self.store.excluded()
+        if numbers.delays != before.delays:
+            self._delays = await self.store.delays()
+
+    async def _publish(self) -> None:
+        if self._published is None:
+            await self.store.forget_workers(WORKERS_KEPT - 1)
+        state = replace(self._state, at=self._clock())
+        await self.store.acknowledge(state)
+        self._published = self._state = state
+
+    async def _carry_out(self, request: Request) -> None:
+        logger.info("%s asked the crawl to %s", printable(request.by), request.command)
+        if (obey := self.commands.get(request.command)) is not None and (rest := obey()) is not None:
+            await rest
+        self._state = replace(self._state, command=request.number)
+
+    # -- settings ----------------------------------------------------------------------------------------------
+
+    def _apply_overlay(self, before: Mapping[str, Override], *, is_start: bool = False) -> None:
+        """Apply the overrides; those that this process cannot apply are named in its state."""
+        overlay, refused = self._checked()
+        was, values = self._values, changed(self._start, self._settings, overlay)
+        moved = [name for name in LIVE if before.get(name) != self._overlay.get(name)]
+        try:
+            self._effects.apply(values, moved, self._seconds())
+            self._values = values
+        except (ValueError, OSError) as error:
+            # A file of rules has become wrong since it was checked.
+            refused |= dict.fromkeys(moved, " ".join(str(error).split()))
+        self._state = replace(self._state, refused=refused)
+        for name in dict.fromkeys((*moved, *refused)):
+            self._tell_setting(name, was, refused.get(name), is_start=is_start)
+
+    def _checked(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the overrides that can be applied, and why the others cannot."""
+        by_time = sorted(self._overlay.items(), key=lambda item: (item[1].at, item[0]))
+        refused = {name: "this version cannot change it" for name, _ in by_time if name not in LIVE}
+        overlay = {name: override.value for name, override in by_time if name in LIVE}
+        while problems := problems_of(overlay, self._settings, {}):
+            named = [problem.name for problem in problems if problem.name in overlay]
+            for problem in problems:
+                refused[problem.name if named else next(reversed(overlay))] = problem.message
+            # If another setting has the problem, the last change has made it.
+            for name in named or [next(reversed(overlay))]:
+                overlay.pop(name, None)
+        return overlay, refused
+
+    def _tell_setting(self, name: str, was: Values, refusal: str | None, *, is_start: bool) -> None:
+        override = self._overlay.get(name)
+        if refusal is not None:
+            logger.warning("The changed value of %s is not applied: it %s", printable(name), refusal)
+            return
+        new, old = self._values.texts()[name], was.texts()[name]
+        if override is None:
+            logger.info("%s is %s again, as at the start; it was %s", name, _shown(new), _shown(old))
+        elif not is_start:
+            logger.info(
+                "%s is %s now, it was %s: set by %s", name, _shown(new), _shown(old), printable(override.by)
+            )
+        elif new != old and (self._settings.getpriority(name) or 0) >= SETTINGS_PRIORITIES["cmdline"]:
+            logger.warning(
+                "%s is %s, as %s set it while the crawl ran, and not %s as given at this start; "
+                "`scrapy set --reset %s` takes the change back",
+                name,
+                _shown(new),
+                printable(override.by),
+                _shown(old),
+                name,
+            )
+        else:
+            logger.info(
+                "%s is %s, as %s set it while the crawl ran", name, _shown(new), printable(override.by)
+            )
+
+    # -- exclusions and delays ---------------------------------------------------------------------------------
+
+    def _apply_exclusions(self) -> None:
+        exclusions = self._context.exclusions
+        assert exclusions is not None
+        before = exclusions.version
+        exclusions.add((one.entry, one.reason) for one in self._excluded)
+        if exclusions.version != before:
+            number = len(self._excluded)
+            logger.info(
+                "Excluded by operators: %d entries, list version %s", number, exclusions.version or "none"
+            )
+
+    def _seconds(self) -> dict[str, float]:
+        return {key: one.seconds for key, one in self._delays.items()}
+
+    def _tell_delays(self, before: Mapping[str, HostDelay]) -> None:
+        for key in sorted({*before, *self._delays}):
+            now = self._delays.get(key)
+            if now == before.get(key):
+                continue
+            if now is None:
+                logger.info("%s has no delay of its own any more", printable(key))
+            else:
+                by = printable(now.by)
+                logger.info("%s has a delay of at least %g s: set by %s", printable(key), now.seconds, by)
+
+    # -- URLs --------------------------------------------------------------------------------------------------
+
+    async def _take_urls(self) -> None:
+        """Queue the URLs that wait, unless another worker does. A URL is deleted when it is durably queued: if this
+        process is killed before, another one queues it again, and the seen test removes doubles."""
+        store, with_retry = self.store, self._scheduler.frontier.with_retry
+        while taken := await with_retry(partial(store.injected, TAKEN_AT_ONCE)):
+            if not await with_retry(partial(store.claim_urls, self._worker, CLAIM_SECONDS)):
+                return
+            entries = [entry for one in taken if (entry := self._entry(one)) is not None]
+            if not await self._scheduler.add_seeds(entries):
+                # The crawl ends; the URLs stay for the next run.
+                return
+            await with_retry(partial(store.queued, taken))
+            logger.info("%d of %d added URLs are in scope and queued", len(entries), len(taken))
+        self._has_urls = False
+
+    def _entry(self, injected: Injected) -> UrlEntry | None:
+        """Return the entry of an injected URL, as of a link; None if the scope refuses it. It does not allow its
+        host: an operator of a dashboard must not reach private addresses."""
+        url = resolve_any(injected.url, "about:blank")
+        entry = "url" if url is None else self._context.intake.one(url, 0, None)
+        if isinstance(entry, str):
+            logger.info("Added URL refused (%s): %s", entry, printable(injected.url))
+            return None
+        return entry
+
+
+def build(parts: Parts) -> SteeringFeature:
+    """Return the steering of a crawl whose state other processes can read."""
+    return SteeringFeature(parts)
+
+
+def _shown(value: str) -> str:
+    return printable(value, _SHOWN_MOST) if value else "not set"
