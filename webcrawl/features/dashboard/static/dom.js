@@ -237,7 +237,7 @@ export function confirmed(title, sentence, yes) {
 export function table(columns, rows, caption) {
   return h(
     "div",
-    { class: "scrolled", tabindex: "0", role: "region", "aria-label": caption },
+    { class: "scrolled", tabindex: "0", role: "group", "aria-label": caption },
     h(
       "table",
       {},

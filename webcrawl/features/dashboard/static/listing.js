@@ -20,7 +20,7 @@ export function listing(page, { path, columns, title, search, filter, sort, page
   const head = h("tr");
   const body = h("tbody");
   const grid = h("table", {}, h("caption", { class: "unseen" }, title), h("thead", {}, head), body);
-  const frame = h("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": title }, grid);
+  const frame = h("div", { class: "scrolled", tabindex: "0", role: "group", "aria-label": title }, grid);
   const below = h("div");
   const pager = h("nav", { class: "pager", "aria-label": "Pages of the table" });
   const tools = h("form", { class: "tools", role: "search", on: { submit: (event) => event.preventDefault() } });

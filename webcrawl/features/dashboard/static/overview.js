@@ -17,7 +17,7 @@ const POINTS = 300;
 const FIRST = [
   { title: "Pages per second", names: ["pages"] },
   { title: "Bytes received per second", names: ["bytes"] },
-  { title: "Requests, and what delays allow", names: ["requests", "capacity"] },
+  { title: "Requests and capacity", names: ["requests", "capacity"] },
   { title: "Queued URLs", names: ["queued"] },
   { title: "Hosts", names: ["active", "ready", "parked"] },
   { title: "Errors and retries", names: ["errors", "retries"] },
@@ -261,10 +261,13 @@ class Course {
 
   _draw(answer, from, to) {
     const series = answer.names ?? {};
-    const length = Math.max(0, ...Object.values(series).map((values) => values.length));
+    let length = Math.max(0, ...Object.values(series).map((values) => values.length));
+    // The last step is still going on: what it has so far would look like a fall.
+    if (length > 2 && answer.start + length * answer.step > to) length -= 1;
     const times = Array.from({ length }, (_, index) => answer.start + (index + 0.5) * answer.step);
-    const end = Math.max(to, answer.start + length * answer.step, from + 1);
-    for (const one of this._graphs) if (one.names.every((name) => name in series)) one.draw(times, series, from, end);
+    const end = Math.max(answer.start + length * answer.step, from + 1);
+    const whole = Object.fromEntries(Object.entries(series).map(([name, values]) => [name, values.slice(0, length)]));
+    for (const one of this._graphs) if (one.names.every((name) => name in whole)) one.draw(times, whole, from, end);
     this._next = to + Math.max(2, Math.min(answer.step || 2, 60)) - 0.5;
   }
 }

@@ -90,7 +90,7 @@ function history(url, versions, now) {
 function tableOf(columns, rows) {
   return h(
     "div",
-    { class: "scrolled", tabindex: "0", role: "region", "aria-label": "Versions" },
+    { class: "scrolled", tabindex: "0", role: "group", "aria-label": "Versions" },
     h(
       "table",
       {},

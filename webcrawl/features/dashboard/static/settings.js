@@ -152,7 +152,7 @@ function excluded(rows, loaded) {
     { label: "entry", cell: (one) => h("bdi", {}, cut(one.entry, 120)) },
     { label: "by", cell: (one) => cut(one.by ?? NONE, 80) },
     { label: "time, UTC", time: true, cell: (one) => moment(one.at) },
-    session.write && { label: "", cell: (one) => readmitButton(one.entry, loaded) },
+    session.write && { label: "action", cell: (one) => readmitButton(one.entry, loaded) },
   ].filter(Boolean);
   return table(columns, rows, "Excluded hosts");
 }
