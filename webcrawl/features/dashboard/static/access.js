@@ -1,16 +1,21 @@
 /* Who may do what: logging in, the two forms of public mode, and suggestions. */
 
-import { change, get, logIn, offers, session } from "./api.js";
+import { change, get, logIn, offers, offersBelow, session } from "./api.js";
 import { add, address, badge, cut, empty, field, fill, h, link, outcome, problem, report, table } from "./dom.js";
 import { moment, NONE } from "./format.js";
 
+/** What the fate of a URL means to a visitor. */
 const FATES = {
   done: "Yes: it was fetched.",
-  queued: "Yes: it is queued.",
-  leased: "Yes: it is being fetched.",
+  waits: "Yes: it is queued.",
+  kept: "Yes: it is queued, for the next run of the crawl.",
+  settled: "Yes: the crawl has dealt with it.",
   failed: "It was tried, and could not be fetched.",
   refused: "No: the rules of the crawl or the site's robots.txt refuse it.",
-  unknown: "No: the crawl does not know it.",
+  will_be_refused: "It is queued, and the rules of the crawl will refuse it.",
+  would_be_refused: "No: the rules of the crawl or the site's robots.txt refuse it.",
+  would_be_queued: "No: the crawl does not know it. You can suggest it.",
+  robots: "It is a robots.txt, which is fetched when a page of its site needs it.",
 };
 
 export function logInForm(page) {
@@ -59,7 +64,7 @@ export function publicForms(page) {
     ask.disabled = true;
     try {
       const { fate } = await get("/url", { url: url.value.trim() }, page.signal);
-      report(said, FATES[fate] ?? `The crawl says: ${String(fate ?? "unknown").replaceAll("_", " ")}.`, fate === "refused" || fate === "failed" ? "bad" : "good");
+      report(said, FATES[fate] ?? `The crawl says: ${String(fate ?? "unknown").replaceAll("_", " ")}.`, /refused|failed/.test(fate) ? "bad" : "good");
     } catch (error) {
       report(said, error.message, "bad");
     } finally {
@@ -125,6 +130,7 @@ function columns(decide) {
 function decision(row, decide) {
   if (row.accepted === true) return badge("approved", "good");
   if (row.accepted === false) return badge("rejected");
+  if (!offersBelow("POST", "/suggestions/")) return "open";
   if (!session.write) return link("log in to decide", "login", { to: "suggestions" });
   const button = (text, accept) =>
     h("button", { type: "button", on: { click: (event) => decide(row, accept, event.currentTarget) } }, text, h("span", { class: "unseen" }, ` ${cut(row.url, 80)}`));

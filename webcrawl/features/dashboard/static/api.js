@@ -84,6 +84,11 @@ export function offers(name) {
   return offered.has(name);
 }
 
+/** Return whether there is an endpoint whose path begins so. */
+export function offersBelow(method, path) {
+  return [...offered].some((name) => name.startsWith(`${method} ${path}`));
+}
+
 export async function readSession() {
   keep(await request("GET", "/session"));
 }

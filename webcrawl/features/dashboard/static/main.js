@@ -25,7 +25,7 @@ const VIEWS = {
   parked: { title: "Parked hosts", menu: true, needs: "GET /parked", show: lists.parked },
   pages: { title: "Stored pages", menu: true, needs: "GET /pages", show: pages.show },
   search: { title: "Search", menu: true, needs: "GET /search", show: pages.search },
-  settings: { title: "Settings", menu: true, needs: "GET /settings", show: settings.show },
+  settings: { title: "Settings", menu: true, needs: "GET /changes", show: settings.show },
   suggestions: { title: "Suggestions", menu: true, needs: "GET /suggestions", show: access.suggestions },
   login: { title: "Log in", show: access.logInForm },
 };

@@ -1,6 +1,6 @@
 /* Settings that can be changed while the crawl runs, excluded hosts, and the journal of changes. */
 
-import { change, get, offers, session } from "./api.js";
+import { change, get, offers, offersBelow, session } from "./api.js";
 import { add, announce, badge, cut, empty, field, fill, h, link, outcome, problem, report, section, table } from "./dom.js";
 import { count, moment, NONE } from "./format.js";
 
@@ -10,12 +10,13 @@ export async function show(page) {
   const journal = h("div");
   if (!session.write) add(page.body, [h("p", { class: "quiet" }, link("Log in", "login", { to: "settings" }), " to change settings.")]);
   add(page.body, [
-    section("Live settings", h("p", { class: "quiet" }, "A change holds in all workers within seconds, and after a restart until it is reset."), rows),
-    section("Excluded hosts", exclusions),
+    offers("GET /settings") && section("Live settings", h("p", { class: "quiet" }, "A change holds in all workers within seconds, and after a restart until it is reset."), rows),
+    offersBelow("POST", "/exclusions") && section("Excluded hosts", exclusions),
     section("Changes", journal),
   ]);
 
   async function loadSettings(said = null) {
+    if (!offers("GET /settings")) return;
     try {
       const answer = await get("/settings", {}, page.signal);
       const found = Array.isArray(answer) ? answer : (answer.settings ?? answer.rows ?? []);

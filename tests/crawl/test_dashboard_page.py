@@ -1,0 +1,196 @@
+"""The page of the dashboard in a browser, during a crawl of a site whose texts are hostile."""
+
+from __future__ import annotations
+
+import html
+import shutil
+import signal
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+
+from tests import processes
+from tests.crawl.test_dashboard import dashboards_of, reserved_port
+from tests.served import serving
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = sync_api.expect
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import BrowserContext, Locator, Page
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on the PATH")
+
+MILLISECONDS = 120_000
+"""The limit for each event; the machine may be slow."""
+TITLE = '<img src=/x onerror="document.title=1">\u202eltr\u2066' + "long " * 2000
+HOSTILE = '?a=<img/src=/x/onerror="document.title=1">'
+
+
+class Site(BaseHTTPRequestHandler):
+    """Pages without end, one linked from the other."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        number = int("0" + "".join(filter(str.isdigit, self.path.partition("?")[0])))
+        text = f"<title>{html.escape(TITLE)}</title>{self.path}"
+        text += f'<a href="/{number + 1}">next</a><a href="/{html.escape(HOSTILE)}">hostile</a>'
+        body = b"User-agent: *\nDisallow: /forbidden\n" if self.path == "/robots.txt" else text.encode()
+        self.send_response(200)
+        self.send_header(
+            "Content-Type", "text/plain" if self.path == "/robots.txt" else "text/html; charset=utf-8"
+        )
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    with serving(Site) as server:
+        yield f"http://127.0.0.1:{server.server_port}"
+
+
+@pytest.fixture(scope="module")
+def running(site, start):
+    """A crawl that goes on, and the address of its dashboard."""
+    with reserved_port() as port:
+        crawl = start([f"{site}/1"], DASHBOARD_PORT=port, POLITENESS_MIN_DELAY=0.3)
+        crawl.until(lambda: "Dashboard: http" in crawl.stderr)
+        yield crawl, f"http://127.0.0.1:{port}/"
+        crawl.signal(signal.SIGINT)
+        crawl.wait().assert_ended_well()
+
+
+class Browser:
+    """A browser, and what its pages complained of or asked elsewhere."""
+
+    def __init__(self, context: BrowserContext, base: str) -> None:
+        self.context, self.base = context, base
+        self.complaints: list[str] = []
+        context.set_default_timeout(MILLISECONDS)
+        expect.set_options(timeout=MILLISECONDS)
+        context.on("console", lambda message: self._complain(message.type, message.text))
+        context.on("weberror", lambda error: self.complaints.append(str(error.error)))
+        context.on("request", lambda request: self._asked(request.url))
+
+    def _complain(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning"):
+            self.complaints.append(text)
+
+    def _asked(self, url: str) -> None:
+        if not url.startswith(self.base):
+            self.complaints.append(f"asked for {url}")
+
+    def page(self, address: str = "") -> Page:
+        page = self.context.new_page()
+        page.goto(f"{self.base}{address}")
+        return page
+
+
+@contextmanager
+def browser(base: str, **more: Any) -> Iterator[Browser]:
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
+        made = Browser(chromium.new_context(viewport={"width": 1400, "height": 900}, **more), base)
+        yield made
+        chromium.close()
+
+
+def token_of(crawl: Any) -> str:
+    return (crawl.path / "dashboard.token").read_text().strip()
+
+
+def moves(locator: Locator) -> None:
+    """Wait until an element has another text; not by a function in the page, which its policy forbids."""
+    expect(locator).not_to_have_text(locator.inner_text())
+
+
+def fits(page: Page) -> bool:
+    """Return True if nothing sticks out at the side."""
+    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+
+def go(page: Page, view: str, title: str | None = None) -> None:
+    """Show a view, as a link or a bookmark does."""
+    page.evaluate("view => { location.hash = view }", f"#/{view}")
+    if title is not None:
+        expect(page.locator("h1")).to_have_text(title)
+
+
+def test_an_operator_looks_and_acts_and_nothing_of_the_web_is_more_than_text(running, site):
+    crawl, base = running
+    with browser(base) as found:
+        page = found.page()
+        page.wait_for_selector("h1:text-is('Overview')")
+        page.wait_for_selector(".badge:text-is('running')")
+
+        # Figures move.
+        pages = page.locator(".large dd.note").first
+        expect(pages).not_to_be_empty()
+        moves(pages)
+        page.wait_for_selector(".graph canvas >> nth=0")
+
+        # Reading needs no token on this machine, changing does: there are no buttons for it.
+        assert page.get_by_role("button", name="Pause").count() == 0
+        refused = page.evaluate(
+            "async () => (await fetch('api/v1/session', {method: 'POST', body: '{\"token\": \"wrong\"}', "
+            "headers: {'Content-Type': 'application/json'}})).status"
+        )
+        assert refused == 401
+        found.complaints.clear()
+        page.goto(f"{base}#token={token_of(crawl)}")
+        page.get_by_role("button", name="Log out").wait_for()
+        assert page.evaluate("location.hash") == "#/"
+
+        # What a stranger wrote is text.
+        hostile = f"{site}/{HOSTILE}"
+        crawl.until(lambda: any("onerror" in line["url"] for line in crawl.log()))
+        go(page, f"url?u={quote(hostile)}", "URL")
+        page.wait_for_selector(".verdict")
+        assert "onerror" in page.locator("main").inner_text()
+        assert page.locator("main img").count() == 0
+        go(page, f"url?u={quote('javascript:alert(1)//' + TITLE)}", "URL")
+        page.wait_for_selector(".problem, .verdict")
+        assert page.locator("a[href^='javascript:']").count() == 0
+        found.complaints[:] = [one for one in found.complaints if "status of 400" not in one]
+
+        # It fits a phone.
+        page.set_viewport_size({"width": 360, "height": 740})
+        go(page, "", "Overview")
+        page.wait_for_selector(".graph canvas >> nth=0")
+        assert fits(page)
+        page.get_by_role("button", name="Menu").click()
+        page.get_by_role("link", name="URL", exact=True).click()
+        page.wait_for_selector("h1:text-is('URL')")
+        assert fits(page)
+        page.go_back()
+        page.wait_for_selector("h1:text-is('Overview')")
+        assert found.complaints == []
+
+
+@pytest.mark.soak
+def test_graphs_move_and_a_lost_connection_is_told(running):
+    crawl, base = running
+    with browser(base) as found:
+        page = found.page()
+        summary = page.locator(".graph .summary >> nth=0")
+        expect(summary).to_contain_text("last")
+        moves(summary)
+        assert page.locator("#connection").is_hidden()
+        [dashboard] = dashboards_of(crawl.process.pid)
+        processes.kill(dashboard)
+        page.wait_for_selector("#connection:text('Connection lost')")
+        page.wait_for_selector("#connection", state="hidden")
+        moves(page.locator(".large dd.note").first)
