@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webcrawl.features.dashboard.endpoint import PREFIX, Api, Call, Endpoint, Reply, sentence_of
-from webcrawl.features.dashboard.endpoints import changes, crawl, events, series, session, suggestions
+from webcrawl.features.dashboard.endpoints import changes, crawl, events, hosts, series, session, suggestions
 
 __all__ = ["ENDPOINTS", "PREFIX", "PUBLIC", "Api", "Call", "Endpoint", "Reply", "sentence_of"]
 
@@ -12,6 +12,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *crawl.ENDPOINTS,
     *events.ENDPOINTS,
     *series.ENDPOINTS,
+    *hosts.ENDPOINTS,
     *changes.ENDPOINTS,
     *suggestions.ENDPOINTS,
 )

@@ -18,7 +18,7 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.errors import CrawlError
+from webcrawl.errors import CrawlError, StorageAway
 from webcrawl.storage.inspection import Activity
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ CPU_SHARE = 0.05
 """The part of a processor that reading may take, after the first pass."""
 PASS_SECONDS_MIN = 2.0
 """Seconds between two passes at least."""
+FIRST_PASS_SECONDS = 5.0
+"""The longest time for which an answer waits for the end of the first pass."""
+UNWATCHED_SECONDS = 60.0
+"""When nobody has asked for this long, no pass begins until somebody does."""
 LIMIT_MAX = 500
 OFFSET_MAX = 5_000_000
 SEARCH_MAX = 253
@@ -99,6 +103,9 @@ class HostIndex:
         self._names = _Names()
         self._counts: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._ended = threading.Event()
+        self._passed = threading.Event()
+        self._asked = threading.Event()
+        self._asked_at = time.monotonic()
         self._thread: threading.Thread | None = None
         self.as_of: float | None = None
         """Time at which the last complete pass began (epoch seconds); None before the first has ended."""
@@ -126,6 +133,7 @@ class HostIndex:
     def close(self) -> None:
         """End the thread and delete the database."""
         self._ended.set()
+        self._asked.set()
         if self._thread is not None:
             self._thread.join()
         with self._lock:
@@ -144,8 +152,12 @@ class HostIndex:
             except Exception as error:
                 self.unreadable = f"{type(error).__name__}: {error}"
                 logger.exception("The hosts of the crawl cannot be read")
+            self._passed.set()
             spent = time.thread_time() - spent
             self._ended.wait(max(PASS_SECONDS_MIN, spent if self.as_of is None else 0.0))
+            if time.monotonic() - self._asked_at > UNWATCHED_SECONDS:
+                self._asked.clear()
+                self._asked.wait()
 
     def refresh(self) -> None:
         """Read all hosts once. Raises what the crawl's reader raises."""
@@ -192,9 +204,15 @@ class HostIndex:
         """Return some hosts: ``total`` that match, ``as_of`` and ``rows`` (see ``_object``). ``search``: a part of
         the name. ``state``: one of ``STATES``; empty for all. ``sort``: one of ``SORTS``.
 
-        :raises ValueError: an argument is wrong, in a sentence
+        :raises ValueError: an argument is wrong, in a sentence :raises StorageAway: no host could be read yet
         """
         _check(search, state, sort, order, limit, offset)
+        self._asked_at = time.monotonic()
+        self._asked.set()
+        if self._thread is not None:
+            self._passed.wait(FIRST_PASS_SECONDS)
+        if self.as_of is None and self.unreadable is not None:
+            raise StorageAway(self.unreadable)
         now = self._clock()
         values = {"search": search.lower(), "now": now, "limit": limit, "offset": offset}
         where = _where(search, state)

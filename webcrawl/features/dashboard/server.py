@@ -206,6 +206,7 @@ class Dashboard(Site):
 
     def __init__(self, source: CrawlSource, access: Access, name: str = "") -> None:
         super().__init__(access, PUBLIC if access.public else ENDPOINTS, name)
+        self._source = source
         self._readers = Readers()
         self._state = SharedState(self._readers, lambda: source.state(public=access.public))
         self._api = Api(source, access, self._readers, self._state)
@@ -218,6 +219,7 @@ class Dashboard(Site):
 
     async def _close(self, application: web.Application) -> None:
         self._readers.close()
+        await asyncio.to_thread(self._source.close)
 
 
 def asked_in(request: web.Request) -> Asked:

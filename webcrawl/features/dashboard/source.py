@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.archive import fetchlog
 from webcrawl.config import Configuration
 from webcrawl.control.selection import require_crawl
+from webcrawl.features.dashboard.host_index import HostIndex
+from webcrawl.features.dashboard.one_host import describe_host
 from webcrawl.features.dashboard.state import StateReader
 from webcrawl.features.steering.store import SteeringStore
 
@@ -47,6 +50,8 @@ class CrawlSource:
         self.folder = self.configuration.jobdir
         self.is_shared = self.configuration.storage.is_shared
         self._state = StateReader(self)
+        self._hosts: HostIndex | None = None
+        self._lock = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -56,6 +61,27 @@ class CrawlSource:
     def state(self, *, public: bool) -> dict[str, Any]:
         """Return the object of the endpoint ``crawl``. :raises CrawlError: it cannot be read"""
         return self._state.read(public=public)
+
+    def hosts(self, choices: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a page of the table of hosts; see ``HostIndex.page``. The index is built when it is first asked for.
+
+        :raises ValueError: a choice is wrong :raises CrawlError: the hosts cannot be read
+        """
+        with self._lock:
+            if self._hosts is None:
+                self._hosts = HostIndex(self.crawl.hosts)
+                self._hosts.begin()
+        return self._hosts.page(**choices)
+
+    def host(self, key: str) -> dict[str, Any] | None:
+        """Return what is known of a host; see ``describe_host``. :raises CrawlError: it cannot be read"""
+        return describe_host(self, key)
+
+    def close(self) -> None:
+        """Release what was built."""
+        with self._lock:
+            if self._hosts is not None:
+                self._hosts.close()
 
     def series(self, names: Sequence[str], from_: float | None, to: float | None, points: int) -> Series:
         """Return time series; see ``SeriesStore.read``. :raises CrawlError: :raises ValueError:"""

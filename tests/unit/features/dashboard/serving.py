@@ -13,7 +13,7 @@ from webcrawl.features.dashboard.connections import Connections, Listener
 from webcrawl.features.dashboard.server import Dashboard
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
 
 TOKEN = "the-token"
 SECONDS = 30.0
@@ -44,6 +44,15 @@ class MadeUp:
             raise self.fails
         self.explained.append(url)
         return {"url": {"written": url}, "conclusion": {"fate": "waits"}}
+
+    def hosts(self, choices: Mapping[str, Any]) -> dict[str, Any]:
+        return {"total": 0, "as_of": None, "rows": []}
+
+    def host(self, key: str) -> dict[str, Any] | None:
+        return {"key": key} if key == "known.test" else None
+
+    def close(self) -> None:
+        """There is nothing to close."""
 
     def suggest(self, url: str, note: str, by: str) -> str:
         self.suggested.append((url, note, by))

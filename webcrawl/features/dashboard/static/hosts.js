@@ -12,13 +12,12 @@ const COLUMNS = [
   { name: "host", label: "host", sort: "asc", cell: (row) => hostLink(row.key, 60) },
   { name: "state", label: "state", cell: (row) => badge(String(row.state ?? NONE).replaceAll("_", " "), STATES[row.state]) },
   { name: "queued", label: "queued", sort: "desc", number: true, cell: (row) => count(row.queued) },
-  { name: "known", label: "known", sort: "desc", number: true, cell: (row) => count(row.known) },
-  { name: "done", label: "done", sort: "desc", number: true, cell: (row) => count(row.done) },
+  { name: "pages", label: "pages", sort: "desc", number: true, cell: (row) => count(row.pages) },
+  { name: "requests", label: "requests", sort: "desc", number: true, cell: (row) => count(row.requests) },
   { name: "delay", label: "delay", sort: "desc", number: true, cell: (row) => duration(row.delay) },
   { name: "next_at", label: "next request", sort: "asc", number: true, cell: (row, answer) => next(row, answer.as_of) },
   { name: "failures", label: "failures", sort: "desc", number: true, cell: (row) => count(row.failures) },
-  { name: "health", label: "health", sort: "asc", cell: (row) => text(row.health) },
-  { name: "robots", label: "robots.txt", sort: "asc", cell: (row) => text(row.robots) },
+  { name: "health", label: "last error", sort: "asc", cell: (row) => text(row.health) },
 ];
 
 function text(value) {

@@ -1,0 +1,105 @@
+"""One host in whole, and the table of all, from a real crawl's folder, by the dashboard's source."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from scrapy.settings import Settings
+
+from tests.contract.driven import IDENTITY
+from tests.contract.samples import NOW, found, pages, robots
+from webcrawl.errors import CrawlError
+from webcrawl.features.dashboard.source import CrawlSource
+from webcrawl.features.steering.store import SteeringStore
+from webcrawl.frontier.order import LevelSampler
+from webcrawl.storage.contract import Batch
+from webcrawl.storage.sqlite.frontier import SqliteBackend, SqliteOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A crawl that has ended: 30 URLs of one host, 3 of another, which was parked."""
+
+    async def begin() -> None:
+        backend = SqliteBackend(tmp_path, SqliteOptions(delay_seconds=5.0), IDENTITY)
+        await backend.open(NOW)
+        await backend.commit(found(*pages("parked.test", 3)))
+        [parked] = await backend.activate(1, NOW, LevelSampler(2.0, seed=1))
+        parked.record.parked, parked.record.failures, parked.record.last_error = True, 2, "timeout"
+        await backend.commit(Batch(pages("a.test", 30), [], [], [robots("http://a.test")]))
+        await backend.release([parked.record])
+        await backend.close()
+
+    asyncio.run(begin())
+    lines = [
+        {"key": key, "url": f"http://{key}/{number}", "end": NOW + number, "kind": "page", "status": 200}
+        for number in range(40)
+        for key in ("a.test", "b.test")
+    ]
+    text = "\n".join(json.dumps(line) for line in lines)
+    (tmp_path / "fetch.jsonl").write_text(f'{text}\n[]\n"a.test"\n{{"key": "a.test", half', encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def source(folder: Path) -> Iterator[CrawlSource]:
+    settings = Settings()
+    settings.setmodule("webcrawl.settings", "project")
+    settings.set("JOBDIR", str(folder), "cmdline")
+    made = CrawlSource(settings, "broad")
+    yield made
+    made.close()
+
+
+def test_the_table_has_all_hosts(source: CrawlSource) -> None:
+    page = source.hosts({"sort": "host", "order": "asc"})
+    assert [(row["key"], row["state"], row["queued"], row["health"]) for row in page["rows"]] == [
+        ("a.test", "ready", 30, None),
+        ("parked.test", "parked", 3, "timeout"),
+    ]
+
+
+def test_a_host_is_told_in_whole(source: CrawlSource) -> None:
+    told = source.host("a.test")
+    assert told is not None
+    assert (told["state"], told["queued"], told["health"], told["excluded"]) == ("ready", 30, None, None)
+    assert [one["url"] for one in told["queue"]] == [one.url for one in pages("a.test", 20)]
+    assert [one["origin"] for one in told["robots"]] == ["http://a.test"]
+    assert [one["url"] for one in told["fetches"]] == [f"http://a.test/{n}" for n in range(39, 19, -1)]
+    json.dumps(told)
+
+
+def test_a_parked_host_says_why_and_an_unknown_one_is_none(source: CrawlSource) -> None:
+    told = source.host("parked.test")
+    assert told is not None
+    assert (told["state"], told["health"], told["fetches"]) == ("parked", "parked: timeout", [])
+    assert source.host("unknown.test") is None
+
+
+def test_what_operators_asked_for_a_host_is_there(source: CrawlSource) -> None:
+    async def ask(store: SteeringStore, now: float) -> None:
+        await store.set_delay("a.test", 30.0, "alice", now)
+        await store.exclude("a.test", "alice", now)
+
+    source.crawl.change_store(SteeringStore, ask)
+    told = source.host("a.test")
+    assert told is not None
+    assert (told["delay_override"], told["excluded"]) == (30.0, "a.test, by alice")
+    other = source.host("parked.test")
+    assert other is not None
+    assert (other["delay_override"], other["excluded"]) == (None, None)
+
+
+def test_a_crawl_that_is_gone_is_an_error(source: CrawlSource, folder: Path) -> None:
+    (folder / "frontier.db").unlink()
+    with pytest.raises(CrawlError, match="no crawl"):
+        source.host("a.test")
+    with pytest.raises(CrawlError, match="no crawl"):
+        source.hosts({})
