@@ -1,4 +1,4 @@
-"""The dashboard of a crawl's folder, served from a thread of this process."""
+"""The dashboard of a crawl, served from a thread of this process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from webcrawl.features.dashboard.source import CrawlSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 SECONDS = 60.0
 
@@ -61,11 +60,11 @@ class Served:
 
 
 @contextmanager
-def serve_folder(folder: Path, **settings: object) -> Iterator[Served]:
-    """Serve the crawl in a folder."""
+def serving(**settings: object) -> Iterator[Served]:
+    """Serve the crawl that these settings name."""
     made = Settings()
     made.setmodule("webcrawl.settings", "project")
-    for name, value in {"JOBDIR": str(folder), **settings}.items():
+    for name, value in settings.items():
         made.set(name, value, "cmdline")
     source = CrawlSource(made, "broad")
     loop = asyncio.new_event_loop()
@@ -73,8 +72,10 @@ def serve_folder(folder: Path, **settings: object) -> Iterator[Served]:
     thread.start()
     try:
         listening: Listening = asyncio.run_coroutine_threadsafe(listen(source, 0), loop).result(SECONDS)
-        yield Served(listening.port, listening.address.partition("#token=")[2], source)
-        asyncio.run_coroutine_threadsafe(listening.stop(), loop).result(SECONDS)
+        try:
+            yield Served(listening.port, listening.address.partition("#token=")[2], source)
+        finally:
+            asyncio.run_coroutine_threadsafe(listening.stop(), loop).result(SECONDS)
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(SECONDS)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.crawl.crawling import AT_ONCE
-from tests.crawl.dashboards import serve_folder
+from tests.crawl.dashboards import serving
 from webcrawl.features.dashboard import server
 from webcrawl.features.dashboard.access import Rate
 from webcrawl.features.dashboard.api import ENDPOINTS, PREFIX
@@ -30,7 +30,7 @@ def crawled(serve, crawl):
 
 @pytest.fixture(scope="module")
 def served(crawled):
-    with pytest.MonkeyPatch.context() as patched, serve_folder(crawled.path, **AT_ONCE) as made:
+    with pytest.MonkeyPatch.context() as patched, serving(JOBDIR=crawled.path, **AT_ONCE) as made:
         patched.setattr(server, "REQUESTS", Rate(1e6, 10**6))
         yield made
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from webcrawl.errors import CrawlError, StartRefused, StorageFull, StorageLost
 from webcrawl.features.dashboard.access import Denial, Rate, RateLimiter, Right, client_of
 
 if TYPE_CHECKING:
@@ -109,6 +110,13 @@ class Endpoint:
     media_type: str = "application/json"
     finds: bool = False
     """True if it answers 404 for what is not there."""
+
+
+def denial_of(error: CrawlError | ValueError) -> Denial:
+    """Return the answer to a request that a crawl does not take: it is wrong, or the crawl cannot be used now."""
+    if isinstance(error, StartRefused | StorageFull | StorageLost):
+        return Denial(503, sentence_of(error), 5.0)
+    return Denial(400, sentence_of(error))
 
 
 def sentence_of(error: Exception) -> str:

@@ -85,12 +85,12 @@ class SharedState:
         self,
         readers: Readers,
         read: Callable[[], dict[str, Any]],
-        seconds: float = STATE_SECONDS,
+        seconds: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._readers = readers
         self._read = read
-        self._seconds = seconds
+        self._seconds = STATE_SECONDS if seconds is None else seconds
         self._clock = clock
         self._last: Reading | None = None
         self._task: asyncio.Task[Reading] | None = None

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import CrawlError
 from webcrawl.explain.account import Fate
-from webcrawl.features.dashboard.access import Denial
-from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, sentence_of
+from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, denial_of
 from webcrawl.features.dashboard.fields import Field
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ async def url(api: Api, call: Call) -> Any:
             partial(api.source.explanation, call.values["url"], reads_logs=not is_public)
         )
     except (CrawlError, ValueError) as error:
-        raise Denial(400, sentence_of(error)) from error
+        raise denial_of(error) from error
     return _short(found) if is_public else found
 
 

@@ -6,8 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from webcrawl.errors import CrawlError
-from webcrawl.features.dashboard.access import Denial
-from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, sentence_of
+from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, denial_of
 from webcrawl.features.dashboard.fields import Field
 
 NOTE_MAX = 500
@@ -20,7 +19,7 @@ async def suggest(api: Api, call: Call) -> Any:
     try:
         await api.blocking(api.source.suggest, values["url"], values["note"], call.by)
     except (CrawlError, ValueError) as error:
-        raise Denial(400, sentence_of(error)) from error
+        raise denial_of(error) from error
     return {"sentence": "The URL is held until an operator decides."}
 
 

@@ -1,0 +1,51 @@
+"""The dashboard of a crawl on Redis: its state, its token, and a Redis that goes away and comes back."""
+
+from __future__ import annotations
+
+import stat
+
+import pytest
+
+from tests.crawl.dashboards import serving
+from webcrawl.features.dashboard import reading
+
+
+@pytest.fixture
+def settings(sample, redis_server, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    # A state is old at once.
+    monkeypatch.setattr(reading, "STATE_SECONDS", 0.0)
+    return {"REDIS_URL": redis_server.url}
+
+
+def test_the_state_is_that_of_the_whole_crawl_and_the_token_is_in_the_users_folder(
+    sample, settings, tmp_path
+):
+    with serving(**settings) as served:
+        state = served.get("/crawl")
+        assert (state["name"], state["storage"], state["jobdir"]) == ("broad", "redis", None)
+        assert state["counts"]["hosts"] == 4
+        assert (state["counts"]["done"], state["counts"]["given_up"]) == (2, 1)
+        assert state["counts"]["queued"] > 300
+        [file] = (tmp_path / "webcrawl").iterdir()
+        assert (file.read_text().strip(), stat.S_IMODE(file.stat().st_mode)) == (served.token, 0o600)
+        assert served.get("/url?url=http://short.test/1")["conclusion"]["fate"] == "waits"
+        before = served.token
+    with serving(**settings) as served:
+        assert served.token == before
+
+
+def test_a_redis_that_is_away_is_a_sentence_and_it_recovers(sample, settings, redis_server):
+    with serving(**settings) as served:
+        assert served.get("/crawl")["counts"]["hosts"] == 4
+        redis_server.kill()
+        try:
+            status, value = served.ask("GET", "/crawl")
+            assert status == 503
+            assert "Redis" in value["error"]
+            status, value = served.ask("GET", "/url?url=http://short.test/1")
+            assert (status, "Redis" in value["error"]) == (503, True)
+        finally:
+            redis_server.start()
+        assert served.get("/crawl")["counts"]["hosts"] == 4
+        assert served.ask("GET", "/url?url=http://short.test/1")[0] == 200
