@@ -68,7 +68,7 @@ class Service:
         status, found = self.ask(
             "POST", "/api/v1/crawls", {"name": name, "seeds": seeds, "settings": settings, **more}
         )
-        assert status == 201, found
+        assert status == 200, found
         return found
 
     def row(self, name):

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from webcrawl.config.readers import Reader, as_list, real, some_of, text, whole
 from webcrawl.config.setting import ANY, DAY, YEAR, setting
 
-EVENTS = ("end", "stall", "errors", "disk")
-"""What receivers can be told of."""
+EVENTS = ("end", "stall", "errors", "disk", "crash")
+"""What receivers can be told of. A crash is told by the service."""
 
 _ADDRESS = re.compile(r"[^\s@,;<>\"]+@[^\s@,;<>\"]+")
 
@@ -64,7 +64,8 @@ class NotificationSettings:
         some_of(*EVENTS),
         list(EVENTS),
         "",
-        "What is told: the end of the crawl, a stall, many errors, a disk that is nearly full.",
+        "What is told: the end of the crawl, a stall, many errors, a disk that is nearly full, and by `scrapy serve` "
+        "a crash.",
     )
     notify_stall_seconds: float = setting(
         real(0, YEAR, zero="never"),

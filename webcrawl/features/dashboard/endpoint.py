@@ -110,6 +110,8 @@ class Endpoint:
     media_type: str = "application/json"
     finds: bool = False
     """True if it answers 404 for what is not there."""
+    conflicts: bool = False
+    """True if it answers 409 for what cannot be done in the present state."""
 
 
 def denial_of(error: CrawlError | ValueError) -> Denial:

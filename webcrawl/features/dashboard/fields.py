@@ -48,7 +48,7 @@ class Field:
         found: dict[str, Any] = {"type": self.kind, "description": self.meaning}
         if self.kind == "strings":
             found |= {"type": "array", "items": _text_schema(1, TEXT_MAX)}
-            found |= {"minItems": int(self.least or 1), "maxItems": int(self.most or 1)}
+            found |= {"minItems": self._items_min, "maxItems": int(self.most or 1)}
         elif self.choices:
             found["enum"] = list(self.choices)
         elif self.kind == "string":
@@ -62,6 +62,10 @@ class Field:
         if self.nullable:
             found["type"] = [found["type"], "null"]
         return found
+
+    @property
+    def _items_min(self) -> int:
+        return 1 if self.least is None else int(self.least)
 
     def from_text(self, text: str) -> Any:
         """Return the value of a parameter in a query. :raises Denial: it is wrong"""
@@ -99,7 +103,7 @@ class Field:
             case "strings":
                 return (
                     isinstance(value, list)
-                    and int(self.least or 1) <= len(value) <= int(self.most or 1)
+                    and self._items_min <= len(value) <= int(self.most or 1)
                     and all(
                         isinstance(one, str) and 0 < len(one) <= TEXT_MAX and is_plain(one) for one in value
                     )
@@ -137,7 +141,7 @@ class Field:
                     "characters and lone surrogates"
                 )
             case "strings":
-                least, most = int(self.least or 1), int(self.most or 1)
+                least, most = self._items_min, int(self.most or 1)
                 return f"a list of {least} to {most} texts of at most {TEXT_MAX} characters"
             case "scalar":
                 return "a text, a number, true, false or null"

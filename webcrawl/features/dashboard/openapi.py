@@ -27,6 +27,7 @@ _FAILURES = {
     "401": "The token is missing or wrong",
     "403": "The request comes from a page of another origin, or misses the header of the session",
     "404": "There is nothing of this name",
+    "409": "The present state does not allow it; the sentence says why",
     "413": "The body is too large",
     "415": "The body is not application/json",
     "421": "The dashboard has no such name",
@@ -106,6 +107,8 @@ def _statuses(endpoint: Endpoint) -> list[str]:
         wanted |= {"413", "415"}
     if endpoint.finds:
         wanted.add("404")
+    if endpoint.conflicts:
+        wanted.add("409")
     return sorted(wanted)
 
 

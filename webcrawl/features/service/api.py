@@ -12,7 +12,7 @@ from webcrawl.command import BROAD
 from webcrawl.errors import CrawlError
 from webcrawl.features.dashboard.access import Denial, Right
 from webcrawl.features.dashboard.api import ENDPOINTS as DASHBOARDS
-from webcrawl.features.dashboard.api import Endpoint, Reply
+from webcrawl.features.dashboard.api import Endpoint
 from webcrawl.features.dashboard.fields import Field
 from webcrawl.features.service.records import NAME_FORM, Order, State
 from webcrawl.features.service.service import OrderRefused
@@ -74,9 +74,7 @@ async def create(api: ServiceApi, call: Call) -> Any:
         at=call.now,
     )
     with _denials():
-        return Reply(
-            await api.service.create(order, values["seeds"] or [], start=values["start"]), status=201
-        )
+        return await api.service.create(order, values["seeds"] or [], start=values["start"])
 
 
 async def crawl(api: ServiceApi, call: Call) -> Any:
@@ -142,6 +140,7 @@ _ROW = {
         "name": {"type": "string"},
         "spider": {"type": "string"},
         "state": {"enum": [str(state) for state in State]},
+        "is_paused": {"type": "boolean", "description": "It runs, and an operator has paused it."},
         "since": {"type": "number", "description": "The time of this state."},
         "reason": {"type": "string", "description": "Why it is in this state; empty if that is plain."},
         "position": {"type": ["integer", "null"], "description": "Its place among the crawls that wait."},
@@ -166,6 +165,8 @@ def _endpoint(method: str, path: str, name: str, summary: str, answer: Any, **mo
     more.setdefault("right", Right.READ if method == "GET" else Right.WRITE)
     if "{crawl}" in path:
         more |= {"inside": (_NAME,), "finds": True}
+    if method != "GET":
+        more["conflicts"] = True
     return Endpoint(method=method, path=path, name=name, summary=summary, answer=answer, **more)
 
 
@@ -190,24 +191,28 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "POST",
         "/crawls",
         "create",
-        "Order a crawl: status 201",
+        "Order a crawl",
         create,
         body=(
             Field(
                 name="name", meaning=f"its name and that of its folder: {NAME_FORM}", required=True, most=64
             ),
             Field(name="spider", meaning="the spider", default=BROAD, least=1, most=100),
-            Field(name="seeds", meaning="URLs, for the spider broad", kind="strings", most=SEEDS_MAX),
+            Field(
+                name="seeds", meaning="URLs, for the spider broad", kind="strings", least=0, most=SEEDS_MAX
+            ),
             Field(
                 name="arguments",
                 meaning="arguments of the spider as NAME=VALUE, as for scrapy crawl -a",
                 kind="strings",
+                least=0,
                 most=50,
             ),
             Field(
                 name="settings",
                 meaning="settings as NAME=VALUE, as for scrapy crawl -s",
                 kind="strings",
+                least=0,
                 most=200,
             ),
             Field(name="start", meaning="false: it waits for start", kind="boolean", default=True),

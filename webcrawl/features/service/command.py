@@ -13,7 +13,9 @@ from webcrawl.errors import StartRefused
 from webcrawl.features.dashboard.access import Access, TokenFile
 from webcrawl.features.dashboard.connections import Listener
 from webcrawl.features.dashboard.process import address_of
+from webcrawl.features.notifications.feature import receivers
 from webcrawl.features.service.folder import ServiceFolder
+from webcrawl.features.service.notices import CrashNotices
 from webcrawl.features.service.processes import Crawls
 from webcrawl.features.service.server import ServiceSite
 from webcrawl.features.service.service import Service
@@ -55,7 +57,16 @@ async def serve(
     supervisor = Supervisor(
         crawls, folder, configuration.service_crawls_max, configuration.service_restarts_max
     )
-    service = Service(crawls, folder, supervisor, settings, private=private)
+    notices = CrashNotices(configuration.notify_interval_seconds, crawls.folder)
+    service = Service(
+        crawls,
+        folder,
+        supervisor,
+        settings,
+        private=private,
+        notices=notices if "crash" in configuration.notify_events else None,
+        receivers=receivers(configuration, settings),
+    )
     try:
         token_file = configuration.dashboard_token_file or folder.path / TOKEN
         try:
@@ -82,7 +93,7 @@ async def serve(
         finally:
             await listener.stop()
     finally:
-        service.close()
+        await service.close()
 
 
 async def _run(service: Service, tell: Callable[[str], None]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 OUTPUT = "output.log"
 """The file in the JOBDIR with standard output and standard error of the crawl, its log among them."""
 OUTPUT_MAX = 32 << 20
-"""A longer output gets the suffix .1 when the crawl is started again."""
+"""A longer output is moved to a file with the suffix .1, in place of the one before."""
 _TAIL = 16_384
 _HOLDER = re.compile(r"process (\d+)").fullmatch
 
@@ -54,9 +55,6 @@ class Crawls:
         folder = self.folder(order.name)
         folder.mkdir(exist_ok=True)
         output = folder / OUTPUT
-        with suppress(OSError):
-            if output.stat().st_size > OUTPUT_MAX:
-                output.replace(output.with_name(f"{OUTPUT}.1"))
         with output.open("ab") as file:
             process = subprocess.Popen(
                 self.command(order),
@@ -89,6 +87,16 @@ class Crawls:
             if runs and runs[-1].begun_at >= started_at and runs[-1].ended_at is not None:
                 return Exit(None, runs[-1].reason, last_line(folder))
         return None
+
+    def trim(self, order: Order) -> None:
+        """Keep the output of a crawl that runs at a bounded length. What is written meanwhile may be missing here;
+        ``crawl.log`` has it."""
+        output = self.folder(order.name) / OUTPUT
+        with suppress(OSError):
+            if output.stat().st_size > OUTPUT_MAX:
+                # The process appends to this very file, whoever has started it.
+                shutil.copyfile(output, output.with_name(f"{OUTPUT}.1"))
+                os.truncate(output, 0)
 
     def is_there(self, order: Order) -> bool:
         return self.folder(order.name).exists()

@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
 
-from webcrawl.control.selection import apply_spider_settings
 from webcrawl.errors import CrawlError
 from webcrawl.features.dashboard.access import Denial
 from webcrawl.features.dashboard.server import Dashboard, Site, static_files
-from webcrawl.features.dashboard.source import CrawlSource
 from webcrawl.features.service.api import ENDPOINTS, ServiceApi
 from webcrawl.features.service.supervisor import ServiceError
 
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
     from webcrawl.features.dashboard.access import Access
+    from webcrawl.features.dashboard.source import CrawlSource
     from webcrawl.features.service.records import Order
     from webcrawl.features.service.service import Service
 
@@ -93,7 +92,7 @@ class ServiceSite(Site):
             if known is not None:
                 await known.application.cleanup()
             try:
-                source = await asyncio.to_thread(self._source, order)
+                source = await asyncio.to_thread(self._service.source, order)
             except CrawlError as error:
                 raise Denial(503, " ".join(str(error).split()), 5.0) from error
             application = Dashboard(source, self._access, name).application
@@ -101,14 +100,6 @@ class ServiceSite(Site):
             handlers = {(method, path): handler for method, path, handler in _routes(application)}
             mounted = self._dashboards[name] = _Mounted(order, application, handlers)
             return mounted
-
-    def _source(self, order: Order) -> CrawlSource:
-        """Return what names a crawl. :raises CrawlError: it cannot be read"""
-        settings = self._service.settings.copy()
-        for name, value in {**order.settings, "JOBDIR": str(self._service.crawls.folder(order.name))}.items():
-            settings.set(name, value, priority="cmdline")
-        spider = apply_spider_settings(order.spider, settings)
-        return CrawlSource(settings, order.spider, order.arguments, getattr(spider, "allowed_domains", None))
 
 
 def _routes(application: web.Application) -> Iterator[tuple[str, str, Any]]:

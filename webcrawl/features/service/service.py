@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from webcrawl.command import BROAD
-from webcrawl.control import folders
-from webcrawl.control.selection import select_crawl_in
+from webcrawl.control.selection import apply_spider_settings, select_crawl_in
 from webcrawl.errors import CrawlError, Problem
+from webcrawl.features.dashboard.source import CrawlSource
+from webcrawl.features.dashboard.state import StateReader
+from webcrawl.features.notifications.delivery import Delivery
 from webcrawl.features.service.orders import order_problems
 from webcrawl.features.service.processes import Crawls, tail
 from webcrawl.features.service.records import LIVE, Order, Record, State, name_problem
@@ -25,12 +27,14 @@ from webcrawl.features.steering.store import SteeringStore
 from webcrawl.storage import technology_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from scrapy.settings import Settings
 
+    from webcrawl.features.notifications.receivers import Receiver
     from webcrawl.features.service.folder import ServiceFolder
+    from webcrawl.features.service.notices import CrashNotices
 
 logger = logging.getLogger(__name__)
 
@@ -38,8 +42,12 @@ Result = TypeVar("Result")
 
 TICK_SECONDS = 1.0
 """Interval at which the processes are looked at."""
-FIGURES_SECONDS = 5.0
+FIGURES_SECONDS = 2.0
 """The figures of a crawl that runs are read at most this often."""
+FIGURES_WAIT_SECONDS = 3.0
+"""An answer waits so long for the figures of all crawls."""
+END_SECONDS = 5.0
+"""The longest time that the end of the service waits for its last messages."""
 REPORT = "report.html"
 
 
@@ -58,6 +66,7 @@ class _Figures:
     at: float
     state: State
     values: dict[str, float | None] = field(default_factory=dict)
+    is_paused: bool = False
 
 
 class Service:
@@ -71,16 +80,24 @@ class Service:
         settings: Settings,
         *,
         private: bool,
+        notices: CrashNotices | None = None,
+        receivers: Sequence[Receiver] = (),
     ) -> None:
-        """``settings``: those of all crawls. ``private``: seeds may name hosts with private addresses."""
+        """``settings``: those of all crawls. ``private``: seeds may name hosts with private addresses. ``notices``:
+        what ``receivers`` are told; None for nothing."""
+        self._notices = notices
+        self._delivery = Delivery(receivers)
         self.crawls = crawls
         self.settings = settings
         self._folder = folder
         self._supervisor = supervisor
         self._private = private
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="supervisor")
-        self._readers = ThreadPoolExecutor(2, thread_name_prefix="figures")
+        self._readers = ThreadPoolExecutor(1, thread_name_prefix="figures")
+        self._files = ThreadPoolExecutor(2, thread_name_prefix="files")
         self._figures: dict[str, _Figures] = {}
+        self._states: dict[str, tuple[Order, StateReader]] = {}
+        self._reading: set[str] = set()
         self._ticking: asyncio.Task[None] | None = None
         self._soon = asyncio.Event()
         self.over = asyncio.Event()
@@ -91,6 +108,8 @@ class Service:
     async def begin(self) -> None:
         """Take the records of an earlier service, and start what may start."""
         await self._run(lambda: self._supervisor.load(self._folder.records(), time.time()))
+        if self._notices is not None:
+            self._notices.begin(await self._run(self._supervisor.records))
         self._ticking = asyncio.create_task(self._tick())
 
     async def end(self) -> None:
@@ -98,18 +117,21 @@ class Service:
         await self._run(lambda: self._supervisor.end(time.time()))
         self._soon.set()
 
-    def close(self) -> None:
-        """Release threads and lock."""
+    async def close(self) -> None:
+        """Wait a little for the last messages, and release threads and lock."""
+        await self._delivery.finish(END_SECONDS)
         if self._ticking is not None:
             self._ticking.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)
         self._readers.shutdown(wait=False, cancel_futures=True)
+        self._files.shutdown(wait=False, cancel_futures=True)
         self._folder.leave()
 
     async def _tick(self) -> None:
         while not self.over.is_set():
             try:
                 await self._run(lambda: self._supervisor.tick(time.time()))
+                await self._tell()
             except Exception:
                 # The other crawls must go on.
                 logger.exception("The crawls could not be looked at")
@@ -120,6 +142,11 @@ class Service:
                 async with asyncio.timeout(TICK_SECONDS):
                     await self._soon.wait()
 
+    async def _tell(self) -> None:
+        if self._notices is not None:
+            for message in self._notices.look(await self._run(self._supervisor.records), time.time()):
+                self._delivery.post(message)
+
     async def _run(self, function: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._thread, function)
 
@@ -128,13 +155,13 @@ class Service:
     async def rows(self) -> list[dict[str, Any]]:
         """Return all crawls with their figures."""
         records, queue = await self._run(lambda: (self._supervisor.records(), self._supervisor.queue()))
-        await asyncio.gather(*(self._read_figures(record) for record in records))
+        await self._read_all(records)
         return [self._row(record, queue) for record in records]
 
     async def row(self, name: str) -> dict[str, Any]:
         """Return one crawl. :raises ServiceError: there is none"""
         record, queue = await self._run(lambda: (self._supervisor.record(name), self._supervisor.queue()))
-        await self._read_figures(record)
+        await self._read_all([record])
         order = record.order
         more = {"arguments": dict(order.arguments), "settings": dict(order.settings)}
         return self._row(record, queue) | more
@@ -150,6 +177,7 @@ class Service:
             "name": order.name,
             "spider": order.spider,
             "state": str(record.state),
+            "is_paused": figures is not None and figures.state is record.state and figures.is_paused,
             "since": record.since,
             "reason": record.reason,
             "position": queue.index(order.name) + 1 if order.name in queue else None,
@@ -164,30 +192,75 @@ class Service:
             "figures": {} if figures is None else figures.values,
         }
 
+    async def _read_all(self, records: Iterable[Record]) -> None:
+        """Read figures that are not fresh. A crawl whose storage does not answer keeps those that it had."""
+        tasks = [
+            asyncio.create_task(self._read_figures(record)) for record in records if self._is_due(record)
+        ]
+        if tasks:
+            await asyncio.wait(tasks, timeout=FIGURES_WAIT_SECONDS)
+
+    def _is_due(self, record: Record) -> bool:
+        known = self._figures.get(record.order.name)
+        if not record.has_begun or record.order.name in self._reading:
+            return False
+        if known is None or known.state is not record.state:
+            return True
+        return record.state in LIVE and time.time() - known.at >= FIGURES_SECONDS
+
     async def _read_figures(self, record: Record) -> None:
-        name, now = record.order.name, time.time()
-        known = self._figures.get(name)
-        is_fresh = known is not None and known.state is record.state
-        if not record.has_begun or (
-            known is not None and is_fresh and (record.state not in LIVE or now - known.at < FIGURES_SECONDS)
-        ):
-            return
-        loop = asyncio.get_running_loop()
-        values = await loop.run_in_executor(self._readers, figures_of, self.crawls.folder(name))
-        self._figures[name] = _Figures(now, record.state, values)
+        name = record.order.name
+        self._reading.add(name)
+        try:
+            loop = asyncio.get_running_loop()
+            found = await loop.run_in_executor(self._readers, self._figures_now, record)
+        except RuntimeError:
+            return  # the service ends
+        finally:
+            self._reading.discard(name)
+        self._figures[name] = found
+
+    def _figures_now(self, record: Record) -> _Figures:
+        order = record.order
+        found = _Figures(time.time(), record.state)
+        known = self._states.get(order.name)
+        try:
+            if known is None or known[0] != order:
+                known = self._states[order.name] = order, StateReader(self.source(order))
+            state = known[1].read(public=False)
+        except (OSError, CrawlError):
+            # It has not opened its frontier yet, or its folder is gone.
+            return found
+        totals, rates, counts = state["totals"], state["rates"], state["counts"]
+        found.is_paused = record.state is State.RUNNING and state["state"] == "paused"
+        found.values = {
+            "pages": totals["pages"],
+            "bytes": totals["bytes"],
+            "pages_per_second": rates["pages"] if record.state in LIVE else None,
+            **{name: counts[name] for name in ("queued", "done", "failed", "hosts")},
+        }
+        return found
+
+    def source(self, order: Order) -> CrawlSource:
+        """Return what names a crawl for its dashboard. :raises CrawlError: it cannot be read"""
+        settings = self.settings.copy()
+        for name, value in {**order.settings, "JOBDIR": str(self.crawls.folder(order.name))}.items():
+            settings.set(name, value, priority="cmdline")
+        spider = apply_spider_settings(order.spider, settings)
+        return CrawlSource(settings, order.spider, order.arguments, getattr(spider, "allowed_domains", None))
 
     async def log(self, name: str, lines: int) -> list[str]:
         """Return the last lines of a crawl's output. :raises ServiceError:"""
         record = await self.record(name)
         folder = self.crawls.folder(record.order.name)
-        return await asyncio.get_running_loop().run_in_executor(self._readers, tail, folder, lines)
+        return await asyncio.get_running_loop().run_in_executor(self._files, tail, folder, lines)
 
     async def report(self, name: str) -> bytes:
         """Return report.html of a crawl. :raises ServiceError: there is none"""
         record = await self.record(name)
         path = self.crawls.folder(record.order.name) / REPORT
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._readers, path.read_bytes)
+            return await asyncio.get_running_loop().run_in_executor(self._files, path.read_bytes)
         except OSError:
             message = f"{name} has no {REPORT} yet: it is written when a crawl ends"
             raise ServiceError(message, is_missing=True) from None
@@ -272,30 +345,10 @@ class Service:
         """:raises CrawlError: :raises OSError:"""
         await self._run(lambda: self._supervisor.remove(name))
         self._figures.pop(name, None)
+        self._states.pop(name, None)
 
 
 def _with_seeds(order: Order, path: Path) -> Order:
     return Order(
         order.name, order.spider, {"seeds": str(path), **order.arguments}, order.settings, order.by, order.at
     )
-
-
-def figures_of(folder: Path) -> dict[str, float | None]:
-    """Return the figures of a crawl for a list; empty if they cannot be read."""
-    found: dict[str, float | None] = {}
-    try:
-        if (rates := folders.rates(folder)) is not None:
-            found |= {"pages": rates.pages, "pages_per_second": rates.per_second, "bytes": rates.bytes}
-        technology = technology_in(folder)
-        crawl = None if technology is None else select_crawl_in(folder, technology)
-        if crawl is not None:
-            counts = crawl.status().counts
-            found |= {
-                "queued": counts.queued,
-                "done": counts.done,
-                "failed": counts.failed,
-                "hosts": counts.hosts,
-            }
-    except (OSError, CrawlError):
-        return found
-    return found

@@ -120,6 +120,10 @@ class Launcher(Protocol):
         """Return whether the crawl's folder exists."""
         ...
 
+    def trim(self, order: Order) -> None:
+        """Bound the length of the crawl's output."""
+        ...
+
     def remove(self, order: Order) -> None:
         """Delete the crawl's folder. :raises CrawlError: it cannot be deleted"""
         ...
@@ -291,6 +295,8 @@ class Supervisor:
                 self._ended(record, ended, now)
             elif record.due_at is not None and now >= record.due_at:
                 self._force(record, process, now)
+            else:
+                self._launcher.trim(record.order)
         if self._is_ending:
             return
         for record in self._records.values():
@@ -359,9 +365,8 @@ class Supervisor:
         if record.has_begun and not self._launcher.is_there(record.order):
             self._turn(record, State.FAILED, now, _GONE)
         elif crashes > self._restarts_max:
-            self._turn(
-                record, State.FAILED, now, f"given up after {crashes} crashes in a row; the last one: {why}"
-            )
+            row = "its first crash" if crashes == 1 else f"{crashes} crashes in a row, the last one"
+            self._turn(record, State.FAILED, now, f"given up after {row}: {why}")
         else:
             pause = PAUSES[min(crashes, len(PAUSES)) - 1]
             self._turn(record, State.RESTARTING, now, why)

@@ -63,6 +63,9 @@ class Machine:
     def is_there(self, order):
         return order.name in self.folders
 
+    def trim(self, order):
+        assert order.name in self.folders or order.name in self.running
+
     def remove(self, order):
         self.folders.discard(order.name)
 

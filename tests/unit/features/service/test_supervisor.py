@@ -127,7 +127,7 @@ def test_a_crashed_crawl_is_started_again_after_growing_pauses_and_given_up(serv
     service.exits("a", KILLED)
     service.passes(3600)
     assert service.states() == {"a": "failed"}
-    assert service.reason("a") == "given up after 3 crashes in a row; the last one: killed by signal 9"
+    assert service.reason("a") == "given up after 3 crashes in a row, the last one: killed by signal 9"
     assert len(service.machine.started) == 3
 
     service.command("start", "a")

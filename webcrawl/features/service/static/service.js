@@ -48,7 +48,7 @@ function buttons(row) {
 
 const COLUMNS = [
   { label: "Name", cell: (row) => (row.has_begun ? h("a", { href: `crawls/${encodeURIComponent(row.name)}/` }, text(row.name)) : text(row.name)) },
-  { label: "State", cell: (row) => [badge(row.state, KINDS[row.state]), " ", text(why(row))] },
+  { label: "State", cell: (row) => [row.is_paused ? badge("paused", "warn") : badge(row.state, KINDS[row.state]), " ", text(why(row))] },
   { label: "Spider", cell: (row) => text(row.spider) },
   { label: "Pages", number: true, cell: (row) => count(row.figures.pages ?? null) },
   { label: "Rate", number: true, cell: (row) => (row.pid === null ? NONE : rate(row.figures.pages_per_second ?? null)) },

@@ -1,0 +1,293 @@
+"""The API of the service on loopback, with crawls that have no processes."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import threading
+from contextlib import asynccontextmanager, contextmanager
+
+import pytest
+from aiohttp import ClientSession
+from scrapy.settings import Settings
+
+from tests.unit.features.service.supervising import FINISHED, Machine
+from webcrawl.features.dashboard import server
+from webcrawl.features.dashboard.access import Access, Rate
+from webcrawl.features.dashboard.connections import Listener
+from webcrawl.features.service.api import ENDPOINTS
+from webcrawl.features.service.folder import ServiceFolder
+from webcrawl.features.service.server import ServiceSite
+from webcrawl.features.service.service import Service
+from webcrawl.features.service.supervisor import Supervisor
+
+TOKEN = "the-token"
+SEEDS = ["http://127.0.0.1/"]
+
+
+class Folders(Machine):
+    """The crawls' folders, which are empty."""
+
+    def __init__(self, root):
+        super().__init__()
+        self.root = root
+
+    def folder(self, name):
+        return self.root / name
+
+
+class Site:
+    def __init__(self, port, session, machine):
+        self.base = f"http://127.0.0.1:{port}"
+        self.session = session
+        self.machine = machine
+
+    async def ask(self, method, path, body=None, content=None, token=TOKEN, **headers):
+        """``body``: as JSON; ``content``: bytes as they are."""
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        if method != "GET":
+            content = json.dumps({} if body is None else body).encode() if content is None else content
+            headers.setdefault("Content-Type", "application/json")
+        address = f"{self.base}/api/v1{path}"
+        async with self.session.request(
+            method,
+            address,
+            data=None if content is None else io.BytesIO(content),
+            headers=headers,
+            allow_redirects=False,
+        ) as answer:
+            text = await answer.read()
+            assert "Traceback" not in text.decode()
+            return answer.status, json.loads(text)
+
+    async def order(self, name, **more):
+        return await self.ask("POST", "/crawls", {"name": name, "seeds": SEEDS, **more})
+
+
+@asynccontextmanager
+async def served(root, **options):
+    machine = Folders(root)
+    folder = ServiceFolder(root)
+    folder.hold()
+    store = options.pop("store", folder)
+    settings = Settings()
+    settings.setmodule("webcrawl.settings", "project")
+    supervisor = Supervisor(machine, store, 2, 2)
+    service = Service(machine, folder, supervisor, settings, private=True)
+    listener = Listener(ServiceSite(service, Access("127.0.0.1", TOKEN), 2).application)
+    await listener.start("127.0.0.1", 0)
+    await service.begin()
+    try:
+        async with ClientSession() as session:
+            yield Site(listener.port, session, machine)
+    finally:
+        await listener.stop()
+        await service.close()
+
+
+def run(root, test, **options):
+    async def all_of_it():
+        async with served(root, **options) as site:
+            return await test(site)
+
+    return asyncio.run(all_of_it())
+
+
+@pytest.mark.parametrize(
+    "name", ["", "/", "a/b", "../a", ".service", ".", "a b", "a\nb", "ä", "-a", "a" * 65, "a%2Fb", "a\u202eb"]
+)
+def test_a_name_that_is_no_folders_is_refused(tmp_path, name):
+    async def test(site):
+        status, found = await site.order(name)
+        assert status == 400
+        assert "name" in found["error"]
+        assert {path.name for path in tmp_path.iterdir()} == {".service"}
+        assert {path.name for path in (tmp_path / ".service").iterdir()} == {"lock"}
+
+    run(tmp_path, test)
+
+
+def test_wrong_bodies_are_refused_with_a_sentence(tmp_path):
+    async def test(site):
+        for content, status in [
+            (b"", 400),
+            (b"[]", 400),
+            (b"\xff", 400),
+            (b'{"name": 5}', 400),
+            (b'{"name": "a", "settings": {"A": "1"}}', 400),
+            (b'{"name": "a", "settings": ["A"]}', 400),
+            (b'{"name": "a", "more": 1}', 400),
+            (b'{"name": "a", "seeds": [""]}', 400),
+            (json.dumps({"name": "a", "seeds": ["http://a.test/"] * 10_001}).encode(), 400),
+            (b"[" * 100_000, 400),
+            (json.dumps({"name": "a", "seeds": ["http://a.test/" + "a" * (2 << 20)]}).encode(), 413),
+        ]:
+            found = await site.ask("POST", "/crawls", content=content)
+            assert found[0] == status, found
+            assert found[1]["error"]
+        assert (await site.ask("POST", "/crawls", {"name": "a"}))[1]["error"] == (
+            "nothing to crawl; give -a seeds=FILE, -a seeds=URL or -a domains=FILE"
+        )
+        status, found = await site.order("a", arguments=["seeds=/etc/passwd"])
+        assert found["error"] == "-a seeds: cannot name a file; give the seeds themselves, in seeds"
+        assert (await site.ask("GET", "/crawls"))[1]["rows"] == []
+
+    run(tmp_path, test)
+
+
+def test_orders_need_the_token_and_this_origin(tmp_path):
+    async def test(site):
+        body = {"name": "a", "seeds": SEEDS}
+        assert (await site.ask("POST", "/crawls", body, token=""))[0] == 401
+        assert (await site.ask("POST", "/crawls", body, token="wrong"))[0] == 401
+        assert (await site.ask("POST", "/crawls", body, Origin="https://evil.test"))[0] == 403
+        assert (await site.ask("POST", "/crawls", body, Host="evil.test"))[0] == 421
+        assert (await site.ask("POST", "/crawls", body, Content_Type="text/plain"))[0] == 415
+        await site.order("a")
+        for method, path in [("POST", "/stop"), ("POST", "/start"), ("POST", "/seeds"), ("DELETE", "")]:
+            assert (await site.ask(method, f"/crawls/a{path}", token=""))[0] in (400, 401)
+        assert (await site.ask("GET", "/crawls/a", token=""))[1]["state"] in ("waiting", "running")
+
+    run(tmp_path, test)
+
+
+def test_a_crawl_from_its_order_to_its_removal(tmp_path):
+    async def test(site):
+        status, row = await site.order("a", settings=["DEPTH_LIMIT=3"], arguments=["stay=host"], start=False)
+        assert (status, row["state"], row["settings"]) == (200, "stopped", {"DEPTH_LIMIT": "3"})
+        seeds = tmp_path / ".service/a.seeds"
+        assert row["arguments"] == {"stay": "host", "seeds": str(seeds)}
+        assert (await site.ask("POST", "/crawls/a/seeds", {"urls": ["http://127.0.0.2/"]}))[1]["added"] == 1
+        assert seeds.read_text().split() == ["http://127.0.0.1/", "http://127.0.0.2/"]
+
+        assert (await site.order("a"))[0] == 409
+        assert (await site.ask("POST", "/crawls/a/start"))[0] == 200
+        while "a" not in site.machine.running:  # noqa: ASYNC110 - the supervisor's thread starts it
+            await asyncio.sleep(0.01)
+        status, found = await site.ask("DELETE", "/crawls/a")
+        assert (status, found["error"]) == (409, "a is running; stop it first")
+        status, found = await site.ask("POST", "/crawls/a/seeds", {"urls": ["http://127.0.0.2/"]})
+        assert (status, found["error"]) == (
+            409,
+            "a has not opened its frontier yet; give it more seeds in a moment",
+        )
+        assert (await site.ask("POST", "/crawls/a/stop"))[1]["state"] == "stopping"
+        site.machine.exits("a", FINISHED)
+        while (await site.ask("GET", "/crawls/a"))[1]["state"] != "stopped":  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        assert (await site.ask("GET", "/crawls/a/report"))[0] == 404
+        assert (await site.ask("GET", "/crawls/a/log"))[1] == {"lines": []}
+        assert (await site.ask("DELETE", "/crawls/a"))[0] == 200
+        assert not seeds.exists()
+        for method, path in [("GET", ""), ("GET", "/log"), ("POST", "/stop"), ("DELETE", "")]:
+            status, found = await site.ask(method, f"/crawls/a{path}")
+            assert (status, found["error"]) == (404, "there is no crawl 'a'")
+
+    run(tmp_path, test)
+
+
+def test_a_full_disk_is_an_answer(tmp_path):
+    class Full:
+        def put(self, record):
+            raise OSError(28, "No space left on device")
+
+    async def test(site):
+        status, found = await site.order("a")
+        assert status == 503
+        assert found["error"] == "the service cannot store that: No space left on device"
+        assert (await site.ask("GET", "/crawls"))[1]["rows"] == []
+        assert not (tmp_path / ".service/a.seeds").exists()
+
+    run(tmp_path, test, store=Full())
+
+
+def test_a_record_that_cannot_be_read_costs_its_crawl_alone(tmp_path):
+    async def first(site):
+        await site.order("a")
+        await site.order("b")
+
+    run(tmp_path, first)
+    (tmp_path / ".service/a.json").write_text('{"order": {"name": "a"}')
+    (tmp_path / ".service/c.json").write_bytes((tmp_path / ".service/b.json").read_bytes())
+
+    async def second(site):
+        return [row["name"] for row in (await site.ask("GET", "/crawls"))[1]["rows"]]
+
+    assert run(tmp_path, second) == ["b"]
+
+
+def test_the_description_has_every_endpoint(tmp_path):
+    async def test(site):
+        return (await site.ask("GET", "/openapi.json"))[1]["paths"]
+
+    paths = run(tmp_path, test)
+    there = {(method.upper(), path) for path, operations in paths.items() for method in operations}
+    assert there == {(one.method, f"/api/v1{one.path}") for one in ENDPOINTS}
+
+
+# -- generated requests ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def in_a_thread(root):
+    """A site whose loop runs beside the test."""
+    ready, over, made = threading.Event(), threading.Event(), []
+
+    async def serve():
+        async with served(root) as site:
+            await site.order("a")
+            made.append(site)
+            ready.set()
+            await asyncio.to_thread(over.wait)
+
+    thread = threading.Thread(target=asyncio.run, args=[serve()])
+    thread.start()
+    try:
+        assert ready.wait(30)
+        yield made[0]
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.soak
+def test_generated_requests_are_answered_as_the_description_says(tmp_path, monkeypatch):
+    import schemathesis
+    from hypothesis import HealthCheck, Phase, given, settings
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi.checks import (
+        content_type_conformance,
+        response_schema_conformance,
+        status_code_conformance,
+    )
+
+    monkeypatch.setattr(server, "REQUESTS", Rate(1e6, 10**6))
+    checks = [
+        not_a_server_error,
+        content_type_conformance,
+        response_schema_conformance,
+        status_code_conformance,
+    ]
+    with in_a_thread(tmp_path) as site:
+        schema = schemathesis.openapi.from_url(f"{site.base}/api/v1/openapi.json")
+        schema.config.update(base_url=site.base)
+        for found in schema.get_all_operations():
+            operation = found.ok()
+
+            @settings(
+                max_examples=60,
+                derandomize=True,
+                database=None,
+                deadline=None,
+                phases=[Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            )
+            @given(case=operation.as_strategy())
+            def ask(case):
+                answer = case.call(headers={"Authorization": f"Bearer {TOKEN}"})
+                case.validate_response(answer, checks=checks)
+
+            ask()
