@@ -94,11 +94,11 @@ def read(folder: Path, *, limit: int = LIMIT, search: str = "", kind: str = "") 
 
 def _errors(folder: Path) -> Iterator[LoggedError]:
     for line in _lines(folder, NAME):
-        if (error := _parsed(line)) is not None:
+        if (error := parsed(line)) is not None:
             yield error
 
 
-def _parsed(line: str) -> LoggedError | None:
+def parsed(line: str) -> LoggedError | None:
     """Return the error of a line; None for a line that is cut, as a full disk leaves it."""
     at, _, rest = line.rstrip("\n").partition(" ")
     error, _, rest = rest.partition(" ")

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from webcrawl.features.dashboard.endpoint import PREFIX, Api, Call, Endpoint, Reply, sentence_of
-from webcrawl.features.dashboard.endpoints import changes, crawl, events, hosts, series, session, suggestions
+from webcrawl.features.dashboard.endpoints import (
+    changes,
+    crawl,
+    events,
+    hosts,
+    lists,
+    series,
+    session,
+    suggestions,
+)
 
 __all__ = ["ENDPOINTS", "PREFIX", "PUBLIC", "Api", "Call", "Endpoint", "Reply", "sentence_of"]
 
@@ -13,6 +22,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *events.ENDPOINTS,
     *series.ENDPOINTS,
     *hosts.ENDPOINTS,
+    *lists.ENDPOINTS,
     *changes.ENDPOINTS,
     *suggestions.ENDPOINTS,
 )

@@ -1,4 +1,4 @@
-"""One host in whole, and the table of all, from a real crawl's folder, by the dashboard's source."""
+"""One host in whole, the table of all, and the short lists, by the source of a dashboard, of a crawl's folder."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from scrapy.settings import Settings
 from tests.contract.driven import IDENTITY
 from tests.contract.samples import NOW, found, pages, robots
 from webcrawl.errors import CrawlError
+from webcrawl.features.dashboard import listings
 from webcrawl.features.dashboard.source import CrawlSource
 from webcrawl.features.steering.store import SteeringStore
+from webcrawl.features.traps.quarantine import Trap
+from webcrawl.features.traps.store import TrapStore
 from webcrawl.frontier.order import LevelSampler
 from webcrawl.storage.contract import Batch
 from webcrawl.storage.sqlite.frontier import SqliteBackend, SqliteOptions
@@ -103,3 +106,60 @@ def test_a_crawl_that_is_gone_is_an_error(source: CrawlSource, folder: Path) -> 
         source.host("a.test")
     with pytest.raises(CrawlError, match="no crawl"):
         source.hosts({})
+
+
+def test_the_last_requests_come_from_the_end_of_the_log(source: CrawlSource) -> None:
+    told = listings.fetches(source, "", 3)
+    assert [row["url"] for row in told["rows"]] == [
+        "http://b.test/39",
+        "http://a.test/39",
+        "http://b.test/38",
+    ]
+    assert (told["rows"][0]["status"], told["rows"][0]["seconds"], told["note"]) == (200, None, None)
+    assert [row["url"] for row in listings.fetches(source, "a.test/1", 2)["rows"]] == [
+        "http://a.test/19",
+        "http://a.test/18",
+    ]
+
+
+def test_a_long_log_is_read_from_its_end(
+    source: CrawlSource, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = listings.fetches(source, "", 1000)["rows"]
+    monkeypatch.setattr(listings, "TAIL_BYTES", 1000)
+    some = listings.fetches(source, "", 1000)["rows"]
+    assert 5 < len(some) < len(whole)
+    assert some == whole[: len(some)]
+    (folder / "fetch.jsonl").unlink()
+    assert listings.fetches(source, "", 1000)["rows"] == []
+
+
+def test_the_last_errors_come_with_the_number_of_each_kind(source: CrawlSource, folder: Path) -> None:
+    lines = [
+        f"2026-11-24T04:00:{second:02}+0000 {error} http://a.test/{second} no answer"
+        for second, error in enumerate(["timeout", "dns", "timeout"])
+    ]
+    (folder / "errors.log").write_text("\n".join([*lines, "half a l"]), encoding="utf-8")
+    told = listings.errors(source, "", 2)
+    assert [(row["error"], row["url"]) for row in told["rows"]] == [
+        ("timeout", "http://a.test/2"),
+        ("dns", "http://a.test/1"),
+    ]
+    assert told["kinds"] == {"timeout": 2, "dns": 1}
+    assert listings.errors(source, "dns", 9)["kinds"] == {"dns": 1}
+
+
+def test_traps_and_parked_hosts_are_listed(source: CrawlSource) -> None:
+    traps = [
+        Trap("a.test/calendar/*", "the pages say the same", NOW, 20, ("http://a.test/calendar/1",)),
+        Trap("b.test/?s=*", "the pages say the same", NOW + 1, 20, ()),
+    ]
+    source.crawl.change_store(TrapStore, lambda store, now: store.add(traps))
+    told = listings.traps(source, "", 9)
+    assert [(row["pattern"], row["examined"], row["withheld"]) for row in told["rows"]] == [
+        ("b.test/?s=*", 20, 0),
+        ("a.test/calendar/*", 20, 0),
+    ]
+    assert listings.traps(source, "calendar", 9)["total"] == 1
+    [row] = listings.parked(source, "", 1000)["rows"]
+    assert (row["key"], row["queued"], row["failures"], row["last_error"]) == ("parked.test", 3, 2, "timeout")
