@@ -153,6 +153,11 @@ def test_a_wrong_start_is_one_line_and_status_2(tmp_path):
             "JOBDIR: is the folder of one crawl; give the folder of all crawls: scrapy serve FOLDER",
         ),
         ([], {"SERVICE_CRAWLS_MAX": 0}, "SERVICE_CRAWLS_MAX: must be a whole number from 1 to 1000, not '0'"),
+        (
+            [],
+            {"REDIS_URL": "redis://127.0.0.1:1/0"},
+            "FRONTIER_BACKEND: the crawls of a service keep their state in their folders, not in redis",
+        ),
         (["/proc/crawls"], {}, "/proc/crawls cannot be used for crawls: No such file or directory"),
     ]:
         done = own_process(tmp_path, "serve", *words, **settings)
@@ -171,6 +176,16 @@ def test_crawls_go_on_after_every_kind_of_end(serve, serving):
     for name in ("a", "b"):
         service.until(lambda name=name: len(service.crawl(name).lines()) > 10)
     pids = {name: service.row(name)["pid"] for name in "ab"}
+
+    # Commands and seeds reach a crawl that runs.
+    assert service.ask("POST", "/api/v1/crawls/a/commands", {"command": "pause"})[0] == 200
+    service.until(lambda: service.row("a")["is_paused"])
+    assert service.ask("POST", "/api/v1/crawls/a/commands", {"command": "resume"})[0] == 200
+    service.until(lambda: not service.row("a")["is_paused"])
+    [seed, *_] = web.seeds
+    added = f"{seed}added-by-hand"
+    assert service.ask("POST", "/api/v1/crawls/a/seeds", {"urls": [added]})[0] == 200
+    service.until(lambda: added in service.crawl("a").fetched())
 
     # A second service on the folder is refused.
     done = own_process(service.folder, "serve", str(service.root), "--port", "0")

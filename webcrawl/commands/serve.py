@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.command import ProjectCommand, number
 from webcrawl.commands.output import tell
-from webcrawl.errors import Problem
+from webcrawl.errors import CrawlError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,6 +82,11 @@ class Command(ProjectCommand):
 
         assert self.settings is not None
         configuration = self.configuration
+        storage = configuration.storage
+        if storage.is_shared or not storage.is_lasting:
+            raise CrawlError(
+                f"FRONTIER_BACKEND: the crawls of a service keep their state in their folders, not in {storage.name}"
+            )
         configure_logging(self.settings)
         pairs = (item.partition("=") for item in opts.set)
         given = {name: value for name, _, value in pairs if not name.startswith(_OWN)}

@@ -17,6 +17,7 @@ from webcrawl.features.dashboard.fields import Field
 from webcrawl.features.service.records import NAME_FORM, Order, State
 from webcrawl.features.service.service import OrderRefused
 from webcrawl.features.service.supervisor import ServiceError
+from webcrawl.features.steering.store import Command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -93,6 +94,13 @@ async def stop(api: ServiceApi, call: Call) -> Any:
     """Stop a crawl."""
     with _denials():
         return await api.service.stop(call.values["crawl"])
+
+
+async def command(api: ServiceApi, call: Call) -> Any:
+    """Pass a command on to a crawl."""
+    with _denials():
+        wanted = Command(call.values["command"])
+        return {"sentence": await api.service.command(call.values["crawl"], wanted, call.by)}
 
 
 async def remove(api: ServiceApi, call: Call) -> Any:
@@ -227,6 +235,26 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "Stop a crawl: open requests are finished, and it stays stopped",
         stop,
         body=(),
+    ),
+    _endpoint(
+        "POST",
+        "/crawls/{crawl}/commands",
+        "command",
+        "Have a crawl that runs pause, resume, or save what it has in memory",
+        command,
+        body=(
+            Field(
+                name="command",
+                meaning="the command",
+                required=True,
+                choices=(Command.PAUSE, Command.RESUME, Command.SAVE),
+            ),
+        ),
+        result={
+            "type": "object",
+            "required": ["sentence"],
+            "properties": {"sentence": {"type": "string"}},
+        },
     ),
     _endpoint(
         "POST",

@@ -23,7 +23,7 @@ from webcrawl.features.service.orders import order_problems
 from webcrawl.features.service.processes import Crawls, tail
 from webcrawl.features.service.records import LIVE, Order, Record, State, name_problem
 from webcrawl.features.service.supervisor import ServiceError, Supervisor
-from webcrawl.features.steering.store import SteeringStore
+from webcrawl.features.steering.store import Command, SteeringStore
 from webcrawl.storage import technology_in
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
+    from webcrawl.control.local import LocalCrawl
     from webcrawl.features.notifications.receivers import Receiver
     from webcrawl.features.service.folder import ServiceFolder
     from webcrawl.features.service.notices import CrashNotices
@@ -315,20 +316,44 @@ class Service:
 
     def _add_seeds(self, name: str, urls: Sequence[str], by: str) -> str:
         record = self._supervisor.record(name)
-        order, folder = record.order, self.crawls.folder(name)
+        order = record.order
         if order.spider != BROAD:
             raise ServiceError(f"{name} has the spider {order.spider}, and seeds are those of {BROAD}")
-        technology = technology_in(folder)
-        crawl = None if technology is None else select_crawl_in(folder, technology)
-        if crawl is not None:
-            crawl.change_store(SteeringStore, lambda store, now: store.inject(urls, by, now))
-            return "handed to the crawl"
         if record.has_begun:
-            raise ServiceError(f"{name} has not opened its frontier yet; give it more seeds in a moment")
+            self._stored(name).change_store(SteeringStore, lambda store, now: store.inject(urls, by, now))
+            return "handed to the crawl, which queues them by its rules"
         if "seeds" not in order.arguments:
             raise ServiceError(f"{name} was ordered without seeds; give it more when it has begun")
         self._folder.add_seeds(name, urls)
         return "added to the seeds with which it begins"
+
+    async def command(self, name: str, command: Command, by: str) -> str:
+        """Pass a command on to a crawl, and return a sentence on its effect. The crawl obeys within seconds.
+
+        :raises CrawlError: it does not run, or cannot be told
+        """
+        record = await self.record(name)
+        loop = asyncio.get_running_loop()
+        sentence = await loop.run_in_executor(self._files, self._command, record, command, by)
+        self._figures.pop(name, None)
+        return sentence
+
+    def _command(self, record: Record, command: Command, by: str) -> str:
+        name = record.order.name
+        if record.state is not State.RUNNING:
+            raise ServiceError(f"{name} does not run: it is {record.state}")
+        said: list[str] = []
+        self._stored(name).command(command, wait=False, tell=said.append, by=by)
+        return " ".join(said)
+
+    def _stored(self, name: str) -> LocalCrawl:
+        """Return a crawl as its storage has it. :raises ServiceError: it has not opened its frontier yet"""
+        folder = self.crawls.folder(name)
+        technology = technology_in(folder)
+        crawl = None if technology is None else select_crawl_in(folder, technology)
+        if crawl is None:
+            raise ServiceError(f"{name} has not opened its frontier yet; try again in a moment")
+        return crawl
 
     async def start(self, name: str) -> dict[str, Any]:
         """:raises ServiceError: :raises OSError:"""

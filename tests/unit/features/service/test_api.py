@@ -172,12 +172,16 @@ def test_a_crawl_from_its_order_to_its_removal(tmp_path):
         status, found = await site.ask("POST", "/crawls/a/seeds", {"urls": ["http://127.0.0.2/"]})
         assert (status, found["error"]) == (
             409,
-            "a has not opened its frontier yet; give it more seeds in a moment",
+            "a has not opened its frontier yet; try again in a moment",
         )
+        assert (await site.ask("POST", "/crawls/a/commands", {"command": "pause"}))[0] == 409
+        assert (await site.ask("POST", "/crawls/a/commands", {"command": "stop"}))[0] == 400
         assert (await site.ask("POST", "/crawls/a/stop"))[1]["state"] == "stopping"
         site.machine.exits("a", FINISHED)
         while (await site.ask("GET", "/crawls/a"))[1]["state"] != "stopped":  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+        status, found = await site.ask("POST", "/crawls/a/commands", {"command": "pause"})
+        assert (status, found["error"]) == (409, "a does not run: it is stopped")
         assert (await site.ask("GET", "/crawls/a/report"))[0] == 404
         assert (await site.ask("GET", "/crawls/a/log"))[1] == {"lines": []}
         assert (await site.ask("DELETE", "/crawls/a"))[0] == 200

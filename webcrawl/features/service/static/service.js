@@ -40,6 +40,8 @@ function buttons(row) {
   const button = (label, run, kind = null) =>
     h("button", { type: "button", class: kind, on: { click: run } }, label, h("span", { class: "unseen" }, ` ${row.name}`));
   const made = [];
+  if (row.state === "running" && !row.is_paused) made.push(button("Pause", () => steer(row, "pause")));
+  if (row.state === "running" && row.is_paused) made.push(button("Resume", () => steer(row, "resume")));
   if (STARTS.has(row.state)) made.push(button("Start", () => command(row, "start", "is started")));
   if (STOPS.has(row.state)) made.push(button("Stop", () => command(row, "stop", "is told to stop")));
   if (row.pid === null) made.push(button("Remove", () => remove(row), "danger"));
@@ -93,6 +95,17 @@ async function act(run, sentence) {
 
 function command(row, name, done) {
   return act(() => change("POST", path(row.name, `/${name}`), {}), `${row.name} ${done}.`);
+}
+
+async function steer(row, what) {
+  try {
+    const { sentence } = await change("POST", path(row.name, "/commands"), { command: what });
+    report(said, sentence);
+    announce(sentence);
+  } catch (error) {
+    report(said, error.message, "bad");
+  }
+  await look();
 }
 
 async function remove(row) {
