@@ -123,7 +123,8 @@ class Service:
         await self._delivery.finish(END_SECONDS)
         if self._ticking is not None:
             self._ticking.cancel()
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        # The lock is released when nothing is written any more.
+        await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
         self._readers.shutdown(wait=False, cancel_futures=True)
         self._files.shutdown(wait=False, cancel_futures=True)
         self._folder.leave()
