@@ -16,7 +16,7 @@ from webcrawl.features.dashboard.api import ENDPOINTS, PREFIX
 
 EXAMPLES = 6
 """Generated requests to an endpoint."""
-REFUSES = {"url", "series"}
+REFUSES = {"url", "series", "pages", "pageContent", "search"}
 """Endpoints that refuse texts for reasons that no schema can give, such as what is no URL."""
 
 

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 FEATURES = "webcrawl.features."
 ALL = {entry.name for entry in (*SHAPING, *FURTHER)}
-ON = {"traps", "content_seen", "timeseries"}
+ALWAYS = {"steering"}
+"""Folders of features that each crawl with a lasting storage has: it obeys operators."""
+ON = ALWAYS | {"traps", "content_seen", "timeseries"}
 """Folders of features that are on unless a setting switches them off."""
 NONE = {"TRAPS_QUARANTINE": False, "CONTENT_SEEN": False, "TIME_SERIES": False}
-"""Settings of a crawl without features."""
+"""Settings of a crawl without the features that can be off."""
 
 
 class Recorder:
@@ -40,7 +42,7 @@ class Recorder:
         self._path.write_text("\n".join(sys.modules))
 
 
-@pytest.mark.parametrize(("more", "on"), [({}, ON), (NONE, set())], ids=["defaults", "none"])
+@pytest.mark.parametrize(("more", "on"), [({}, ON), (NONE, ALWAYS)], ids=["defaults", "none"])
 def test_a_crawl_imports_no_module_of_a_feature_that_is_off(
     serve: Any, crawl: Any, more: dict[str, object], on: set[str]
 ) -> None:

@@ -77,12 +77,13 @@ def captures_of(url: str, folders: Sequence[Path]) -> list[StoredCapture]:
     return sorted(found.values(), key=lambda one: (one.timestamp, one.filename, one.offset))
 
 
-def content_of(capture: StoredCapture, folders: Sequence[Path]) -> Content:
+def content_of(capture: StoredCapture, folders: Sequence[Path], *, bytes_max: int | None = None) -> Content:
     """Read a capture; that of a revisit has the payload of the record that it refers to, in one of ``folders``.
 
-    :raises ArchiveError: a file cannot be read, is damaged, or was moved away
+    :raises ArchiveError: a file cannot be read, is damaged, or was moved away, or a record is longer than
+        ``bytes_max``
     """
-    fields, head, payload = _record(capture)
+    fields, head, payload = _record(capture, bytes_max)
     if fields.get("warc-type") != "revisit":
         return Content(fields, head, payload, None)
     target, at = fields.get("warc-refers-to-target-uri", ""), fields.get("warc-refers-to-date", "")
@@ -91,14 +92,14 @@ def content_of(capture: StoredCapture, folders: Sequence[Path]) -> Content:
     same_time = [one for one in candidates if one.timestamp == timestamp(at)]
     same_bytes = [one for one in candidates if digest and one.digest == digest]
     for original in (*same_time, *same_bytes):
-        return Content(fields, head, _record(original)[2], original)
+        return Content(fields, head, _record(original, bytes_max)[2], original)
     path = capture.folder / WARC_FOLDER / capture.filename
     raise ArchiveError(
         path, f"the capture has the same body as {target} of {at}, which is not in these folders"
     )
 
 
-def _record(capture: StoredCapture) -> tuple[dict[str, str], bytes, bytes]:
+def _record(capture: StoredCapture, bytes_max: int | None = None) -> tuple[dict[str, str], bytes, bytes]:
     """Return the WARC fields, the head of the response and the payload."""
     path = capture.folder / WARC_FOLDER / capture.filename
     with translated(path):
@@ -109,7 +110,7 @@ def _record(capture: StoredCapture) -> tuple[dict[str, str], bytes, bytes]:
                 continue
             with stream:
                 try:
-                    fields, block = whole_record(stream, capture.offset)
+                    fields, block = whole_record(stream, capture.offset, bytes_max)
                 except Damaged as damage:
                     raise ArchiveError(path, f"{damage}; see scrapy archive check") from damage
             if not fields.get("content-type", "").startswith("application/http"):

@@ -276,10 +276,10 @@ class _Reader:
             self._sums[1].update(data)
 
 
-def whole_record(stream: BinaryIO, start: int) -> tuple[dict[str, str], bytes]:
+def whole_record(stream: BinaryIO, start: int, bytes_max: int | None = None) -> tuple[dict[str, str], bytes]:
     """Return the fields of the record at ``start`` and its whole block, in memory.
 
-    :raises Damaged: there is no whole record
+    :raises Damaged: there is no whole record, or it is longer than ``bytes_max``
     """
     stream.seek(start)
     unpacker = isal_zlib.decompressobj(GZIP_MEMBER)
@@ -288,6 +288,8 @@ def whole_record(stream: BinaryIO, start: int) -> tuple[dict[str, str], bytes]:
         data = stream.read(CHUNK_BYTES)
         try:
             plain += unpacker.decompress(data)
+            if bytes_max is not None and len(plain) > bytes_max:
+                raise Damaged(start, f"the record has more than {bytes_max:,} bytes")
         except igzip_lib.IsalError as error:  # type: ignore[misc]  # the stub calls it an instance
             raise Damaged(start, f"what is there is no gzip member ({error})") from error
         if not data and not unpacker.eof:

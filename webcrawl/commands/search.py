@@ -17,19 +17,15 @@ from webcrawl.commands.output import tell
 from webcrawl.config import Configuration
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports.text import second
-from webcrawl.search import engine
 from webcrawl.search import engine as query
-from webcrawl.search.engine import merged
-from webcrawl.search.indexer import finish_left
-from webcrawl.search.marking import marking_of
-from webcrawl.search.store import FOLDER
+from webcrawl.search.finding import IndexSettings, search
 from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webcrawl.search.engine import Engine, Found, Piece
+    from webcrawl.search.engine import Found, Piece
 
 LIMIT = 10
 LIMIT_MOST = 1_000
@@ -77,8 +73,7 @@ class Command(ProjectCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         parsed = query.read(args[0], site=opts.site, language=opts.language)
-        engines = list(_engines(args[1:], self.configuration))
-        found = merged([_answer(one, parsed, opts.limit) for one in engines], opts.limit)
+        found = search(_folders(args[1:], self.configuration), _index(self.configuration), parsed, opts.limit)
         tell(as_json(found) if opts.json else as_text(found, marked=sys.stdout.isatty()))
 
 
@@ -89,45 +84,13 @@ def _wrong(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Problem]:
         yield Problem("--limit", f"must be a whole number from 1 to {LIMIT_MOST}, not {opts.limit}")
 
 
-def _answer(one: Engine, parsed: query.Query, limit: int) -> Found:
-    try:
-        return one.search(parsed, limit)
-    finally:
-        one.finish()
+def _folders(named: Sequence[str], configuration: Configuration) -> list[Path]:
+    jobdir = configuration.jobdir
+    return [Path(one) for one in named] or ([] if jobdir is None else [jobdir])
 
 
-def _engines(folders: Sequence[str], configuration: Configuration) -> Iterator[Engine]:
-    """Yield an engine for the index of each worker, or one for a shared index. Raises CrawlError if there is none."""
-    kind = engine.load(configuration.search_engine)
-    if kind.is_server:
-        yield kind(Path(), options_of(configuration, configuration.search_stemmer))
-        return
-    paths: list[Path | None] = [*map(Path, folders)] or [configuration.jobdir]
-    for path in paths:
-        if path is None:
-            raise CrawlError("which crawl? give the JOBDIRs of all its workers, or -s JOBDIR=DIR")
-        if not path.is_dir():
-            raise CrawlError(f"{path}: is no folder")
-        marking = marking_of(path / FOLDER)
-        if marking is None:
-            raise CrawlError(
-                f"{path}: holds no search index; a crawl keeps one with {_STORE} in ARCHIVE_SINKS"
-            )
-        marking.check(path / FOLDER)
-        if marking.engine != configuration.search_engine:
-            raise CrawlError(
-                f"{path}: was written with another engine; give -s SEARCH_ENGINE={marking.engine}"
-            )
-        one = kind(path / FOLDER, options_of(configuration, marking.stemmer))
-        finish_left(path / FOLDER, kind(path / FOLDER, options_of(configuration, marking.stemmer)))
-        yield one
-
-
-_STORE = "webcrawl.search.store.SearchIndex"
-
-
-def options_of(configuration: Configuration, stemmer: str) -> engine.Options:
-    return engine.Options(configuration.search_url or "", stemmer)
+def _index(configuration: Configuration) -> IndexSettings:
+    return IndexSettings(configuration.search_engine, configuration.search_url, configuration.search_stemmer)
 
 
 def as_json(found: Found) -> str:

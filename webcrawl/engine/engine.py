@@ -37,6 +37,7 @@ from webcrawl.meta import CURRENT
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterable
 
+    from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 
@@ -44,8 +45,13 @@ logger = logging.getLogger(__name__)
 class DirectEngine(HookedEngine):
     """An engine whose requests are tasks of their own, kept in ``_carried`` while they run."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, crawler: Crawler, *args: Any, **kwargs: Any) -> None:
+        if crawler.settings.getwithbase("ITEM_PIPELINES"):
+            # It imports Scrapy's pipelines.
+            from webcrawl.engine.file_stores import write_whole_files
+
+            write_whole_files()
+        super().__init__(crawler, *args, **kwargs)
         self._carried: set[asyncio.Task[None]] = set()
         self._bodies = body_memory_of(self.crawler)
         self._starts = Starts()

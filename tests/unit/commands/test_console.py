@@ -118,6 +118,12 @@ def test_a_crawl_on_redis_takes_them_by_either_name(
 # -- cache ---------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True)
+def no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is piped has all columns, whatever terminal the tests are run from."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture
 def running_crawl(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
     """A crawl of one process whose storage is open."""

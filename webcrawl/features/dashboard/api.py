@@ -9,6 +9,7 @@ from webcrawl.features.dashboard.endpoints import (
     events,
     hosts,
     lists,
+    pages,
     series,
     session,
     suggestions,
@@ -23,6 +24,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *series.ENDPOINTS,
     *hosts.ENDPOINTS,
     *lists.ENDPOINTS,
+    *pages.ENDPOINTS,
     *changes.ENDPOINTS,
     *suggestions.ENDPOINTS,
 )

@@ -101,7 +101,7 @@ class CrawlSource:
             spider=self.spider,
             arguments=self.arguments,
             allowed_domains=self.allowed_domains,
-            reads_logs=reads_logs and not self._has_long_log(),
+            reads_logs=reads_logs and not self.has_long_log(),
         )
         found: dict[str, Any] = json.loads(Inquiry(self.settings, self.configuration, question).as_json())
         return found
@@ -123,7 +123,7 @@ class CrawlSource:
         """Return the last changes by operators, the latest first."""
         return self.crawl.read_store(SteeringStore, lambda store: store.journal(most))
 
-    def _has_long_log(self) -> bool:
+    def has_long_log(self) -> bool:
         """Return True if searching the fetch log takes too long for an answer."""
         if self.folder is None:
             return False
