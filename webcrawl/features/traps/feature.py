@@ -151,7 +151,8 @@ class TrapsFeature(Feature):
         try:
             await self._store.add(new)
             await self._store.withhold(kept, self._withheld_max)
-        except CrawlError:
+        except BaseException:
+            # Also when it is cancelled, at the end of the crawl.
             quarantine.give_back(new, kept)
             raise
 

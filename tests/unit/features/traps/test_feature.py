@@ -139,6 +139,30 @@ def test_what_others_withheld_before_they_heard_of_it_is_queued_too(make, store,
     assert [entry.url for entry in [*one.queued, *other.queued]] == ["http://h.test/cal/7"]
 
 
+def test_what_is_stored_when_the_crawl_ends_is_not_lost(make, runner, monkeypatch):
+    store = TrapStore(MemoryTables())
+    crawl = make(store)
+    crawl.find()
+    crawl.withhold("http://h.test/cal/1")
+    add, entered = store.add, asyncio.Event()
+
+    async def add_slowly(traps):
+        entered.set()
+        await asyncio.Event().wait()
+
+    async def end():
+        step = asyncio.create_task(crawl.traps_feature.step(crawl, crawl, 0.0))
+        crawl.traps_feature._task = step
+        await entered.wait()
+        monkeypatch.setattr(store, "add", add)
+        await crawl.traps_feature.before_close()
+
+    monkeypatch.setattr(store, "add", add_slowly)
+    runner.run(end())
+    assert [trap.pattern for trap in runner.run(store.traps())] == [PATTERN]
+    assert [one.url for one in runner.run(store.owed(PATTERN, 10))] == ["http://h.test/cal/1"]
+
+
 def test_a_crawl_that_goes_on_queues_what_was_let_go_meanwhile(make, store, runner):
     before = make(store)
     before.find()
