@@ -1,6 +1,8 @@
 """``scrapy exclude DOMAIN-OR-PREFIX``: add a line to the exclusion file, show its effect, and have all workers apply
 it.
 
+Without an exclusion file, the entry is kept with the state of the crawl, and ``--take-back`` removes it.
+
 Exit status 0: done, or nothing to do. 1: the line is written, but not every running worker has confirmed that it
 applies it. 2: the command, a setting or the file is wrong, or the crawl cannot be read; nothing was written.
 """
@@ -137,9 +139,10 @@ class Command(ProjectCommand):
 
     def long_desc(self) -> str:
         return (
-            "Add a domain (with its subdomains) or a URL prefix to the file of -s EXCLUSION_FILE=FILE. The "
-            "command first shows how many queued, leased and stored URLs of the crawl match, and then has the "
-            "crawl read the file at once. -s REDIS_URL=... or -s JOBDIR=DIR selects the crawl."
+            "Add a domain (with its subdomains) or a URL prefix to the file of -s EXCLUSION_FILE=FILE; without a "
+            "file, to the state of the crawl. The command first shows how many queued, leased and stored URLs of the "
+            "crawl match, and then has the crawl apply the list at once. -s REDIS_URL=... or -s JOBDIR=DIR selects "
+            "the crawl."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -159,6 +162,7 @@ class Command(ProjectCommand):
             default=[],
             help="like -s JOBDIR=DIR; for a crawl on Redis once for each worker",
         )
+        add("--take-back", action="store_true", help="without a file: end the exclusion of the entry")
         add("--dry-run", action="store_true", help="show what would match, change nothing")
         add(
             "--now",
@@ -185,13 +189,19 @@ class Command(ProjectCommand):
         for folder in opts.jobdir:
             if not Path(folder).is_dir():
                 yield Problem("--jobdir", f"must be the folder of a crawl, not {folder!r}")
-        if not file:
+        is_named = self.settings.get("JOBDIR") or self.settings.get("REDIS_URL")
+        if not file and (opts.now or not is_named):
             yield Problem("EXCLUSION_FILE", "no exclusion file: give --file FILE or -s EXCLUSION_FILE=FILE")
+        if file and opts.take_back:
+            yield Problem("--take-back", f"is for entries without a file; remove the line from {file}")
+        self._has_file = bool(file)
         self._file = ExclusionFile(Path(file or ""))
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int:
         configuration = self.configuration
         crawl = self._crawl(configuration, opts.spider)
+        if not self._has_file and crawl is not None:
+            return self._in_state(Entry.read(args[0]), crawl, opts)
         exclusions = self._file.read()
         if args:
             entry = Entry.read(args[0])
@@ -205,7 +215,37 @@ class Command(ProjectCommand):
         if crawl is None:
             tell("No crawl was named, so none was notified: running crawls check the file by themselves")
             return 0
+        exclusions.add(_in_states(crawl))
         return bring_into_force(crawl, exclusions, time.sleep)
+
+    def _in_state(self, entry: Entry, crawl: StoredCrawl, opts: argparse.Namespace) -> int:
+        """Exclude an entry without a file, or end that; return the exit status."""
+        # Scrapy imports all commands at each start.
+        from webcrawl.control.steering import Steering
+
+        assert self.settings is not None
+        steering = Steering(crawl, self.settings, opts.spider)
+        if not opts.take_back:
+            for line in of(entry, crawl, _folders(self.configuration, opts)):
+                tell(line)
+        if opts.dry_run:
+            tell("Nothing was changed")
+            return 0
+        if opts.take_back:
+            is_changed = steering.readmit(entry.text)
+            tell(f"{entry.text} is {'no longer' if is_changed else 'not'} excluded by operators")
+        else:
+            is_changed = steering.exclude(entry.text, opts.reason)
+            tell(f"{entry.text} is excluded{'' if is_changed else ' already'}")
+        running = [worker.name for worker in crawl.running_workers()]
+        late = steering.not_obeyed("excluded") if running else []
+        if not running:
+            tell(f"{crawl.name} is not running: in force when it runs again")
+        elif obedient := [name for name in running if name not in late]:
+            tell(f"In force: {', '.join(obedient)}")
+        for name in late:
+            tell(f"Not in force: {name} has not applied it; it hangs, or is of an older version")
+        return 1 if late else 0
 
     def _add(self, entry: Entry, exclusions: ExclusionList, opts: argparse.Namespace) -> ExclusionList:
         """Add the line; return the list that is to be applied."""
@@ -225,6 +265,15 @@ class Command(ProjectCommand):
         if not configuration.storage.is_lasting and configuration.jobdir is not None:
             raise CrawlError(no_inspection_message(configuration))
         return select_crawl(self.settings, configuration, spider)
+
+
+def _in_states(crawl: StoredCrawl) -> list[tuple[str, str]]:
+    """Return the entries that operators have added without a file, which are a part of the list that is applied."""
+    # Scrapy imports all commands at each start.
+    from webcrawl.features.steering.store import SteeringStore
+
+    excluded = crawl.read_store(SteeringStore, SteeringStore.excluded)
+    return [(one.entry, one.reason) for one in excluded]
 
 
 def _folders(configuration: Configuration, opts: argparse.Namespace) -> list[Path]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 from scrapy.utils.conf import arglist_to_dict
@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from webcrawl.control.selection import StoredCrawl
     from webcrawl.explain.account import Address, LoggedFetches
     from webcrawl.explain.clocks import Clock
+    from webcrawl.features.steering.store import Excluded
     from webcrawl.features.traps.quarantine import Trap
     from webcrawl.links.line import Link, Linking
     from webcrawl.scope.private import PrivateAddressRule
@@ -126,6 +127,8 @@ class Inquiry:
         self._choices = CrawlRules(configuration)
         if (stay := question.arguments.get("stay")) and stay not in SITES:
             raise CrawlError(f"-a stay must be {' or '.join(SITES)}, not {stay!r}")
+        self._excluded: Sequence[Excluded] = ()
+        self._delays: Mapping[str, float] = {}
         self._spider = SimpleNamespace(**{"allowed_domains": question.allowed_domains, **question.arguments})
 
     def as_text(self) -> str:
@@ -136,33 +139,17 @@ class Inquiry:
 
     def answer(self) -> tuple[Explanation, Crawl]:
         """Collect the explanation from all sources."""
-        address = self._address()
         crawl = self._crawl()
-        keys: list[str] = []
-
-        def key_of(begun_with: Mapping[str, str]) -> str:
-            self._refuse_other_comparison(begun_with)
-            mode = begun_with.get("POLITENESS_KEY")
-            keys.append(self._choices.politeness_key(mode).of_host(address.host))
-            return keys[-1]
-
-        snapshot = None
         if crawl is not None:
-            snapshot = crawl.snapshot(key_of, address.fingerprint, address.origin)
-        key = keys[-1] if keys else key_of({})
+            self._learn_changes(crawl)
+        address = self._address()
+        key, snapshot = self._look_up(address, crawl)
         visits = self._visits(address)
-        # Scrapy imports all commands at each start.
-        from webcrawl.fetching.addresses import address_rule
-
-        private = address_rule(self._configuration.fetch_private_addresses)
-        ports = BadPortRule(self._configuration.ports_allowed)
-        named = self._learn_named(address, private, ports)
-        if crawl is not None:
-            self._learn_stored(address, crawl, private, ports)
+        rules, named = self._rules_of(address, crawl)
         explanation = explain(
             address,
             key,
-            self._rules(private, ports, self._traps(crawl)),
+            rules,
             time.time() if snapshot is None else snapshot.now,
             snapshot=snapshot,
             visits=visits,
@@ -181,6 +168,50 @@ class Inquiry:
             entry = None if snapshot is None else snapshot.entry
             explanation = replace(explanation, worth=worth_of(learner, address.url, entry))
         return explanation, self._described(crawl, snapshot)
+
+    def of_link(self, crawl: StoredCrawl) -> Explanation:
+        """Return the explanation of a link that an operator gives to ``crawl``, without what the logs say of it."""
+        self._learn_changes(crawl)
+        address = self._address()
+        key, snapshot = self._look_up(address, crawl)
+        rules, _ = self._rules_of(address, crawl)
+        now = time.time() if snapshot is None else snapshot.now
+        return explain(address, key, rules, now, snapshot=snapshot, depth=0)
+
+    def _look_up(self, address: Address, crawl: StoredCrawl | None) -> tuple[str, UrlSnapshot | None]:
+        """Return the politeness key of a URL, and what the crawl knows of it."""
+        keys: list[str] = []
+
+        def key_of(begun_with: Mapping[str, str]) -> str:
+            self._refuse_other_comparison(begun_with)
+            mode = begun_with.get("POLITENESS_KEY")
+            keys.append(self._choices.politeness_key(mode).of_host(address.host))
+            return keys[-1]
+
+        snapshot = None
+        if crawl is not None:
+            snapshot = crawl.snapshot(key_of, address.fingerprint, address.origin)
+        return (keys[-1] if keys else key_of({})), snapshot
+
+    def _learn_changes(self, crawl: StoredCrawl) -> None:
+        """Apply what operators have changed since the crawl was started."""
+        # Scrapy imports all commands at each start.
+        from webcrawl.features.steering.live_settings import changed, problems_of, values_at_start
+        from webcrawl.features.steering.store import SteeringStore
+
+        async def read(store: SteeringStore) -> tuple[Any, ...]:
+            return await store.overlay(), await store.excluded(), await store.delays()
+
+        overlay, self._excluded, delays = crawl.read_store(SteeringStore, read)
+        self._delays = {key: one.seconds for key, one in delays.items()}
+        texts = {name: override.value for name, override in overlay.items()}
+        if not texts or problems_of(texts, self._settings, {}):
+            return
+        start = values_at_start(self._settings, self._configuration, self._spider)
+        values = changed(start, self._settings, texts)
+        self._configuration = values.configuration
+        self._choices = CrawlRules(values.configuration)
+        self._spider = SimpleNamespace(**{**vars(self._spider), **values.arguments})
 
     # -- the URL ---------------------------------------------------------------------------------------------
 
@@ -207,19 +238,34 @@ class Inquiry:
 
     # -- the rules -------------------------------------------------------------------------------------------
 
+    def _rules_of(self, address: Address, crawl: StoredCrawl | None) -> tuple[Rules, bool]:
+        """Return the rules, and whether the operator named the URL as a seed."""
+        # Scrapy imports all commands at each start.
+        from webcrawl.fetching.addresses import address_rule
+
+        private = address_rule(self._configuration.fetch_private_addresses)
+        ports = BadPortRule(self._configuration.ports_allowed)
+        named = self._learn_named(address, private, ports)
+        if crawl is not None:
+            self._learn_stored(address, crawl, private, ports)
+        return self._rules(private, ports, self._traps(crawl)), named
+
     def _rules(self, private: PrivateAddressRule, ports: BadPortRule, traps: Iterable[Trap]) -> Rules:
         configuration = self._configuration
         # Scrapy imports all commands at each start.
         from webcrawl.crawl.context import exclusions_of, scopes_of
         from webcrawl.features.traps.quarantine import Quarantine, TrapRule
 
+        exclusions = exclusions_of(configuration)
+        if exclusions is not None:
+            exclusions.add((one.entry, one.reason) for one in self._excluded)
         fixed, followed = scopes_of(
             configuration,
             self._choices,
             self._spider,
             private,
             ports,
-            exclusions_of(configuration),
+            exclusions,
             self._schemes(),
         )
         quarantine = Quarantine()
@@ -228,7 +274,7 @@ class Inquiry:
         return Rules(
             followed.with_rule(trap) if configuration.traps_quarantine else followed,
             fixed,
-            politeness_of(configuration, self._choices.politeness_key()),
+            politeness_of(configuration, self._choices.politeness_key()).raised(self._delays),
             configuration.product_token,
             configuration.requests_per_key_max,
             configuration.page_budget,

@@ -44,6 +44,9 @@ from webcrawl.storage.technology import Technology
 class LocalCrawl:
     """Reads the state of the crawl, also while it runs. Only ``repair`` changes it; the crawl must not be running."""
 
+    is_shared = False
+    """True if several processes can work on it."""
+
     def __init__(self, folder: Path, storage: Technology) -> None:
         self._jobdir = Jobdir(folder)
         self._technology = storage

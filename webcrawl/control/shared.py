@@ -83,6 +83,9 @@ LOOK_SECONDS = 0.5
 class SharedCrawl:
     """Opens a connection for each query. Every method raises a CrawlError if there is no such crawl."""
 
+    is_shared = True
+    """True if several processes can work on it."""
+
     def __init__(
         self,
         storage: Technology,

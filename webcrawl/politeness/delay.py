@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -37,6 +37,13 @@ class Politeness:
     crawl_delay_max: float
     unknown_delay: float = 0.0
     slot_delays: Mapping[str, float] = field(default_factory=dict)
+
+    def raised(self, delays: Mapping[str, float]) -> Politeness:
+        """Return the same with minimum delays of single keys, in seconds; the longest that any source names holds."""
+        least = dict(self.slot_delays)
+        for key, seconds in delays.items():
+            least[key] = max(seconds, least.get(key, 0.0))
+        return replace(self, slot_delays=least)
 
     def delay(self, record: HostRecord) -> float:
         """Return the delay owed after the last request; between ``min_delay`` and the larger of the two ceilings."""

@@ -45,7 +45,6 @@ class Effects:
         self._context = context
         self._scheduler = scheduler
         self._crawler: Crawler = scheduler.spider.crawler
-        self._slot_delays = politeness_of(context.configuration, context.key).slot_delays
         self._closing = ClosingLimits(self._crawler)
 
     def apply(self, values: Values, names: Collection[str], delays: Mapping[str, float]) -> None:
@@ -76,12 +75,9 @@ class Effects:
         """Apply the delays, the limits of hosts and the number of open requests. The minimum delay of a host is the
         longest that any source names."""
         context, configuration = self._context, values.configuration
-        least = dict(self._slot_delays)
-        for key, seconds in delays.items():
-            least[key] = max(seconds, least.get(key, 0.0))
         context.policies = replace(
             context.policies,
-            politeness=replace(politeness_of(configuration), slot_delays=least),
+            politeness=politeness_of(configuration, context.key).raised(delays),
             health=configuration.build(Health, "health_"),
             requests_per_key_max=configuration.requests_per_key_max,
             page_budget=configuration.page_budget,

@@ -1,0 +1,62 @@
+"""``scrapy add URL ... [JOBDIR|REDIS_URL]``: add URLs to the queue of a crawl, running or not.
+
+Exit status 0: all URLs are queued, or were known. 1: some were refused. 2: an argument or a setting is wrong, or
+there is no such crawl; nothing was changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webcrawl.command import CrawlCommand
+from webcrawl.commands.output import crawl_as_json, tell
+from webcrawl.errors import Problem
+from webcrawl.urls.lists import printable
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+SERVERS = ("redis://", "rediss://", "unix://")
+"""The beginnings of REDIS_URL."""
+
+
+class Command(CrawlCommand):
+    def syntax(self) -> str:
+        return "[options] <URL> ... [JOBDIR | REDIS_URL]"
+
+    def short_desc(self) -> str:
+        return "Add URLs to the queue of a crawl"
+
+    def long_desc(self) -> str:
+        return (
+            "Add URLs to the queue of a crawl. The rules of scope are those of links, and their verdict is shown for "
+            "each URL, with what robots.txt says. A running crawl queues them within seconds; otherwise they "
+            "wait for its next run. They do not allow hosts with private addresses, as seeds do."
+        )
+
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
+        places = args[-1:] if args and (args[-1].startswith(SERVERS) or Path(args[-1]).is_dir()) else []
+        self._urls = args[: len(args) - len(places)]
+        if not self._urls:
+            yield Problem("", "no URL; give one or several")
+        yield from super().wrong_words(places, opts)
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> int:
+        # Scrapy imports all commands at each start.
+        from webcrawl.control.steering import Steering
+
+        assert self.settings is not None
+        crawl = self.crawl(opts)
+        rows = Steering(crawl, self.settings, opts.spider).add(self._urls)
+        running = bool(crawl.running_workers())
+        if opts.json:
+            tell(crawl_as_json(crawl, rows=[asdict(row) for row in rows], running=running))
+        else:
+            for row in rows:
+                tell(f"{row.verdict:<8} {printable(row.url)}: {row.sentence}")
+            if any(row.verdict == "queued" for row in rows) and not running:
+                tell(f"{crawl.name}: no process works on it; the URLs are queued when it runs again")
+        return 1 if any(row.verdict in ("refused", "invalid") for row in rows) else 0

@@ -1,0 +1,375 @@
+"""Changes of a crawl from outside, while it runs or for its next run: settings, exclusions, delays, URLs.
+
+The commands and the dashboard use the same methods. Every method may raise a CrawlError: the crawl cannot be reached,
+or does not take the change; then nothing was changed.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from operator import attrgetter
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal
+
+from webcrawl.config import SETTINGS, Configuration
+from webcrawl.config.readers import real
+from webcrawl.config.setting import DAY
+from webcrawl.control.operating import this_operator
+from webcrawl.errors import ConfigurationError, CrawlError, Problem
+from webcrawl.explain.account import Fate
+from webcrawl.features.steering.live_settings import (
+    LIVE,
+    as_text,
+    normal,
+    problems_of,
+    settings_of,
+    values_at_start,
+)
+from webcrawl.features.steering.store import SteeringStore
+from webcrawl.scope.exclusion import ExclusionError
+from webcrawl.scope.exclusion_file import Entry
+from webcrawl.urls.lists import hostname, printable
+from webcrawl.urls.seeds import BadSeed, read_seed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from scrapy.settings import BaseSettings
+
+    from webcrawl.control.selection import StoredCrawl
+    from webcrawl.explain.account import Explanation
+    from webcrawl.features.steering.store import (
+        Excluded,
+        HostDelay,
+        JournalEntry,
+        Numbers,
+        Override,
+        WorkerState,
+    )
+
+ADDED_MOST = 1000
+"""URLs that are judged and added at a time."""
+URL_MOST = 8192
+"""Characters of a URL that is added."""
+
+OBEY_SECONDS = 8.0
+"""Time within which processes obey, unless they hang."""
+LOOK_SECONDS = 0.25
+
+_DEFAULTS = {item.name: item.default for item in SETTINGS}
+_DELAY = real(0, DAY)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingState:
+    """A setting that can be changed while the crawl runs. Values are text, as on the command line."""
+
+    name: str
+    group: str
+    value: str
+    """The present value."""
+    default: str | None
+    """None for an argument of the spider."""
+    started_with: str
+    override: Override | None
+    refused: Mapping[str, str]
+    """Why workers do not apply the override, by their names."""
+    unit: str
+    meaning: str
+    allowed: str
+    """Completes the sentence 'must be ...'."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A change that was made. ``old`` and ``new``: values as text."""
+
+    name: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What comes of a URL that was to be added."""
+
+    url: str
+    verdict: str
+    """``queued``, ``known``, ``refused`` or ``invalid``."""
+    rule: str | None
+    """The rule that refuses it, or would when its turn comes."""
+    robots: str
+    """What robots.txt says, as far as the crawl knows it: ``allowed``, ``forbidden`` or ``unknown``."""
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delayed:
+    """The delay of a politeness key, in seconds. ``least``: the minimum of all keys, which holds if it is longer."""
+
+    key: str
+    seconds: float | None
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What operators have changed of a crawl, and what its processes have obeyed."""
+
+    overlay: Mapping[str, Override]
+    excluded: Sequence[Excluded]
+    delays: Mapping[str, HostDelay]
+    waiting_urls: int
+    """Added URLs that no process has queued yet."""
+    overlay_version: int
+    workers: Sequence[WorkerState]
+
+
+class Steering:
+    """Changes one crawl, running or not."""
+
+    def __init__(
+        self,
+        crawl: StoredCrawl,
+        settings: BaseSettings,
+        spider: str = "broad",
+        arguments: Mapping[str, str] | None = None,
+        allowed_domains: object = None,
+    ) -> None:
+        """``settings`` and the rest are for a crawl that has not said yet with which values it was started."""
+        self._crawl = crawl
+        self._settings = settings
+        self._spider = spider
+        self._given = {"allowed_domains": allowed_domains, **(arguments or {})}
+
+    def situation(self) -> Situation:
+        """Return what operators have changed."""
+        return self._crawl.read_store(SteeringStore, _situation)
+
+    def journal(self, most: int = 100) -> list[JournalEntry]:
+        """Return the last changes, the latest first."""
+        return self._crawl.read_store(SteeringStore, lambda store: store.journal(most))
+
+    def not_obeyed(
+        self, kind: Literal["overlay", "excluded", "delays"], seconds: float = OBEY_SECONDS
+    ) -> list[str]:
+        """Wait until all processes that run have applied the last change of a kind; return the names of those that
+        have not in ``seconds``: they hang, or are of a version that does not know such changes."""
+        end = time.monotonic() + seconds
+        while True:
+            numbers, workers = self._crawl.read_store(SteeringStore, _versions)
+            applied = {one.worker for one in workers if getattr(one, kind) >= getattr(numbers, kind)}
+            running = [one.name for one in self._crawl.running_workers()]
+            if self._crawl.is_shared:
+                late = [name for name in running if name not in applied]
+            else:
+                # A process is named otherwise from outside; the last state is that of the one that runs.
+                last = max(workers, key=attrgetter("at"), default=None)
+                late = running if last is None or last.worker not in applied else []
+            if not late or time.monotonic() > end:
+                return late
+            time.sleep(LOOK_SECONDS)
+
+    # -- settings ----------------------------------------------------------------------------------------------
+
+    def settings(self) -> list[SettingState]:
+        """Return all settings that can be changed, in the order of their table."""
+        found = self.situation()
+        start = self._start(found)
+        rows = []
+        for name, item in LIVE.items():
+            override = found.overlay.get(name)
+            default = None if item.is_argument else as_text(_DEFAULTS.get(name, self._settings.get(name)))
+            rows.append(
+                SettingState(
+                    name,
+                    item.group,
+                    start.get(name, "") if override is None else override.value,
+                    default,
+                    start.get(name, ""),
+                    override,
+                    {one.worker: one.refused[name] for one in found.workers if name in one.refused},
+                    item.unit,
+                    item.meaning,
+                    item.reader.allowed,
+                )
+            )
+        return rows
+
+    def set(self, changes: Mapping[str, str | None], by: str | None = None) -> list[Changed]:
+        """Change settings, all of them or none; None takes a change back. Return what was changed.
+
+        :raises ConfigurationError: naming every name and value that is wrong
+        """
+        found = self.situation()
+        start = self._start(found)
+        overlay = {name: override.value for name, override in found.overlay.items()}
+        changes = {name: _normal(name, value) for name, value in changes.items()}
+        unknown = [name for name in changes if name not in LIVE and changes[name] is None and name in overlay]
+        asked = {name: value for name, value in changes.items() if name not in unknown}
+        if problems := problems_of(asked, settings_of(self._settings, start), overlay):
+            raise ConfigurationError(problems)
+        who = by or this_operator()
+        self._crawl.change_store(SteeringStore, lambda store, now: store.set_all(changes, who, now))
+        return [
+            Changed(
+                name,
+                overlay.get(name, start.get(name, "")),
+                start.get(name, "") if value is None else value,
+            )
+            for name, value in changes.items()
+        ]
+
+    def _start(self, found: Situation) -> Mapping[str, str]:
+        """Return the values with which the crawl was started last."""
+        said = [one for one in found.workers if one.start]
+        if said:
+            return max(said, key=attrgetter("at")).start
+        configuration = Configuration.from_settings(self._settings)
+        return values_at_start(self._settings, configuration, SimpleNamespace(**self._given)).texts()
+
+    # -- exclusions and delays ---------------------------------------------------------------------------------
+
+    def exclude(self, entry: str, reason: str = "", by: str | None = None) -> bool:
+        """Exclude a domain or a URL prefix; return False if that was done before.
+
+        :raises ConfigurationError: it is neither
+        """
+        text, who = _entry(entry), by or this_operator()
+        return bool(
+            self._crawl.change_store(SteeringStore, lambda store, now: store.exclude(text, who, now, reason))
+        )
+
+    def readmit(self, entry: str, by: str | None = None) -> bool:
+        """Take an exclusion back; return False if there is none."""
+        text, who = _entry(entry), by or this_operator()
+        return bool(self._crawl.change_store(SteeringStore, lambda store, now: store.readmit(text, who, now)))
+
+    def set_delay(self, host: str, seconds: float | str | None, by: str | None = None) -> Delayed:
+        """Set the minimum delay of the politeness key of a host; None takes it back. A delay that is shorter than
+        another minimum changes nothing.
+
+        :raises ConfigurationError: the host or the delay is wrong
+        """
+        problems = []
+        name = hostname(host.strip()) if len(host) <= URL_MOST else None
+        if name is None:
+            problems.append(
+                Problem("", f"must be a host such as www.example.org, not {printable(host[:80])!r}")
+            )
+        if seconds is not None and (why := _DELAY.problem(seconds)):
+            problems.append(Problem("", f"the delay {why} seconds"))
+        if problems or name is None:
+            raise ConfigurationError(problems)
+        key = self._explained(f"http://{name}/").key
+        value = None if seconds is None else float(seconds)
+        who = by or this_operator()
+        self._crawl.change_store(SteeringStore, lambda store, now: store.set_delay(key, value, who, now))
+        least = next(one.value for one in self.settings() if one.name == "POLITENESS_MIN_DELAY")
+        return Delayed(key, value, float(least or 0))
+
+    # -- URLs --------------------------------------------------------------------------------------------------
+
+    def add(self, urls: Sequence[str], by: str | None = None) -> list[Added]:
+        """Add URLs to the queue of the crawl, those that its rules allow and that it does not know; return what comes
+        of each. A process of the crawl queues them within seconds; they do not allow private addresses.
+
+        :raises CrawlError: there are too many
+        """
+        if len(urls) > ADDED_MOST:
+            raise CrawlError(f"at most {ADDED_MOST:,} URLs at a time, not {len(urls):,}")
+        rows = [self._judge(url) for url in urls]
+        queued = [row.url for row in rows if row.verdict == "queued"]
+        who = by or this_operator()
+        if queued:
+            self._crawl.change_store(SteeringStore, lambda store, now: store.inject(queued, who, now))
+        return rows
+
+    def _judge(self, text: str) -> Added:
+        shown = printable(text, 200)
+        if len(text) > URL_MOST:
+            sentence = f"it has {len(text):,} characters; at most {URL_MOST:,} are allowed"
+            return Added(shown, "invalid", None, "unknown", sentence)
+        seed = read_seed(text.strip())
+        if isinstance(seed, BadSeed):
+            return Added(shown, "invalid", None, "unknown", seed.reason)
+        explanation = self._explained(seed.url)
+        url, conclusion = explanation.address.url, explanation.conclusion
+        robots = "unknown"
+        if explanation.robots.record is not None and explanation.robots.fresh:
+            robots = "forbidden" if explanation.robots.forbids else "allowed"
+        match conclusion.fate:
+            case Fate.WOULD_BE_QUEUED:
+                later = "; robots.txt forbids it, so it is refused when its turn comes"
+                sentence = f"it is queued{later if robots == 'forbidden' else ''}"
+                return Added(url, "queued", "robots" if robots == "forbidden" else None, robots, sentence)
+            case Fate.WOULD_BE_REFUSED:
+                decided = explanation.scoping.decided_by
+                detail = "" if decided is None else f": {decided.objection}"
+                sentence = f"the rule {conclusion.rule} refuses it{printable(detail)}"
+                return Added(url, "refused", conclusion.rule, robots, sentence)
+            case Fate.ROBOTS:
+                sentence = "a robots.txt is requested when a page of its origin needs it"
+                return Added(url, "refused", None, robots, sentence)
+            case fate:
+                return Added(url, "known", conclusion.rule, robots, f"it is known: {_KNOWN.get(fate, fate)}")
+
+    def _explained(self, url: str) -> Explanation:
+        # It imports the parts of a crawl.
+        from webcrawl.commands.explain import WRONG, Inquiry, Question
+
+        start = self._start(self.situation())
+        settings = settings_of(self._settings, start)
+        arguments: dict[str, Any] = {
+            name: text for name, text in start.items() if name in LIVE and LIVE[name].is_argument and text
+        }
+        domains = arguments.pop("allowed_domains", None)
+        question = Question(
+            url,
+            spider=self._spider,
+            arguments=arguments,
+            allowed_domains=None if domains is None else LIVE["allowed_domains"].reader.read(domains),
+        )
+        try:
+            return Inquiry(settings, Configuration.from_settings(settings), question).of_link(self._crawl)
+        except WRONG as error:
+            raise CrawlError(" ".join(str(error).split())) from error
+
+
+async def _versions(store: SteeringStore) -> tuple[Numbers, list[WorkerState]]:
+    return await store.numbers(), await store.workers()
+
+
+async def _situation(store: SteeringStore) -> Situation:
+    numbers = await store.numbers()
+    return Situation(
+        await store.overlay(),
+        await store.excluded(),
+        await store.delays(),
+        await store.waiting(),
+        numbers.overlay,
+        await store.workers(),
+    )
+
+
+def _entry(text: str) -> str:
+    try:
+        return Entry.read(text[: URL_MOST + 1]).text
+    except ExclusionError as error:
+        raise ConfigurationError([Problem("", str(error))]) from error
+
+
+def _normal(name: str, value: str | None) -> str | None:
+    return value if value is None or len(value) > URL_MOST else normal(name, value)
+
+
+_KNOWN = {
+    Fate.DONE: "fetched",
+    Fate.FAILED: "its fetch failed",
+    Fate.REFUSED: "it was refused",
+    Fate.SETTLED: "fetched or refused",
+    Fate.WAITS: "queued",
+    Fate.KEPT: "queued",
+    Fate.WILL_BE_REFUSED: "queued, and a rule will refuse it",
+}
