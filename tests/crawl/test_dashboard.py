@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import signal
 import socket
 import urllib.request
-from contextlib import contextmanager
+from collections import Counter
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests import processes
 from tests.commands import in_process
+from tests.fakeweb import witness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,3 +109,68 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     assert "one argument too many" in dashboard(str(tmp_path), str(tmp_path)).err
     assert "which crawl?" in dashboard().err
     assert "DASHBOARD_PORT: must be a whole number" in dashboard(str(tmp_path), DASHBOARD_PORT=70_000).err
+
+
+FLOOD = 100_000
+
+
+@pytest.mark.soak
+def test_a_flood_and_a_hundred_slow_clients_do_not_touch_the_crawl(serve, start):
+    """Eight connections ask as fast as they can, a hundred send a byte now and then, until the crawl is done."""
+    web = serve(hosts=8, pages=150, zipf=0.0)
+    settings = {"POLITENESS_MIN_DELAY": 0.1, "POLITENESS_FACTOR": 0}
+    with reserved_port() as port:
+        crawl = start(web.seeds, DASHBOARD_PORT=port, **settings)
+        crawl.until(lambda: "Dashboard: http" in crawl.stderr)
+        [dashboard] = dashboards_of(crawl.process.pid)
+        statuses, largest = asyncio.run(flood(port, crawl, dashboard))
+        crawl.wait(300).assert_ended_well()
+    assert statuses[200] > 0
+    assert statuses[429] > 0
+    assert set(statuses) <= {200, 429, 503}
+    assert largest < 250 << 20
+    assert set(crawl.statuses()) == set(web.web.urls())
+    assert witness.violations(web.hits(), lambda hit: 0.1, tolerance=0.005) == []
+    assert crawl.stderr.count("WARNING") <= 2
+
+
+async def flood(port: int, crawl: Any, dashboard: int) -> tuple[Counter[int], int]:
+    """Ask until the crawl ends, at most FLOOD times; return how often each status came, and the most memory that the
+    dashboard had."""
+    statuses: Counter[int] = Counter()
+    largest = 0
+    request = f"GET /api/v1/crawl HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
+
+    async def ask() -> None:
+        while crawl.process.poll() is None and statuses.total() < FLOOD:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                for _ in range(1000):
+                    writer.write(request)
+                    head = await reader.readuntil(b"\r\n\r\n")
+                    length = re.search(rb"Content-Length: (\d+)", head)
+                    assert length is not None
+                    await reader.readexactly(int(length[1]))
+                    statuses[int(head.split()[1])] += 1
+                writer.close()
+
+    async def dribble() -> None:
+        while crawl.process.poll() is None and statuses.total() < FLOOD:
+            with suppress(OSError):
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                for byte in b"GET /api/v1/crawl HTTP/1.1\r\nX-Slow: " + b"a" * 1000:
+                    writer.write(bytes((byte,)))
+                    await writer.drain()
+                    await asyncio.sleep(0.5)
+
+    async def watch() -> None:
+        nonlocal largest
+        while crawl.process.poll() is None and statuses.total() < FLOOD:
+            largest = max(largest, processes.resident_bytes(dashboard))
+            await asyncio.sleep(0.2)
+
+    slow = [asyncio.create_task(dribble()) for _ in range(100)]
+    await asyncio.gather(watch(), *(ask() for _ in range(8)))
+    for task in slow:
+        task.cancel()
+    return statuses, largest

@@ -14,9 +14,12 @@ from webcrawl.features.dashboard import server
 from webcrawl.features.dashboard.access import Rate
 from webcrawl.features.dashboard.api import ENDPOINTS, PREFIX
 
-EXAMPLES = 6
+EXAMPLES = 3
 """Generated requests to an endpoint."""
-REFUSES = {"url", "series", "pages", "pageContent", "search"}
+REFUSES = {
+    *("url", "series", "pages", "page_content", "search"),
+    *("set_setting", "exclude", "readmit", "set_delay"),
+}
 """Endpoints that refuse texts for reasons that no schema can give, such as what is no URL."""
 
 
@@ -65,6 +68,128 @@ def test_a_url_is_explained_as_by_the_command(served, crawled):
     status, value = served.ask("GET", "/url?url=" + "a" * 8000)
     assert status == 400
     assert len(value["error"]) < 600
+
+
+# -- changes ---------------------------------------------------------------------------------------------------
+
+
+def test_a_setting_is_changed_noted_and_reset(served):
+    status, value = served.ask("PUT", "/settings/POLITENESS_MIN_DELAY", {"value": 2.5})
+    assert (status, value["value"], value["old"]) == (200, "2.5", "0")
+    [row] = [row for row in served.get("/settings")["rows"] if row["name"] == "POLITENESS_MIN_DELAY"]
+    assert (row["value"], row["started_with"], row["type"]) == ("2.5", "0", "number")
+    assert row["overlay"]["by"] == "dashboard 127.0.0.1"
+    latest = served.get("/changes?limit=1")["rows"][0]
+    assert (latest["what"], latest["name"], latest["new"]) == ("set", "POLITENESS_MIN_DELAY", "2.5")
+    assert served.ask("DELETE", "/settings/POLITENESS_MIN_DELAY")[0] == 200
+    [row] = [row for row in served.get("/settings")["rows"] if row["name"] == "POLITENESS_MIN_DELAY"]
+    assert (row["value"], row["overlay"]) == ("0", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "status", "sentence"),
+    [
+        ("POLITENESS_MIN_DELAY", "soon", 400, "must be a number"),
+        ("POLITENESS_MIN_DELAY", -1, 400, "must be a number"),
+        ("POLITENESS_MIN_DELAY", 10**400, 400, "value must be"),
+        ("POLITENESS_MIN_DELAY", "1\u0000", 400, "value must be"),
+        ("JOBDIR", "/tmp", 404, "cannot be changed"),
+        ("POLITNESS_MIN_DELAY", 1, 404, "did you mean POLITENESS_MIN_DELAY?"),
+        ("DENY_FILE", "/etc/passwd", 400, "on the machine of the crawl"),
+        ("domains", "/etc/passwd", 400, "on the machine of the crawl"),
+        ("domains", ",".join(f"h{number}.example" for number in range(100)), 200, "domains is changed"),
+        ("domains", None, 200, "domains is as at the start again"),
+        ("allow", "(", 400, "must be a regular expression"),
+    ],
+)
+def test_a_change_of_a_setting_is_made_or_refused_in_a_sentence(served, name, value, status, sentence):
+    found, said = served.ask("PUT", f"/settings/{name}", {"value": value})
+    assert found == status, said
+    assert sentence in (said["sentence"] if status == 200 else said["error"])
+
+
+def test_added_urls_are_judged_one_by_one(served, crawled):
+    [done, *_] = crawled.fetched()
+    host = done.partition("://")[2].partition("/")[0]
+    urls = [done, f"http://{host}/new-one", "http:///", "mailto:a@b", "x" * 8000, "http://h/\u202e<b>"]
+    status, value = served.ask("POST", "/urls", {"urls": urls})
+    assert status == 200
+    rows = value["rows"]
+    assert [row["verdict"] for row in rows[:5]] == ["known", "queued", "invalid", "invalid", "invalid"]
+    assert all(row["sentence"] for row in rows)
+    assert all(len(row["url"]) <= 300 for row in rows)
+    assert served.ask("POST", "/urls", {"urls": ["http://h/" + "a" * (2 << 20)]})[0] == 413
+    assert served.ask("POST", "/urls", {"urls": ["http://h/"] * 1001})[0] == 400
+    assert served.ask("POST", "/urls", {"urls": []})[0] == 400
+
+
+def test_an_added_url_does_not_reach_private_addresses(crawled):
+    with serving(JOBDIR=crawled.path, **{**AT_ONCE, "FETCH_PRIVATE_ADDRESSES": 0}) as guarded:
+        urls = [
+            "http://127.0.0.1:6379/",
+            "http://2130706433/",
+            "http://0x7f.1/",
+            "http://[::1]/",
+            "http://[::ffff:10.0.0.1]/",
+            "http://169.254.169.254/latest/meta-data/",
+            "http://192.168.0.1/",
+            "http://printer.localhost/",
+        ]
+        status, value = guarded.ask("POST", "/urls", {"urls": urls})
+        assert status == 200
+        assert {(row["verdict"], row["rule"]) for row in value["rows"]} == {("refused", "private-address")}
+
+
+def test_exclusions_and_delays(served):
+    entry = {"entry": "shop.example"}
+    assert served.ask("POST", "/exclusions", entry)[1]["changed"] is True
+    assert served.ask("POST", "/exclusions", entry)[1]["changed"] is False
+    assert "shop.example" in [row["entry"] for row in served.get("/exclusions")["rows"]]
+    assert served.ask("DELETE", "/exclusions", entry)[0] == 200
+    assert served.ask("DELETE", "/exclusions", entry)[0] == 404
+    assert served.ask("POST", "/exclusions", {"entry": "not a host"})[0] == 400
+    status, value = served.ask("PUT", "/hosts/delay", {"key": "www.shop.example", "delay": 7})
+    assert (status, value["delay"]) == (200, 7)
+    assert served.ask("PUT", "/hosts/delay", {"key": "www.shop.example", "delay": None})[1]["delay"] is None
+    assert served.ask("PUT", "/hosts/delay", {"key": "a b", "delay": 7})[0] == 400
+    assert served.ask("PUT", "/hosts/delay", {"key": "a", "delay": 1e9})[0] == 400
+
+
+def test_a_crawl_that_does_not_run_cannot_be_stopped_and_says_so(served):
+    status, value = served.ask("POST", "/commands", {"command": "stop"})
+    assert status == 200
+    assert "nothing to stop" in value["sentence"]
+    assert served.ask("POST", "/commands", {"command": "explode"})[0] == 400
+
+
+def test_a_suggestion_is_held_until_an_operator_decides(served, crawled):
+    with serving(JOBDIR=crawled.path, DASHBOARD_PUBLIC=True, **AT_ONCE) as public:
+        given = {"url": "http://suggested.example/page", "note": "<b>please</b>"}
+        assert public.ask("POST", "/suggestions", given, by="")[0] == 200
+        assert public.ask("POST", "/suggestions", {"url": "http://"}, by="")[0] == 400
+        assert public.ask("GET", "/url?url=http://suggested.example/page", by="")[1] == {"fate": "unknown"}
+        assert public.ask("GET", "/suggestions", by=served.token)[0] == 405
+        assert public.ask("POST", "/urls", {"urls": ["http://h/"]}, by=served.token)[0] == 404
+    [row] = served.get("/suggestions")["rows"]
+    assert (row["url"], row["note"], row["accepted"]) == (given["url"], given["note"], None)
+    status, value = served.ask("POST", f"/suggestions/{row['id']}", {"accept": True})
+    assert (status, value["sentence"]) == (200, "It is queued.")
+    # A second operator comes too late.
+    assert served.ask("POST", f"/suggestions/{row['id']}", {"accept": False})[0] == 404
+    assert served.ask("POST", "/suggestions/none", {"accept": False})[0] == 404
+    assert [row["accepted"] for row in served.get("/suggestions")["rows"]] == [True]
+
+
+def test_every_change_needs_the_token(served):
+    for endpoint in ENDPOINTS:
+        if endpoint.method == "GET" or endpoint.path == "/session":
+            continue
+        path = endpoint.path.replace("{name}", "LOG_LEVEL").replace("{id}", "a")
+        for by in ("", "wrong"):
+            status, value = served.ask(endpoint.method, path, {}, by=by)
+            assert status in (401, 429), (endpoint.name, value)
+        status, _ = served.ask(endpoint.method, path, {}, Origin="https://evil.example")
+        assert status == 403
 
 
 def test_generated_requests_are_answered_as_the_description_says(served):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,7 +48,7 @@ class Whitelist:
         self.source = source
         self.wrong: list[WrongLine] = []
         self.wrong_count = 0
-        self._is_file = bool(source.strip()) and "\0" not in source and Path(source).exists()
+        self._is_file = _is_path(source)
         by_first_byte = [array("q") for _ in range(256)]
         for line in self._lines():
             name = _host_in(line.text)
@@ -127,6 +128,15 @@ class Whitelist:
             )
         if not self._hashes:
             raise WhitelistError("the list of domains is empty")
+
+
+def _is_path(source: str) -> bool:
+    if not source.strip() or "\0" in source:
+        return False
+    # A long list of names is longer than the name of a file may be.
+    with suppress(OSError):
+        return Path(source).exists()
+    return False
 
 
 @lru_cache(maxsize=1)

@@ -72,6 +72,11 @@ def test_names_may_be_given_in_a_list():
     assert list(whitelist.names()) == ["example.com", "www.example.org"]
 
 
+def test_a_list_may_be_longer_than_the_name_of_a_file():
+    names = [f"host{number}.example" for number in range(1000)]
+    assert all(map(Whitelist(",".join(names)).covers, names))
+
+
 def test_the_rule_refuses_hosts_that_are_not_covered():
     rule = WhitelistRule(Whitelist("example.com"))
     assert rule.refuses(Candidate("http://a.example.com/", "a.example.com", "example.com")) is None

@@ -12,6 +12,7 @@ from webcrawl.features.dashboard.endpoints import (
     pages,
     series,
     session,
+    steering,
     suggestions,
 )
 
@@ -27,6 +28,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *pages.ENDPOINTS,
     *changes.ENDPOINTS,
     *suggestions.ENDPOINTS,
+    *steering.ENDPOINTS,
 )
 PUBLIC: tuple[Endpoint, ...] = (*(one for one in ENDPOINTS if one.in_public), *suggestions.PUBLIC)
 """The endpoints of public mode."""

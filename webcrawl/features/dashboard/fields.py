@@ -38,6 +38,8 @@ class Field:
     """Of a number: its limits; of a text: the limits of its length; of a list: those of its length."""
     choices: tuple[str, ...] = ()
     nullable: bool = False
+    each_most: int = TEXT_MAX
+    """Characters of each text of a list."""
     pattern: str = ""
     """The expression of a text, for the description; its endpoint refuses other texts."""
 
@@ -47,7 +49,7 @@ class Field:
             return {"type": ["string", "number", "boolean", "null"], "description": self.meaning}
         found: dict[str, Any] = {"type": self.kind, "description": self.meaning}
         if self.kind == "strings":
-            found |= {"type": "array", "items": _text_schema(1, TEXT_MAX)}
+            found |= {"type": "array", "items": _text_schema(1, self.each_most)}
             found |= {"minItems": self._items_min, "maxItems": int(self.most or 1)}
         elif self.choices:
             found["enum"] = list(self.choices)
@@ -87,32 +89,38 @@ class Field:
         """Return a value, or raise Denial if it is not allowed."""
         if value is None and self.nullable:
             return None
-        if not self._is_right(value):
+        try:
+            is_right = self._is_right(value)
+        except OverflowError:
+            # A whole number that no float can hold.
+            is_right = False
+        if not is_right:
             raise self._wrong(value)
         return value
 
     def _is_right(self, value: Any) -> bool:
         match self.kind:
             case "string":
-                is_long = (
-                    not int(self.least or 0) <= len(value) <= int(self.most or TEXT_MAX)
-                    if isinstance(value, str)
-                    else True
+                return (
+                    isinstance(value, str)
+                    and int(self.least or 0) <= len(value) <= int(self.most or TEXT_MAX)
+                    and is_plain(value)
+                    and (not self.choices or value in self.choices)
                 )
-                return not is_long and is_plain(value) and (not self.choices or value in self.choices)
             case "strings":
                 return (
                     isinstance(value, list)
                     and self._items_min <= len(value) <= int(self.most or 1)
                     and all(
-                        isinstance(one, str) and 0 < len(one) <= TEXT_MAX and is_plain(one) for one in value
+                        isinstance(one, str) and 0 < len(one) <= self.each_most and is_plain(one)
+                        for one in value
                     )
                 )
             case "boolean":
                 return isinstance(value, bool)
             case "scalar":
                 return value is None or (
-                    is_plain(value) and len(value) <= TEXT_MAX
+                    is_plain(value) and len(value) <= (self.most or TEXT_MAX)
                     if isinstance(value, str)
                     else isinstance(value, bool | int | float) and math.isfinite(value)
                 )
@@ -126,7 +134,11 @@ class Field:
         )
 
     def _wrong(self, value: Any) -> Denial:
-        given = ascii(value)
+        try:
+            given = ascii(value)
+        except ValueError:
+            # Python does not write numbers of thousands of digits.
+            given = "this number"
         given = given if len(given) <= 60 else f"{given[:60]}..."
         return Denial(400, f"{self.name} must be {self.allowed()}, not {given}", allowed=self.schema())
 
@@ -142,7 +154,7 @@ class Field:
                 )
             case "strings":
                 least, most = self._items_min, int(self.most or 1)
-                return f"a list of {least} to {most} texts of at most {TEXT_MAX} characters"
+                return f"a list of {least} to {most} texts of at most {self.each_most} characters"
             case "scalar":
                 return "a text, a number, true, false or null"
             case "boolean":

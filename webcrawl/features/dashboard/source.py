@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.archive import fetchlog
 from webcrawl.config import Configuration
 from webcrawl.control.selection import require_crawl
+from webcrawl.control.steering import Steering
 from webcrawl.features.dashboard.host_index import HostIndex
 from webcrawl.features.dashboard.one_host import describe_host
 from webcrawl.features.dashboard.state import StateReader
@@ -49,6 +50,7 @@ class CrawlSource:
         self.crawl = require_crawl(settings, spider)
         self.folder = self.configuration.jobdir
         self.is_shared = self.configuration.storage.is_shared
+        self.steering = Steering(self.crawl, settings, spider, self.arguments, allowed_domains)
         self._state = StateReader(self)
         self._hosts: HostIndex | None = None
         self._lock = threading.Lock()
@@ -118,6 +120,19 @@ class CrawlSource:
     def suggestions(self) -> list[Suggestion]:
         """Return the suggestions that are kept, oldest first."""
         return self.crawl.read_store(SteeringStore, SteeringStore.suggestions)
+
+    def decide(self, name: str, *, accept: bool, by: str) -> str | None:
+        """Decide on a suggestion; an accepted one is added to the queue. Return what was done as a sentence; None if
+        there is no such suggestion, or it was decided before. :raises CrawlError:"""
+        one = next((one for one in self.suggestions() if one.id == name), None)
+        if one is None or one.accepted is not None:
+            return None
+        # If this process ends after the first step, the suggestion is still there.
+        said = self.steering.add([one.url], by)[0].sentence if accept else "it is rejected"
+        decided = self.crawl.change_store(
+            SteeringStore, lambda store, now: store.decide(name, by, now, accept=accept)
+        )
+        return None if decided is None else f"{said[0].upper()}{said[1:]}."
 
     def journal(self, most: int) -> list[JournalEntry]:
         """Return the last changes by operators, the latest first."""

@@ -7,6 +7,7 @@ checks of ``webcrawl/config``. The arguments of a spider that decide about scope
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -248,8 +249,15 @@ def problems_of(
 
 def normal(name: str, text: str) -> str:
     """Return a value as it is stored: the path of a file is absolute, since workers have folders of their own."""
-    is_path = name in LIVE and (LIVE[name].is_file or (name == "domains" and Path(text).is_file()))
+    is_path = name in LIVE and (LIVE[name].is_file or (name == "domains" and _is_file(text)))
     return str(Path(text).absolute()) if is_path and text not in EMPTY else text
+
+
+def _is_file(text: str) -> bool:
+    # A long list is no name that a file can have.
+    with suppress(OSError, ValueError):
+        return Path(text).is_file()
+    return False
 
 
 def as_text(value: Any) -> str:

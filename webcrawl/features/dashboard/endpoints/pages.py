@@ -102,7 +102,7 @@ ENDPOINTS = (
     Endpoint(
         method="GET",
         path="/pages/content",
-        name="pageContent",
+        name="page_content",
         summary="The body of a stored version, in a sandbox: HTML, text, an image, or a download",
         answer=content,
         query=(Field(name="record", meaning="the version", required=True, least=1, most=300),),
