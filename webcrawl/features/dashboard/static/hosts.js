@@ -1,7 +1,7 @@
 /* The hosts of the crawl, and one of them in whole. */
 
 import { change, get, offers, session } from "./api.js";
-import { add, announce, badge, confirmed, copyButton, cut, empty, facts, field, fill, h, hostLink, link, outcome, problem, report, section } from "./dom.js";
+import { add, announce, badge, confirmed, copyButton, cut, empty, field, fill, h, hostLink, link, outcome, problem, report, section } from "./dom.js";
 import { count, duration, isNumber, NONE, relative } from "./format.js";
 import { listing } from "./listing.js";
 import { rowsOf, shown, tree } from "./values.js";
@@ -10,20 +10,15 @@ const STATES = { active: "good", ready: "good", waiting: "plain", parked: "warn"
 
 const COLUMNS = [
   { name: "host", label: "host", sort: "asc", cell: (row) => hostLink(row.key, 60) },
-  { name: "state", label: "state", cell: (row) => badge(String(row.state ?? NONE).replaceAll("_", " "), STATES[row.state]) },
+  { name: "state", label: "state", sort: "asc", cell: (row) => badge(String(row.state ?? NONE).replaceAll("_", " "), STATES[row.state]) },
   { name: "queued", label: "queued", sort: "desc", number: true, cell: (row) => count(row.queued) },
-  { name: "pages", label: "pages", sort: "desc", number: true, cell: (row) => count(row.pages) },
   { name: "requests", label: "requests", sort: "desc", number: true, cell: (row) => count(row.requests) },
+  { name: "pages", label: "pages", sort: "desc", number: true, cell: (row) => count(row.pages) },
   { name: "delay", label: "delay", sort: "desc", number: true, cell: (row) => duration(row.delay) },
   { name: "next_at", label: "next request", sort: "asc", number: true, cell: (row, answer) => next(row, answer.as_of) },
   { name: "failures", label: "failures", sort: "desc", number: true, cell: (row) => count(row.failures) },
-  { name: "health", label: "last error", sort: "asc", cell: (row) => text(row.health) },
+  { name: "health", label: "last error", sort: "desc", cell: (row) => (row.health ? cut(row.health, 60) : NONE) },
 ];
-
-function text(value) {
-  if (value === null || value === undefined || value === "") return NONE;
-  return typeof value === "number" ? count(value) : cut(String(value).replaceAll("_", " "), 60);
-}
 
 function next(row, asOf) {
   if (!isNumber(row.next_at) || !row.next_at) return NONE;
@@ -112,17 +107,14 @@ const LISTS = {
 /** Return everything that is known of a host. `again`: loads it once more. */
 function whole(key, host, again) {
   const record = { ...(host.record ?? {}) };
-  const rest = Object.entries(host).filter(([name]) => !(name in LISTS) && !["record", "robots", "key"].includes(name));
-  const plain = rest.filter(([, value]) => value === null || typeof value !== "object");
+  const rest = Object.entries(host).filter(([name]) => !(name in LISTS) && !["record", "robots", "key", "excluded"].includes(name));
+  const plain = Object.fromEntries(rest.filter(([, value]) => typeof value !== "object"));
   const nested = rest.filter(([, value]) => value !== null && typeof value === "object");
   const lists = Object.entries(LISTS).filter(([name]) => Array.isArray(host[name]));
   return [
     h("p", { class: "key-line" }, h("bdi", {}, cut(key, 300)), copyButton(key, "host")),
-    host.excluded ? h("p", { class: "verdict bad" }, "This host is excluded: nothing of it is fetched.") : null,
-    section(
-      "State",
-      facts([...plain.map(([name, value]) => [name.replaceAll("_", " "), shown(name, value)]), ...Object.entries(record).map(([name, value]) => [name.replaceAll("_", " "), present(name, value)])]),
-    ),
+    host.excluded ? h("p", { class: "verdict bad" }, `Nothing of this host is fetched: it is excluded. ${cut(host.excluded, 300)}`) : null,
+    section("State", tree({ ...plain, ...record })),
     steering(key, host, again),
     host.robots ? section("robots.txt", robots(host.robots)) : null,
     nested.filter(([, value]) => !isEmpty(value)).map(([name, value]) => section(capital(name), Array.isArray(value) ? rowsOf(value, name) : tree(value))),
@@ -131,10 +123,6 @@ function whole(key, host, again) {
       return section(title, value.length ? rowsOf(value, title, first) : h("p", { class: "quiet" }, "None."));
     }),
   ];
-}
-
-function present(name, value) {
-  return value === null || value === "" ? null : shown(name, value);
 }
 
 function isEmpty(value) {
@@ -161,8 +149,7 @@ function steering(key, host, again) {
   if (!offers("PUT /hosts/delay")) return null;
   if (!session.write) return section("Change", h("p", { class: "quiet" }, link("Log in", "login", { to: location.hash.slice(2) }), " to set a delay or to exclude the host."));
   const said = outcome();
-  const given = host.delay_override ?? host.override ?? null;
-  const value = isNumber(given) ? given : (given?.delay ?? given?.seconds ?? "");
+  const value = host.delay_override ?? "";
   const delay = h("input", { type: "number", min: "0", step: "any", value: String(value), inputmode: "decimal", required: true });
   const act = async (button, sentence, method, path, body) => {
     button.disabled = true;
@@ -200,23 +187,25 @@ function steering(key, host, again) {
           "Reset",
         ),
   );
-  const exclude = h(
+  // An entry of the exclusion file is for an editor, not for this page.
+  const entry = /^(.+), by /s.exec(host.excluded ?? "")?.[1];
+  const exclude = (!host.excluded || entry) && offers(entry ? "DELETE /exclusions" : "POST /exclusions") && h(
     "button",
     {
       type: "button",
-      class: host.excluded ? null : "danger",
+      class: entry ? null : "danger",
       on: {
         click: async (event) => {
           const button = event.currentTarget;
-          if (host.excluded) return act(button, `${key} is no longer excluded.`, "DELETE", "/exclusions", { entry: entryOf(key) });
+          if (entry) return act(button, `${entry} is no longer excluded.`, "DELETE", "/exclusions", { entry });
           if (!(await confirmed(`Exclude ${cut(key, 80)}?`, "Nothing of this host is fetched any more; what is queued stays queued.", "Exclude the host"))) return undefined;
           return act(button, `${key} is excluded.`, "POST", "/exclusions", { entry: entryOf(key) });
         },
       },
     },
-    host.excluded ? "Readmit this host" : "Exclude this host",
+    entry ? `Readmit ${cut(entry, 80)}` : "Exclude this host",
   );
-  return h("div", { class: "steering" }, section("Change", form, offers(host.excluded ? "DELETE /exclusions" : "POST /exclusions") && h("p", {}, exclude), said));
+  return h("div", { class: "steering" }, section("Change", form, exclude && h("p", {}, exclude), said));
 }
 
 /** Return a queue's key as an entry of the exclusion list, which names hosts without ports. */

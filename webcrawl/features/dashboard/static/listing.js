@@ -28,7 +28,7 @@ export function listing(page, { path, columns, title, search, filter, sort, page
   let asked = 0;
 
   if (search) {
-    const input = h("input", { type: "search", value: query.q, maxlength: "2000", autocomplete: "off", spellcheck: "false" });
+    const input = h("input", { type: "search", value: query.q, maxlength: "200", autocomplete: "off", spellcheck: "false" });
     input.addEventListener("input", () => {
       clearTimeout(typing);
       typing = setTimeout(() => go({ q: input.value.trim(), offset: "0" }, false), TYPING_MS);
@@ -131,7 +131,10 @@ export function listing(page, { path, columns, title, search, filter, sort, page
     const sentence = rows.length ? `${capital(extent(offset, rows.length, total))}${at}` : "";
     if (!quietly || rows.length) setText(found, sentence);
     if (rows.length) fill(below);
-    else if (searched) fill(below, empty("Nothing matches.", h("p", {}, clearButton())));
+    else if (answer.total !== undefined && answer.as_of === null) {
+      fill(below, empty("The rows are being read for the first time…"));
+      setTimeout(() => page.signal.aborted || load(true), 1000);
+    } else if (searched) fill(below, empty("Nothing matches.", h("p", {}, clearButton())));
     else if (offset) fill(below, empty("There are no rows here.", h("p", {}, button("First rows", { offset: "0" }))));
     else fill(below, nothing());
     fill(pager, paged && total > LIMIT ? pages(offset, total) : null);
