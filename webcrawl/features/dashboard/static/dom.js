@@ -93,14 +93,18 @@ export function address(url, most = LONGEST) {
     "span",
     { class: "address" },
     there ? h("a", { href: route("url", { u: text }) }, shown) : shown,
-    copyButton(text, "URL"),
-    there &&
-      h(
-        "a",
-        { class: "visit", href: there.href, rel: "noreferrer noopener", target: "_blank", title: "Visit the page on the web" },
-        h("span", { "aria-hidden": "true" }, "↗"),
-        h("span", { class: "unseen" }, "visit on the web, in a new tab"),
-      ),
+    h(
+      "span",
+      { class: "deeds" },
+      copyButton(text, "URL"),
+      there &&
+        h(
+          "a",
+          { class: "visit", href: there.href, rel: "noreferrer noopener", target: "_blank", title: "Visit the page on the web" },
+          h("span", { "aria-hidden": "true" }, "↗"),
+          h("span", { class: "unseen" }, "visit on the web, in a new tab"),
+        ),
+    ),
   );
 }
 
