@@ -190,8 +190,8 @@ async function command(name, button) {
   }
   button.disabled = true;
   try {
-    await change("POST", "/commands", { command: name });
-    tell(COMMANDS[name].said, "good");
+    const answer = await change("POST", "/commands", { command: name });
+    tell(answer?.sentence || COMMANDS[name].said, "good");
   } catch (error) {
     tell(error.message, "bad");
   } finally {

@@ -165,7 +165,7 @@ function showWorkers(element, state) {
   return fill(element, table(columns, workers, "Workers"));
 }
 
-const STATES = { running: "good", paused: "warn", stopping: "warn", silent: "bad" };
+const STATES = { running: "good", paused: "warn", stopping: "warn", stalled: "bad", silent: "bad" };
 /** Figures of a worker that are worth a column. */
 const FIGURES = [
   ["pages", "pages", count],

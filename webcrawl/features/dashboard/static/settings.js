@@ -19,9 +19,15 @@ export async function show(page) {
     if (!offers("GET /settings")) return;
     try {
       const answer = await get("/settings", {}, page.signal);
-      const found = Array.isArray(answer) ? answer : (answer.settings ?? answer.rows ?? []);
-      if (!found.length) fill(rows, empty("No setting of this crawl can be changed while it runs."));
-      else fill(rows, found.map((one) => row(one, one.name === said?.name ? said : null, changed)));
+      const found = answer.rows ?? [];
+      const groups = [...new Set(found.map((one) => one.group ?? ""))];
+      fill(
+        rows,
+        groups.map((group) => [
+          group ? h("h3", {}, group.charAt(0).toUpperCase() + group.slice(1)) : null,
+          found.filter((one) => (one.group ?? "") === group).map((one) => row(one, one.name === said?.name ? said : null, changed)),
+        ]),
+      );
       if (said) document.getElementById(`setting-${said.name}`)?.querySelector("input, select, textarea")?.focus();
     } catch (error) {
       if (!page.signal.aborted) fill(rows, problem(error, () => loadSettings()));
@@ -45,7 +51,7 @@ export async function show(page) {
   async function loadJournal() {
     try {
       const answer = await get("/changes", {}, page.signal);
-      const found = Array.isArray(answer) ? answer : (answer.rows ?? []);
+      const found = answer.rows ?? [];
       fill(journal, found.length ? changes(found) : empty("Nothing was changed yet.", h("p", {}, "Each change by a form, a command or the API is noted here, with who made it and when.")));
     } catch (error) {
       if (!page.signal.aborted) fill(journal, problem(error, loadJournal));
@@ -71,12 +77,15 @@ function text(value) {
 
 /** Return the form of one setting. `said`: the result of the last change. */
 function row(setting, said, changed) {
-  const { name, value, started_with: begun, overlay, unit, meaning, type } = setting;
+  const { name, value, started_with: begun, overlay, unit, meaning, type, allowed } = setting;
   const id = `setting-${name}`;
   const result = outcome();
   if (said) report(result, said.sentence);
-  const input = control(type, text(value), setting.choices ?? setting.allowed);
-  input.disabled = !session.write;
+  const input = control(type, text(value), setting.choices);
+  // A file is read on the machine of the crawl, and not for everybody who has the token.
+  const changes = session.write && !setting.by_command_only;
+  input.disabled = !changes;
+  const hint = [meaning, setting.choices || type === "boolean" || !allowed ? "" : `Allowed: ${allowed}.`, setting.by_command_only ? `Set by: scrapy set ${name}=FILE` : ""];
   const act = async (button, method, body, sentence) => {
     button.disabled = true;
     try {
@@ -101,10 +110,11 @@ function row(setting, said, changed) {
   return h(
     "form",
     { class: "setting", id, on: { submit } },
-    field(h("span", {}, h("code", {}, name), unit ? ` ${unit}` : ""), input, meaning ?? null),
-    session.write && h("button", {}, "Set"),
-    session.write && overlay && h("button", { type: "button", on: { click: (event) => act(event.currentTarget, "DELETE", {}, `${name} is reset.`) } }, "Reset"),
+    field(h("span", {}, h("code", {}, name), unit ? ` ${unit}` : ""), input, hint.filter(Boolean).join(" ")),
+    changes && h("button", {}, "Set", h("span", { class: "unseen" }, ` ${name}`)),
+    changes && overlay && h("button", { type: "button", on: { click: (event) => act(event.currentTarget, "DELETE", {}, `${name} is reset.`) } }, "Reset", h("span", { class: "unseen" }, ` ${name}`)),
     h("p", { class: "quiet" }, by),
+    Object.entries(setting.refused ?? {}).map(([worker, why]) => h("p", { class: "outcome bad" }, `${cut(worker, 80)} does not apply it: ${cut(why, 300)}`)),
     result,
   );
 }
@@ -123,6 +133,7 @@ function control(type, value, choices) {
 
 function excludeForm(loaded) {
   const input = h("input", { required: true, maxlength: "2000", autocomplete: "off", spellcheck: "false", placeholder: "example.org" });
+  const reason = h("input", { maxlength: "500", autocomplete: "off" });
   const said = outcome();
   const submit = async (event) => {
     event.preventDefault();
@@ -130,7 +141,7 @@ function excludeForm(loaded) {
     const button = event.submitter;
     button.disabled = true;
     try {
-      const answer = await change("POST", "/exclusions", { entry });
+      const answer = await change("POST", "/exclusions", { entry, reason: reason.value.trim() });
       await loaded();
       announce(answer?.sentence ?? `${entry} is excluded.`);
     } catch (error) {
@@ -143,6 +154,7 @@ function excludeForm(loaded) {
     "form",
     { class: "tools", on: { submit } },
     field("Exclude a host or the beginning of a URL", input, "A name stands for the host and those below it. Nothing of it is fetched any more; what is queued stays queued."),
+    field("Reason, for the journal", reason),
     h("button", {}, "Exclude"),
     said,
   );
@@ -151,6 +163,7 @@ function excludeForm(loaded) {
 function excluded(rows, loaded) {
   const columns = [
     { label: "entry", cell: (one) => h("bdi", {}, cut(one.entry, 120)) },
+    rows.some((one) => one.reason) && { label: "reason", cell: (one) => h("bdi", {}, cut(one.reason || NONE, 200)) },
     { label: "by", cell: (one) => cut(one.by ?? NONE, 80) },
     { label: "time, UTC", time: true, cell: (one) => moment(one.at) },
     session.write && { label: "action", cell: (one) => readmitButton(one.entry, loaded) },
