@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
 from webcrawl.control.selection import select_crawl_in
+from webcrawl.errors import StartRefused
 from webcrawl.features.timeseries.archives import ARCHIVES, unpacked
 from webcrawl.features.timeseries.figures import COUNTERS, FIGURES
 from webcrawl.features.timeseries.store import SPEC
@@ -23,7 +25,10 @@ def local(crawl):
 
 def published(crawl):
     """The process of a crawl and its figures, once it has published some."""
-    workers = local(crawl).status().workers if technology_in(crawl.path) else []
+    # There is a moment at which its database has no crawl yet.
+    workers = []
+    with suppress(StartRefused):
+        workers = local(crawl).status().workers if technology_in(crawl.path) else []
     return workers[0] if workers and workers[0].figures.get("pages") else None
 
 
