@@ -252,6 +252,11 @@ class Frontier:
         free = self._room() > 0 and not self._is_paused() and not self._closing
         return free and self._keys.is_waiting()
 
+    @property
+    def is_paused(self) -> bool:
+        """True if an operator has paused the crawl."""
+        return self._paused
+
     def pause(self, *, paused: bool) -> None:
         """Begin no more requests, or begin them again, as the operator of a crawl of one process asks. A shared crawl
         is paused by its heartbeat."""

@@ -129,7 +129,8 @@ class NotificationsFeature(Feature):
                 disk_free = (await asyncio.to_thread(shutil.disk_usage, self._folder)).free
         frontier = self._scheduler.frontier
         snapshot, tally = frontier.snapshot(), frontier.tally
-        reading = reading_of(tally, snapshot, is_closing=frontier.is_closing(), disk_free=disk_free)
+        is_paused = frontier.is_paused or frontier.is_closing()
+        reading = reading_of(tally, snapshot, is_paused=is_paused, disk_free=disk_free)
         alerts = list(self._watch.look(reading, self._clock()))
         if not alerts:
             return
@@ -191,11 +192,10 @@ class NotificationsFeature(Feature):
         self._delivery.post(Message(event, self._clock(), self._crawl, sentence, details, figures))
 
 
-def reading_of(tally: Tally, snapshot: Snapshot, *, is_closing: bool, disk_free: int | None) -> Reading:
+def reading_of(tally: Tally, snapshot: Snapshot, *, is_paused: bool, disk_free: int | None) -> Reading:
     """Return the figures that the rules are about."""
     fetched = tally.pages + tally.sitemaps + tally.inline
     errors = tally.errors.total()
-    is_paused = snapshot.stalled == "paused"
     return Reading(
         fetched=fetched,
         failed=errors + sum(tally.statuses[status] for status in BAD_STATUSES),
@@ -203,8 +203,8 @@ def reading_of(tally: Tally, snapshot: Snapshot, *, is_closing: bool, disk_free:
         queued=snapshot.queued,
         ready_hosts=snapshot.ready_hosts,
         in_flight=snapshot.in_flight,
-        is_paused=is_paused or is_closing,
-        blocked_by=None if is_paused else snapshot.stalled,
+        is_paused=is_paused,
+        blocked_by=snapshot.stalled,
         disk_free=disk_free,
     )
 
