@@ -1,4 +1,4 @@
-"""The tables of docs/settings.md and docs/scrapy.md, made from the code.
+"""The tables of docs/settings.md, docs/scrapy.md and docs/metrics.md, made from the code.
 
 ``python -m tests.docs_tables`` brings them up to date.
 
@@ -18,10 +18,13 @@ from typing import Any
 from webcrawl import settings as project
 from webcrawl.config import SETTINGS, Setting
 from webcrawl.config.scrapy_settings import ATTRIBUTES, ROWS, Row
+from webcrawl.features.metrics import names as metrics
+from webcrawl.features.timeseries.figures import FIGURES, SHARE
 from webcrawl.scope.url_rules import USELESS_EXTENSIONS
 
 PAGE = Path(__file__).parents[1] / "docs/settings.md"
 SCRAPY_PAGE = PAGE.with_name("scrapy.md")
+METRICS_PAGE = PAGE.with_name("metrics.md")
 _SCRAPY_HEAD = "| Scrapy's setting | Effect | Here |\n| --- | --- | --- |\n"
 _SCRAPY_TABLE = re.compile(re.escape(_SCRAPY_HEAD) + r"(?:\|.*\n)*")
 _NAME = re.compile(r"(?<![\w.`])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:=\w+)?(?![\w`])")
@@ -111,7 +114,38 @@ def scrapy_renewed(text: str) -> str:
     return _SCRAPY_TABLE.sub(lambda _: scrapy_table(), text)
 
 
+METRICS_HEAD = "| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n"
+SERIES_HEAD = "| series | unit | of several workers | meaning |\n| --- | --- | --- | --- |\n"
+
+
+def metrics_table() -> str:
+    """Return the table of metrics."""
+    rows = []
+    for metric in metrics.ALL:
+        labels = ", ".join(f"`{label}`" for label in metrics.labels_of(metric))
+        values = "" if metric.label is None else f" ({metric.label}: {', '.join(metric.figures)})"
+        rows.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.meaning}{values} |\n")
+    return METRICS_HEAD + "".join(rows)
+
+
+def series_table() -> str:
+    """Return the table of time series."""
+    rows = []
+    for one in (*FIGURES, SHARE):
+        unit = f"{one.unit} per second" if one.is_counter else one.unit
+        rows.append(f"| `{one.name}` | {unit} | {one.combine} | {one.meaning} |\n")
+    return SERIES_HEAD + "".join(rows)
+
+
+def metrics_renewed(text: str) -> str:
+    """Return the text of docs/metrics.md with its tables as the code has them."""
+    for head, table in ((METRICS_HEAD, metrics_table()), (SERIES_HEAD, series_table())):
+        text = re.sub(re.escape(head) + r"(?:\|.*\n)*", lambda _, table=table: table, text)
+    return text
+
+
 def main() -> int:
+    METRICS_PAGE.write_text(metrics_renewed(METRICS_PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     page = SCRAPY_PAGE.read_text(encoding="utf-8")
     SCRAPY_PAGE.write_text(scrapy_renewed(page), encoding="utf-8")
     text = PAGE.read_text(encoding="utf-8")

@@ -69,6 +69,7 @@ MACHINE = {
     "features.focus": ("parsing", "urls", "errors", "frontier.records"),
     "features.hints": ("parsing.sitemap", "features.revisits", "errors", "storage.tables"),
     "features.link_scores": ("errors", "frontier.records", "storage.shared_parts"),
+    "features.metrics": ("child_process", "features.dashboard.connections", "features.timeseries.figures"),
     "features.notifications": ("reports.text",),
     "features.revisits": (
         "archive.capture",

@@ -30,6 +30,7 @@ from webcrawl.config.features import (
 )
 from webcrawl.config.fetching import FetchingSettings
 from webcrawl.config.frontier import FrontierSettings
+from webcrawl.config.metrics import MetricsSettings
 from webcrawl.config.notifications import NotificationSettings
 from webcrawl.config.politeness import PolitenessSettings
 from webcrawl.config.processing import ProcessingSettings
@@ -63,6 +64,7 @@ _T = TypeVar("_T")
 class Configuration(
     ServiceSettings,
     NotificationSettings,
+    MetricsSettings,
     DashboardSettings,
     DisplaySettings,
     SearchSettings,
@@ -97,6 +99,11 @@ class Configuration(
     def storage(self) -> Technology:
         """The storage technology of the crawl."""
         return storage.technology_named(self.frontier_backend)
+
+    @property
+    def keeps_time_series(self) -> bool:
+        """True if figures are published, and kept as time series: the storage outlives the process."""
+        return self.time_series and self.storage.is_lasting
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Configuration:

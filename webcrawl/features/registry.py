@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from webcrawl.features.link_scores.feature import LinkScoresFeature
     from webcrawl.features.revisits.feature import RevisitsFeature
     from webcrawl.features.segments.feature import SegmentsFeature
+    from webcrawl.features.timeseries.feature import TimeSeriesFeature
     from webcrawl.features.traps.feature import TrapsFeature
     from webcrawl.features.websub.feature import WebSubFeature
     from webcrawl.frontier.records import UrlEntry
@@ -75,8 +76,10 @@ FURTHER = (
     ),
     Entry("notifications", lambda parts: parts.configuration.notifies),
     Entry(
-        "timeseries", lambda parts: parts.configuration.time_series and parts.configuration.storage.is_lasting
+        "timeseries",
+        lambda parts: parts.configuration.keeps_time_series or parts.configuration.metrics_port > 0,
     ),
+    Entry("metrics", lambda parts: parts.configuration.metrics_port > 0),
     Entry("dashboard", lambda parts: parts.configuration.dashboard_port > 0),
 )
 """The other features."""
@@ -131,6 +134,8 @@ class Features:
         def get(self, name: Literal["hints"]) -> HintsFeature | None: ...
         @overload
         def get(self, name: Literal["websub"]) -> WebSubFeature | None: ...
+        @overload
+        def get(self, name: Literal["timeseries"]) -> TimeSeriesFeature | None: ...
         @overload
         def get(self, name: Literal["checkpoints"]) -> CheckpointsFeature | None: ...
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+import webcrawl
 from webcrawl.errors import CrawlError
 from webcrawl.features.dashboard import openapi
 from webcrawl.features.dashboard.access import (
@@ -32,7 +33,9 @@ from webcrawl.features.dashboard.api import ENDPOINTS, PREFIX, PUBLIC, Api, Call
 from webcrawl.features.dashboard.endpoint import EVENTS
 from webcrawl.features.dashboard.fields import as_json, read_body, read_query
 from webcrawl.features.dashboard.headers import HEADERS
+from webcrawl.features.dashboard.metrics import view_of
 from webcrawl.features.dashboard.reading import Readers, SharedState
+from webcrawl.features.metrics.exposition import View, exposed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -215,11 +218,32 @@ class Dashboard(Site):
     def _application(self) -> web.Application:
         made = self._new_application(static_files())
         made.on_cleanup.append(self._close)
+        made.router.add_get("/readyz", self._readyz)
+        if not self._access.public:
+            made.router.add_get("/metrics", self._metrics)
         return made
 
     async def _close(self, application: web.Application) -> None:
         self._readers.close()
         await asyncio.to_thread(self._source.close)
+
+    # -- monitoring ----------------------------------------------------------------------------------------
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        """Answer Prometheus. However many ask, the crawl is read every two seconds at most."""
+        if self._access.granted(asked_in(request), time.time()).right < Right.READ:
+            raise Denial(401, "reading needs the token: send Authorization: Bearer TOKEN")
+        try:
+            view = view_of((await self._state.latest()).value)
+        except Denial:
+            view = View(is_up=False, version=webcrawl.__version__)
+        body, content_type = exposed(view, request.headers.get("Accept", ""))
+        return web.Response(body=body, headers={"Content-Type": content_type})
+
+    async def _readyz(self, request: web.Request) -> web.Response:
+        """Answer 200 while the crawl can be read, and 503 otherwise."""
+        await self._state.latest()
+        return web.Response(body=b'{"status":"ok"}', content_type="application/json")
 
 
 def asked_in(request: web.Request) -> Asked:

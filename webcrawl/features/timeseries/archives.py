@@ -117,12 +117,15 @@ def _finite(values: list[float]) -> list[float]:
 class Recorder:
     """The current blocks of one process. Times are epoch seconds."""
 
-    def __init__(self, at: float, stored: Sequence[Block | None] = ()) -> None:
+    def __init__(
+        self, at: float, stored: Sequence[Block | None] = (), before: Recorder | None = None
+    ) -> None:
         """``at``: the start of the process, when all counters were 0. ``stored``: the blocks that an earlier process
-        left at the places where those of this one begin."""
+        left at the places where those of this one begin. ``before``: a recorder of this process that has recorded
+        everything until ``at``."""
         self.at = at
         """Everything until then is recorded."""
-        self._counted = [0.0] * len(COUNTERS)
+        self._counted: list[float] = [0.0] * len(COUNTERS) if before is None else before._counted
         self._blocks = [
             _continued(archive, stored[index] if index < len(stored) else None, at)
             for index, archive in enumerate(ARCHIVES)

@@ -9,7 +9,7 @@ import shutil
 import socket
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from webcrawl import __version__
@@ -57,7 +57,13 @@ class TimeSeriesFeature(Feature):
         self._holder = f"{self._worker} {uuid4().hex}"
         self._place: Slot | None = None
         self._recorder: Recorder | None = None
-        self._begun_at = 0.0
+        self._recorder_before: Recorder | None = None
+        """That of the slot that this process had before."""
+        self._is_kept = parts.configuration.keeps_time_series
+        self.begun_at = 0.0
+        """The start of this process, in epoch seconds."""
+        self.latest: dict[str, float] | None = None
+        """The last sample; None before the first one."""
         self._ticking = PeriodicTask(TICK_SECONDS, self._tick)
         self._measuring: asyncio.Task[None] | None = None
         self._gauges: dict[str, float] = {}
@@ -70,7 +76,7 @@ class TimeSeriesFeature(Feature):
 
     def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
         self._context, self._scheduler = context, scheduler
-        self._begun_at = self._clock()
+        self.begun_at = self._clock()
         with suppress(OSError):
             self._cpu_before = cpu_seconds()
         self._ticked_at = time.monotonic()
@@ -86,6 +92,8 @@ class TimeSeriesFeature(Feature):
         if not self._ticking.is_on:
             return
         self._ticking.end()
+        if not self._is_kept:
+            return
         try:
             async with asyncio.timeout(END_SECONDS):
                 await self._end()
@@ -108,8 +116,10 @@ class TimeSeriesFeature(Feature):
             self._ticked_at = time.monotonic()
 
     async def _sample(self) -> None:
-        at, figures = self._clock(), self.figures()
-        self._lag = 0.0
+        at, figures = self._clock(), self._figures()
+        self.latest, self._lag = figures, 0.0
+        if not self._is_kept:
+            return
         if self._recorder is None:
             await self._take_slot(at)
         recorder, slot = self._recorder, self._place
@@ -132,17 +142,18 @@ class TimeSeriesFeature(Feature):
         number = await self._store.take(self._holder)
         if number is None:
             return
-        begun_at = min(self._begun_at, at)
-        slot, blocks = await self._store.recall(number, begun_at)
-        self._place = slot or Slot(number, begun_at, [begun_at] * len(ARCHIVES))
+        before = self._recorder_before
+        start = min(self.begun_at if before is None else before.at, at)
+        slot, blocks = await self._store.recall(number, start)
+        self._place = slot or Slot(number, start, [start] * len(ARCHIVES))
         self._place.worker = self._worker
-        self._recorder = Recorder(begun_at, blocks)
-        self._saved_at = [begun_at] * len(ARCHIVES)
+        self._recorder = Recorder(start, blocks, before)
+        self._saved_at = [start] * len(ARCHIVES)
 
     async def _save(self, recorder: Recorder, slot: Slot, archives: list[int]) -> None:
         if not await self._store.renew(slot.number, self._holder):
             # This process was frozen, and another one has the slot now: begin anew in another.
-            self._begun_at, self._recorder, self._place = recorder.at, None, None
+            self._recorder_before, self._recorder, self._place = recorder, None, None
             return
         rows = recorder.rows(archives)
         until = [recorder.at if index in archives else before for index, before in enumerate(slot.until)]
@@ -154,7 +165,7 @@ class TimeSeriesFeature(Feature):
 
     async def _end(self) -> None:
         await self._read_slow()
-        at, figures = self._clock(), self.figures()
+        at, figures = self._clock(), self._figures()
         if self._recorder is None:
             await self._take_slot(at)
         recorder, slot = self._recorder, self._place
@@ -166,7 +177,7 @@ class TimeSeriesFeature(Feature):
 
     # -- figures -------------------------------------------------------------------------------------------
 
-    def figures(self) -> dict[str, float]:
+    def _figures(self) -> dict[str, float]:
         """Return the figures of this moment."""
         frontier, stats = self._scheduler.frontier, self._scheduler.spider.crawler.stats
         snapshot = frontier.snapshot()
@@ -175,16 +186,15 @@ class TimeSeriesFeature(Feature):
         archive, parsers = self._context.archive, getattr(self._scheduler.spider, "pages_in_parsers", None)
         found["archive_bytes"] = 0 if archive is None else archive.bytes_written
         found["parsing"] = parsers() if callable(parsers) else 0
-        bandwidth: Any = getattr(self._context, "bandwidth", None)
-        found["bandwidth_limit"] = 0 if bandwidth is None else bandwidth.limit
-        found["bandwidth_used"] = 0 if bandwidth is None else bandwidth.used
+        bandwidth = self._context.bandwidth
+        found |= {"bandwidth_limit": bandwidth.limit, "bandwidth_used": round(bandwidth.used, 1)}
         return found | gauges_of(snapshot) | {"loop_lag": round(self._lag, 4)} | self._gauges
 
     def _latest(self, at: float, figures: dict[str, float]) -> Latest:
         return Latest(
             self._worker,
             round(at, 3),
-            round(self._begun_at, 3),
+            round(self.begun_at, 3),
             socket.gethostname(),
             os.getpid(),
             __version__,

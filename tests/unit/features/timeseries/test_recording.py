@@ -133,8 +133,8 @@ def test_processes_add_up_while_they_run_together(counts: list[list[int]], phase
 def test_the_space_is_bounded_and_the_old_is_kept_in_longer_steps(store: SeriesStore) -> None:
     process = Process(store, 0, NOW)
     now, pages = NOW, 0
-    for _ in range(3 * 24 * 12):  # three days, a sample each five minutes
-        for _ in range(5):
+    for _ in range(50 * 6):  # fifty hours, stored every ten minutes
+        for _ in range(10):
             now, pages = now + 60, pages + 600
             process.sample(now, pages=pages, active=3)
         process.save()

@@ -1,0 +1,22 @@
+"""Settings of the metrics endpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from webcrawl.config.dashboard import listening_host
+from webcrawl.config.readers import whole
+from webcrawl.config.setting import setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricsSettings:
+    """A part of ``Configuration``. Each field is the setting of the same name in capitals."""
+
+    metrics_port: int = setting(
+        whole(0, 65_535, zero="none"),
+        0,
+        "",
+        "Port at which a process of the crawl answers `/metrics` (Prometheus), `/healthz` and `/readyz`.",
+    )
+    metrics_host: str = setting(listening_host(), "127.0.0.1", "", "Address on which it listens for them.")
