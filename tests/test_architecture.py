@@ -48,6 +48,7 @@ MACHINE = {
         "features.revisits.report",
         "frontier.tally",
         "politeness",
+        "rotated_log",
         "urls",
     ),
     "audit": ("politeness", "robots", "reports"),

@@ -289,6 +289,10 @@ def _add_pauses(record: FetchRecord, flight: InFlightRequest, ending: Ending) ->
     """
     if ending.delay_seconds is not None:
         record.extra["delay"] = round(ending.delay_seconds, 6)
+    if ending.parks:
+        record.extra["parks"] = ending.parks
+    if ending.given_up:
+        record.extra["given_up"] = True
     if ending.number is not None:
         record.extra["number"] = ending.number
         if (earlier := flight.outcome.earlier) is not None:

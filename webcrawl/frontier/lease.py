@@ -83,10 +83,15 @@ class Ending:
     resent: bool = False
     """The request was sent twice, since the first one was lost with a kept connection; both are counted."""
 
+    parks: int = 0
+    """How often in a row the key was parked, this time included; 0 if it is not."""
+    given_up: bool = False
+
     def set_pause(self, record: HostRecord) -> None:
         """Store the pause that is owed now, from the key's record after its clock has restarted."""
         self.delay_seconds = max(record.next_fetch_at - self.ended_at, 0.0)
         self.number = record.fetches
+        self.parks, self.given_up = record.parks, record.given_up
 
 
 @dataclass(slots=True)

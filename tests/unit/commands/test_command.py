@@ -19,6 +19,7 @@ WORDS = {
     "exclude": ["a.test"],
     "explain": ["http://a.test/"],
     "frontier": ["status"],
+    "logs": ["."],
     "plan": ["--urls", "10", "--hosts", "2"],
 }
 """What each takes, were it not for the slip."""
