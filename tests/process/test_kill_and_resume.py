@@ -12,10 +12,8 @@ from tests.crawl.auditing import audited
 from tests.fakeweb import witness
 
 KILLS = 20
-PAGES = 2000
+PAGES = 3000
 CONCURRENT = 32
-LINES_A_LEG = 140
-"""At most so many requests are let through between two kills: the twentieth comes before the end."""
 DELAY = 0.3
 
 
@@ -30,13 +28,15 @@ def draw():
 def killed_legs(draw, kills, begin):
     """Start again and again, and kill each time: while it starts, in a burst of commits, or somewhere."""
     crawl = None
-    for _ in range(kills):
+    for left in range(kills, 0, -1):
         lines = len(crawl.log()) if crawl else 0
+        # However fast the crawl is, every kill comes before its end.
+        most = max((PAGES - lines) // (left + 1), 2)
         crawl = begin(crawl)
         if draw.random() < 0.15:
-            time.sleep(draw.uniform(0.0, 1.0))  # the moment of the kill is what this test draws
+            time.sleep(draw.uniform(0.0, 0.8))  # the moment of the kill is what this test draws
         else:
-            crawl.until_logged(lines + draw.randrange(1, LINES_A_LEG))
+            crawl.until_logged(lines + draw.randrange(1, most))
             time.sleep(draw.uniform(0.0, 0.05))
         yield crawl.kill(alone=draw.random() < 0.5)
 
