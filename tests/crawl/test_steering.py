@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 from itertools import pairwise
 
+from tests.commands import own_process
+from tests.fakeweb import witness
 from webcrawl.control.selection import select_crawl_in
 from webcrawl.features.steering.store import SteeringStore
 from webcrawl.storage import technology_in
@@ -55,3 +58,50 @@ def test_a_change_is_obeyed_within_seconds(serve, start):
     assert (state.worker, state.refused) == ("w0", {})
     assert (state.start["POLITENESS_MIN_DELAY"], state.start["CONCURRENT_REQUESTS"]) == ("1", "256")
     assert 0 not in (state.overlay, state.excluded, state.delays)
+    told = own_process(crawl.path, "status", crawl.path, "--json").told["changes"]
+    assert {name: one["by"] for name, one in told["settings"].items()} == dict.fromkeys(
+        ("CONCURRENT_REQUESTS", "DEPTH_LIMIT", "POLITENESS_MIN_DELAY"), BY
+    )
+    assert f"  DEPTH_LIMIT = 5000  set by {BY}, " in own_process(crawl.path, "status", crawl.path).said
+
+
+def test_a_change_by_command_is_obeyed_by_all_workers_of_a_redis(serve, start, serve_redis, tmp_path):
+    """By two operators at once; the changes outlive the workers."""
+    web = serve(hosts=12, pages=120, zipf=0.1, same_host=0.7, seed=4)
+    slow, excluded = "h0001.localhost", "h0002.localhost"
+    redis = serve_redis()
+    settings = {"REDIS_URL": redis.url, "POLITENESS_MIN_DELAY": 2, "LOG_LEVEL": "INFO"}
+    seeds = [f"http://h{number:04}.localhost:{web.port}/" for number in range(12)]
+    workers = [start(seeds, WORKER_NAME=name, **settings) for name in ("w1", "w2")]
+    for worker in workers:
+        worker.until(lambda worker=worker: " taken" in worker.stderr)
+    workers[0].until(lambda: len(web.hits()) > 24)
+
+    def asked(*words):
+        done = own_process(tmp_path, *words, REDIS_URL=redis.url)
+        assert done.status == 0, done
+
+    asked("exclude", excluded)
+    asked("delay", slow, "0.3")
+    asked("set", "POLITENESS_MIN_DELAY=0.02", "DEPTH_LIMIT=5000")
+    for worker in workers:
+        worker.until(lambda worker=worker: "POLITENESS_MIN_DELAY is 0.02 now, it was 2" in worker.stderr)
+    before = len(web.hits())
+    workers[0].signal(signal.SIGINT)
+    workers[0].wait().assert_ended_well()
+    again = start(seeds, of=workers[0], WORKER_NAME="w1", **settings)
+    for worker in (again, workers[1]):
+        worker.wait().assert_ended_well()
+
+    hits = web.hits()
+    after = hits[before:]
+    assert [hit for hit in after if hit.host == excluded] == []
+    assert witness.violations(after, lambda hit: 0.3 if hit.host == slow else 0.02, tolerance=0.005) == []
+    assert witness.most_open(hits) == 1
+    assert witness.violations(after, lambda hit: 0 if hit.host == slow else 2) != []
+    shown = own_process(tmp_path, "status", REDIS_URL=redis.url).said
+    assert "changed by operators" in shown
+    assert "  POLITENESS_MIN_DELAY = 0.02  set by " in shown
+    assert "  1 exclusion, 1 delay of a host" in shown
+    told = own_process(tmp_path, "status", "--json", REDIS_URL=redis.url).told["changes"]
+    assert (told["settings"]["DEPTH_LIMIT"]["value"], told["exclusions"], told["delays"]) == ("5000", 1, 1)

@@ -126,6 +126,11 @@ class Situation:
     workers: Sequence[WorkerState]
 
 
+def situation_of(crawl: StoredCrawl) -> Situation:
+    """Return what operators have changed of a crawl."""
+    return crawl.read_store(SteeringStore, _situation)
+
+
 class Steering:
     """Changes one crawl, running or not."""
 
@@ -145,7 +150,7 @@ class Steering:
 
     def situation(self) -> Situation:
         """Return what operators have changed."""
-        return self._crawl.read_store(SteeringStore, _situation)
+        return situation_of(self._crawl)
 
     def journal(self, most: int = 100) -> list[JournalEntry]:
         """Return the last changes, the latest first."""
