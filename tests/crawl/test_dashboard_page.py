@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from tests import processes
-from tests.crawl.test_dashboard import dashboards_of, reserved_port
+from tests.crawl.test_dashboard import dashboards_of, read, reserved_port
 from tests.served import serving
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -41,6 +41,7 @@ class Site(BaseHTTPRequestHandler):
         number = int("0" + "".join(filter(str.isdigit, self.path.partition("?")[0])))
         text = f"<title>{html.escape(TITLE)}</title>{self.path}"
         text += f'<a href="/{number + 1}">next</a><a href="/{html.escape(HOSTILE)}">hostile</a>'
+        text += "<script>top.document.title = 1</script><img src=/image.png onerror='top.document.title = 1'>"
         body = b"User-agent: *\nDisallow: /forbidden\n" if self.path == "/robots.txt" else text.encode()
         self.send_response(200)
         self.send_header(
@@ -178,6 +179,72 @@ def test_an_operator_looks_and_acts_and_nothing_of_the_web_is_more_than_text(run
         page.go_back()
         page.wait_for_selector("h1:text-is('Overview')")
         assert found.complaints == []
+
+
+def test_forms_steer_the_crawl_and_pages_of_others_do_not(running, site):
+    crawl, base = running
+    with browser(base) as found:
+        page = found.page(f"#token={token_of(crawl)}")
+        page.get_by_role("button", name="Pause").wait_for()
+
+        go(page, "settings", "Settings")
+        page.get_by_label("POLITENESS_MIN_DELAY").fill("-5")
+        page.get_by_role("button", name="Set POLITENESS_MIN_DELAY").click()
+        form = page.locator("#setting-POLITENESS_MIN_DELAY")
+        expect(form.locator(".outcome.bad")).to_contain_text("must be")
+        page.get_by_label("POLITENESS_MIN_DELAY").fill("0.25")
+        page.get_by_role("button", name="Set POLITENESS_MIN_DELAY").click()
+        expect(form.locator(".badge")).to_have_text("changed")
+        crawl.until(lambda: "POLITENESS_MIN_DELAY is 0.25 now, it was 0.3" in crawl.stderr)
+        page.get_by_label("Exclude a host").fill("example.org")
+        page.get_by_role("button", name="Exclude", exact=True).click()
+        page.get_by_role("button", name="Readmit example.org").wait_for()
+        found.complaints[:] = [one for one in found.complaints if "status of 4" not in one]
+
+        go(page, "add", "Add URLs")
+        page.get_by_label("URLs, one on each line").fill(f"{site}/777\n{site}/forbidden\nnot a URL")
+        page.get_by_role("button", name="Add to the crawl").click()
+        expect(page.locator("form .outcome")).to_have_text("2 URLs of 3 queued.")
+        verdicts = page.get_by_role("row")
+        expect(verdicts.filter(has_text="/forbidden")).to_contain_text("robots.txt forbids")
+        expect(verdicts.filter(has_text="not a URL")).to_contain_text("invalid")
+        crawl.until(lambda: any(line["url"] == f"{site}/777" for line in crawl.log()))
+
+        go(page, f"host?key={quote(crawl.log()[0]['key'])}")
+        page.get_by_label("Delay between two requests").fill("0.4")
+        page.get_by_role("button", name="Set the delay").click()
+        crawl.until(lambda: "has a delay of at least 0.4 s" in crawl.stderr)
+
+        page.get_by_role("button", name="Pause").click()
+        page.wait_for_selector(".badge:text-is('paused')")
+        page.get_by_role("button", name="Resume").click()
+        page.wait_for_selector(".badge:text-is('running')")
+
+        # A stored page is shown, and runs nothing and asks for nothing.
+        go(page, f"pages?u={quote(site + '/1')}")
+        frame = page.frame_locator("iframe[sandbox='']")
+        expect(frame.locator("body")).to_contain_text("next")
+        assert page.title() != "1"
+        assert page.locator("iframe").count() == 1
+        # The browser says that it has blocked the script and the image.
+        assert [one for one in found.complaints if "locked" not in one] == []
+
+        # The browser has a session, and another origin cannot use it.
+        stranger = found.page()
+        stranger.goto(f"{site}/5")
+        for mode in ("no-cors", "cors"):
+            stranger.evaluate(
+                "([url, mode]) => fetch(url, {method: 'POST', mode, credentials: 'include', "
+                'body: \'{"command": "stop"}\'}).catch(() => null)',
+                [f"{base}api/v1/commands", mode],
+            )
+        stranger.evaluate(
+            "url => { const form = document.createElement('form'); form.action = url; form.method = 'POST'; "
+            "form.enctype = 'text/plain'; document.body.append(form); form.submit() }",
+            f"{base}api/v1/commands",
+        )
+        expect(stranger.locator("body")).to_contain_text("are refused")
+        assert read(int(base.rpartition(":")[2].strip("/")))["state"] == "running"
 
 
 @pytest.mark.soak
