@@ -112,7 +112,7 @@ def test_a_service_takes_an_order_and_shows_what_became_of_it(serve, serving):
 
     wrong = {"name": "first", "spider": "brod", "settings": ["CLOSESPIDER_PAGECONT=5", "SEEDS_COMMAND=ls"]}
     status, refused = service.ask("POST", "/api/v1/crawls", wrong)
-    assert (status, len(refused["allowed"])) == (400, 2)
+    assert (status, len(refused["problems"])) == (400, 2)
     assert "brod: is no spider; did you mean broad?" in refused["error"]
     unasked = {"name": "first", "seeds": web.seeds}
     assert service.ask("POST", "/api/v1/crawls", unasked, Authorization="Bearer wrong")[0] == 401

@@ -48,15 +48,21 @@ class Denial(Exception):  # noqa: N818 - an answer
     """A request that is not carried out."""
 
     def __init__(
-        self, status: int, sentence: str, retry_after: float | None = None, allowed: object = None
+        self,
+        status: int,
+        sentence: str,
+        retry_after: float | None = None,
+        allowed: object = None,
+        problems: Sequence[str] = (),
     ) -> None:
         """``sentence``: the reason. ``retry_after``: seconds after which it may be tried again. ``allowed``: the
-        values that are."""
+        values that are. ``problems``: all that is wrong, if it may be several things."""
         super().__init__(sentence)
         self.status = status
         self.sentence = sentence
         self.retry_after = retry_after
         self.allowed = allowed
+        self.problems = problems
 
 
 # -- tokens ----------------------------------------------------------------------------------------------------

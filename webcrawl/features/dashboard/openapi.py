@@ -20,6 +20,11 @@ _ERROR = {
     "properties": {
         "error": {"type": "string", "description": "What is wrong, as a sentence."},
         "allowed": {"description": "The values that are allowed."},
+        "problems": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "All that is wrong with an order, each in a sentence.",
+        },
     },
 }
 _FAILURES = {

@@ -295,6 +295,8 @@ def _denied(denial: Denial) -> web.Response:
     value: dict[str, Any] = {"error": denial.sentence}
     if denial.allowed is not None:
         value["allowed"] = denial.allowed
+    if denial.problems:
+        value["problems"] = denial.problems
     response = web.Response(status=denial.status, body=as_json(value), content_type="application/json")
     if denial.retry_after is not None:
         response.headers["Retry-After"] = str(max(1, round(denial.retry_after + 0.5)))

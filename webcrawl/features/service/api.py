@@ -49,7 +49,7 @@ def _denials() -> Iterator[None]:
     try:
         yield
     except OrderRefused as error:
-        raise Denial(400, str(error), allowed=[str(problem) for problem in error.problems]) from error
+        raise Denial(400, str(error), problems=[str(problem) for problem in error.problems]) from error
     except ServiceError as error:
         raise Denial(404 if error.is_missing else 409, str(error)) from error
     except CrawlError as error:
