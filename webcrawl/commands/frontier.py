@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import UsageError
 
 from webcrawl.command import ProjectCommand, command_crawl
+from webcrawl.commands.changes import changes_as_object, changes_as_text, changes_of
 from webcrawl.commands.output import crawl_as_json, instead, table, tell
 from webcrawl.config.vocabulary import nearest
 from webcrawl.control.selection import apply_spider_settings, require_crawl
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webcrawl.commands.output import NamedCrawl
+    from webcrawl.control.steering import Situation
     from webcrawl.storage.inspection import Checked, CrawlStatus, Findings, Worker
 
 
@@ -40,7 +42,7 @@ _LEFT = 4
 """The number of left-aligned columns; the others are right-aligned figures."""
 
 
-def status_as_text(crawl: NamedCrawl, status: CrawlStatus) -> str:
+def status_as_text(crawl: NamedCrawl, status: CrawlStatus, changes: Situation | None = None) -> str:
     counts = status.counts
     given_up = f"{text.count(counts.given_up_hosts)} given up"
     if counts.given_up_urls:
@@ -56,6 +58,7 @@ def status_as_text(crawl: NamedCrawl, status: CrawlStatus) -> str:
     lines += _memory(status)
     if status.command is not None and status.workers:
         lines += ["", *table([_HEAD, *(_row(worker, status) for worker in status.workers)], _LEFT)]
+    lines += changes_as_text(changes)
     return "\n".join(lines)
 
 
@@ -131,7 +134,7 @@ def _pages_per_second(worker: Worker) -> float:
     return worker.figures.get("pages", 0) / seconds if seconds > 0 else 0.0
 
 
-def status_as_json(crawl: NamedCrawl, status: CrawlStatus) -> str:
+def status_as_json(crawl: NamedCrawl, status: CrawlStatus, changes: Situation | None = None) -> str:
     counts = status.counts
     urls = {name: getattr(counts, name) for name in ("queued", "done", "failed", "refused")}
     hosts = {
@@ -148,6 +151,7 @@ def status_as_json(crawl: NamedCrawl, status: CrawlStatus) -> str:
         urls=urls,
         hosts=hosts,
         workers=[_status_object(worker, status) for worker in status.workers],
+        changes=changes_as_object(changes),
     )
 
 
@@ -297,8 +301,7 @@ class Command(ProjectCommand):
         verb = args[0]
         crawl = require_crawl(self.settings, opts.spider)
         if verb == "status":
-            found = crawl.status()
-            tell(status_as_json(crawl, found) if opts.json else status_as_text(crawl, found))
+            tell((status_as_json if opts.json else status_as_text)(crawl, crawl.status(), changes_of(crawl)))
             return 0
         if verb == "check":
             progress = _progress if sys.stderr.isatty() else None

@@ -14,9 +14,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import CrawlCommand
+from webcrawl.commands.changes import given_by, not_applied, value_in_words
 from webcrawl.commands.output import crawl_as_json, refuse, tell
 from webcrawl.errors import ConfigurationError, Problem
-from webcrawl.reports.text import second
 from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from webcrawl.control.steering import Changed, SettingState
 
 _CHANGE = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*)", re.DOTALL).fullmatch
-_SHOWN_MOST = 60
 
 
 class Command(CrawlCommand):
@@ -127,8 +126,8 @@ def _in_force(
 
 def _change_in_words(one: Changed) -> str:
     if one.old == one.new:
-        return f"{printable(one.name)} is {_shown(one.new)}, as before"
-    return f"{printable(one.name)} is {_shown(one.new)}; it was {_shown(one.old)}"
+        return f"{printable(one.name)} is {value_in_words(one.new)}, as before"
+    return f"{printable(one.name)} is {value_in_words(one.new)}; it was {value_in_words(one.old)}"
 
 
 def _as_text(crawl: StoredCrawl, rows: Sequence[SettingState]) -> Iterator[str]:
@@ -138,12 +137,10 @@ def _as_text(crawl: StoredCrawl, rows: Sequence[SettingState]) -> Iterator[str]:
         yield group
         for row in some:
             unit = f" {row.unit}" if row.unit and row.value else ""
-            yield f"  {row.name:<28} {_shown(row.value)}{unit}"
+            yield f"  {row.name:<28} {value_in_words(row.value)}{unit}"
             if row.override is not None:
-                at = f"{second(row.override.at)} UTC"
-                yield f"    set by {printable(row.override.by)}, {at}; started with {_shown(row.started_with)}"
-            for worker, why in row.refused.items():
-                yield f"    not applied by {printable(worker)}: it {printable(why)}"
+                yield f"    {given_by(row.override)}; started with {value_in_words(row.started_with)}"
+            yield from not_applied(row.refused)
     yield ""
     yield "scrapy set NAME=VALUE changes one, scrapy set NAME= takes the change back"
 
@@ -154,9 +151,3 @@ def _as_json(crawl: StoredCrawl, rows: Sequence[SettingState]) -> str:
 
 def _rows(rows: Sequence[SettingState]) -> list[dict[str, Any]]:
     return [asdict(row) for row in rows]
-
-
-def _shown(value: str) -> str:
-    if not value:
-        return "not set"
-    return printable(value, _SHOWN_MOST) + ("..." if len(value) > _SHOWN_MOST else "")

@@ -8,28 +8,22 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import ProjectCommand
+from webcrawl.commands.changes import changes_as_object, changes_as_text, changes_of
 from webcrawl.commands.frontier import status_as_json, status_as_text
 from webcrawl.commands.output import tell
 from webcrawl.control.selection import apply_spider_settings, require_crawl, select_crawl_in
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text
-from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webcrawl.control.folders import CrawlFolder, Rates
     from webcrawl.control.local import LocalCrawl
-    from webcrawl.control.selection import StoredCrawl
-    from webcrawl.control.steering import Situation
-
-_VALUE_MOST = 60
-"""Characters of a changed value that are shown."""
 
 
 class Command(ProjectCommand):
@@ -70,13 +64,7 @@ class Command(ProjectCommand):
             tell(_folder_as_json(folder) if opts.json else "\n".join(_folder_as_text(folder)))
             return
         crawl = require_crawl(self.settings, opts.spider)
-        found, changes = crawl.status(), _changes_of(crawl)
-        if opts.json:
-            tell(
-                json.dumps({**json.loads(status_as_json(crawl, found)), "changes": _changes_object(changes)})
-            )
-        else:
-            tell("\n".join([status_as_text(crawl, found), *_changes_as_text(changes)]))
+        tell((status_as_json if opts.json else status_as_text)(crawl, crawl.status(), changes_of(crawl)))
 
 
 def _read(folder: Path) -> CrawlFolder:
@@ -105,8 +93,8 @@ def _folder_as_text(folder: Path) -> Iterator[str]:
         state += f" ({Jobdir(folder).holder() or 'its process has just ended'})"
     elif crawl.ended_at is not None:
         state += f", {text.second(crawl.ended_at)} UTC"
-    stored = _stored(folder)
-    yield f"{folder}: {state}{', paused' if _is_paused(stored) else ''}"
+    changes = changes_of(_stored(folder))
+    yield f"{folder}: {state}{', paused' if changes is not None and changes.is_paused else ''}"
     yield ""
     yield f"spider   {crawl.spider or 'unknown'}"
     if crawl.begun_at is not None:
@@ -128,7 +116,7 @@ def _folder_as_text(folder: Path) -> Iterator[str]:
         yield f"worker   of {crawl.shared}: scrapy status REDIS_URL shows the whole crawl"
     elif crawl.is_resumable:
         yield "resume   the command that began it resumes it"
-    yield from _changes_as_text(_changes_of(stored))
+    yield from changes_as_text(changes)
     if errors := folders.last_errors(folder):
         yield ""
         yield "last errors"
@@ -141,64 +129,6 @@ def _stored(folder: Path) -> LocalCrawl | None:
 
     technology = technology_in(folder)
     return None if technology is None else select_crawl_in(folder, technology)
-
-
-def _is_paused(crawl: LocalCrawl | None) -> bool:
-    """Return True if an operator has paused a crawl."""
-    try:
-        return crawl is not None and crawl.is_paused()
-    except CrawlError:
-        # The rest of the status is of use without it.
-        return False
-
-
-def _changes_of(crawl: StoredCrawl | None) -> Situation | None:
-    """Return what operators have changed; None if that cannot be read, without which the rest is of use."""
-    from webcrawl.control.steering import situation_of
-
-    try:
-        return None if crawl is None else situation_of(crawl)
-    except CrawlError:
-        return None
-
-
-def _changes_as_text(changes: Situation | None) -> Iterator[str]:
-    if changes is None:
-        return
-    parts = [
-        text.things(len(changes.excluded), "exclusion"),
-        f"{text.things(len(changes.delays), 'delay')} of a host",
-        f"{text.things(changes.waiting_urls, 'added URL')} not queued yet",
-    ]
-    numbers = (len(changes.excluded), len(changes.delays), changes.waiting_urls)
-    parts = [part for part, number in zip(parts, numbers, strict=True) if number]
-    if not changes.overlay and not parts:
-        return
-    yield ""
-    yield "changed by operators"
-    for name, override in changes.overlay.items():
-        by = f"set by {printable(override.by)}, {text.second(override.at)} UTC"
-        yield f"  {printable(name)} = {_shortened(override.value)}  {by}"
-        for worker in changes.workers:
-            if name in worker.refused:
-                yield f"    not applied by {printable(worker.worker)}: it {printable(worker.refused[name])}"
-    if parts:
-        yield f"  {', '.join(parts)}"
-
-
-def _shortened(value: str) -> str:
-    return printable(value, _VALUE_MOST) + ("..." if len(value) > _VALUE_MOST else "")
-
-
-def _changes_object(changes: Situation | None) -> dict[str, Any] | None:
-    if changes is None:
-        return None
-    return {
-        "settings": {name: asdict(override) for name, override in changes.overlay.items()},
-        "exclusions": len(changes.excluded),
-        "delays": len(changes.delays),
-        "urls_not_queued": changes.waiting_urls,
-    }
 
 
 def _error(line: str) -> str:
@@ -231,9 +161,9 @@ def _folder_as_json(folder: Path) -> str:
             "parked": counts.parked_hosts,
             "given_up": counts.given_up_hosts,
         }
-    stored = _stored(folder)
-    found["paused"] = _is_paused(stored)
-    found["changes"] = _changes_object(_changes_of(stored))
+    changes = changes_of(_stored(folder))
+    found["paused"] = changes is not None and changes.is_paused
+    found["changes"] = changes_as_object(changes)
     if figures is not None:
         found["pages"] = figures.pages
         found["bytes"] = figures.bytes

@@ -123,6 +123,8 @@ class Situation:
     waiting_urls: int
     """Added URLs that no process has queued yet."""
     overlay_version: int
+    is_paused: bool
+    """Only of a crawl of one process; those on a Redis pause by its own command."""
     workers: Sequence[WorkerState]
 
 
@@ -354,6 +356,7 @@ async def _situation(store: SteeringStore) -> Situation:
         await store.delays(),
         await store.waiting(),
         numbers.overlay,
+        numbers.is_paused,
         await store.workers(),
     )
 
