@@ -15,6 +15,7 @@ from webcrawl.features.metrics import names
 
 DEPLOY = Path(__file__).parents[4] / "deploy"
 ALERTS = DEPLOY / "prometheus" / "alerts.yml"
+ALERT_CASES = DEPLOY / "prometheus" / "alerts_test.yml"
 CONFIG = DEPLOY / "prometheus" / "prometheus.yml"
 NAME = re.compile(r"\bwebcrawl_[a-z_]+\b")
 TABLE = {metric.name: metric for metric in names.ALL}
@@ -86,11 +87,21 @@ def test_the_examples_of_alerts_ask_for_metrics_that_are_there() -> None:
     assert YAML(typ="safe").load(CONFIG)["rule_files"] == [ALERTS.name]
 
 
-@pytest.mark.soak
+def test_each_alert_has_a_case_in_which_it_fires() -> None:
+    rules = {rule["alert"] for group in YAML(typ="safe").load(ALERTS)["groups"] for rule in group["rules"]}
+    cases = [case for test in YAML(typ="safe").load(ALERT_CASES)["tests"] for case in test["alert_rule_test"]]
+    assert {case["alertname"] for case in cases if case.get("exp_alerts")} == rules
+    assert {case["alertname"] for case in cases if not case.get("exp_alerts")} == rules
+
+
 @pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is in Debian's package prometheus")
-def test_prometheus_takes_its_files() -> None:
+@pytest.mark.parametrize(
+    "words",
+    [["check", "config", str(CONFIG)], ["check", "rules", str(ALERTS)], ["test", "rules", str(ALERT_CASES)]],
+)
+def test_prometheus_takes_its_files_and_alerts_fire_when_they_should(words: list[str]) -> None:
     done = subprocess.run(
-        ["promtool", "check", "config", str(CONFIG)], capture_output=True, text=True, check=False
+        ["promtool", *words], capture_output=True, text=True, check=False, cwd=ALERTS.parent
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "7 rules found" in done.stdout
+    assert "rules found" in done.stdout or words[0] == "test"
