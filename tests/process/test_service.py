@@ -110,9 +110,13 @@ def test_a_service_takes_an_order_and_shows_what_became_of_it(serve, serving):
     service = serving()
     assert service.get("/api/v1/crawls") == (200, {"running_max": 4, "rows": []})
 
-    wrong = {"name": "first", "spider": "brod", "settings": ["CLOSESPIDER_PAGECONT=5", "SEEDS_COMMAND=ls"]}
+    wrong = {
+        "name": "first",
+        "spider": "brod",
+        "settings": ["SEEDS_COMMAND=ls", "PLAYWRIGHT_LAUNCH_OPTIONS={}"],
+    }
     status, refused = service.ask("POST", "/api/v1/crawls", wrong)
-    assert (status, len(refused["problems"])) == (400, 2)
+    assert (status, len(refused["problems"])) == (400, 3)
     assert "brod: is no spider; did you mean broad?" in refused["error"]
     unasked = {"name": "first", "seeds": web.seeds}
     assert service.ask("POST", "/api/v1/crawls", unasked, Authorization="Bearer wrong")[0] == 401

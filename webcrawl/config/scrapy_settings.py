@@ -485,6 +485,11 @@ def retried_statuses(settings: BaseSettings) -> frozenset[int] | None:
     return frozenset(int(code) for code in settings.getlist("RETRY_HTTP_CODES"))
 
 
+def allowed_statuses(settings: BaseSettings) -> list[int]:
+    """Return HTTPERROR_ALLOWED_CODES. :raises ValueError: they are no numbers"""
+    return [int(code) for code in settings.getlist("HTTPERROR_ALLOWED_CODES")]
+
+
 def retried_exceptions(settings: BaseSettings) -> tuple[type[BaseException], ...] | None:
     """Return RETRY_EXCEPTIONS; None if they are not given.
 
@@ -505,6 +510,7 @@ _READ = (
         f"hosts with their options, each delay {_SECONDS.allowed}: {{'shop.example': {{'delay': 10}}}}",
     ),
     ("RETRY_HTTP_CODES", retried_statuses, "a list of HTTP statuses"),
+    ("HTTPERROR_ALLOWED_CODES", allowed_statuses, "a list of HTTP statuses"),
     ("RETRY_EXCEPTIONS", retried_exceptions, "a list of exceptions or of their import paths"),
 )
 

@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from webcrawl.config.readers import switch, whole
+from webcrawl.config.readers import Reader, as_list, switch, whole
 from webcrawl.config.setting import setting
+
+_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,99}").fullmatch
+_OF_SERVICE = ("DASHBOARD_", "JOBDIR", "METRICS_", "SERVICE_", "SETTINGS_PREFIXES", "SEEDS_PRIVATE_ADDRESSES")
+"""Beginnings of the names of settings that no order may have, whatever is opened."""
+
+
+def is_of_service(name: str) -> bool:
+    """Return whether the service alone sets this setting of its crawls."""
+    return name.startswith(_OF_SERVICE)
+
+
+def order_settings() -> Reader:
+    """Names of settings that an order may have, without those that are for the service to set."""
+
+    def read(value: object) -> tuple[str, ...]:
+        found = tuple(as_list(value))
+        if any(not _NAME(name) or is_of_service(name) for name in found):
+            raise ValueError
+        return found
+
+    return Reader(
+        "a list of names of settings such as MYSPIDER_DEPTH,CONCURRENT_ITEMS, none of "
+        f"{', '.join(f'{name}*' if name.endswith('_') else name for name in _OF_SERVICE)}",
+        read,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,4 +55,11 @@ class ServiceSettings:
         False,
         "",
         "Let the seeds that operators give to `scrapy serve` name hosts with private addresses.",
+    )
+    service_order_settings: tuple[str, ...] = setting(
+        order_settings(),
+        [],
+        "",
+        "Further settings that an order to `scrapy serve` may have, beside those of its list. Name none that runs "
+        "code or names a file.",
     )

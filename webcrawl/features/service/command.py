@@ -16,6 +16,7 @@ from webcrawl.features.dashboard.process import address_of
 from webcrawl.features.notifications.feature import receivers
 from webcrawl.features.service.folder import ServiceFolder
 from webcrawl.features.service.notices import CrashNotices
+from webcrawl.features.service.open_settings import order_settings
 from webcrawl.features.service.processes import Crawls
 from webcrawl.features.service.server import ServiceSite
 from webcrawl.features.service.service import Service
@@ -63,7 +64,7 @@ async def serve(
         folder,
         supervisor,
         settings,
-        private=private,
+        order_settings=order_settings(configuration.service_order_settings, private=private),
         notices=notices if "crash" in configuration.notify_events else None,
         receivers=receivers(configuration, settings),
     )

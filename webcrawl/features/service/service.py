@@ -27,7 +27,7 @@ from webcrawl.features.steering.store import Command, SteeringStore
 from webcrawl.storage import technology_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from pathlib import Path
 
     from scrapy.settings import Settings
@@ -80,11 +80,11 @@ class Service:
         supervisor: Supervisor,
         settings: Settings,
         *,
-        private: bool,
+        order_settings: Collection[str],
         notices: CrashNotices | None = None,
         receivers: Sequence[Receiver] = (),
     ) -> None:
-        """``settings``: those of all crawls. ``private``: seeds may name hosts with private addresses. ``notices``:
+        """``settings``: those of all crawls. ``order_settings``: names of those that an order may have. ``notices``:
         what ``receivers`` are told; None for nothing."""
         self._notices = notices
         self._delivery = Delivery(receivers)
@@ -92,7 +92,7 @@ class Service:
         self.settings = settings
         self._folder = folder
         self._supervisor = supervisor
-        self._private = private
+        self._order_settings = order_settings
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="supervisor")
         self._readers = ThreadPoolExecutor(1, thread_name_prefix="figures")
         self._files = ThreadPoolExecutor(2, thread_name_prefix="files")
@@ -305,7 +305,7 @@ class Service:
     def _problems(self, order: Order) -> list[Problem]:
         settings = self.settings.copy()
         settings.set("JOBDIR", str(self.crawls.folder(order.name)), priority="cmdline")
-        return order_problems(settings, order.spider, order.arguments, order.settings, private=self._private)
+        return order_problems(settings, order.spider, order.arguments, order.settings, self._order_settings)
 
     async def add_seeds(self, name: str, urls: Sequence[str], by: str) -> str:
         """Give more seeds to a crawl of the spider broad; return where they are. A crawl that has begun queues them

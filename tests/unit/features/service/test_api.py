@@ -18,6 +18,7 @@ from webcrawl.features.dashboard.access import Access, Rate
 from webcrawl.features.dashboard.connections import Listener
 from webcrawl.features.service.api import ENDPOINTS
 from webcrawl.features.service.folder import ServiceFolder
+from webcrawl.features.service.open_settings import order_settings
 from webcrawl.features.service.server import ServiceSite
 from webcrawl.features.service.service import Service
 from webcrawl.features.service.supervisor import Supervisor
@@ -76,7 +77,7 @@ async def served(root, **options):
     settings = Settings()
     settings.setmodule("webcrawl.settings", "project")
     supervisor = Supervisor(machine, store, 2, 2)
-    service = Service(machine, folder, supervisor, settings, private=True)
+    service = Service(machine, folder, supervisor, settings, order_settings=order_settings(private=True))
     listener = Listener(ServiceSite(service, Access("127.0.0.1", TOKEN), 2).application)
     await listener.start("127.0.0.1", 0)
     await service.begin()

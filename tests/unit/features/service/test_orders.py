@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-from scrapy.settings import Settings
+import re
+from pathlib import Path
 
-from tests import docs_tables
+import pytest
+from scrapy.settings import Settings, default_settings
+
 from webcrawl.config import SETTINGS
-from webcrawl.features.service.orders import PLAIN, is_open, order_problems
+from webcrawl.config.display import PACKAGES
+from webcrawl.features.service.open_settings import GROUPS, OPEN, order_settings
+from webcrawl.features.service.orders import order_problems
 
 SEEDS = "https://www.scrapy.org/"
 CONTACT = {"CRAWLER_CONTACT": "me@a.test"}
@@ -19,9 +23,9 @@ def problems(tmp_path):
     settings.setmodule("webcrawl.settings", "project")
     settings.set("JOBDIR", str(tmp_path / "first"), "cmdline")
 
-    def found(given=CONTACT, spider="broad", private=False, **arguments):
+    def found(given=CONTACT, spider="broad", allowed=OPEN, **arguments):
         arguments = {"seeds": SEEDS, **arguments}
-        return [str(one) for one in order_problems(settings, spider, arguments, given, private=private)]
+        return [str(one) for one in order_problems(settings, spider, arguments, given, allowed)]
 
     return found
 
@@ -37,20 +41,13 @@ def test_a_right_order_has_no_problem(problems):
         ({"CLOSESPIDER_PAGECOUNT": "x"}, "CLOSESPIDER_PAGECOUNT: must be a whole number from 0"),
         (
             {"CLOSESPIDER_PAGECONT": "5"},
-            "CLOSESPIDER_PAGECONT: is not a setting; did you mean CLOSESPIDER_PAGECOUNT?",
+            "CLOSESPIDER_PAGECONT: is not among the settings that an order may have: scrapy serve -s gives it to all "
+            "crawls, SERVICE_ORDER_SETTINGS opens it; did you mean CLOSESPIDER_PAGECOUNT",
         ),
         ({"": "5"}, "'': is no name of a setting"),
-        (
-            {"SEEDS_COMMAND": "touch x"},
-            "SEEDS_COMMAND: cannot be given to a single crawl; scrapy serve -s gives it",
-        ),
-        ({"ITEM_PIPELINES": "{}"}, "ITEM_PIPELINES: cannot be given to a single crawl"),
-        ({"FEEDS": "{}"}, "FEEDS: cannot be given to a single crawl"),
-        ({"LOG_FILE": "/x"}, "LOG_FILE: cannot be given to a single crawl"),
-        ({"FRONTIER_PRIORITISER": "os.system"}, "FRONTIER_PRIORITISER: cannot be given to a single crawl"),
-        ({"REDIS_URL": "redis://h/0"}, "REDIS_URL: cannot be given to a single crawl"),
-        ({"NOTIFY_WEBHOOKS": "http://h/"}, "NOTIFY_WEBHOOKS: cannot be given to a single crawl"),
-        ({"FETCH_PRIVATE_ADDRESSES": "1"}, "FETCH_PRIVATE_ADDRESSES: cannot be given to a single crawl"),
+        ({"+PLAYWRIGHT_X": "5"}, "'+PLAYWRIGHT_X': is no name of a setting"),
+        ({"NOT_CHECKED": "5"}, "NOT_CHECKED: is not among the settings"),
+        ({"FETCH_PRIVATE_ADDRESSES": "1"}, "FETCH_PRIVATE_ADDRESSES: is not among the settings"),
         ({"SEEDS_PRIVATE_ADDRESSES": "1"}, "SEEDS_PRIVATE_ADDRESSES: is for the service to set"),
         ({"JOBDIR": "/x"}, "JOBDIR: is for the service to set, not for a single crawl"),
         ({"DASHBOARD_PORT": "1"}, "DASHBOARD_PORT: is for the service to set"),
@@ -86,29 +83,102 @@ def test_an_unknown_spider_and_a_missing_contact_are_problems(problems):
 
 def test_private_addresses_are_for_services_that_allow_them(problems):
     given = {**CONTACT, "FETCH_PRIVATE_ADDRESSES": "10.0.0.0/8"}
-    assert problems(given, private=True) == []
+    assert problems(given, allowed=order_settings(private=True)) == []
 
 
-def test_no_open_setting_names_code_files_or_servers():
-    names = (
-        "FILE",
-        "FOLDER",
-        "DIR",
-        "URL",
-        "COMMAND",
-        "HOOK",
-        "MODULE",
-        "CLASS",
-        "PATH",
-        "ENGINE",
-        "SINK",
-        "HOST",
-    )
-    telling = ("import path", "readable file", "a folder", "a command", "module:", "a URL")
-    for setting in SETTINGS:
-        if is_open(setting.name):
-            assert not any(word in setting.reader.allowed for word in telling), setting.name
-            if setting.reader.read.__qualname__.partition(".")[0] not in PLAIN:
-                assert not any(name in setting.name for name in names), setting.name
-    opened = {name for name in docs_tables.THEIRS if is_open(name)}
-    assert opened <= {"COOKIES_ENABLED", "DOWNLOAD_DELAY", "LOG_LEVEL", "STATS_DUMP", "AUTOTHROTTLE_ENABLED"}
+def test_the_operator_of_the_service_may_open_further_settings(problems):
+    given = {**CONTACT, "SPIDERMON_ENABLED": "True"}
+    [refused] = problems(given)
+    assert refused.startswith("SPIDERMON_ENABLED: is not among the settings that an order may have")
+    assert problems(given, allowed=order_settings(["SPIDERMON_ENABLED"])) == []
+
+
+OF_PACKAGES = (
+    "DELTAFETCH_DIR",
+    "FAKE_USERAGENT_PROVIDERS",
+    "PLAYWRIGHT_CDP_URL",
+    "PLAYWRIGHT_CONTEXTS",
+    "PLAYWRIGHT_LAUNCH_OPTIONS",
+    "PLAYWRIGHT_PROCESS_REQUEST_HEADERS",
+    "ROTATING_PROXY_LIST_PATH",
+    "SCRAPEOPS_API_KEY",
+    "SCRAPY_POET_DISCOVER",
+    "SENTRY_DSN",
+    "SPIDERMON_PERIODIC_MONITORS",
+    "SPIDERMON_SPIDER_CLOSE_MONITORS",
+    "ZYTE_API_KEY",
+    *(f"{prefix}ANYTHING" for prefix in PACKAGES),
+)
+
+
+def test_of_all_settings_an_order_may_have_those_of_the_list_alone(problems):
+    names = {setting.name for setting in SETTINGS} | {
+        name for name in dir(default_settings) if name.isupper()
+    }
+    names |= {*OF_PACKAGES, "REDIS_PARAMS", "EDITOR_OF_MINE"}
+    closed = sorted(names - OPEN)
+    assert len(closed) > 150
+    assert names >= OPEN
+
+    told = {found.partition(": ")[0] for found in problems({**CONTACT, **dict.fromkeys(closed, "/bin/sh")})}
+    assert told >= {*closed}
+
+
+NAMES_SOMETHING = re.compile(
+    r"FILE|FOLDER|DIR(?!ECT)|URL(?!LENGTH)|COMMAND|HOOK|MODULE|CLASS|PATH(?!_)|ENGINE|SINK|HOST(?!_DELAY|S_PAGES)|LISTEN"
+    r"|CALLBACK|TOKEN|PASS|_KEY$|MAIL|WEBHOOK|PIPELINE|MIDDLEWARE|EXTENSION(?!S_)|HANDLER|FACTORY|STORE|FORMATTER"
+)
+TOLD_OTHERWISE = {"POLITENESS_KEY", "SITEMAP_URLS_MAX"}
+"""Names alike of settings that are a word of a list and a number."""
+READS = (
+    "an import path",
+    "readable file",
+    "folder",
+    "command",
+    "module",
+    "a URL",
+    "an address such",
+    "path of",
+)
+
+
+def test_no_setting_of_the_list_names_code_files_or_servers():
+    assert {name for name in OPEN - TOLD_OTHERWISE if NAMES_SOMETHING.search(name)} == set()
+    ours = {setting.name: setting.reader.allowed for setting in SETTINGS}
+    assert {
+        name: allowed
+        for name, allowed in ours.items()
+        if name in OPEN and any(word in allowed for word in READS)
+    } == {}
+
+
+def test_each_setting_of_the_list_is_checked_as_on_the_command_line(problems):
+    """With a text that is no number, no switch and no list of words."""
+    checked = OPEN - {"USER_AGENT", "CRAWLER_CONTACT"}
+    told = {
+        found.partition(": ")[0] for found in problems({**CONTACT, **dict.fromkeys(checked, "/bin/sh\n{")})
+    }
+    assert checked - told == set()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "JOBDIR",
+        "DASHBOARD_HOST",
+        "METRICS_PORT",
+        "SERVICE_PRIVATE_SEEDS",
+        "SETTINGS_PREFIXES",
+        "+MINE",
+        "lower",
+    ],
+)
+def test_the_service_opens_none_of_its_own_settings(name):
+    reader = next(one.reader for one in SETTINGS if one.name == "SERVICE_ORDER_SETTINGS")
+    assert reader.problem([name]) is not None
+
+
+def test_the_documentation_has_the_list():
+    text = (Path(__file__).parents[4] / "docs/service.md").read_text()
+    rows = re.findall(r"^\| ([a-z ]+) \| (`[A-Z_`, ]+) \|$", text, re.MULTILINE)
+    assert {subject: tuple(names.replace("`", "").split(", ")) for subject, names in rows} == GROUPS
