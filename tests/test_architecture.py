@@ -105,7 +105,7 @@ MACHINE = {
 }
 """The rooms of the machine, each with what it may know of the rest of the project (all modules below a name)."""
 
-KNOWN_TO_ALL = ("atomic_file", "external_sort")
+KNOWN_TO_ALL = ("atomic_file", "external_sort", "processes")
 """Modules of the standard library's kind: they know nothing of the project."""
 
 WIRED = ("feature", "middleware", "command")

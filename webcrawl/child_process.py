@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import marshal
 import os
+import resource
 import signal
 import socket
 import struct
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from asyncio import StreamReader
@@ -29,6 +32,9 @@ KEEPS_FREED = {"MALLOC_TRIM_THRESHOLD_": str(32 << 20), "MALLOC_MMAP_THRESHOLD_"
 system as soon as it is free, and requests it again for the next page (53 page faults per page, a third of Lexbor's
 time).
 """
+
+OUT_OF_MEMORY = 86
+"""The exit status of a child that was refused memory."""
 
 _LENGTH = struct.Struct("<Q")
 _PLAIN = 2
@@ -68,7 +74,7 @@ def start_python(
 def start_on_socket(
     module: str,
     variables: Mapping[str, str],
-    *,
+    *arguments: str,
     stdout: int | None = None,
     stderr: int | None = None,
 ) -> tuple[subprocess.Popen[bytes], socket.socket]:
@@ -79,7 +85,7 @@ def start_on_socket(
     with theirs:
         try:
             process = start_python(
-                module, variables=variables, stdin=theirs.fileno(), stdout=stdout, stderr=stderr
+                module, *arguments, variables=variables, stdin=theirs.fileno(), stdout=stdout, stderr=stderr
             )
         except OSError:
             ours.close()
@@ -91,6 +97,24 @@ def start_on_socket(
 def socket_to_parent() -> socket.socket:
     """Return the socket that ``start_on_socket`` gave this process."""
     return socket.socket(fileno=os.dup(0))
+
+
+def limit_memory(beyond: int) -> None:
+    """Let the system refuse this process more than so many bytes above what it uses now; 0 for no limit.
+
+    An allocation beyond it raises MemoryError: call ``end_without_memory`` then.
+    """
+    if not beyond:
+        return
+    # Other systems than Linux do not report the memory in use, and some cannot limit it.
+    with suppress(OSError, ValueError):
+        taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (taken + beyond, taken + beyond))
+
+
+def end_without_memory() -> NoReturn:
+    """End a process that was refused memory at once: its libraries may be in an undefined state."""
+    os._exit(OUT_OF_MEMORY)
 
 
 def leave_signals_to_the_crawl() -> None:

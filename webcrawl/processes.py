@@ -6,13 +6,22 @@ Running children are only known if there is a ``/proc``, as on Linux.
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _PROC = Path("/proc")
 _GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 """Errors on reading a process that has ended or may not be read."""
+
+
+CRAWL = "crawl"
+"""The name of this process among its descendants."""
+_PYTHON_MODULE = re.compile(rb"\0-m\0webcrawl\.([a-z_.]+)\0")
 
 
 class Memory(NamedTuple):
@@ -21,7 +30,11 @@ class Memory(NamedTuple):
     own: int
     """Of this process."""
     all: int
-    """With that of its children; memory that they share counts in each."""
+    """With that of its children and theirs; memory that they share counts in each."""
+    by_name: dict[str, int]
+    """The parts of ``all``: ``crawl`` for this process, ``parsing.reader`` and so on for all children that run the
+    module, and the name of the program of others.
+    """
 
 
 def cpu_seconds() -> float:
@@ -34,17 +47,58 @@ def cpu_seconds() -> float:
 
 def memory() -> Memory | None:
     """Return the memory that is used now; None if the system does not say. :raises OSError: no file can be opened"""
-    if (own := _memory_of("self")) is None:
+    if (own := resident_bytes()) is None:
         return None
-    return Memory(own, own + sum(_memory_of(child) or 0 for child in _children()))
+    by_name = {CRAWL: own}
+    for process in _descendants():
+        name = _name_of(process)
+        by_name[name] = by_name.get(name, 0) + (resident_bytes(process) or 0)
+    return Memory(own, sum(by_name.values()), by_name)
 
 
-def _children() -> set[str]:
-    """Return the children of all threads of this process. Empty if the system does not list them."""
+def resident_bytes(process: int | str = "self") -> int | None:
+    """Return the resident memory of a process; None if it has ended, or the system does not say.
+
+    :raises OSError: no file can be opened
+    """
+    try:
+        pages = int((_PROC / str(process) / "statm").read_text().split()[1])
+    except (*_GONE, ValueError, IndexError):
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _name_of(process: str) -> str:
+    """Return the module that a child runs, or its program. :raises OSError: no file can be opened"""
+    try:
+        if found := _PYTHON_MODULE.search((_PROC / process / "cmdline").read_bytes()):
+            return found[1].decode()
+        return (_PROC / process / "comm").read_text().strip()
+    except (*_GONE, ValueError):
+        return "?"
+
+
+def _descendants() -> Iterator[str]:
+    """Yield the children of this process, and theirs."""
+    unread = [*_children()]
+    known = {*unread}
+    while unread:
+        yield (process := unread.pop())
+        new = _children(process) - known
+        known |= new
+        unread.extend(new)
+
+
+def _children(process: str = "self") -> set[str]:
+    """Return the children of all threads of a process. Empty if the system does not list them."""
     found: set[str] = set()
-    threads = _PROC / "self" / "task"
+    threads = _PROC / process / "task"
     # Not by a pattern: globbing silently skips a folder that cannot be opened.
-    for thread in threads.iterdir() if threads.is_dir() else ():
+    try:
+        listed = list(threads.iterdir())
+    except _GONE:
+        return found
+    for thread in listed:
         with suppress(*_GONE):
             found.update((threads / thread / "children").read_text().split())
     return found
@@ -58,11 +112,3 @@ def _cpu_of_child(process: str) -> float:
     except (*_GONE, ValueError):
         return 0.0
     return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _memory_of(process: str) -> int | None:
-    try:
-        pages = int((_PROC / process / "statm").read_text().split()[1])
-    except (*_GONE, ValueError, IndexError):
-        return None
-    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -20,6 +20,7 @@ complete before the frame announces it.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import subprocess
 import tempfile
@@ -34,6 +35,7 @@ from webcrawl.archive.repair import RepairReport
 from webcrawl.archive.sinks import load
 from webcrawl.child_process import receive, send, start_python
 from webcrawl.parsing.links import LinkColumns
+from webcrawl.processes import resident_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 
     from webcrawl.archive.sinks import Named
 
+
+logger = logging.getLogger(__name__)
 
 CLOSE = "close"
 
@@ -131,6 +135,9 @@ def entry_of(row: tuple[Any, ...], payload: bytes) -> Entry:
     )
 
 
+MEASURED_BYTES = 1 << 24
+"""The memory of the process is measured after so many bytes of payloads."""
+
 KEPT_BYTES = 16 << 20
 """The size to which the file is cut by the next group after a group of larger payloads."""
 _AT_ONCE = 1000
@@ -202,12 +209,14 @@ class RemoteArchive:
         *,
         held: Callable[[], Sequence[int]] = tuple,
         sinks: Sequence[Named] = (),
+        memory_bytes: int = 0,
         **options: Mapping[str, str] | str | float | None,
     ) -> None:
         """``options``: those options of ``Archive`` that are plain values. The process builds the ``sinks``.
 
         ``held``: returns file descriptors whose locks protect the directory. ``open`` calls it and passes them on to
-        the process, so that no other crawl can lock the directory while the process writes.
+        the process, so that no other crawl can lock the directory while the process writes. ``memory_bytes``: the
+        resident memory above which another process takes its place between two groups; 0 for no limit.
         """
         self._directory = directory
         classes = [load(path) for path, _ in sinks]
@@ -217,6 +226,12 @@ class RemoteArchive:
         """True if a sink wants the fields that processing finds in pages."""
         self._options = {**options, "sinks": [list(sink) for sink in sinks]}
         self._held = held
+        self._memory_bytes = memory_bytes
+        self._unmeasured = 0
+        self._bytes_before = 0
+        """Bytes of the groups that earlier processes have kept."""
+        self._is_replaced = False
+        """True while another process must take the place of one that was closed."""
         self.bytes_written = 0
         """Bytes of the groups kept since the archive was opened, over all parts."""
         self._archive_process: _ArchiveProcess | None = None
@@ -230,7 +245,12 @@ class RemoteArchive:
             "payloads": archive_process.payloads.handle,
             **self._options,
         }
-        [sentences] = self._request(options)
+        try:
+            [sentences] = self._request(options)
+        except BaseException:
+            self._archive_process = None
+            archive_process.end()
+            raise
         return RepairReport(sentences)
 
     def append(self, entries: Sequence[Entry]) -> None:
@@ -239,7 +259,32 @@ class RemoteArchive:
         """
         links, fields = self.wants_links, self.wants_fields
         rows = [row_of(entry, links=links, fields=fields) for entry in entries]
-        [self.bytes_written] = self._request(rows, list(map(payload_of, entries)))
+        payloads = list(map(payload_of, entries))
+        self._close_if_full(sum(map(len, payloads)))
+        if self._is_replaced:
+            self.open()
+            self._is_replaced = False
+        [written] = self._request(rows, payloads)
+        self.bytes_written = self._bytes_before + written
+
+    def _close_if_full(self, length: int) -> None:
+        """Close a process that has grown too large: the next one takes its place."""
+        self._unmeasured += length
+        if not self._memory_bytes or self._unmeasured < MEASURED_BYTES or self._archive_process is None:
+            return
+        self._unmeasured = 0
+        try:
+            resident = self._archive_process.resident_bytes()
+        except OSError:
+            return  # the file cannot be opened now: the next group is in time too
+        if resident > self._memory_bytes:
+            logger.info(
+                "The archive process has grown to %d MiB; another one takes its place", resident >> 20
+            )
+            self._bytes_before, self._is_replaced = self.bytes_written, True
+            # All groups are durable whatever it says.
+            with suppress(ArchiveError):
+                self.close()
 
     def close(self) -> None:
         """Close all files and end the process. Raises ArchiveError; appended groups are durable in any case."""
@@ -291,6 +336,10 @@ class _ArchiveProcess:
 
     def _started(self, held: Sequence[int]) -> subprocess.Popen[bytes]:
         return start_python("webcrawl.archive.keeper", pass_fds=(*held, self.payloads.handle))
+
+    def resident_bytes(self) -> int:
+        """Return its resident memory; 0 if that is not known. :raises OSError: no file can be opened"""
+        return resident_bytes(self._process.pid) or 0
 
     def how_it_ended(self) -> str:
         """Describe how the process ended, after it has stopped answering."""

@@ -111,6 +111,8 @@ def _folder_as_text(folder: Path) -> Iterator[str]:
         )
     if (figures := folders.rates(folder)) is not None:
         yield f"pages    {_pages(figures, is_running=crawl.state is State.RUNNING)}"
+    if crawl.state is State.RUNNING and figures is not None and figures.memory:
+        yield f"memory   {_memory(figures.memory)}"
     yield f"on disk  {text.size(crawl.size_bytes)}"
     if crawl.shared is not None:
         yield f"worker   of {crawl.shared}: scrapy status REDIS_URL shows the whole crawl"
@@ -147,8 +149,15 @@ def _pages(figures: Rates, *, is_running: bool) -> str:
     return ", ".join(parts)
 
 
+def _memory(used: dict[str, int]) -> str:
+    """Return the resident memory of all processes, and of each."""
+    parts = ", ".join(f"{name} {text.size(size)}" for name, size in sorted(used.items()))
+    return f"{text.size(sum(used.values()))} resident: {parts}"
+
+
 def _folder_as_json(folder: Path) -> str:
     from webcrawl.control import folders
+    from webcrawl.reports.run_log import State
 
     crawl, figures = _read(folder), folders.rates(folder)
     found: dict[str, Any] = dict(folders.as_object(crawl))
@@ -169,5 +178,6 @@ def _folder_as_json(folder: Path) -> str:
         found["bytes"] = figures.bytes
         found["pages_per_second"] = figures.per_second
         found["pages_per_second_mean"] = figures.mean_per_second
+        found["memory"] = figures.memory if crawl.state is State.RUNNING else {}
     found["last_errors"] = folders.errors_as_objects(folders.last_errors(folder))
     return json.dumps(found)

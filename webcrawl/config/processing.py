@@ -65,3 +65,11 @@ class ProcessingSettings:
         "bytes",
         "Memory that a page may use in such a process (on Linux).",
     )
+    child_memory_mib: int = setting(
+        whole(128, 1 << 20),
+        512,
+        "MiB",
+        "Resident memory at which a child process (page readers, heavy modules, archive, dashboard, metrics) is "
+        "replaced between two pieces of work. Nothing is lost with it. A page reader is refused more than twice as "
+        "much (on Linux).",
+    )

@@ -77,6 +77,8 @@ class Rates:
     mean_per_second: float | None
     """Pages per second of the last run."""
     bytes: int
+    memory: dict[str, int]
+    """Resident bytes of each process of the last run, by its name."""
 
 
 def is_crawl(path: Path) -> bool:
@@ -139,7 +141,15 @@ def rates(path: Path) -> Rates | None:
         _rate(lines[0], lines[-1]) if len(lines) == 2 else None,
         figures.pages / (figures.at - began_at) if figures.at > began_at else None,
         sum(run.bytes for run in course.runs.values()),
+        _memory(lines[-1]) if lines else {},
     )
+
+
+def _memory(line: dict[str, Any]) -> dict[str, int]:
+    """Return the resident bytes of each process in a line of the progress log."""
+    given = line.get("memory")
+    numbers = ((name, number_in(size)) for name, size in given.items()) if isinstance(given, dict) else ()
+    return {name: int(size) for name, size in numbers if size is not None}
 
 
 def last_errors(path: Path) -> list[str]:

@@ -9,6 +9,7 @@ from webcrawl import __version__
 from webcrawl.archive import sinks
 from webcrawl.archive.process import RemoteArchive
 from webcrawl.config import SETTINGS, Configuration
+from webcrawl.config.setting import MIB
 from webcrawl.frontier.records import Kind
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def archive_of(
             for path in (*sinks_of(configuration), *further)
         ],
         info=info,
+        memory_bytes=configuration.child_memory_mib * MIB,
     )
 
 

@@ -11,6 +11,7 @@ from scrapy import signals
 from scrapy.utils.defer import deferred_from_coro
 
 from webcrawl import fetch_errors
+from webcrawl.config.setting import MIB
 from webcrawl.meta import fetch_meta
 from webcrawl.parsing.mime import HTML_TYPES, document_type, mime_type
 from webcrawl.processing.chain import Chain
@@ -47,6 +48,7 @@ def processing_of(configuration: Configuration) -> tuple[Chain | None, TextDiges
             configuration.processing_timeout,
             configuration.processing_memory_bytes,
             links_max,
+            configuration.child_memory_mib * MIB,
         )
     )
     chain = Chain([load(path) for path in modules], pool, links_max=links_max) if modules else None

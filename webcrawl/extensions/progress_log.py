@@ -13,7 +13,7 @@ from scrapy.exceptions import NotConfigured
 from webcrawl.config import Configuration
 from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier_of
 from webcrawl.extensions.periodic_task import PeriodicTask
-from webcrawl.processes import cpu_seconds
+from webcrawl.processes import cpu_seconds, memory
 from webcrawl.reports import progress_log
 
 if TYPE_CHECKING:
@@ -92,6 +92,8 @@ class ProgressLog:
             "holds": tally.holds,
             "longest_hold": round(tally.longest_hold_seconds, 3),
         }
+        if (used := memory()) is not None:
+            line["memory"] = used.by_name
         return line if stands.workers is None else line | {"workers": stands.workers}
 
     def _write(self, line: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.child_process import start_on_socket
 from webcrawl.features.feature import stop
+from webcrawl.processes import resident_bytes
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
@@ -23,6 +24,8 @@ PAUSES = (1.0, 5.0, 30.0, 120.0)
 LIVED_SECONDS = 600.0
 """A child that lived for this long died for another reason than the one before."""
 END_SECONDS = 2.0
+MEASURED_SECONDS = 10.0
+"""Seconds between two measurements of the child's memory."""
 
 logger = logging.getLogger(__name__)
 
@@ -31,13 +34,19 @@ class Companion:
     """The child that runs a module. It ends when its connection is closed, as it is if the crawl is killed."""
 
     def __init__(
-        self, name: str, module: str, converse: Callable[[StreamReader, StreamWriter], Awaitable[bool]]
+        self,
+        name: str,
+        module: str,
+        converse: Callable[[StreamReader, StreamWriter], Awaitable[bool]],
+        memory_bytes: int = 0,
     ) -> None:
         """``name``: in messages. ``converse`` exchanges frames with each child, until a read raises EOFError or
-        ConnectionError: the child has ended. It returns False if the child refused to begin."""
+        ConnectionError: the child has ended. It returns False if the child refused to begin. ``memory_bytes``:
+        the resident memory above which the child is ended and started again; 0 for no limit."""
         self._name = name
         self._module = module
         self._converse = converse
+        self._memory_bytes = memory_bytes
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
@@ -72,17 +81,31 @@ class Companion:
         """Run the child to its end; return False if it refused to begin. :raises OSError: it cannot be started"""
         process, ours = await asyncio.to_thread(start_on_socket, self._module, {}, stdout=subprocess.DEVNULL)
         writer = None
+        watch = asyncio.create_task(self._watch(process))
         try:
             reader, writer = await asyncio.open_connection(sock=ours)
             return await self._converse(reader, writer)
         except (EOFError, ConnectionError):
             return True
         finally:
+            watch.cancel()
             if writer is None:
                 ours.close()
             else:
                 writer.close()
             await asyncio.shield(asyncio.to_thread(_end, process))
+
+    async def _watch(self, process: subprocess.Popen[bytes]) -> None:
+        """End a child that has grown too large: ``_keep`` starts another one."""
+        while self._memory_bytes:
+            await asyncio.sleep(MEASURED_SECONDS)
+            # The file cannot be opened now: the next time is in time too.
+            with suppress(OSError):
+                resident = resident_bytes(process.pid) or 0
+                if resident > self._memory_bytes:
+                    logger.warning("The process of the %s has grown to %d MiB", self._name, resident >> 20)
+                    process.kill()
+                    return
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

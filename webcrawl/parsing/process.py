@@ -14,14 +14,16 @@ from itertools import count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
-from webcrawl.child_process import KEEPS_FREED, Frames, frame, start_on_socket
+from webcrawl.child_process import KEEPS_FREED, OUT_OF_MEMORY, Frames, frame, start_on_socket
 from webcrawl.parsing.charset import encoding_of
 from webcrawl.parsing.html import Document, PageInput
 from webcrawl.parsing.links import LinkColumns
 from webcrawl.parsing.offload import Extractor
+from webcrawl.processes import resident_bytes
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Callable
 
     from webcrawl.parsing.links import Column
 
@@ -70,6 +72,9 @@ _PROBE = PageInput(b"", "http://a.invalid/", None, links_max=0)
 
 logger = logging.getLogger(__name__)
 
+MEASURED_BYTES = 1 << 20
+"""The memory of a process is measured after so many bytes of pages."""
+
 _READER = "webcrawl.parsing.reader"
 
 
@@ -78,10 +83,23 @@ class Readers:
 
     If a page ends its process only that page is lost: the pages of the process are parsed again one at a time by a
     separate process, and the one that ends this too is given up. Without a process pages are parsed in place.
+
+    A process whose resident memory exceeds ``memory_bytes`` after a page gets no more pages and ends when it has
+    parsed those that it has; another one takes its place. What its pages may use beyond what it uses when it starts
+    is limited to twice as much by the system, and a page that is refused memory ends its process.
     """
 
-    def __init__(self, processes: int, in_place_first: int = IN_PLACE_FIRST, module: str = _READER) -> None:
-        """``processes``: the most processes, 0 for none. ``module``: the module that they run."""
+    def __init__(
+        self,
+        processes: int,
+        in_place_first: int = IN_PLACE_FIRST,
+        module: str = _READER,
+        memory_bytes: int = 0,
+    ) -> None:
+        """``processes``: the most processes, 0 for none. ``module``: the module that they run. ``memory_bytes``: 0
+        for no limit.
+        """
+        self._memory_bytes = memory_bytes
         self._in_place = Extractor()
         self._processes = processes
         self._left_in_place = in_place_first
@@ -93,6 +111,8 @@ class Readers:
         self._one_at_a_time = asyncio.Lock()
         self.ended = 0
         """The number of processes that ended because of pages."""
+        self.replaced = 0
+        """The number of processes that were replaced because of their size."""
 
     async def extract(self, page: PageInput) -> Document:
         """Return the result of ``html.extract``, or ``error`` and less when the page took too long or ended its
@@ -125,7 +145,8 @@ class Readers:
         return it. While the first one starts wait for it, or return None.
         """
         best = self._least_busy()
-        if (best is None or best.busy()) and len(self._readers) < self._processes and self._start is None:
+        more = sum(not each.is_full for each in self._readers) < self._processes
+        if (best is None or best.busy()) and more and self._start is None:
             self._start = start = asyncio.Event()
             try:
                 if (started := await self._started()) is not None:
@@ -141,11 +162,17 @@ class Readers:
 
     def _least_busy(self) -> _Reader | None:
         self._readers = [each for each in self._readers if not each.is_gone]
-        return min(self._readers, key=_Reader.busy, default=None)
+        return min((each for each in self._readers if not each.is_full), key=_Reader.busy, default=None)
+
+    def _full(self, resident: int) -> None:
+        self.replaced += 1
+        logger.info(
+            "A process that reads pages has grown to %d MiB; another one takes its place", resident >> 20
+        )
 
     async def _started(self) -> _Reader | None:
         try:
-            return await _Reader.start(self._module)
+            return await _Reader.start(self._module, self._memory_bytes, self._full)
         except OSError as error:
             logger.warning("Pages are read in place, since no process can be started for them: %s", error)
             self._processes = 0
@@ -155,24 +182,38 @@ class Readers:
         """Parse a page whose process has ended, alone in a separate process."""
         self.ended += 1
         async with self._one_at_a_time:
-            if self._apart is None or self._apart.is_gone:
+            if self._apart is None or self._apart.is_gone or self._apart.is_full:
                 self._apart = await self._started()
+            error = ENDED
             if self._apart is not None:
-                with suppress(_ProcessEndedError):
+                try:
                     return await self._apart.parse(page)
+                except _ProcessEndedError as ended:
+                    error = str(ended)
         encoding = encoding_of(page.body, page.content_type)
-        return Document(title="", base=page.url, encoding=encoding, error="ended the process that read it")
+        return Document(title="", base=page.url, encoding=encoding, error=error)
+
+
+ENDED = "ended the process that read it"
+TOO_MUCH_MEMORY = "needs more memory than a process that reads pages may use"
 
 
 class _ProcessEndedError(Exception):
-    """The process ended before it sent the document."""
+    """The process ended before it sent the document. The text says how."""
 
 
 class _Reader(asyncio.Protocol):
     """A process and the socket to it."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], memory_bytes: int, full: Callable[[int], None]
+    ) -> None:
+        """``full`` is called once, with its resident memory, if that exceeds ``memory_bytes``."""
         self._process = process
+        self._memory_bytes = memory_bytes
+        self._report_full = full
+        self._unmeasured = 0
+        """Bytes of the pages that it has parsed since its memory was measured."""
         self._transport: asyncio.Transport | None = None
         self._frames = Frames()
         self._waiting: dict[int, asyncio.Future[Document]] = {}
@@ -182,13 +223,17 @@ class _Reader(asyncio.Protocol):
         self._watch: asyncio.TimerHandle | None = None
         self._large = asyncio.Semaphore(LARGE_AT_ONCE)
         self._pages = 0
+        self.is_full = False
+        """True if it uses too much memory to get another page."""
         self.is_gone = False
 
     @classmethod
-    async def start(cls, module: str) -> _Reader:
+    async def start(cls, module: str, memory_bytes: int, full: Callable[[int], None]) -> _Reader:
         """:raises OSError: it cannot be started"""
-        process, ours = await asyncio.to_thread(start_on_socket, module, KEEPS_FREED)
-        _, reader = await asyncio.get_running_loop().create_connection(lambda: cls(process), sock=ours)
+        process, ours = await asyncio.to_thread(start_on_socket, module, KEEPS_FREED, str(2 * memory_bytes))
+        _, reader = await asyncio.get_running_loop().create_connection(
+            lambda: cls(process, memory_bytes, full), sock=ours
+        )
         try:
             async with asyncio.timeout(START_SECONDS):
                 await reader.parse(_PROBE)
@@ -212,10 +257,25 @@ class _Reader(asyncio.Protocol):
                 return await self._send(page)
         finally:
             self._pages -= 1
+            self._measure(len(page.body))
+
+    def _measure(self, length: int) -> None:
+        """Look at its memory now and then, and end it if it is full and has no pages left."""
+        self._unmeasured += length
+        if self._memory_bytes and self._unmeasured >= MEASURED_BYTES and not (self.is_full or self.is_gone):
+            self._unmeasured = 0
+            # The file cannot be opened now: the next page is in time too.
+            with suppress(OSError):
+                resident = resident_bytes(self._process.pid) or 0
+                self.is_full = resident > self._memory_bytes
+                if self.is_full:
+                    self._report_full(resident)
+        if self.is_full and not self._pages and not self.is_gone:
+            self.end()
 
     async def _send(self, page: PageInput) -> Document:
         if self._transport is None or self.is_gone:
-            raise _ProcessEndedError
+            raise _ProcessEndedError(ENDED)
         number = next(self._numbers)
         document: asyncio.Future[Document] = asyncio.get_running_loop().create_future()
         self._waiting[number] = document
@@ -253,11 +313,12 @@ class _Reader(asyncio.Protocol):
             self._watch.cancel()
         if self._process.poll() is None:
             self._process.kill()
-        self._process.wait()
+        status = self._process.wait()
         waiting, self._waiting = self._waiting, {}
         for document in waiting.values():
             if not document.done():
-                document.set_exception(_ProcessEndedError())
+                how = TOO_MUCH_MEMORY if status == OUT_OF_MEMORY else ENDED
+                document.set_exception(_ProcessEndedError(how))
 
     def _check_progress(self, received_before: int) -> None:
         """Kill a process that has pages and has sent nothing since the last check."""

@@ -14,7 +14,13 @@ from collections import deque
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from webcrawl.child_process import Frames, leave_signals_to_the_crawl, socket_to_parent
+from webcrawl.child_process import (
+    Frames,
+    end_without_memory,
+    leave_signals_to_the_crawl,
+    limit_memory,
+    socket_to_parent,
+)
 from webcrawl.parsing.html import Extraction, PageInput
 from webcrawl.parsing.offload import SECONDS_MAX, TURN_SECONDS
 from webcrawl.parsing.process import document_frame
@@ -24,7 +30,9 @@ if TYPE_CHECKING:
 
 RECEIVED_BYTES = 1 << 18
 YOUNG_OBJECTS = 100_000
-"""The garbage collector runs after so many new objects: a page creates many objects and no cycles."""
+"""The garbage collector runs after so many new objects: a page creates many objects and few cycles."""
+COLLECTED_BYTES = 1 << 22
+"""It runs after so many bytes of pages too: objects that it counts as one may hold megabytes. This takes 0.1 ms."""
 
 
 class _Page:
@@ -32,6 +40,7 @@ class _Page:
 
     def __init__(self, number: int, page: PageInput) -> None:
         self.number = number
+        self.length = len(page.body)
         self.extraction = Extraction(page)
         self._steps: Iterator[None] = self.extraction.steps()
         self._turns = 0
@@ -52,6 +61,7 @@ def serve(connected: socket.socket) -> None:
     """Parse the pages that arrive, until the socket is closed."""
     frames = Frames()
     long: deque[_Page] = deque()
+    uncollected = 0
     while True:
         if not long or select.select([connected], [], [], 0)[0]:
             data = connected.recv(RECEIVED_BYTES)
@@ -63,23 +73,31 @@ def serve(connected: socket.socket) -> None:
         parsed = []
         for page in pages:
             if page.is_done_after_a_turn():
+                uncollected += page.length
                 parsed.append(document_frame(page.number, page.extraction.document))
             else:
                 long.append(page)
         if parsed:
             connected.sendall(b"".join(parsed))
+        if uncollected >= COLLECTED_BYTES:
+            del page, pages, parsed
+            uncollected = 0
+            gc.collect()
 
 
 def main() -> None:
-    """Serve the crawl, whose socket is standard input."""
+    """Serve the crawl, whose socket is standard input. The argument is the memory in bytes that pages may use."""
     leave_signals_to_the_crawl()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS, 20, 50)
+    limit_memory(int(sys.argv[1]))
     try:
         with socket_to_parent() as connected:
             serve(connected)
     except (BrokenPipeError, ConnectionResetError):
         sys.exit(0)
+    except MemoryError:
+        end_without_memory()
 
 
 if __name__ == "__main__":

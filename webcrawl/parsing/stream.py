@@ -15,6 +15,7 @@ from lxml import etree
 
 from webcrawl.parsing.findings import Findings, elements_of_interest
 from webcrawl.parsing.links import IN_STYLES
+from webcrawl.parsing.text import LOOKED_AT
 
 PIECE = 1_024
 """Characters parsed in one step: few, because an end tag without a start tag is compared with all open elements."""
@@ -22,16 +23,51 @@ PIECE = 1_024
 _TEXT_ELEMENTS = frozenset({"a", "title", "style"})
 """Elements whose text content is needed."""
 
+_NOTHING = Findings(frozenset(), 0)
+"""The findings of no page."""
+
+PARSERS_MAX = 4
+"""The number of parsers that are kept: more pages are seldom read at a time."""
+
 
 def steps(text: str, findings: Findings) -> Iterator[None]:
     """Read the page in steps of a few milliseconds."""
-    parser: Any = etree.HTMLParser(target=_Target(findings), huge_tree=True)  # type: ignore[arg-type]
-    for start in range(0, len(text), PIECE):
-        parser.feed(text[start : start + PIECE])
-        yield
-    # A page without any element, the only one that the parser rejects, has no findings.
-    with suppress(etree.XMLSyntaxError):
-        parser.close()
+    reading = _PARSERS.pop() if _PARSERS else _Reading()
+    reading.target.begin(findings)
+    try:
+        for start in range(0, len(text), PIECE):
+            reading.parser.feed(text[start : start + PIECE])
+            yield
+    except GeneratorExit:
+        # No more of the page is wanted. A parser is only used again after it was closed.
+        reading.end(wanted=False)
+        raise
+    reading.end(wanted=True)
+
+
+class _Reading:
+    """A parser and its target. They refer to each other inside lxml, and what the parser has allocated is unknown to
+    the garbage collector, which counts 27 objects for a page of any size: so they are used for many pages.
+    """
+
+    def __init__(self) -> None:
+        self.target = _Target()
+        self.parser: Any = etree.HTMLParser(target=self.target, huge_tree=True)  # type: ignore[arg-type]
+
+    def end(self, *, wanted: bool) -> None:
+        """End the page; ``wanted``: the elements that are still open are reported."""
+        if not wanted:
+            self.target.forget()
+        # A page without any element, the only one that the parser rejects, has no findings.
+        with suppress(etree.XMLSyntaxError):
+            self.parser.close()
+        self.target.forget()
+        if len(_PARSERS) < PARSERS_MAX:
+            _PARSERS.append(self)
+
+
+_PARSERS: list[_Reading] = []
+"""Parsers without a page."""
 
 
 class _Target:
@@ -39,15 +75,25 @@ class _Target:
     of it.
     """
 
-    def __init__(self, findings: Findings) -> None:
+    def __init__(self) -> None:
+        self.begin(_NOTHING)
+
+    def begin(self, findings: Findings) -> None:
+        """Collect into ``findings`` from now on."""
         self._findings = findings
         self._names = elements_of_interest(findings.types)
         self._has_styles = IN_STYLES in findings.types
         self._open: tuple[str, dict[str, str | None]] | None = None
         self._text: list[str] = []
+        self._length = 0
         self._alt = ""
         self._templates = 0
         self._drawings = 0
+
+    def forget(self) -> None:
+        """Free what was collected."""
+        self.begin(_NOTHING)
+        self._names = frozenset()
 
     def start(self, name: str, values: dict[str, str]) -> None:
         if name == "template" and (self._templates or "shadowrootmode" not in values):
@@ -64,7 +110,7 @@ class _Target:
             return
         if name in _TEXT_ELEMENTS:
             self._report_element()
-            self._open, self._text, self._alt = (name, dict(values)), [], ""
+            self._open, self._text, self._length, self._alt = (name, dict(values)), [], 0, ""
         else:
             self._findings.element(name, dict(values), str)
 
@@ -77,7 +123,9 @@ class _Target:
             self._report_element()
 
     def data(self, data: str) -> None:
-        if self._open is not None:
+        # Each character reference comes as a text of its own: eight million bytes of them are a hundred as objects.
+        if self._open is not None and (self._length < LOOKED_AT or self._open[0] == "style"):
+            self._length += len(data)
             self._text.append(data)
 
     def close(self) -> None:

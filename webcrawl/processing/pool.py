@@ -19,10 +19,10 @@ from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from webcrawl.child_process import KEEPS_FREED, frame, receive_from, start_on_socket
+from webcrawl.child_process import KEEPS_FREED, OUT_OF_MEMORY, frame, receive_from, start_on_socket
+from webcrawl.processes import resident_bytes
 from webcrawl.processing.chain import ModuleResult
 from webcrawl.processing.contract import Row
-from webcrawl.processing.worker import MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -140,6 +140,9 @@ GONE_SECONDS = 1.0
 """How long in seconds a process may take from the close of its socket to its end."""
 
 
+TOO_MUCH_MEMORY = "took too much memory"
+
+
 class ProcessingBroken(Exception):  # noqa: N818 - states what happened, as the other errors of the crawl
     """The processes for modules cannot be started, for a reason unrelated to a page."""
 
@@ -156,6 +159,8 @@ class PoolOptions:
     memory_bytes: int
     """The memory limit for one page, in addition to the memory of an idle process; 0 for no limit."""
     links_max: int
+    resident_bytes: int = 0
+    """The resident memory above which a process is replaced after a page; 0 for no limit."""
 
 
 class Pool:
@@ -186,10 +191,19 @@ class Pool:
                 worker = await self._started()
             started_at = monotonic()
             results = await worker.run(row, numbers, self._options.seconds + GRACE_SECONDS)
+            if worker.lost == TOO_MUCH_MEMORY and worker.pages > 1:
+                # What the pages before have left in the process had a part in it.
+                self._workers.discard(worker)
+                self.replaced += 1
+                worker = await self._started()
+                results = await worker.run(row, numbers, self._options.seconds + GRACE_SECONDS)
             self._costs.took(kind, monotonic() - started_at)
             if worker.lost is not None:
                 results.append(ModuleResult({}, [], worker.lost))
                 self.replaced += 1
+            elif worker.is_larger_than(self._options.resident_bytes):
+                worker.kill()
+                worker.lost = "replaced"
         except BaseException:
             # Cancelled within a result: the start of the next result could not be found.
             if worker is not None:
@@ -250,6 +264,8 @@ class _Worker:
         self._writer = writer
         self.lost: str | None = None
         """The reason why the process has ended."""
+        self.pages = 0
+        """The number of pages that it has got."""
 
     @classmethod
     async def start(cls) -> _Worker:
@@ -260,6 +276,7 @@ class _Worker:
     async def run(self, row: Row, numbers: Sequence[int], seconds: float) -> list[ModuleResult]:
         """Return the results of the modules, or of those that had finished when the process was ``lost``."""
         results: list[ModuleResult] = []
+        self.pages += 1
         try:
             async with asyncio.timeout(seconds * len(numbers)):
                 results.append(ModuleResult(*await self.exchange((list(numbers), row))))
@@ -268,6 +285,13 @@ class _Worker:
         except (OSError, EOFError, TimeoutError):
             self.lost = await self.how_it_ended()
         return results
+
+    def is_larger_than(self, resident: int) -> bool:
+        """Return True if it uses more memory; ``resident``: bytes, 0 for no limit."""
+        # The file cannot be opened now: the next page is in time too.
+        with suppress(OSError):
+            return bool(resident) and (resident_bytes(self._process.pid) or 0) > resident
+        return False
 
     async def exchange(self, value: Any) -> Any:
         """Send a value and wait for the next one."""
@@ -284,7 +308,7 @@ class _Worker:
         status = self.kill()
         if hung or status == -signal.SIGALRM:
             return "took too long"
-        return "took too much memory" if status == MEMORY else f"ended its process (status {status})"
+        return TOO_MUCH_MEMORY if status == OUT_OF_MEMORY else f"ended its process (status {status})"
 
     def kill(self) -> int:
         """Kill it now; return its exit status."""

@@ -7,15 +7,18 @@ is refused. The process ends when its socket is closed.
 
 from __future__ import annotations
 
-import os
-import resource
 import signal
 import sys
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.child_process import leave_signals_to_the_crawl, receive, send, socket_to_parent
+from webcrawl.child_process import (
+    end_without_memory,
+    leave_signals_to_the_crawl,
+    limit_memory,
+    receive,
+    send,
+    socket_to_parent,
+)
 from webcrawl.processing.chain import run, why
 from webcrawl.processing.contract import Content, load
 
@@ -44,7 +47,7 @@ def serve(stream: _Stream) -> None:
     except Exception as error:
         send(stream, ("broken", why(error)))
         return
-    _limit_memory(options["memory_bytes"])
+    limit_memory(options["memory_bytes"])
     send(stream, ("ready",))
     while True:
         numbers, row = receive(stream)
@@ -54,16 +57,6 @@ def serve(stream: _Stream) -> None:
             result = run(modules[number], loaded[number].fields, content, options["links_max"])
             signal.setitimer(signal.ITIMER_REAL, 0)
             send(stream, tuple(result))
-
-
-def _limit_memory(beyond: int) -> None:
-    """Limit the memory of this process to so many bytes more than it uses when it is ready."""
-    if not beyond:
-        return
-    # Other systems than Linux do not report the memory in use, and some cannot limit it.
-    with suppress(OSError, ValueError):
-        taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (taken + beyond, taken + beyond))
 
 
 def main() -> None:
@@ -77,12 +70,8 @@ def main() -> None:
     except (BrokenPipeError, ConnectionResetError, EOFError):
         sys.exit(0)
     except MemoryError:
-        # Libraries may be in an undefined state: another process takes the place of this one.
-        os._exit(MEMORY)
+        end_without_memory()
 
-
-MEMORY = 86
-"""The exit status of a worker that ran out of memory."""
 
 if __name__ == "__main__":
     main()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Spider, signals
 from scrapy.http import Response
 
+from webcrawl.config.setting import MIB
 from webcrawl.crawl.context import context_of
 from webcrawl.crawl.refused_start import REFUSALS, closing
 from webcrawl.crawl.seeding import Seeding
@@ -213,7 +214,8 @@ class BroadSpider(Spider):
     @cached_property
     def _readers(self) -> Readers:
         # Only when there is a page: the context's scope depends on this spider's arguments.
-        return Readers(context_of(self.crawler).configuration.extraction_processes)
+        configuration = context_of(self.crawler).configuration
+        return Readers(configuration.extraction_processes, memory_bytes=configuration.child_memory_mib * MIB)
 
     def _closed(self) -> None:
         self._readers.close()

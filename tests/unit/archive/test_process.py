@@ -79,6 +79,25 @@ def test_what_is_appended_is_kept_as_if_it_were_done_here(target: RemoteArchive,
     assert logged(tmp_path) == archived(tmp_path) == urls_of(range(GROUPS))
 
 
+def test_a_process_that_has_grown_is_replaced_between_two_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webcrawl.archive.process.MEASURED_BYTES", 1)
+    target = RemoteArchive(tmp_path, worker="w0", info=INFO, memory_bytes=1 << 20)
+    target.open()
+    processes = []
+    for number in range(GROUPS):
+        before = target.bytes_written
+        target.append(group(number))
+        processes.append(pid_of(target))
+        assert target.bytes_written > before
+        assert logged(tmp_path) == urls_of(range(number + 1))
+    target.close()
+    assert len({*processes}) == GROUPS
+    assert logged(tmp_path) == archived(tmp_path) == urls_of(range(GROUPS))
+    assert not any(Path(f"/proc/{process}").exists() for process in processes)
+
+
 def test_the_code_is_found_where_this_process_found_it(
     target: RemoteArchive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

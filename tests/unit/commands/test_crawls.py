@@ -234,6 +234,17 @@ def test_the_status_of_a_stopped_and_of_a_running_crawl(
     assert status(str(running)).said.startswith(f"{running}: running (process ")
 
 
+def test_the_status_of_a_running_crawl_has_the_memory_of_each_of_its_processes(
+    status: Command, running: Path
+) -> None:
+    used = {"crawl": 200_000_000, "parsing.reader": 50_000_000}
+    line = {"at": T0 + 210, "worker": "w1", "run": T0 + 200, "pages": 1, "bytes": 1, "cpu_seconds": 1.0}
+    stand = {"queued": 3, "hosts": 1, "active": 0, "memory": used}
+    progress_log.append(running / progress_log.NAME, line | stand)
+    assert "memory   250 MB resident: crawl 200 MB, parsing.reader 50.0 MB" in status(str(running)).said
+    assert status(str(running), "--json").told["memory"] == used
+
+
 @pytest.mark.parametrize(
     ("reason", "state", "more"),
     [

@@ -15,6 +15,7 @@ from webcrawl.parsing import process
 from webcrawl.parsing.html import Document, PageInput, extract
 from webcrawl.parsing.links import Link
 from webcrawl.parsing.process import Readers, document_frame, document_of
+from webcrawl.processes import resident_bytes
 
 URL = "http://a.example/docs/"
 FRAIL = "tests.unit.parsing.frail_reader"
@@ -32,8 +33,10 @@ PAGES = {
 
 
 @asynccontextmanager
-async def reading(processes: int = 1, in_place_first: int = 0, module: str = FRAIL) -> AsyncIterator[Readers]:
-    pages = Readers(processes, in_place_first, module)
+async def reading(
+    processes: int = 1, in_place_first: int = 0, module: str = FRAIL, memory_bytes: int = 0
+) -> AsyncIterator[Readers]:
+    pages = Readers(processes, in_place_first, module, memory_bytes)
     try:
         yield pages
     finally:
@@ -179,5 +182,73 @@ def test_a_large_page_is_never_read_in_place() -> None:
             # All but the first one wait for the process that it starts.
             found = await asyncio.gather(*(read(pages, large) for _ in range(3)))
             assert found == [in_place(large)] * 3
+
+    asyncio.run(scenario())
+
+
+MIB = 1 << 20
+
+
+def resident(pages: Readers) -> int:
+    """The resident MiB of all processes that read pages, as the system reports them."""
+    return sum(resident_bytes(each._process.pid) or 0 for each in pages._readers) // MIB
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"<html>" + b"<a href=/x>x</a>" * 300 + b"<html><title>" + b"&notit;&#x1F600;" * 65_000,
+        b"<div>" * 5000 + b"<!--" + b"x" * MIB,
+        b"<div>" * 5000 + b"<p " + b" ".join(b"a%d=1" % number for number in range(100_000)),
+        b"<a href=/x>" + b"<b>" * 5000 + b"&amp;" * 200_000,
+    ],
+    ids=["references in a title", "comment", "attributes", "references in a link"],
+)
+def test_a_process_keeps_nothing_of_the_pages_that_it_has_read(page: bytes) -> None:
+    """Each of these pages left 1 to 12 MiB behind, which the garbage collector counted as 27 objects."""
+
+    async def scenario() -> list[int]:
+        async with reading() as pages:
+            sizes = []
+            for _ in range(6):
+                await read(pages, page)
+                sizes.append(resident(pages))
+            return sizes
+
+    sizes = asyncio.run(scenario())
+    assert max(sizes[2:]) - sizes[1] <= 2, sizes
+
+
+def test_a_process_that_has_grown_is_replaced_and_no_page_is_lost() -> None:
+    """lxml keeps the names of all elements that a thread has ever read."""
+
+    async def scenario() -> None:
+        async with reading(memory_bytes=80 * MIB) as pages:
+            bodies = [
+                b"<title>%d</title>" % page + b"".join(b"<x%dx%d>" % (page, each) for each in range(100_000))
+                for page in range(12)
+            ]
+            sizes = []
+            for number in range(0, len(bodies), 2):
+                found = await asyncio.gather(*(read(pages, body) for body in bodies[number : number + 2]))
+                assert [document.title for document in found] == [str(number), str(number + 1)]
+                assert [document.error for document in found] == [None, None]
+                sizes.append(resident(pages))
+            assert pages.replaced >= 1
+            assert pages.ended == 0
+            assert max(sizes) < 110, sizes
+
+    asyncio.run(scenario())
+
+
+def test_a_page_that_needs_too_much_memory_is_given_up_and_the_others_are_not() -> None:
+    async def scenario() -> None:
+        async with reading(memory_bytes=40 * MIB) as pages:
+            await read(pages, b"")
+            bodies = [b"<title>%d</title>" % number for number in range(4)]
+            bodies[2:2] = [b"<title>large</title>" + b" " * 90 * MIB]
+            found = await asyncio.gather(*(read(pages, body) for body in bodies))
+            assert [document.error for document in found] == [None, None, process.TOO_MUCH_MEMORY, None, None]
+            assert [document.title for document in found] == ["0", "1", "", "2", "3"]
 
     asyncio.run(scenario())

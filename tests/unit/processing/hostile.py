@@ -5,6 +5,8 @@ import signal
 import time
 from typing import ClassVar
 
+KEPT: list[bytes] = []
+
 
 class Tells:
     """Says what it was given. In the crawl itself."""
@@ -24,7 +26,7 @@ class Does:
     mime_types = ("text/*",)
     fields: ClassVar = {"done": "line", "process": "whole", "told": "line"}
 
-    def process(self, content):
+    def process(self, content):  # noqa: C901
         word = content.text
         print("what a module prints belongs nowhere")
         if word == "raise":
@@ -42,6 +44,8 @@ class Does:
             kept = []
             while True:
                 kept.append(bytearray(1 << 20))
+        if word.startswith("keep"):
+            KEPT.append(b"x" * (int(word[5:]) << 20))
         if word == "undeclared":
             return {"done": "half", "other": 1}
         if word == "wrong":

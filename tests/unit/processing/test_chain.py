@@ -124,6 +124,28 @@ def test_a_page_that_ends_its_process_costs_its_fields_and_the_next_one_has_anot
     assert after.fields["done"] == "y"
     assert after.fields["after"] is True
     assert after.fields["process"] != before.fields["process"]
+    # A page that needs too much memory is read again, by a process that no other page has used.
+    assert chain.replaced == (2 if word == "grow" else 1)
+
+
+def test_a_process_that_has_grown_is_replaced_after_its_page():
+    chain = chain_of("Does", resident_bytes=90 << 20, memory_bytes=512 << 20, seconds=20.0)
+    pages = processed(chain, "x", "keep 100", "y", "z")
+
+    assert [page.fields["done"] for page in pages] == ["x", "keep 100", "y", "z"]
+    process = [page.fields["process"] for page in pages]
+    assert process[0] == process[1]
+    assert process[2] == process[3]
+    assert process[1] != process[2]
+    assert [page.problems for page in pages] == [[]] * 4
+
+
+def test_a_page_does_not_pay_for_what_others_have_left_in_its_process():
+    chain = chain_of("Does", memory_bytes=160 << 20, seconds=20.0)
+    pages = processed(chain, "x", "keep 100", "keep 101")
+
+    assert [page.problems for page in pages] == [[]] * 3
+    assert [page.fields["done"] for page in pages] == ["x", "keep 100", "keep 101"]
     assert chain.replaced == 1
 
 

@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.child_process import frame, receive_from
+from webcrawl.config.setting import MIB
 from webcrawl.features.companion import Companion
 from webcrawl.features.dashboard.process import given_of
 from webcrawl.features.feature import Feature
@@ -39,7 +40,9 @@ class DashboardFeature(Feature):
             return
         spider = scheduler.spider
         self._given = given_of(spider.settings, spider, spider.name, self._parts.folder)
-        self._companion = Companion("dashboard", MODULE, self._converse)
+        self._companion = Companion(
+            "dashboard", MODULE, self._converse, self._parts.configuration.child_memory_mib * MIB
+        )
         self._companion.begin()
 
     async def close(self) -> None:

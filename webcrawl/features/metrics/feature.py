@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl import __version__
 from webcrawl.child_process import frame, receive_from
+from webcrawl.config.setting import MIB
 from webcrawl.features.companion import Companion
 from webcrawl.features.feature import Feature, stop
 
@@ -41,7 +42,7 @@ class MetricsFeature(Feature):
         figures = parts.features.get("timeseries")
         assert figures is not None
         self._figures = figures
-        self._companion = Companion("metrics", MODULE, self._converse)
+        self._companion = Companion("metrics", MODULE, self._converse, configuration.child_memory_mib * MIB)
 
     def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
         self._companion.begin()
