@@ -264,6 +264,9 @@ class Scheduler:
         for feature in context.features:
             context.doing = f"{_name(feature)}, which is opened"
             await feature.open(counts)
+            if feature.begins_paused():
+                # The engine may ask for requests before the features begin.
+                self.frontier.pause(paused=True)
         context.doing = None
         return counts
 

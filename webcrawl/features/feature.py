@@ -38,6 +38,11 @@ class Feature:
         :raises webcrawl.errors.CrawlError: the state cannot be used; the crawl does not start
         """
 
+    def begins_paused(self) -> bool:
+        """Return whether nothing may be fetched at first, since an operator has paused the crawl. Called after
+        ``open``."""
+        return False
+
     def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
         """Start the feature's tasks: the spider is open. ``scheduler.run_beside`` runs a task."""
 

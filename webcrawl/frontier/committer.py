@@ -109,8 +109,10 @@ class Committer:
             reached = asyncio.Event()
             self._waiting.append(reached)
             self.add(Change(then=reached.set))
-            await reached.wait()
-            self._waiting.remove(reached)
+            try:
+                await reached.wait()
+            finally:
+                self._waiting.remove(reached)
         return not self._broken
 
     async def _run(self) -> None:

@@ -263,6 +263,16 @@ class Frontier:
         self._paused = paused
         self._changed()
 
+    @property
+    def open_requests(self) -> int:
+        """The number of requests on the network: robots.txt, sitemaps and inline requests count like pages."""
+        return sum(lease.ended_at is None for lease in self._unsettled.values())
+
+    @property
+    def stalled(self) -> str | None:
+        """The reason why nothing can be made durable at the moment, in words; None if all is well."""
+        return self._retry.stalled
+
     def is_closing(self) -> bool:
         """Return True if no more requests will start here: the crawl was stopped, or is being closed."""
         return self._closing

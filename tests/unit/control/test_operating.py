@@ -74,13 +74,24 @@ def beats(crawl: Crawl) -> None:
 def knows(crawl: Crawl) -> None:
     """The process says that it is there, and has obeyed nothing."""
     crawl.beat()
-    asyncio.run(crawl.store.acknowledge(WorkerState("w", BEGUN_AT + crawl.seconds)))
+    asyncio.run(crawl.store.acknowledge(WorkerState("w", BEGUN_AT + crawl.seconds, process=7)))
 
 
-def obeys(crawl: Crawl) -> None:
-    numbers = asyncio.run(crawl.store.numbers())
-    state = WorkerState("w", BEGUN_AT + crawl.seconds, command=numbers.commands)
-    asyncio.run(crawl.store.acknowledge(state))
+def answers(why: str | None = "", result: str = "") -> Callable[[Crawl], None]:
+    """The process has read the command, and answers it; None: not yet."""
+
+    def answer(crawl: Crawl) -> None:
+        number = asyncio.run(crawl.store.numbers()).commands
+        given = {} if why is None else {str(number): why}
+        results = {str(number): result} if result else {}
+        state = WorkerState("w", BEGUN_AT + crawl.seconds, "h", 7, 0, 0, 0, number, given, results)
+        asyncio.run(crawl.store.acknowledge(state))
+        crawl.beat()
+
+    return answer
+
+
+obeys = answers()
 
 
 def ends(crawl: Crawl) -> None:
@@ -90,9 +101,12 @@ def ends(crawl: Crawl) -> None:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (Command.PAUSE, ["is paused: process 7 runs. Open requests are", "it has paused, nothing is open"]),
+        (
+            Command.PAUSE,
+            ["is asked to pause: process 7 runs. Open requests are", "it has paused, nothing is open"],
+        ),
         (Command.RESUME, ["was not paused: process 7 runs", "it goes on"]),
-        (Command.SAVE, ["is saved: process 7 runs. It goes on meanwhile.", "it is saved"]),
+        (Command.SAVE, ["is asked to save: process 7 runs. It goes on meanwhile.", "it is saved"]),
     ],
 )
 def test_a_process_that_obeys_is_waited_for(command: Command, said: list[str]) -> None:
@@ -102,9 +116,11 @@ def test_a_process_that_obeys_is_waited_for(command: Command, said: list[str]) -
 
 
 def test_a_stop_waits_for_the_end_of_the_process_however_long_and_says_so() -> None:
-    crawl = Crawl((1.0, obeys), (9.0, beats), *((at, knows) for at in range(10, 500, 5)), (500.0, ends))
+    crawl = Crawl((1.0, obeys), (9.0, beats), *((at, obeys) for at in range(10, 500, 5)), (500.0, ends))
     said = crawl.ask(Command.STOP)
-    assert said[0].startswith("the crawl in job is stopped: process 7 runs. Open requests are finished;")
+    assert said[0].startswith(
+        "the crawl in job is asked to stop: process 7 runs. Open requests are finished;"
+    )
     assert said[1] == "after 10.2 s: process 7 has not ended yet, 3 requests open"
     assert said[-1] == "it has ended"
     assert len(said) > 40
@@ -117,7 +133,7 @@ def test_nothing_is_waited_for_without_a_process() -> None:
     ]
     assert crawl.ask(Command.RESUME)[1] == "the crawl in job will go on: it is not running; start it"
     assert crawl.ask(Command.STOP)[2] == "the crawl in job is not running: there is nothing to stop"
-    assert crawl.ask(Command.SAVE)[3] == "the crawl in job is not running: all that it has is on the disk"
+    assert crawl.ask(Command.SAVE)[3] == "the crawl in job is not running: all that it has is stored"
     assert [one.command for one in asyncio.run(crawl.store.requests())] == [Command.PAUSE, Command.RESUME]
 
 
@@ -139,13 +155,13 @@ def test_an_older_process_is_named_within_seconds() -> None:
 
 def test_the_answer_of_an_earlier_run_does_not_count() -> None:
     crawl = Crawl((9.0, beats))
-    asyncio.run(crawl.store.acknowledge(WorkerState("w", BEGUN_AT - 60)))
+    asyncio.run(crawl.store.acknowledge(WorkerState("w", BEGUN_AT - 60, process=7)))
     with pytest.raises(NotObeyed, match="knows no commands"):
         crawl.ask(Command.SAVE)
 
 
 def test_a_process_that_hangs_is_named() -> None:
-    crawl = Crawl((1.0, knows))
+    crawl = Crawl((1.0, answers(None)))
     with pytest.raises(NotObeyed, match=r"process 7 had its last heartbeat 15.* s ago: a callback blocks"):
         crawl.ask(Command.PAUSE)
 
@@ -159,6 +175,27 @@ def test_a_process_that_answers_and_does_not_obey_is_left_alone_at_last() -> Non
     crawl = Crawl(*((at, knows) for at in range(1, 200, 5)))
     with pytest.raises(NotObeyed, match="process 7 has not obeyed within 2 min 00 s; it does when it can"):
         crawl.ask(Command.SAVE)
+
+
+def test_a_command_that_is_not_carried_out_is_no_success() -> None:
+    """A process that has read a command is waited for as long as it works on it."""
+    crawl = Crawl(
+        *((at, answers(None)) for at in range(1, 200, 5)), (200.0, answers("no checkpoint: no room"))
+    )
+    with pytest.raises(NotObeyed, match=r"^process 7: no checkpoint: no room$"):
+        crawl.ask(Command.SAVE)
+    assert not any("saved" in said for said in crawl.said)
+
+
+def test_the_result_of_a_command_is_told() -> None:
+    assert Crawl((1.0, answers("", "job/checkpoints/c"))).ask(Command.SAVE)[-1] == (
+        "it is saved: job/checkpoints/c"
+    )
+
+
+def test_a_stop_that_a_process_does_not_know_is_no_success() -> None:
+    with pytest.raises(NotObeyed, match="does not know"):
+        Crawl((1.0, answers("this version does not know the command")), (2.0, ends)).ask(Command.STOP)
 
 
 def test_an_operator_has_a_name() -> None:

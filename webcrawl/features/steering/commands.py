@@ -1,31 +1,44 @@
-"""What a process does when an operator commands it: pause, resume, stop, save."""
+"""What a process does when an operator commands it: one table of commands.
+
+A new command is a row of ``COMMANDS`` with a method of ``Commands``. ``SteeringStore.request`` asks for it, and
+``control/operating.py`` waits for the answer of each worker.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from webcrawl.errors import CrawlError
 from webcrawl.features.steering.store import Command
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
+    from webcrawl.config.readers import Reader
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.features.checkpoints.feature import CheckpointsFeature
+    from webcrawl.features.steering.store import Request
     from webcrawl.scheduler import Scheduler
+
+LOOK_SECONDS = 0.1
+"""Interval at which a command looks whether the crawl has got where it asks for."""
+UNKNOWN = "this version of webcrawl does not know the command"
 
 logger = logging.getLogger(__name__)
 
 
-class CommandError(Exception):
+class CommandError(CrawlError):
     """A command could not be obeyed; the message says why."""
 
 
 class Commands:
-    """The commands of one process. Those that return an awaitable are obeyed when it is done.
+    """The commands of one process. Each method returns when it is carried out, with what it gave, or None.
 
-    The workers of a shared crawl are paused, resumed and stopped by their heartbeat, and only save comes this way.
+    A method that decides about the crawl does so before it waits for anything: commands begin in the order in which
+    they were given.
     """
 
     def __init__(self, context: CrawlContext, scheduler: Scheduler) -> None:
@@ -34,41 +47,56 @@ class Commands:
         self._checkpoints: CheckpointsFeature | None = None
         """Takes the checkpoints of a crawl that takes none by itself."""
 
-    def by_name(self) -> dict[Command, Callable[[], Awaitable[None] | None]]:
-        """Return what is done for each command."""
-        if self._context.configuration.storage.is_shared:
-            return {Command.SAVE: self.save}
-        return {
-            Command.PAUSE: self.pause,
-            Command.RESUME: self.resume,
-            Command.STOP: self.stop,
-            Command.SAVE: self.save,
-        }
+    async def carry_out(self, request: Request) -> str | None:
+        """Carry out a command. :raises CommandError: it was not carried out"""
+        if (row := COMMANDS.get(request.command)) is None:
+            raise CommandError(UNKNOWN)
+        if strange := [name for name in request.arguments if name not in row.arguments]:
+            raise CommandError(f"{UNKNOWN}: {request.command} with {', '.join(strange)}")
+        try:
+            values = {
+                name: reader.read(request.arguments.get(name)) for name, reader in row.arguments.items()
+            }
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+        return await row.carry_out(self, **values)
 
-    def pause(self) -> None:
-        # At a level that is shown even in a quiet log.
-        logger.warning("The crawl is paused by its operator: nothing new is fetched until `scrapy resume`")
-        self._scheduler.frontier.pause(paused=True)
+    async def pause(self) -> None:
+        """Begin no more requests; done when none is open."""
+        frontier = self._scheduler.frontier
+        if not frontier.is_paused:
+            # At a level that is shown even in a quiet log.
+            logger.warning(
+                "The crawl is paused by its operator: nothing new is fetched until `scrapy resume`"
+            )
+        frontier.pause(paused=True)
+        while frontier.open_requests:
+            await asyncio.sleep(LOOK_SECONDS)
+            if not frontier.is_paused:
+                raise CommandError("it was resumed before its open requests had ended")
 
-    def resume(self) -> None:
-        logger.warning("The crawl goes on: its operator has resumed it")
-        self._scheduler.frontier.pause(paused=False)
+    async def resume(self) -> None:
+        """Begin requests again."""
+        frontier = self._scheduler.frontier
+        if frontier.is_paused:
+            logger.warning("The crawl goes on: its operator has resumed it")
+        frontier.pause(paused=False)
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
+        """End the crawl: open requests are finished."""
         logger.warning("The crawl is stopped by its operator: open requests are finished")
-        self._scheduler.frontier.pause(paused=False)
         self._scheduler.stop()
 
-    async def save(self) -> None:
-        """Store all results, and take a checkpoint if the storage can be copied.
+    async def save(self) -> str | None:
+        """Store all results, and take a checkpoint if the storage can be copied; return its path.
 
-        :raises CommandError: no checkpoint could be taken
+        :raises CommandError: the results could not be stored, or no checkpoint could be taken
         """
-        if not await self._scheduler.frontier.drain():
-            raise CommandError("the results of the crawl cannot be stored")
         jobdir = self._context.jobdir
-        if jobdir is None or not self._context.configuration.storage.takes_checkpoints:
-            return
+        takes = jobdir is not None and self._context.configuration.storage.takes_checkpoints
+        await self._stored("no checkpoint: " if takes else "")
+        if jobdir is None or not takes:
+            return None
         own = self._context.features.get("checkpoints")
         if own is None and self._checkpoints is None:
             # Most crawls are never saved.
@@ -77,11 +105,53 @@ class Commands:
         checkpoints = own or self._checkpoints
         assert checkpoints is not None
         try:
-            await checkpoints.take_now()
-        except (OSError, ValueError) as error:
+            return str(await checkpoints.take_now())
+        except OSError as error:
+            raise CommandError(f"no checkpoint: {_unusable(error)}") from error
+        except ValueError as error:
             raise CommandError(f"no checkpoint: {error}") from error
+
+    async def _stored(self, failed: str) -> None:
+        """Wait until all results are durable. ``failed``: the beginning of the message if they cannot be stored.
+
+        :raises CommandError: they cannot be stored now
+        """
+        frontier = self._scheduler.frontier
+        storing = asyncio.ensure_future(frontier.drain())
+        try:
+            while not storing.done():
+                await asyncio.wait([storing], timeout=LOOK_SECONDS)
+                if not storing.done() and (why := frontier.stalled) is not None:
+                    raise CommandError(f"{failed}the results cannot be stored: {why}")
+            if not await storing:
+                raise CommandError(f"{failed}the results cannot be stored any more")
+        finally:
+            storing.cancel()
 
     async def close(self) -> None:
         """Drop the checkpoint that is being taken."""
         if self._checkpoints is not None:
             await self._checkpoints.close()
+
+
+class CommandRow(NamedTuple):
+    """A command of operators."""
+
+    carry_out: Callable[..., Awaitable[str | None]]
+    """A method of ``Commands``, which gets the arguments by their names."""
+    arguments: Mapping[str, Reader] = {}
+    """Its arguments, with the readers of their values."""
+
+
+COMMANDS: Mapping[str, CommandRow] = {
+    Command.PAUSE: CommandRow(Commands.pause),
+    Command.RESUME: CommandRow(Commands.resume),
+    Command.STOP: CommandRow(Commands.stop),
+    Command.SAVE: CommandRow(Commands.save),
+}
+"""All commands that this version knows."""
+
+
+def _unusable(error: OSError) -> str:
+    why = error.strerror or str(error)
+    return f"{error.filename} cannot be used: {why}" if error.filename else why

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -14,21 +16,22 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from webcrawl.errors import CrawlError
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.features.feature import Feature, stop
+from webcrawl.features.steering.commands import CommandError, Commands
 from webcrawl.features.steering.effects import Effects
 from webcrawl.features.steering.live_settings import LIVE, changed, problems_of, values_at_start
-from webcrawl.features.steering.store import Numbers, SteeringStore, WorkerState
+from webcrawl.features.steering.store import COMMANDS_MOST, Numbers, SteeringStore, WorkerState
 from webcrawl.urls.lists import printable
 from webcrawl.urls.schemes import resolve_any
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Mapping
 
     from scrapy.settings import BaseSettings
 
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.features.feature import Parts
     from webcrawl.features.steering.live_settings import Values
-    from webcrawl.features.steering.store import Command, Excluded, HostDelay, Injected, Override, Request
+    from webcrawl.features.steering.store import Excluded, HostDelay, Injected, Override, Request
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.scheduler import Scheduler
     from webcrawl.storage.contract import Counts
@@ -43,6 +46,8 @@ CLAIM_SECONDS = 30.0
 """Time for which one worker alone queues injected URLs; it renews it."""
 WORKERS_KEPT = 200
 """Workers whose states are kept."""
+ANSWER_MOST = 2000
+"""Characters of an answer to a command."""
 _SHOWN_MOST = 200
 
 
@@ -56,13 +61,14 @@ class SteeringFeature(Feature):
         self._worker = parts.configuration.worker_name
         self._clock = parts.clock
         self.store = SteeringStore(parts.backend.tables)
-        self.commands: dict[Command, Callable[[], Awaitable[None] | None]] = {}
-        """What each command does; one without a function is only acknowledged."""
+        self._commands: Commands | None = None
+        self._obeying: set[asyncio.Task[None]] = set()
+        """The commands that are being carried out."""
         self._numbers = Numbers()
         self._overlay: dict[str, Override] = {}
         self._delays: dict[str, HostDelay] = {}
         self._excluded: list[Excluded] = []
-        self._state = WorkerState(self._worker, 0.0)
+        self._state = WorkerState(self._worker, 0.0, socket.gethostname(), os.getpid())
         self._published: WorkerState | None = None
         self._has_urls = True
         """True if URLs may wait to be taken."""
@@ -79,12 +85,21 @@ class SteeringFeature(Feature):
         self._numbers = await self.store.numbers()
         await self._read(self._numbers, Numbers())
 
+    def begins_paused(self) -> bool:
+        if self._numbers.is_paused:
+            logger.warning(
+                "The crawl is paused by its operator, since before this start: nothing is fetched until "
+                "`scrapy resume`"
+            )
+        return self._numbers.is_paused
+
     def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
         self._context, self._scheduler = context, scheduler
         self._settings: BaseSettings = scheduler.spider.crawler.settings
         self._start = values_at_start(self._settings, context.configuration, scheduler.spider)
         self._values = self._start
         self._effects = Effects(context, scheduler)
+        self._commands = Commands(context, scheduler)
         self._state = replace(
             self._state, start=self._start.texts(), command=self._numbers.commands, at=self._clock()
         )
@@ -104,6 +119,10 @@ class SteeringFeature(Feature):
         await stop(self._last_look)
         # URLs that are not queued by then wait in the storage for the next run.
         await stop(self._taking)
+        for task in list(self._obeying):
+            await stop(task)
+        if self._commands is not None:
+            await self._commands.close()
 
     def keeps_open(self) -> bool:
         """Return whether an idle crawl must wait: until it is known that no URLs wait to be taken."""
@@ -139,7 +158,10 @@ class SteeringFeature(Feature):
 
     async def _obey(self, numbers: Numbers) -> None:
         before, overlay, delays = self._numbers, self._overlay, self._delays
+        has_commands = numbers.commands != before.commands
+        requests = await self.store.requests(before.commands) if has_commands else []
         await self._read(numbers, before)
+        # All was read: a look that fails before is repeated.
         self._numbers = numbers
         self._has_urls = self._has_urls or numbers.urls != before.urls
         if numbers.overlay != before.overlay:
@@ -152,9 +174,17 @@ class SteeringFeature(Feature):
         self._state = replace(
             self._state, overlay=numbers.overlay, excluded=numbers.excluded, delays=numbers.delays
         )
-        if numbers.commands != before.commands:
-            for request in await self.store.requests(before.commands):
-                await self._carry_out(request)
+        for request in requests:
+            self._take_up(request)
+
+    def _take_up(self, request: Request) -> None:
+        """Begin to carry out a command. The next one does not wait for its end: a checkpoint takes minutes."""
+        name = printable(request.command)
+        logger.info("%s asked the crawl to %s", printable(request.by), name)
+        self._state = replace(self._state, command=request.number)
+        task = asyncio.get_running_loop().create_task(self._carry_out(request))
+        self._obeying.add(task)
+        task.add_done_callback(self._obeying.discard)
 
     async def _read(self, numbers: Numbers, before: Numbers) -> None:
         """Read what has changed."""
@@ -168,15 +198,41 @@ class SteeringFeature(Feature):
     async def _publish(self) -> None:
         if self._published is None:
             await self.store.forget_workers(WORKERS_KEPT - 1)
-        state = replace(self._state, at=self._clock())
-        await self.store.acknowledge(state)
-        self._published = self._state = state
+        # Commands are answered meanwhile.
+        state = self._state
+        await self.store.acknowledge(replace(state, at=self._clock()))
+        self._published = state
 
     async def _carry_out(self, request: Request) -> None:
-        logger.info("%s asked the crawl to %s", printable(request.by), request.command)
-        if (obey := self.commands.get(request.command)) is not None and (rest := obey()) is not None:
-            await rest
-        self._state = replace(self._state, command=request.number)
+        """Carry out a command, and publish what came of it: each way out of this method is an answer, but the end of
+        the process."""
+        assert self._commands is not None
+        result, why = None, ""
+        try:
+            result = await self._commands.carry_out(request)
+        except CommandError as error:
+            why = str(error)
+        except Exception as error:
+            # The operator must learn of it, whatever it is.
+            logger.exception("The command %s of an operator failed", printable(request.command))
+            why = f"{type(error).__name__}: {error}"
+        if why:
+            logger.warning("Not obeyed: %s, as %s asked: %s", request.command, printable(request.by), why)
+        self._answer(request.number, why or "", result)
+        # A storage that is away or full gets the answer at a later look.
+        with suppress(CrawlError):
+            async with self._looking:
+                await self._publish()
+
+    def _answer(self, number: int, why: str, result: str | None) -> None:
+        answers = {**self._state.answers, str(number): " ".join(why.split())[:ANSWER_MOST]}
+        results = {**self._state.results, **({} if result is None else {str(number): result})}
+        oldest = sorted(map(int, answers))[-COMMANDS_MOST:][0]
+        self._state = replace(
+            self._state,
+            answers={key: text for key, text in answers.items() if int(key) >= oldest},
+            results={key: text for key, text in results.items() if int(key) >= oldest},
+        )
 
     # -- settings ----------------------------------------------------------------------------------------------
 

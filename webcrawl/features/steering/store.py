@@ -118,9 +118,11 @@ class Request:
     """A command of an operator."""
 
     number: int
-    command: Command
+    command: str
+    """A ``Command``, or one of a newer version."""
     by: str
     at: float
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +146,21 @@ class WorkerState:
 
     worker: str
     at: float
+    host: str = ""
+    """The name of its machine."""
+    process: int = 0
+    """The number of its process there."""
     overlay: int = 0
     """The number of the last change of the overlay that it has applied."""
     excluded: int = 0
     delays: int = 0
     command: int = 0
-    """The number of the last command that it has obeyed."""
+    """The number of the last command that it has read."""
+    answers: Mapping[str, str] = field(default_factory=dict)
+    """The commands that it has carried out, by their numbers: no text, or why it could not. One that has been
+    read and has no answer is being carried out."""
+    results: Mapping[str, str] = field(default_factory=dict)
+    """What carrying out a command gave, such as the path of a checkpoint, by its number."""
     start: Mapping[str, str] = field(default_factory=dict)
     """The values of all settings that can be changed, as it was started with them."""
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -195,6 +206,10 @@ class _News(NamedTuple):
     journal: Sequence[JournalEntry] = ()
     """Without numbers."""
     is_paused: bool | None = None
+
+
+_PAUSES: Mapping[str, bool] = {Command.PAUSE: True, Command.RESUME: False, Command.STOP: False}
+"""Whether the crawl is paused after a command that decides about it."""
 
 
 class SteeringStore:
@@ -380,17 +395,22 @@ class SteeringStore:
 
     # -- commands ----------------------------------------------------------------------------------------------
 
-    async def request(self, command: Command, by: str, now: float) -> int:
+    async def request(
+        self, command: str, by: str, now: float, arguments: Mapping[str, Any] | None = None
+    ) -> int:
         """Ask all workers for something; return the number by which their answers name it."""
         number = 0
 
         def change(numbers: Numbers, _: Sequence[Row | None]) -> _News:
             nonlocal number
             number = numbers.last + 1
-            row = _row(_COMMAND + _ordered(number), Request(number, command, by, now))
-            paused = {Command.PAUSE: True, Command.RESUME: False, Command.STOP: False}.get(command)
+            row = _row(_COMMAND + _ordered(number), Request(number, str(command), by, now, arguments or {}))
+            shown = " ".join(f"{name}={value}" for name, value in (arguments or {}).items())
             return _News(
-                "commands", [row], journal=[JournalEntry(0, now, by, str(command))], is_paused=paused
+                "commands",
+                [row],
+                journal=[JournalEntry(0, now, by, str(command), shown)],
+                is_paused=_PAUSES.get(command),
             )
 
         await self._edit([], change)
@@ -401,7 +421,7 @@ class SteeringStore:
     async def requests(self, after: int = 0) -> list[Request]:
         """Return the commands with numbers above ``after``, oldest first."""
         found = [_read(Request, row) for row in await self._scan(_MAIN, _COMMAND)]
-        return [replace(one, command=Command(one.command)) for one in found if one.number > after]
+        return [one for one in found if one.number > after]
 
     # -- workers -----------------------------------------------------------------------------------------------
 

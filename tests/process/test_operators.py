@@ -1,0 +1,122 @@
+"""Commands of operators, given in processes of their own, as the server's log, the files and the exit show them."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+
+import pytest
+
+from tests.commands import own_process
+from tests.crawl import crawling, expectation
+
+QUIET_SECONDS = 1.5
+"""A crawl that goes on sends many requests within this time."""
+SETTINGS = {"POLITENESS_MIN_DELAY": 6, "LOG_LEVEL": "INFO"}
+"""A crawl of two minutes, however fast the machine is; what is left in the end is fetched without a delay."""
+
+
+def operated(crawl, *words, **settings):
+    """A command on the crawl in a folder that is obeyed; what it said."""
+    done = own_process(crawl.path.parent, *words, crawl.path, **settings)
+    assert (done.status, done.err) == (0, ""), (done, crawl.stderr[-2000:])
+    return done.out
+
+
+def sent_in_silence(web):
+    """The number of requests that come while nothing should come."""
+    before = len(web.hits())
+    time.sleep(QUIET_SECONDS)
+    return len(web.hits()) - before
+
+
+def goes_on(crawl, web, more=5):
+    before = len(web.hits())
+    crawl.until(lambda: len(web.hits()) >= before + more)
+
+
+@pytest.fixture(scope="module")
+def story(serve, start, crawl, folder):
+    """What an operator did with a crawl of one process, and what came of it."""
+    web = serve(hosts=40, pages=600, zipf=0.2, seed=5)
+    told = {"web": web}
+    running = start(web.seeds, **SETTINGS)
+    running.until_logged(60)
+    told["pause"] = operated(running, "pause")
+    told["hits while paused"] = sent_in_silence(web)
+    told["paused status"] = own_process(running.path, "status", running.path).said
+    running.signal(signal.SIGTERM)
+    running.wait().assert_ended_well()
+
+    again = start(web.seeds, of=running, **SETTINGS)
+    again.until(lambda: "is paused by its operator" in again.stderr)
+    told["hits while paused again"] = sent_in_silence(web)
+    told["resume"] = operated(running, "resume")
+    goes_on(again, web)
+
+    told["save"] = operated(running, "save")
+    told["checkpoints"] = sorted((running.path / "checkpoints").iterdir())
+    goes_on(again, web)
+    told["stop"] = operated(running, "stop")
+    told["exit"] = again.process.poll()
+    again.wait()
+    told["hits after the stop"] = sent_in_silence(web)
+    told["stderr"] = again.stderr
+
+    copy = folder / "copy" / "job"
+    copy.parent.mkdir()
+    shutil.copytree(told["checkpoints"][0], copy)
+    told["copied"] = len(crawling.Jobdir(copy).fetched())
+    told["from the copy"] = crawl(web.seeds, jobdir=copy)
+    told["from the stop"] = crawl(web.seeds, of=running)
+    return told
+
+
+def test_a_paused_crawl_sends_nothing(story):
+    assert "it has paused, nothing is open" in story["pause"]
+    assert story["hits while paused"] == 0
+    assert "paused" in story["paused status"].splitlines()[0]
+
+
+def test_a_pause_outlasts_the_process(story):
+    assert story["hits while paused again"] == 0
+    assert "it goes on" in story["resume"]
+
+
+def test_a_stop_ends_the_process_well(story):
+    assert "it has ended" in story["stop"]
+    assert story["exit"] == 0
+    assert story["hits after the stop"] == 0
+    assert "Closing spider (stopped)" in story["stderr"]
+    assert "Traceback" not in story["stderr"]
+
+
+def test_a_saved_crawl_has_a_checkpoint_that_crawls_on(story):
+    assert "it is saved" in story["save"]
+    [checkpoint] = story["checkpoints"]
+    assert checkpoint.name in story["save"]
+    pages = set(expectation.depths(story["web"]))
+    assert 0 < story["copied"] < len(pages)
+    restored = story["from the copy"].assert_ended_well()
+    assert set(restored.fetched()) == pages
+    assert restored.assert_sound().queued == 0
+
+
+def test_a_stopped_crawl_can_be_resumed(story):
+    resumed = story["from the stop"].assert_ended_well()
+    assert set(resumed.fetched()) == set(expectation.depths(story["web"]))
+
+
+def test_a_checkpoint_that_cannot_be_taken_is_an_error(serve, start, folder):
+    web = serve(hosts=10, pages=100, zipf=0.2, seed=6)
+    running = start(web.seeds, **SETTINGS)
+    running.until_logged(10)
+    (running.path / "checkpoints").write_text("no folder")
+    done = own_process(folder, "save", running.path)
+    assert done.status == 1
+    assert "no checkpoint: " in done.err
+    assert str(running.path / "checkpoints") in done.err
+    assert "is saved" not in done.out
+    running.signal()
+    running.wait().assert_ended_well()
