@@ -161,8 +161,8 @@ def side_by_side(cards: Iterable[Scorecard]) -> str:
     for key, promise in promises.items():
         cells = []
         for card in cards:
-            (row, *_) = [row for row in card.rows if (row.section, row.name) == key] or [None]
-            cells.append("-" if row is None else str(row.verdict))
+            found = [str(row.verdict) for row in card.rows if (row.section, row.name) == key]
+            cells.append(found[0] if found else "-")
         lines.append(f"| {_cell(promise)} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -1,0 +1,83 @@
+"""The subjects of the gauntlet: each a site, the limits of a crawl of it, and a judge.
+
+A subject's name is that of its modules in ``web/`` (with ``build``) and ``judges/`` (with ``judge``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from tests.gauntlet.web import memory, resume
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.gauntlet.evidence import Evidence
+    from tests.gauntlet.scorecard import Judged
+    from tests.gauntlet.web.site import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is judged in one crawl, and what that crawl is told."""
+
+    name: str
+    number: int
+    """The third byte of its site's addresses."""
+    delay_seconds: float = 0.25
+    request_seconds: float = 5.0
+    """The longest time for one request."""
+    redirects: int = 3
+    limit_seconds: float = 120.0
+    """After this time the crawl is stopped."""
+    kills: tuple[int, ...] = ()
+    """After so many requests it is killed, and started again."""
+
+    def site(self) -> Site:
+        """Return its site."""
+        site: Site = import_module(f"tests.gauntlet.web.{self.name}").build(self.number)
+        return site
+
+    def judge(self, evidence: Evidence) -> Iterator[Judged]:
+        """Yield its judgements."""
+        rows: Iterator[Judged] = import_module(f"tests.gauntlet.judges.{self.name}").judge(evidence)
+        return rows
+
+
+SUBJECTS = {
+    subject.name: subject
+    for subject in (
+        Subject("coverage", 1),
+        Subject("politeness", 2),
+        Subject("robots", 3),
+        Subject("redirects", 4),
+        Subject("duplicates", 5),
+        Subject("charsets", 6),
+        Subject("sitemaps", 7),
+        Subject("schemes", 8),
+        Subject("ssrf", 9),
+        Subject("keepalive", 10),
+        Subject("slow", 11),
+        Subject("traps", 12, delay_seconds=0.0, limit_seconds=150.0),
+        Subject("bombs", 13),
+        Subject("resume", 14, delay_seconds=0.1, limit_seconds=120.0, kills=resume.KILLS),
+        Subject("memory", 15, delay_seconds=0.3, request_seconds=20.0, limit_seconds=memory.SECONDS),
+    )
+}
+
+TOGETHER = (
+    "coverage",
+    "politeness",
+    "robots",
+    "redirects",
+    "duplicates",
+    "charsets",
+    "sitemaps",
+    "schemes",
+    "ssrf",
+    "keepalive",
+    "slow",
+)
+"""Subjects whose sites one crawl can take all at once: each host has its own clock."""
