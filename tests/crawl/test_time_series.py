@@ -53,7 +53,7 @@ def recorded(crawl, archive=0):
 
 def test_series_are_the_figures_of_the_summary_over_a_restart(serve, start):
     web = serve(hosts=4, pages=12, seed=2)
-    crawl = start(web.seeds, POLITENESS_MIN_DELAY=0.3)
+    crawl = start(web.seeds, POLITENESS_MIN_DELAY=1)
     crawl.until(lambda: published(crawl))
     worker = published(crawl)
     crawl.signal(signal.SIGTERM)

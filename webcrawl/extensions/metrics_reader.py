@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import time
-from dataclasses import replace
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from webcrawl.crawl.context import context_of
 from webcrawl.fetching.bandwidth import bandwidth_of
 from webcrawl.fetching.body_memory import body_memory_of
 from webcrawl.fetching.network import network_of
-from webcrawl.reports.pace import Limits, Pace, Reading
+from webcrawl.processes import cpu_seconds
+from webcrawl.reports.pace import Limits, Means, Pace, Reading
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from webcrawl.frontier.tally import Snapshot, Tally
 
 
+MEANS_SECONDS = 5.0
+"""Interval at which figures are read that cost more: the capacity, and the CPU time of all processes."""
 CACHE = "cache_"
 """The beginning of the names of figures on caches."""
 
@@ -33,6 +37,16 @@ class Countable(Protocol):
     def tally(self) -> Tally: ...
 
     def snapshot(self) -> Snapshot: ...
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """What limits the requests of a frontier."""
+
+    @property
+    def open_max(self) -> int: ...
+
+    def capacity(self) -> float: ...
 
 
 @runtime_checkable
@@ -100,6 +114,8 @@ class MetricsReader:
             configuration.page_budget,
         )
         self._pace = Pace(time.monotonic(), limits, configuration.politeness_min_delay)
+        self._means = Means(cores=cores())
+        self._means_at = -MEANS_SECONDS
 
     def read(self) -> Reading:
         """Return the current figures; this costs a few attribute look-ups and one Snapshot."""
@@ -109,14 +125,34 @@ class MetricsReader:
         # What CLOSESPIDER_PAGECOUNT counts: the signal that also counts this statistic.
         responses = stats.get_value("response_received_count", 0) if stats is not None else 0
         closing = getattr(self._crawler.engine, "is_closing", False)
-        reading = self._pace.read(
-            time.monotonic(),
+        now = time.monotonic()
+        return self._pace.read(
+            now,
             frontier.tally,
             frontier.snapshot(),
             time.time(),
             items,
             responses=responses,
             is_closing=closing,
+            means=self._now(now),
         )
-        bandwidth = self._bandwidth
-        return replace(reading, bandwidth=(bandwidth.used, bandwidth.rate)) if bandwidth.is_on else reading
+
+    def _now(self, now: float) -> Means:
+        """Return what the process works with; it is called on the event loop."""
+        frontier, bandwidth = self._frontier, self._bandwidth
+        if now - self._means_at >= MEANS_SECONDS:
+            self._means_at = now
+            if isinstance(frontier, Bounded):
+                self._means = self._means._replace(capacity=frontier.capacity(), open_max=frontier.open_max)
+            with suppress(OSError):
+                self._means = self._means._replace(cpu_seconds=cpu_seconds())
+        return self._means._replace(
+            loop_seconds=time.thread_time(),
+            bandwidth=(bandwidth.used, bandwidth.rate) if bandwidth.is_on else None,
+        )
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1

@@ -13,6 +13,7 @@ from scrapy.exceptions import NotConfigured
 from webcrawl.config import Configuration
 from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier_of
 from webcrawl.extensions.periodic_task import PeriodicTask
+from webcrawl.features.timeseries.figures import by_class
 from webcrawl.processes import cpu_seconds, memory
 from webcrawl.reports import progress_log
 
@@ -83,6 +84,8 @@ class ProgressLog:
             "run": self._began_at,
             "pages": tally.pages,
             "bytes": tally.bytes,
+            "errors": tally.errors.total(),
+            **by_class(tally.statuses),
             "cpu_seconds": round(cpu_seconds() - self._cpu_before, 3),
             "queued": stands.queued,
             "hosts": stands.known_hosts,

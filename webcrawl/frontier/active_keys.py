@@ -292,12 +292,14 @@ class ActiveKeys:
         return len(self._keys) - len(self._dry), ready, len(self._heap) + self._rate_limiter.in_line
 
     def capacity(self) -> float:
-        """Return the pages per second that the active keys give at most if each is requested whenever its delay
-        allows. Clocks that keys share may allow less. With many keys, it is estimated from some of them."""
-        stride = len(self._keys) // CAPACITY_KEYS + 1
-        some = list(itertools.islice(self._keys.values(), 0, None, stride))
+        """Return the pages per second that the active keys with URLs give at most if each is requested whenever its
+        delay allows. Clocks that keys share may allow less. With many keys, it is estimated from some of them."""
+        with_urls = len(self._keys) - len(self._dry)
+        stride = with_urls // CAPACITY_KEYS + 1
+        keys = (active for key, active in self._keys.items() if key not in self._dry)
+        some = list(itertools.islice(keys, 0, None, stride))
         rates = (self._policies.politeness.rate(active.record) for active in some)
-        return math.fsum(rates) * len(self._keys) / len(some) if some else 0.0
+        return math.fsum(rates) * with_urls / len(some) if some else 0.0
 
     def in_memory(self) -> tuple[int, int]:
         """Return the number of active keys, and about that of queued URLs that are in memory for them."""

@@ -206,6 +206,11 @@ class Frontier:
                 return
 
     @property
+    def open_max(self) -> int:
+        """The number of requests that may be open or unsettled at a time."""
+        return self._limits.open_max
+
+    @property
     def active_max(self) -> int:
         """The largest number of active keys."""
         return self._limits.active_max
@@ -455,6 +460,9 @@ class Frontier:
         self._rate_limiter.give_back(
             lease.rate_limit_lease, None if ending.started_at is None else ending.ended_at
         )
+        if ending.started_at is not None or ending.status is not None:
+            # Whoever holds the key now: the log of this process gets a line.
+            self.tally.ended(lease.entry.kind, ending)
         active = self._holding(lease)
         if active is None:
             return
@@ -470,7 +478,6 @@ class Frontier:
         record, policies = active.record, self._policies
         if ending.started_at is None and ending.status is None:
             return
-        self.tally.ended(lease.entry.kind, ending)
         if lease.key_validity.is_over():
             # This process may have ended the request itself; the outcome belongs to the present holder of the key.
             return

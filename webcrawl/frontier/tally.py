@@ -71,7 +71,8 @@ class Tally:
     statuses: Counter[int] = field(default_factory=Counter)
     """HTTP statuses of pages."""
     errors: Counter[str] = field(default_factory=Counter)
-    """Failed requests by error word, as in the fetch log."""
+    """Errors: requests that ended without a response, by error word as in the fetch log. Each attempt counts, but not
+    one that was lost with a kept connection and sent again at once."""
     refused_by_rule: Counter[str] = field(default_factory=Counter)
     """Refused URLs by the rule that decided."""
     mimes: Counter[str] = field(default_factory=Counter)
@@ -90,7 +91,7 @@ class Tally:
 
     def ended(self, kind: str, ending: Ending) -> None:
         """Count a request that was sent, and has ended."""
-        self.requests += 1
+        self.requests += 1 + ending.resent
         self.bytes += ending.payload_bytes
         if ending.error is not None:
             self.errors[ending.error] += 1
@@ -139,7 +140,7 @@ class Snapshot:
     """URLs that wait in their queues."""
     known_hosts: int
     active_hosts: int
-    """Hosts in the heap: waiting for their clock or ready."""
+    """Hosts of this process that have URLs: waiting for their clock, ready, or with a request that is open."""
     ready_hosts: int
     """Active hosts whose time has come."""
     waiting_hosts: int

@@ -301,13 +301,21 @@ USELESS_FROM = 10
 ADDRESS, NO_DOMAIN = "(address)", "(none)"
 """Placeholders for the top-level domain of an IP address, and of a name without dots."""
 Alike = tuple[Any, ...]
-"""The fields of ``_ALIKE``, top-level domain and extension of a page."""
+"""The fields of ``_ALIKE``, whether it is an error, top-level domain and extension of a page."""
 _ALIKE = ("kind", "status", "error", "worker", "mime", "depth", "language", "changed", "truncated")
 _FOREVER = 1e11
 
 
 def _names() -> HeavyHitters[str]:
     return HeavyHitters(NAMES)
+
+
+def is_error(line: Mapping[str, Any]) -> bool:
+    """Return True for a line of the fetch log that is an error: a request that ended without a response.
+
+    One that was lost with a kept connection and sent again at once is none: its second sending has a line of its own.
+    """
+    return line.get("status") is None and line.get("resent") is not True
 
 
 @dataclass(slots=True)
@@ -319,6 +327,7 @@ class Digest:
     bytes: int = 0
     page_bytes: int = 0
     failed: int = 0
+    """Errors; see ``is_error``."""
     truncated: int = 0
     cut: int = 0
     """Pages that were longer than the part that was read."""
@@ -415,20 +424,21 @@ class Digest:
             if status == 200:
                 self.sizes.add(size)
                 extension = _extension(str(url))
-        elif kind == "robots":
+        elif kind == "robots" and line.get("resent") is not True:
             self._add_robots(line)
         if "revisit" in line:
             self.freshness.add(line)
-        if status is None:
+        failed = is_error(line)
+        if failed:
             self._add_failure(str(get("key")), str(get("error")), url)
-        alike: Alike = (*map(get, _ALIKE), _top_level(host) if page else "", extension)
+        alike: Alike = (*map(get, _ALIKE), failed, _top_level(host) if page else "", extension)
         try:
             self._alike[alike] = self._alike.get(alike, 0) + 1
         except TypeError:  # a list in place of a plain value
             self._count(alike, 1)
         if len(self._alike) > ALIKE_MAX:
             self.settle()
-        return self._when(line, int(page), size, int(status is None))
+        return self._when(line, int(page), size, int(failed))
 
     def _add_failure(self, key: str, error: str, url: object) -> None:
         url = url[:_EXAMPLE_MAX] if isinstance(url, str) else ""
@@ -463,15 +473,17 @@ class Digest:
         return turn_of(line, start, end)
 
     def _count(self, alike: Alike, number: int) -> None:
-        kind, status, error, worker, mime, depth, language, changed, truncated, domain, extension = alike
+        kind, status, error, worker, mime, depth, language, changed, truncated, failed, domain, extension = (
+            alike
+        )
         self.kinds.add(str(kind), number)
         self.workers.add(str(worker), number)
         if truncated:
             self.truncated += number
-        if status is None:
+        if failed:
             self.failed += number
             self.errors.add(str(error), number)
-        elif kind == "page":
+        elif status is not None and kind == "page":
             self.pages += number
             self.statuses.add(str(status), number)
             self.domains.add(domain, number)

@@ -10,7 +10,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.reports import text
-from webcrawl.reports.pace import stops_after, used_of, waits_for
+from webcrawl.reports.limiting import Bound
+from webcrawl.reports.pace import stops_after, to_go, used_of
 from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:
@@ -217,13 +218,20 @@ def _activity(reading: Reading) -> tuple[str, ...]:
     f = reading.frontier
     if reading.is_closing:
         return (stops_after(f),)
+    limit = []
+    if reading.verdict is not None and reading.verdict.bound not in (Bound.NOTHING, Bound.STARTING):
+        limit = [reading.verdict.short]
+    ends = [] if reading.ends is None else [to_go(reading.ends)]
     if reading.next_seconds is not None:
-        return waits_for(f), f"next host {text.moment_ahead(reading.next_seconds)}"
+        return (*(limit or ["waiting"]), f"next host {text.moment_ahead(reading.next_seconds)}", *ends)
     if f.in_flight:
-        return ("fetching",)
+        return ("fetching", *limit, *ends)
     if f.unsettled:
-        return ("waiting for pages to be stored",)
-    return ("starting the next requests" if f.ready_hosts else "nothing to fetch at this moment",)
+        return ("waiting for pages to be stored", *limit, *ends)
+    return (
+        *(limit or ["starting the next requests" if f.ready_hosts else "nothing to fetch at this moment"]),
+        *ends,
+    )
 
 
 def _bar(limit: Limit, left_seconds: float | None, width: int) -> Row:

@@ -7,17 +7,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.reports import text
+from webcrawl.reports.limiting import Bound, Situation, estimate, limiting
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Mapping
 
     from webcrawl.frontier.tally import Snapshot, Tally
+    from webcrawl.reports.limiting import Estimate, Verdict
 
 WINDOW_SECONDS = 10.0
 """The period in seconds over which current rates are averaged."""
 
 
+QUEUE_SECONDS = 120.0
+"""The period over which the growth of the queue is measured."""
+QUEUE_STEP_SECONDS = 5.0
 SLOW_SECONDS = 10.0
 """A request that is open for longer than this names its host."""
 NAMED = 3
@@ -51,6 +56,24 @@ class Limit(NamedTuple):
     """The limit in words: ``620 of 1,000 pages``."""
 
 
+class Means(NamedTuple):
+    """What a process works with, and how much of it was used since its start; None for what is not known."""
+
+    capacity: float | None = None
+    """Requests per second that the delays of its hosts allow."""
+    open_max: int | None = None
+    loop_seconds: float | None = None
+    """CPU time of the event loop's thread."""
+    cpu_seconds: float | None = None
+    """CPU time of the process and its children."""
+    cores: int = 1
+    bandwidth: tuple[float, float] | None = None
+    """As in ``Reading``."""
+
+
+NO_MEANS = Means()
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """The figures of one moment, counted from the start of this process. Rates are per second."""
@@ -61,7 +84,7 @@ class Reading:
     bytes: int
     bytes_rate: float
     errors: int
-    """Requests that got no response, each attempt counted."""
+    """Requests that ended without a response: each attempt, but not one that was sent again at once."""
     elapsed_seconds: float
     left_seconds: float | None
     """Seconds until the nearest limit, at the present rate; None without a limit or a rate."""
@@ -95,6 +118,10 @@ class Reading:
 
     bandwidth: tuple[float, float] | None = None
     """The bytes per second that came in the last seconds, and how many may; None without a limit."""
+    verdict: Verdict | None = None
+    """What limits the crawl."""
+    ends: Estimate | None = None
+    """When it ends; None if that cannot be said."""
 
     def line(self) -> str:
         """Return one line for a log, with the figures of the whole crawl after those of this worker."""
@@ -122,14 +149,18 @@ class Reading:
         ]
         if self.is_closing:
             parts.append(stops_after(f))
-        if self.next_seconds is not None:
-            parts.append(f"{waits_for(f)}, next host {text.moment_ahead(self.next_seconds)}")
+        elif self.verdict is not None and self.verdict.bound not in _SAID:
+            ahead = self.next_seconds
+            following = "" if ahead is None else f", next host {text.moment_ahead(ahead)}"
+            parts.append(f"{self.verdict.short}{following}")
         if self.slow is not None:
             parts.append(f"slow: {self.slow[0]} for {text.duration(self.slow[1])}")
         if self.limit is not None:
             parts.append(f"{100 * self.limit.share:.0f} % of the limit ({self.limit.text})")
         if self.left_seconds is not None:
             parts.append(f"left {text.duration(self.left_seconds)}")
+        if self.ends is not None:
+            parts.append(to_go(self.ends))
         if f.workers is not None:
             parts += [f"whole crawl: {text.things(f.workers, 'worker')}", queued, f"hosts {known}, {parked}"]
         if f.crowded:
@@ -139,9 +170,13 @@ class Reading:
         return "; ".join(parts)
 
 
-def waits_for(frontier: Snapshot) -> str:
-    """Say what a crawl waits for that has URLs, and nothing in flight."""
-    return "waiting for politeness" if frontier.active_hosts else "waiting for parked hosts"
+_SAID = (Bound.STORAGE, Bound.PAUSED, Bound.STARTING, Bound.NOTHING)
+"""What other parts of a line say, or nobody needs to know there."""
+
+
+def to_go(ends: Estimate) -> str:
+    """Return an estimate in a few words: ``at least 7 h 56 min to go``."""
+    return f"{'at least' if ends.is_least else 'about'} {text.duration(ends.seconds)} to go"
 
 
 def stops_after(frontier: Snapshot) -> str:
@@ -168,6 +203,11 @@ class _Look(NamedTuple):
     bytes: int = 0
     scored: int = 0
     relevant: int = 0
+    requests: int = 0
+    ready: int = 0
+    open: int = 0
+    loop_seconds: float | None = None
+    cpu_seconds: float | None = None
 
 
 class Pace:
@@ -183,6 +223,8 @@ class Pace:
         self._min_delay = min_delay_seconds
         self._waits: deque[bool] = deque(maxlen=WAITS_READINGS)
         self._looks: deque[_Look] = deque([_Look(started_at)])
+        self._queue: deque[tuple[float, int]] = deque()
+        """Times, and the queued URLs then."""
 
     def read(
         self,
@@ -194,6 +236,7 @@ class Pace:
         *,
         responses: int | None = None,
         is_closing: bool = False,
+        means: Means = NO_MEANS,
     ) -> Reading:
         """Return the figures at ``now``, which is ``epoch_seconds`` by the clock of the frontier. ``items``: the
         number of items that were scraped; ``responses``: the pages that count for the limit of pages, which are not
@@ -203,7 +246,7 @@ class Pace:
             looks.popleft()
         then = looks[0]
         span = now - then.at
-        looks.append(_Look(now, tally.pages, tally.bytes, tally.scored or 0, tally.relevant))
+        looks.append(_look(now, tally, frontier, means))
         elapsed = now - self._started_at
         pages_rate = _per(tally.pages - then.pages, span)
         counted = tally.pages if responses is None else responses
@@ -234,7 +277,47 @@ class Pace:
             is_closing=is_closing,
             again=_again(tally),
             found=_found(tally, then),
+            bandwidth=means.bandwidth,
+            verdict=limiting(self._situation(frontier, means, is_closing=is_closing)),
+            ends=None if is_closing else self._ends(now, frontier.queued - frontier.given_up_urls),
         )
+
+    def _situation(self, frontier: Snapshot, means: Means, *, is_closing: bool) -> Situation:
+        """Return the figures by which the crawl is judged: means over the last looks, where one alone says little."""
+        looks = self._looks
+        first, last = looks[0], looks[-1]
+        # The first one is of the begin of the window, or of the process.
+        some = list(looks)[1:]
+        span = last.at - first.at
+        used, limit = means.bandwidth or (0.0, 0.0)
+        return Situation(
+            queued=frontier.queued,
+            hosts=frontier.known_hosts,
+            with_urls=frontier.active_hosts,
+            ready=sum(look.ready for look in some) / len(some),
+            open=sum(look.open for look in some) / len(some),
+            open_max=means.open_max,
+            unsettled=frontier.unsettled,
+            parked=frontier.parked_hosts,
+            rate=_per(last.requests - first.requests, span) if span > 0 else None,
+            capacity=means.capacity,
+            bandwidth_used=used,
+            bandwidth_limit=limit,
+            loop_share=_used(first.loop_seconds, last.loop_seconds, span),
+            cpu_share=_used(first.cpu_seconds, last.cpu_seconds, span * means.cores),
+            stalled=None if frontier.stalled == PAUSED else frontier.stalled,
+            is_paused=frontier.stalled == PAUSED,
+            is_closing=is_closing,
+        )
+
+    def _ends(self, now: float, queued: int) -> Estimate | None:
+        queue = self._queue
+        if not queue or now - queue[-1][0] >= QUEUE_STEP_SECONDS:
+            queue.append((now, queued))
+        while len(queue) > 2 and queue[1][0] <= now - QUEUE_SECONDS:
+            queue.popleft()
+        then, had = queue[0]
+        return estimate(queued, _per(had - queued, now - then), now - then)
 
     def _left(self, pages: int, pages_rate: float, elapsed: float) -> float | None:
         left = []
@@ -271,6 +354,29 @@ class Pace:
             f"{text.things(frontier.known_hosts, 'host')}: politeness is the limit; "
             f"for your own site -s POLITENESS_MIN_DELAY={SHORT_DELAY_SECONDS:g}"
         )
+
+
+PAUSED = "paused"
+"""Why a crawl stalls that an operator paused; see ``Frontier.snapshot``."""
+
+
+def _look(now: float, tally: Tally, frontier: Snapshot, means: Means) -> _Look:
+    return _Look(
+        now,
+        tally.pages,
+        tally.bytes,
+        tally.scored or 0,
+        tally.relevant,
+        tally.requests,
+        frontier.ready_hosts,
+        frontier.in_flight,
+        means.loop_seconds,
+        means.cpu_seconds,
+    )
+
+
+def _used(before: float | None, after: float | None, seconds: float) -> float | None:
+    return None if before is None or after is None or seconds <= 0 else (after - before) / seconds
 
 
 def _part(done: int, most: int, name: str) -> Limit:

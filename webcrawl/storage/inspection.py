@@ -311,6 +311,7 @@ class CrawlStatus:
     """The moment, by the crawl's own clock."""
     counts: Counts
     active_hosts: int
+    """Hosts with URLs that a process holds."""
     workers: list[Worker]
     """In the order in which they started."""
     command: OperatorCommand | None = None

@@ -11,6 +11,7 @@ from rich.console import Console
 from tests.unit.reports.figures import snapshot
 from webcrawl import fetch_errors
 from webcrawl.extensions.progress import LastErrors, _wanted, table
+from webcrawl.reports.limiting import Bound, Estimate, Verdict
 from webcrawl.reports.live import Failure, fitted, rows
 from webcrawl.reports.pace import Limit, Reading
 
@@ -64,7 +65,7 @@ def test_lines_that_say_nothing_are_left_out() -> None:
         )
     )
     assert shown["limit"] == f"{'━' * 15}{'┄' * 15} 50 %   50 of 100 pages   1 min 00 s left"
-    assert (shown["now"], shown["stalled"]) == ("waiting for politeness   next host in 5.0 s", "disk full")
+    assert (shown["now"], shown["stalled"]) == ("waiting   next host in 5.0 s", "disk full")
 
 
 def test_the_display_says_what_the_crawl_does() -> None:
@@ -75,6 +76,12 @@ def test_the_display_says_what_the_crawl_does() -> None:
         (snapshot(), "nothing to fetch at this moment"),
     ):
         assert shown_of(reading(frontier=found))["now"] == words
+    bound = Verdict(Bound.HOSTS, "limited by hosts (3 of 286 hosts have URLs)", "Few hosts have URLs.")
+    ends = Estimate(28_560.0, True, "At least 7 h 56 min to go.")
+    fetches = shown_of(reading(frontier=snapshot(in_flight=3), verdict=bound, ends=ends))
+    assert fetches["now"] == f"fetching   {bound.short}   at least 7 h 56 min to go"
+    waits = shown_of(reading(next_seconds=5.0, verdict=bound))
+    assert waits["now"] == f"{bound.short}   next host in 5.0 s"
     for found, words in (
         (snapshot(in_flight=1, ready_hosts=3), "stopping: waiting for 1 open request"),
         (snapshot(unsettled=2, ready_hosts=3), "stopping: 2 pages being stored"),

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.reports.figures import snapshot
 from webcrawl.frontier.tally import Tally
-from webcrawl.reports.pace import WINDOW_SECONDS, Limits, Pace
+from webcrawl.reports.pace import WINDOW_SECONDS, Limits, Means, Pace
 
 
 def test_now_is_the_mean_over_the_last_seconds_and_mean_that_since_the_start() -> None:
@@ -90,18 +90,52 @@ def test_on_a_shared_crawl_the_line_says_whose_figures_they_are() -> None:
     assert "worker" not in Pace(0.0, Limits()).read(10.0, tally, snapshot(queued=9)).line()
 
 
-def test_a_crawl_that_waits_says_for_how_long() -> None:
+def test_a_crawl_that_waits_says_for_what_and_for_how_long() -> None:
     pace, tally = Pace(0.0, Limits()), Tally()
-    waits = pace.read(1.0, tally, snapshot(next_ready_at=130.0, active_hosts=1), 100.0)
+    waits = pace.read(
+        1.0, tally, snapshot(queued=9, next_ready_at=130.0, active_hosts=1, known_hosts=1), 100.0
+    )
     assert waits.next_seconds == 30
-    assert waits.line().endswith("; waiting for politeness, next host in 30.0 s")
-    parked = pace.read(1.0, tally, snapshot(next_ready_at=130.0, parked_hosts=1), 100.0)
+    assert waits.line().endswith("; limited by politeness, next host in 30.0 s")
+    few = pace.read(1.0, tally, snapshot(queued=9, next_ready_at=130.0, active_hosts=1, known_hosts=9), 100.0)
+    assert few.line().endswith("; limited by hosts (1 of 9 hosts have URLs), next host in 30.0 s")
+    parked = pace.read(1.0, tally, snapshot(queued=9, next_ready_at=130.0, parked_hosts=1), 100.0)
     assert parked.line().endswith("; waiting for parked hosts, next host in 30.0 s")
     assert pace.read(2.0, tally, snapshot(next_ready_at=100.5), 100.0).next_seconds == 0.5
     assert pace.read(2.0, tally, snapshot(next_ready_at=99.5), 100.0).next_seconds == 0
     assert pace.read(3.0, tally, snapshot(next_ready_at=130.0, in_flight=1), 100.0).next_seconds is None
     assert pace.read(4.0, tally, snapshot(next_ready_at=130.0, ready_hosts=1), 100.0).next_seconds is None
     assert pace.read(5.0, tally, snapshot(), 100.0).next_seconds is None
+
+
+def test_the_line_names_what_limits_a_crawl_that_fetches() -> None:
+    pace, tally = Pace(0.0, Limits()), Tally()
+    busy = snapshot(queued=900, known_hosts=90, active_hosts=90, ready_hosts=40, in_flight=16)
+    for second in range(1, 12):
+        tally.requests += 10
+        reading = pace.read(
+            float(second), tally, busy, means=Means(capacity=400.0, open_max=16, loop_seconds=0.2 * second)
+        )
+    assert reading.line().endswith("; limited by open requests (16 of 16)")
+    for second in range(12, 40):
+        reading = pace.read(
+            float(second), tally, busy, means=Means(capacity=400.0, open_max=16, loop_seconds=float(second))
+        )
+    assert reading.line().endswith("; limited by the event loop (100 % of a core)")
+    used = pace.read(41.0, tally, busy, means=Means(bandwidth=(4.9e6, 5e6)))
+    assert "; limited by the bandwidth (4.9 MB/s of 5.0 MB/s)" in used.line()
+
+
+def test_the_line_says_how_long_the_queue_takes_at_least_once_it_shrinks() -> None:
+    pace, tally = Pace(0.0, Limits()), Tally()
+    lines = [
+        pace.read(float(second), tally, snapshot(queued=1000 + abs(60 - second) * 10)).line()
+        for second in range(0, 121, 5)
+    ]
+    assert not any("to go" in line for line in lines[:6])
+    assert lines[10].endswith("; at least 1 min 50 s to go")
+    # It has been growing again.
+    assert "to go" not in lines[-1]
 
 
 def test_the_line_says_how_well_the_crawl_goes() -> None:

@@ -12,15 +12,19 @@ import shutil
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import webcrawl
 from webcrawl.control import folders
+from webcrawl.control.remaining import Remaining
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.features.steering.store import SteeringStore
+from webcrawl.features.timeseries.figures import STATUS_CLASSES
 from webcrawl.features.timeseries.store import SeriesStore
 from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
+from webcrawl.reports.limiting import Situation, limiting
 from webcrawl.reports.run_log import State
 from webcrawl.storage.contract import OperatorCommand
 
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from webcrawl.features.dashboard.source import CrawlSource
     from webcrawl.features.steering.store import Numbers, Override
     from webcrawl.features.timeseries.store import Latest
+    from webcrawl.reports.limiting import Estimate, Verdict
     from webcrawl.reports.run_log import Run
     from webcrawl.storage.inspection import CrawlStatus, Worker
     from webcrawl.storage.tables import Tables
@@ -39,6 +44,8 @@ LIVE_SECONDS = 30.0
 """A process that has published nothing for this long does not run any more, or has no time to publish."""
 RATE_SECONDS = 10.0
 """Rates are means of this time."""
+STEP_SECONDS = 40.0
+"""Figures that are read now and then are kept for this time."""
 SIZE_SECONDS = 60.0
 """The size of a crawl's folder is measured at most this often: it may have many files."""
 _TAIL_BYTES = 8192
@@ -67,7 +74,7 @@ class _Rates:
                 samples.append(_Sample(one.begun_at, {}))
             if not samples or one.at > samples[-1].at:
                 samples.append(_Sample(one.at, one.figures))
-            while len(samples) > 2 and samples[1].at <= one.at - RATE_SECONDS:
+            while len(samples) > 2 and samples[1].at <= one.at - STEP_SECONDS:
                 samples.popleft()
             found[one.worker, one.begun_at] = samples
         self._samples = found
@@ -75,12 +82,37 @@ class _Rates:
     def of(self, name: str) -> float | None:
         """Return the rate of a counter, of all processes together; None if it is not known yet."""
         rates = [
-            (samples[-1].figures.get(name, 0.0) - samples[0].figures.get(name, 0.0))
-            / (samples[-1].at - samples[0].at)
-            for samples in self._samples.values()
-            if len(samples) > 1
+            (last.figures.get(name, 0.0) - first.figures.get(name, 0.0)) / (last.at - first.at)
+            for first, last in map(_window, self._samples.values())
+            if last.at > first.at
         ]
         return max(sum(rates), 0.0) if rates else None
+
+    def of_steps(self, name: str) -> float | None:
+        """Return the same for a counter that is read less often than samples are published."""
+        rates = []
+        for samples in self._samples.values():
+            known = [(one.at, one.figures[name]) for one in samples if name in one.figures]
+            steps = [new for old, new in pairwise(known) if new[1] != old[1]]
+            if len(steps) > 1:
+                rates.append((steps[-1][1] - steps[0][1]) / (steps[-1][0] - steps[0][0]))
+        return max(sum(rates), 0.0) if rates else None
+
+    def mean(self, name: str) -> float:
+        """Return the mean of a gauge over the last seconds, the sum of all processes."""
+        total = 0.0
+        for samples in self._samples.values():
+            since = samples[-1].at - RATE_SECONDS
+            values = [one.figures[name] for one in samples if one.at > since and name in one.figures]
+            total += sum(values) / len(values) if values else 0.0
+        return total
+
+
+def _window(samples: deque[_Sample]) -> tuple[_Sample, _Sample]:
+    """Return the first and the last sample of the last seconds."""
+    last = samples[-1]
+    first = next((one for one in reversed(samples) if one.at <= last.at - RATE_SECONDS), samples[0])
+    return first, last
 
 
 class _Stores:
@@ -100,6 +132,7 @@ class StateReader:
     def __init__(self, source: CrawlSource) -> None:
         self._source = source
         self._rates = _Rates()
+        self._remaining = Remaining(source.crawl.hosts)
         self._size: tuple[float, int] | None = None
 
     def read(self, *, public: bool) -> dict[str, Any]:
@@ -112,10 +145,19 @@ class StateReader:
         run, begun_at = self._run()
         counts = status.counts
         progress = self._progress(run)
+        state, politeness = self._state(status, latest, numbers, run), self._politeness(latest, overlay)
+        verdict, ends = None, None
+        if latest and state in _WORKING:
+            verdict = limiting(self._situation(status, latest, state, politeness["capacity_per_second"]))
+            if state == "running":
+                queued = counts.queued - counts.given_up_urls
+                ends = self._remaining.look(queued, politeness["min_delay"] or 0.0)
         return {
             "name": source.name,
             "spider": source.spider if run is None else run.spider or source.spider,
-            "state": self._state(status, latest, numbers, run),
+            "state": state,
+            "limit": _verdict(verdict),
+            "ends": _estimate(ends),
             "reason": None if run is None or status.workers else run.reason,
             "begun_at": begun_at or min((one.begun_at for one in latest), default=None),
             "now": status.now,
@@ -129,14 +171,14 @@ class StateReader:
                 "failed": counts.failed,
                 "refused": counts.refused,
                 "hosts": counts.hosts,
-                "active": status.active_hosts,
+                "active": status.active_hosts if (active := _sum(latest, "active")) is None else active,
                 "ready": _sum(latest, "ready"),
                 "parked": counts.parked_hosts,
                 "given_up": counts.given_up_hosts,
             },
             "rates": self._speed(latest, status.now, progress),
             "totals": _totals(latest, progress),
-            "politeness": self._politeness(latest, overlay),
+            "politeness": politeness,
             "disk": self._disk(status.now, latest),
             "memory": {name: _sum(latest, name) for name in ("rss", "rss_all")},
             "bandwidth": {
@@ -228,6 +270,34 @@ class StateReader:
             "share": requests / capacity if capacity and requests is not None else None,
         }
 
+    def _situation(
+        self, status: CrawlStatus, latest: list[Latest], state: str, capacity: float | None
+    ) -> Situation:
+        """Return the figures that say what limits the crawl, of all processes together."""
+        counts, rates = status.counts, self._rates
+        # Processes of one machine have the same cores.
+        machines = {one.host: one.figures.get("cores", 0.0) for one in latest}
+        cores, cpu, loop = sum(machines.values()), rates.of_steps("cpu_seconds"), rates.of("loop_seconds")
+        return Situation(
+            queued=counts.queued,
+            hosts=counts.hosts,
+            with_urls=int(_sum(latest, "active") or 0),
+            ready=rates.mean("ready"),
+            open=rates.mean("open"),
+            open_max=_sum(latest, "open_max"),
+            unsettled=rates.mean("unsettled"),
+            parked=counts.parked_hosts,
+            rate=rates.of("requests"),
+            capacity=capacity,
+            bandwidth_used=_sum(latest, "bandwidth_used") or 0.0,
+            bandwidth_limit=max((one.figures.get("bandwidth_limit", 0.0) for one in latest), default=0.0),
+            cpu_share=cpu / cores if cpu is not None and cores else None,
+            loop_share=None if loop is None else loop / len(latest),
+            stalled="it is full or cannot be reached" if _all(latest, "stalled") else None,
+            is_paused=state == "paused",
+            is_closing=state == "stopping",
+        )
+
     def _limits(self, overlay: Mapping[str, Override]) -> dict[str, float | None]:
         configuration = self._source.configuration
         pages = _changed(overlay, "CLOSESPIDER_PAGECOUNT", configuration.closespider_pagecount)
@@ -262,10 +332,25 @@ class StateReader:
             return {}
         last = lines[-1]
         began, at, pages = (number_in(last.get(name)) for name in ("run", "at", "pages"))
-        found = {"pages": pages, "bytes": number_in(last.get("bytes"))}
+        found = {name: number_in(last.get(name)) for name in _TOTALS}
         if began is not None and at is not None and pages is not None and at > began:
             found["pages_mean"] = pages / (at - began)
         return found
+
+
+_WORKING = ("running", "paused", "stopping")
+
+
+def _verdict(verdict: Verdict | None) -> dict[str, str] | None:
+    if verdict is None:
+        return None
+    return {"by": str(verdict.bound), "words": verdict.short, "sentence": verdict.sentence}
+
+
+def _estimate(ends: Estimate | None) -> dict[str, Any] | None:
+    if ends is None:
+        return None
+    return {"seconds": ends.seconds, "at_least": ends.is_least, "sentence": ends.sentence}
 
 
 def _changed(overlay: Mapping[str, Override], name: str, value: float) -> float:
@@ -285,11 +370,12 @@ def _all(latest: list[Latest], name: str) -> bool:
     return bool(latest) and all(one.figures.get(name) for one in latest)
 
 
+_TOTALS = ("pages", "bytes", "errors", *(f"pages_{name}" for name in STATUS_CLASSES))
+
+
 def _totals(latest: list[Latest], progress: Mapping[str, float | None]) -> dict[str, float | None]:
     """Return the totals of the processes that run, or of the last run."""
-    if latest:
-        return {name: _sum(latest, name) for name in ("pages", "bytes", "errors")}
-    return {"pages": progress.get("pages"), "bytes": progress.get("bytes"), "errors": None}
+    return {name: _sum(latest, name) if latest else progress.get(name) for name in _TOTALS}
 
 
 def _last_lines(path: Path) -> list[dict[str, Any]]:

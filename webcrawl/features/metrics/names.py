@@ -58,7 +58,7 @@ OF_WORKERS: tuple[Metric, ...] = (
     Metric(
         f"{PREFIX}_request_errors_total",
         Kind.COUNTER,
-        "Requests that got no response, each attempt counted, by kind of error.",
+        "Errors: requests that ended without a response, without those that were sent again at once, by kind.",
         {kind: f"errors_{kind}" for kind in KINDS},
         "kind",
     ),
@@ -78,19 +78,21 @@ OF_WORKERS: tuple[Metric, ...] = (
     _counter("event_loop_holds", "Times that the event loop was blocked for too long.", "holds"),
     _counter("archive_written_bytes", "Bytes written to WARC files, fetch log and sinks.", "archive_bytes"),
     _counter("cpu_seconds", "CPU time of the process and its children.", "cpu_seconds"),
+    _counter("event_loop_cpu_seconds", "CPU time of the thread of the event loop.", "loop_seconds"),
     Metric(
         f"{PREFIX}_hosts",
         Kind.GAUGE,
-        "Hosts in the memory of a process: active ones, and those of them that may be contacted now.",
+        "Hosts with URLs that a process works on, and those of them that may be contacted now.",
         {"active": "active", "ready": "ready"},
         "state",
     ),
     _gauge("open_requests", "Requests that are open.", "open"),
+    _gauge("open_requests_max", "Requests that may be open or unsettled: CONCURRENT_REQUESTS.", "open_max"),
     _gauge("unsettled_urls", "Requests that have ended, and whose results are not yet stored.", "unsettled"),
     _gauge("parsing_pages", "Pages that wait for another process to parse them, or are there.", "parsing"),
     _gauge(
         "politeness_capacity_pages_per_second",
-        "Pages per second that the delays of the active hosts allow.",
+        "Pages per second that the delays of the hosts with URLs allow.",
         "capacity",
     ),
     _gauge(

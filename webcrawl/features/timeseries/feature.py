@@ -15,11 +15,11 @@ from uuid import uuid4
 from webcrawl import __version__
 from webcrawl.control.folders import size_of
 from webcrawl.errors import CrawlError
-from webcrawl.extensions.metrics_reader import cache_figures
+from webcrawl.extensions.metrics_reader import cache_figures, cores
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.features.feature import Feature, stop
 from webcrawl.features.timeseries.archives import ARCHIVES, Recorder
-from webcrawl.features.timeseries.figures import KINDS, STATUS_CLASSES, class_of, kind_of
+from webcrawl.features.timeseries.figures import KINDS, by_class, kind_of
 from webcrawl.features.timeseries.reading import SAVE_SECONDS, Slot
 from webcrawl.features.timeseries.store import Latest, SeriesStore
 from webcrawl.processes import cpu_seconds, memory
@@ -38,6 +38,8 @@ SAMPLE_SECONDS = 2.0
 """Interval at which figures are published, and recorded."""
 SLOW_SECONDS = 10.0
 """Interval at which figures are read that cost more: the memory of processes, the disk, the capacity."""
+FEW_HOSTS = 2000
+"""Up to this number of hosts with URLs, the capacity is read for each sample."""
 SIZE_SECONDS = 60.0
 """Shortest interval at which the size of the JOBDIR is measured; the longest is as long as 500 measurements."""
 END_SECONDS = 3.0
@@ -68,7 +70,8 @@ class TimeSeriesFeature(Feature):
         self._measuring: asyncio.Task[None] | None = None
         self._gauges: dict[str, float] = {}
         """Figures that are not read for each sample."""
-        self._cpu_before = 0.0
+        self._cpu_before = self._loop_before = 0.0
+        self._cores = cores()
         self._lag = 0.0
         self._ticked_at = 0.0
         self._sampled_at = self._slow_at = -SLOW_SECONDS
@@ -77,6 +80,7 @@ class TimeSeriesFeature(Feature):
     def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
         self._context, self._scheduler = context, scheduler
         self.begun_at = self._clock()
+        self._loop_before = time.thread_time()
         with suppress(OSError):
             self._cpu_before = cpu_seconds()
         self._ticked_at = time.monotonic()
@@ -188,7 +192,13 @@ class TimeSeriesFeature(Feature):
         found["parsing"] = parsers() if callable(parsers) else 0
         bandwidth = self._context.bandwidth
         found |= {"bandwidth_limit": bandwidth.limit, "bandwidth_used": round(bandwidth.used, 1)}
-        return found | gauges_of(snapshot) | {"loop_lag": round(self._lag, 4)} | self._gauges
+        found |= {"open_max": frontier.open_max, "cores": self._cores}
+        # This runs on the event loop.
+        found["loop_seconds"] = round(time.thread_time() - self._loop_before, 3)
+        found |= gauges_of(snapshot) | {"loop_lag": round(self._lag, 4)} | self._gauges
+        if snapshot.active_hosts <= FEW_HOSTS:
+            found["capacity"] = round(frontier.capacity(), 3)
+        return found
 
     def _latest(self, at: float, figures: dict[str, float]) -> Latest:
         return Latest(
@@ -242,9 +252,7 @@ def counters_of(tally: Tally) -> dict[str, float]:
         "errors": tally.errors.total(),
         "holds": tally.holds,
     }
-    found |= {f"pages_{name}": 0 for name in STATUS_CLASSES} | {f"errors_{kind}": 0 for kind in KINDS}
-    for status, number in tally.statuses.items():
-        found[f"pages_{class_of(status)}"] += number
+    found |= by_class(tally.statuses) | {f"errors_{kind}": 0 for kind in KINDS}
     for word, number in tally.errors.items():
         found[f"errors_{kind_of(word)}"] += number
     return found

@@ -70,25 +70,29 @@ COUNTERS: tuple[Figure, ...] = (
     _counter("failed", "URLs", "URLs that failed and are not tried again"),
     _counter("refused", "URLs", "URLs and links refused by a rule of scope, by robots.txt or by a limit"),
     _counter("retries", "requests", "Failed requests whose URL went back into its queue"),
-    _counter("errors", "requests", "Requests that got no response, each attempt counted"),
+    _counter(
+        "errors",
+        "requests",
+        "Errors: requests that ended without a response, without those that were sent again at once",
+    ),
     *(_counter(f"errors_{kind}", "requests", f"Of these, the ones of kind {kind}") for kind in KINDS),
     _counter("holds", "times", "Times that the event loop was blocked for longer than LOOP_HELD_SECONDS"),
     _counter("archive_bytes", "bytes", "Bytes written to the archive: WARC files, fetch log and other sinks"),
     _counter("cpu_seconds", "seconds", "CPU time of the process and its children"),
+    _counter("loop_seconds", "seconds", "CPU time of the thread of the event loop"),
 )
 GAUGES: tuple[Figure, ...] = (
     Figure("queued", "URLs", "URLs in queues, of the whole crawl", combine=Combine.MEAN),
     Figure("hosts", "hosts", "Known hosts, of the whole crawl", combine=Combine.MEAN),
     Figure("parked", "hosts", "Hosts that failed too often and rest", combine=Combine.MEAN),
     Figure("given_up", "hosts", "Hosts that are no longer contacted in this run", combine=Combine.MEAN),
-    Figure(
-        "active", "hosts", "Hosts that have their place in memory: they wait for their clock or are ready"
-    ),
+    Figure("active", "hosts", "Hosts with URLs that the process works on"),
     Figure("ready", "hosts", "Active hosts that may be contacted now"),
     Figure("open", "requests", "Requests that are open"),
+    Figure("open_max", "requests", "Requests that may be open or unsettled: CONCURRENT_REQUESTS"),
     Figure("unsettled", "URLs", "Requests that have ended, and whose results are not yet stored"),
     Figure("parsing", "pages", "Pages that wait for a parser, or are being parsed in another process"),
-    Figure("capacity", "pages per second", "Pages per second that the delays of the active hosts allow"),
+    Figure("capacity", "pages per second", "Pages per second that the delays of the hosts with URLs allow"),
     Figure("bandwidth_used", "bytes per second", "Bandwidth used, while there is a limit; 0 without"),
     Figure(
         "bandwidth_limit",
@@ -109,6 +113,7 @@ GAUGES: tuple[Figure, ...] = (
     Figure("crawl_bytes", "bytes", "Size of the JOBDIR, measured every few minutes"),
     Figure("paused", "", "1 if the crawl is paused", combine=Combine.MAX),
     Figure("stalled", "", "1 if the storage is full or away", combine=Combine.MAX),
+    Figure("cores", "cores", "CPU cores that the process may use", combine=Combine.MAX),
     Figure("workers", "processes", "1 for each process that runs"),
 )
 FIGURES = (*COUNTERS, *GAUGES)
@@ -129,3 +134,11 @@ def class_of(status: int) -> str:
     """Return the class of an HTTP status."""
     name = f"{status // 100}xx"
     return name if name in STATUS_CLASSES else "other"
+
+
+def by_class(statuses: Mapping[int, int]) -> dict[str, int]:
+    """Return the figures of pages by class of status: ``pages_2xx`` and so on."""
+    found = {f"pages_{name}": 0 for name in STATUS_CLASSES}
+    for status, number in statuses.items():
+        found[f"pages_{class_of(status)}"] += number
+    return found

@@ -132,7 +132,11 @@ class Control:
                 setattr(counts, name, getattr(counts, name) + int(number or 0))
             counts.parked_hosts += parked
             active += held
-        return CrawlStatus(await self.now(), counts, active, await self.workers(), await self.command())
+        workers = await self.workers()
+        # Keys stay for a while without URLs: only their worker knows which.
+        figures = [worker.figures["active"] for worker in workers if "active" in worker.figures]
+        with_urls = min(active, int(sum(figures))) if figures else active
+        return CrawlStatus(await self.now(), counts, with_urls, workers, await self.command())
 
     async def _meta(self) -> dict[str, str]:
         return await self._hash(self._names.meta)

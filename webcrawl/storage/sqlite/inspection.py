@@ -46,7 +46,7 @@ def read_status(path: Path, now: float) -> CrawlStatus:
 def _status(connection: sqlite3.Connection, now: float) -> CrawlStatus:
     row = connection.execute("SELECT queued, done, failed, refused, hosts FROM totals").fetchone()
     counts = Counts(*row)
-    [active] = connection.execute("SELECT count(*) FROM hosts WHERE active = 1").fetchone()
+    [active] = connection.execute("SELECT count(*) FROM hosts WHERE active = 1 AND queued > 0").fetchone()
     parked = connection.execute("SELECT count(*) FROM hosts WHERE parked = 1 AND idle = 1").fetchone()
     given_up = connection.execute("SELECT count(*), total(queued) FROM hosts WHERE given_up = 1").fetchone()
     counts.parked_hosts, counts.given_up_hosts, counts.given_up_urls = (

@@ -58,7 +58,7 @@ def test_all_that_is_published_is_there_once_in_both_formats() -> None:
             assert plain[metric.name, tuple(sorted(own.items()))] == FULL[figure]
     of_workers = itertools.chain(*(metric.figures.values() for metric in names.OF_WORKERS))
     # Those that others add up to, and those of the whole crawl.
-    rest = {"pages", "errors", "queued", "hosts", "parked", "given_up", "workers"}
+    rest = {"pages", "errors", "queued", "hosts", "parked", "given_up", "workers", "cores"}
     assert set(of_workers) | rest == FULL.keys()
     assert plain["webcrawl_urls", (("state", "done"),)] == 7
     assert plain["webcrawl_workers", ()] == 2

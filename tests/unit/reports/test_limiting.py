@@ -1,0 +1,94 @@
+"""What limits a crawl follows from its figures: a table of situations; and so does the time that it still takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webcrawl.reports.limiting import Bound, Longest, Situation, estimate, limiting
+
+BUSY: dict[str, Any] = {
+    "queued": 10_000,
+    "hosts": 300,
+    "with_urls": 280,
+    "ready": 40.0,
+    "open": 20.0,
+    "open_max": 64,
+    "rate": 50.0,
+    "capacity": 400.0,
+}
+"""A crawl with enough of everything: its next requests begin at this moment."""
+
+
+@pytest.mark.parametrize(
+    ("bound", "changed", "words"),
+    [
+        (Bound.STARTING, {}, "40 hosts could be contacted"),
+        # Nothing begins.
+        (Bound.STOPPING, {"is_closing": True, "is_paused": True}, "20 open requests"),
+        (Bound.PAUSED, {"is_paused": True, "stalled": "disk full"}, "until it is resumed"),
+        (Bound.STORAGE, {"stalled": "disk full"}, "The storage: disk full"),
+        (Bound.STORAGE, {"stalled": "Redis away", "ready": 0.0}, "The storage: Redis away"),
+        (Bound.NOTHING, {"queued": 0, "with_urls": 0, "open": 0.0}, "Nothing is queued; 0 requests open"),
+        (Bound.PARKED, {"with_urls": 0, "open": 0.0, "ready": 0.0, "parked": 7}, "7 hosts parked"),
+        (Bound.STARTING, {"with_urls": 0, "open": 0.0, "ready": 0.0}, "read from the storage"),
+        # The delays of hosts, or the hosts.
+        (Bound.POLITENESS, {"ready": 0.0, "capacity": 60.0, "rate": 58.0}, "58 requests/s are made, 97 %"),
+        (Bound.POLITENESS, {"ready": 2.0, "capacity": 60.0, "rate": 58.0}, "280 hosts have URLs"),
+        (Bound.POLITENESS, {"ready": 0.0, "capacity": None, "rate": None}, "280 hosts have URLs. More workers"),
+        (Bound.POLITENESS, {"hosts": 1, "with_urls": 1, "ready": 0.0}, "1 host has URLs"),
+        (Bound.HOSTS, {"hosts": 286, "with_urls": 3, "ready": 0.0, "capacity": 5.0, "rate": 4.5}, "3 of 286 hosts"),
+        (Bound.HOSTS, {"hosts": 286, "with_urls": 3, "ready": 0.2, "open_max": None}, "3 of 286 hosts"),
+        # Half of the hosts have URLs, but they are more than requests may be open.
+        (Bound.POLITENESS, {"hosts": 900, "with_urls": 280, "ready": 0.0}, "280 hosts have URLs"),
+        # Something is used up while hosts are ready.
+        (Bound.OPEN_REQUESTS, {"open": 63.0, "unsettled": 1}, "63 of 64 requests are open, while 40 hosts"),
+        (Bound.OPEN_REQUESTS, {"open": 63.0, "rate": None, "capacity": None}, "CONCURRENT_REQUESTS"),
+        (Bound.STORING, {"open": 4.0, "unsettled": 60}, "60 of 64 requests have ended"),
+        (Bound.EVENT_LOOP, {"loop_share": 0.93, "cpu_share": 0.5}, "93 % of a core"),
+        (Bound.CPU, {"loop_share": 0.93, "cpu_share": 0.97}, "97 % of all cores"),
+        (Bound.CPU, {"cpu_share": 1.2, "open": 64.0}, "100 % of all cores"),
+        # A loop that is busy with all that the delays allow does not limit the crawl.
+        (Bound.POLITENESS, {"loop_share": 0.93, "ready": 0.0}, "280 hosts"),
+        (Bound.BANDWIDTH, {"bandwidth_used": 4.9e6, "bandwidth_limit": 5e6}, "4.9 MB/s of 5.0 MB/s"),
+        (Bound.BANDWIDTH, {"bandwidth_used": 4.9e6, "bandwidth_limit": 5e6, "ready": 0.0}, "4.9 MB/s"),
+        (Bound.STARTING, {"bandwidth_used": 2e6, "bandwidth_limit": 5e6}, "40 hosts"),
+    ],
+)  # fmt: skip
+def test_the_verdict_names_what_limits_now(bound: Bound, changed: dict[str, Any], words: str) -> None:
+    found = limiting(Situation(**(BUSY | changed)))
+    assert found.bound is bound, found
+    assert words in found.sentence
+    assert found.sentence.endswith(".")
+    assert "\n" not in found.short
+
+
+def test_the_end_is_estimated_from_the_queue_and_the_host_that_takes_longest() -> None:
+    short, long = Longest("a.test", 100, 5.0), Longest("b.test\x1b", 5712, 5.0)
+    about = estimate(6000, 2.0, 60.0, short)
+    assert about is not None
+    assert (about.seconds, about.is_least) == (3000.0, False)
+    assert about.sentence == "About 50 min 00 s to go, if the queue goes on shrinking by 2.0 URLs/s."
+    least = estimate(6000, 2.0, 60.0, long)
+    assert least is not None
+    assert (least.seconds, least.is_least) == (28_560.0, True)
+    assert least.sentence == "At least 7 h 56 min to go: b.test� has 5,712 URLs and a delay of 5.0 s."
+    unknown = estimate(6000, 2.0, 60.0)
+    assert unknown is not None
+    assert unknown.is_least
+    assert unknown.sentence.startswith("At least 50 min 00 s to go, if")
+
+
+@pytest.mark.parametrize(
+    ("queued", "shrinking", "seen"),
+    [
+        pytest.param(6000, -1.0, 60.0, id="the queue grows"),
+        pytest.param(6000, 0.0, 60.0, id="the queue stays"),
+        pytest.param(6000, None, 60.0, id="nothing is known"),
+        pytest.param(6000, 2.0, 10.0, id="too short a time"),
+        pytest.param(0, 2.0, 60.0, id="nothing is queued"),
+    ],
+)
+def test_no_end_is_told_that_cannot_be_known(queued: int, shrinking: float | None, seen: float) -> None:
+    assert estimate(queued, shrinking, seen, Longest("a.test", 100, 5.0)) is None

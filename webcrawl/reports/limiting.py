@@ -1,0 +1,251 @@
+"""What limits the speed of a crawl now, and when it will end at the earliest: pure functions of figures.
+
+The dashboard, the terminal, the lines of the log and ``scrapy status`` say what these functions return.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from webcrawl.reports import text
+from webcrawl.urls.lists import printable
+
+
+class Bound(StrEnum):
+    """The part of a crawl that limits its speed."""
+
+    STOPPING = "stopping"
+    PAUSED = "paused"
+    STORAGE = "storage"
+    NOTHING = "nothing queued"
+    PARKED = "parked hosts"
+    BANDWIDTH = "bandwidth"
+    CPU = "CPU"
+    EVENT_LOOP = "event loop"
+    OPEN_REQUESTS = "open requests"
+    STORING = "storing"
+    HOSTS = "hosts"
+    POLITENESS = "politeness"
+    STARTING = "starting"
+    """Hosts are ready and nothing else is used up: the next requests begin at this moment."""
+
+
+BANDWIDTH_SHARE = 0.9
+"""The bandwidth limits the crawl if more than this share of it is used."""
+OPEN_SHARE = 0.95
+LOOP_SHARE = 0.85
+"""Of a core, for the thread of the event loop."""
+CPU_SHARE = 0.9
+"""Of all cores, for all processes of the crawl."""
+CAPACITY_SHARE = 0.7
+"""Politeness limits the crawl if it makes more than this share of the requests that the delays allow."""
+FEW_SHARE = 0.5
+"""If at most this share of the known hosts has URLs, more hosts with URLs would make the crawl faster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """The figures of one moment, of one process or of all together; None for what is not known. Rates are per second,
+    means of some seconds like ``ready`` and ``open``."""
+
+    queued: int
+    hosts: int
+    """Known hosts."""
+    with_urls: int
+    """Hosts in the memory of processes that have URLs."""
+    ready: float
+    """Of these, the ones that may be contacted now."""
+    open: float
+    """Requests that are open."""
+    open_max: float | None = None
+    """The number of requests that may be open or unsettled at a time."""
+    unsettled: float = 0.0
+    """Requests that have ended, and whose results are not yet stored."""
+    parked: int = 0
+    rate: float | None = None
+    """Requests that end."""
+    capacity: float | None = None
+    """Requests that the delays of the hosts with URLs allow."""
+    bandwidth_used: float = 0.0
+    bandwidth_limit: float = 0.0
+    """0: there is none."""
+    loop_share: float | None = None
+    """CPU time of the event loop's thread, as a share of a core; of several processes, the mean."""
+    cpu_share: float | None = None
+    """CPU time of all processes of the crawl, as a share of all cores."""
+    stalled: str | None = None
+    """The reason why nothing can be stored."""
+    is_paused: bool = False
+    is_closing: bool = False
+
+
+class Verdict(NamedTuple):
+    """What limits a crawl."""
+
+    bound: Bound
+    short: str
+    """A few words, for a line with other figures."""
+    sentence: str
+    """A whole sentence, with the figures that it is from."""
+
+
+def limiting(found: Situation) -> Verdict:
+    """Return what limits a crawl that runs."""
+    return _standstill(found) or _shortage(found) or _politeness(found)
+
+
+def _standstill(found: Situation) -> Verdict | None:
+    """Return why a crawl makes no further requests; None if it does."""
+    if found.is_closing:
+        rest = text.things(round(found.open), "open request")
+        return Verdict(Bound.STOPPING, "stopping", f"It is stopping: {rest}; no further ones begin.")
+    if found.is_paused:
+        return Verdict(
+            Bound.PAUSED,
+            "paused by an operator",
+            "An operator paused it: no request begins until it is resumed.",
+        )
+    if found.stalled:
+        sentence = (
+            f"The storage: {found.stalled}. It goes on by itself when there is room, or a connection, again."
+        )
+        return Verdict(Bound.STORAGE, f"waiting for the storage ({found.stalled})", sentence)
+    if not found.queued:
+        rest = text.things(round(found.open), "request")
+        return Verdict(Bound.NOTHING, "nothing is queued", f"Nothing is queued; {rest} open.")
+    if not found.with_urls and found.open < 1:
+        if found.parked:
+            sentence = (
+                f"All hosts with URLs rest after failures, at a server's request or for their robots.txt: "
+                f"{text.things(found.parked, 'host')} parked."
+            )
+            return Verdict(Bound.PARKED, "waiting for parked hosts", sentence)
+        return Verdict(Bound.STARTING, "starting", "The next hosts are being read from the storage.")
+    return None
+
+
+def _shortage(found: Situation) -> Verdict | None:
+    """Return which means are used up although hosts could be contacted; None if none is."""
+    if found.bandwidth_limit > 0 and found.bandwidth_used >= BANDWIDTH_SHARE * found.bandwidth_limit:
+        used = f"{text.size(found.bandwidth_used)}/s of {text.size(found.bandwidth_limit)}/s"
+        return Verdict(
+            Bound.BANDWIDTH, f"limited by the bandwidth ({used})", f"The bandwidth limit: {used} are used."
+        )
+    if found.ready < 1 or _share(found) >= CAPACITY_SHARE:
+        return None
+    ready = f"{text.things(round(found.ready), 'host')} could be contacted"
+    if found.cpu_share is not None and found.cpu_share >= CPU_SHARE:
+        used = f"{100 * min(found.cpu_share, 1.0):.0f} % of all cores"
+        return Verdict(Bound.CPU, f"limited by the CPU ({used})", f"The CPU: {used} used, while {ready}.")
+    if found.loop_share is not None and found.loop_share >= LOOP_SHARE:
+        used = f"{100 * min(found.loop_share, 1.0):.0f} % of a core"
+        return Verdict(
+            Bound.EVENT_LOOP,
+            f"limited by the event loop ({used})",
+            f"The event loop: {used} used, while {ready}. More workers would make it faster.",
+        )
+    if found.open_max and found.open + found.unsettled >= OPEN_SHARE * found.open_max:
+        return _slots(found, ready)
+    return None
+
+
+def _slots(found: Situation, ready: str) -> Verdict:
+    most = text.count(round(found.open_max or 0))
+    if found.open >= found.unsettled:
+        used = f"{text.count(round(found.open))} of {most}"
+        return Verdict(
+            Bound.OPEN_REQUESTS,
+            f"limited by open requests ({used})",
+            f"CONCURRENT_REQUESTS: {used} requests are open, while {ready}.",
+        )
+    used = f"{text.count(round(found.unsettled))} of {most}"
+    return Verdict(
+        Bound.STORING,
+        f"limited by storing ({used} requests)",
+        f"Parsing and storing: {used} requests have ended and wait for that, while {ready}.",
+    )
+
+
+def _politeness(found: Situation) -> Verdict:
+    """Return whether the delays of hosts limit the crawl, and whether that is since few hosts have URLs."""
+    if found.ready >= 1 and _share(found) < CAPACITY_SHARE:
+        ready = f"{text.things(round(found.ready), 'host')} could be contacted"
+        return Verdict(
+            Bound.STARTING, "starting the next requests", f"Nothing is used up: {ready}, and will be."
+        )
+    allowed = _allowed(found)
+    with_urls = text.things(found.with_urls, "host")
+    is_few = found.hosts > 1 and found.with_urls <= FEW_SHARE * found.hosts
+    if is_few and (found.open_max is None or found.with_urls < found.open_max):
+        few = f"{text.count(found.with_urls)} of {text.things(found.hosts, 'host')}"
+        sentence = f"Few hosts have URLs: {few}.{allowed} More hosts with URLs would make it faster."
+        return Verdict(Bound.HOSTS, f"limited by hosts ({few} have URLs)", sentence)
+    have = "has" if found.with_urls == 1 else "have"
+    sentence = f"Politeness: {with_urls} {have} URLs.{allowed} More workers would not make it faster."
+    return Verdict(Bound.POLITENESS, "limited by politeness", sentence)
+
+
+def _share(found: Situation) -> float:
+    """Return the made requests as a share of those that delays allow; 0 if it is not known."""
+    return found.rate / found.capacity if found.rate is not None and found.capacity else 0.0
+
+
+def _allowed(found: Situation) -> str:
+    if not found.capacity or found.rate is None:
+        return ""
+    share = f"{100 * min(_share(found), 1.0):.0f} %"
+    return (
+        f" Their delays allow {text.rate(found.capacity).replace('/', ' requests/')}; "
+        f"{text.rate(found.rate).replace('/', ' requests/')} are made, {share} of that."
+    )
+
+
+class Longest(NamedTuple):
+    """The host whose queue takes longest: the number of its URLs times its delay."""
+
+    key: str
+    queued: int
+    delay_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        return self.queued * self.delay_seconds
+
+
+class Estimate(NamedTuple):
+    """When a crawl ends if it goes on as now."""
+
+    seconds: float
+    is_least: bool
+    """True if it is the least time: it will take at least so long."""
+    sentence: str
+
+
+WINDOW_SECONDS = 30.0
+"""The least time over which the queue must have become shorter for an estimate."""
+
+
+def estimate(
+    queued: int, shrinking: float | None, seen_seconds: float, longest: Longest | None = None
+) -> Estimate | None:
+    """Return the time that the queued URLs take; None if that cannot be said, above all while the queue grows.
+
+    ``shrinking``: the URLs by which the queue became shorter per second, over the last ``seen_seconds``. It has both
+    the URLs that were fetched and those that were found meanwhile. ``longest``: None if it is not known; the result
+    is then the least time.
+    """
+    if not queued or shrinking is None or shrinking <= 0 or seen_seconds < WINDOW_SECONDS:
+        return None
+    seconds = queued / shrinking
+    if longest is not None and longest.seconds > seconds:
+        about = (
+            f"{printable(longest.key)} has {text.things(longest.queued, 'URL')} and a delay of "
+            f"{text.duration(longest.delay_seconds)}"
+        )
+        return Estimate(longest.seconds, True, f"At least {text.duration(longest.seconds)} to go: {about}.")
+    words, sure = text.duration(seconds), longest is not None
+    rate = text.rate(shrinking).replace("/", " URLs/")
+    begun = "About" if sure else "At least"
+    return Estimate(seconds, not sure, f"{begun} {words} to go, if the queue goes on shrinking by {rate}.")
