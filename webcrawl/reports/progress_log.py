@@ -5,9 +5,9 @@ A line has ``at`` (epoch seconds), ``worker``, ``run`` (when its process began),
 ``bytes``, ``errors``, ``pages_2xx``, ``pages_3xx``, ``pages_4xx``, ``pages_5xx``, ``pages_other`` (pages by class of
 status), ``cpu_seconds`` (its own and that of the processes it has started), ``holds`` (times at which something
 blocked the event loop), ``longest_hold`` (its CPU seconds) and ``memory`` (resident bytes by process: ``crawl``, the
-modules of its children such as ``parsing.reader``, other programs); and of the frontier ``queued``, ``hosts`` (known),
-``active``, ``ready``, ``open``; on a shared crawl ``workers``, and then ``queued`` and ``hosts`` are the whole
-crawl's.
+modules of its children such as ``parsing.reader``, other programs); and of the frontier ``queued``, ``hosts``
+(known), ``active``, ``ready``, ``open``; on a shared crawl ``workers``, and then ``queued`` and ``hosts`` are the
+whole crawl's.
 """
 
 from __future__ import annotations
