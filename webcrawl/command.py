@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from scrapy.commands import ScrapyCommand
 
-from webcrawl.commands.output import complain, crawl_as_json, refuse, strange_words, tell
+from webcrawl.commands.output import (
+    complain,
+    crawl_as_json,
+    reader_is_gone,
+    refuse,
+    strange_words,
+    tell,
+    until_reader_leaves,
+)
 from webcrawl.config import Configuration, check
 from webcrawl.config.readers import as_list
 from webcrawl.control.selection import apply_spider_settings, require_crawl, select_crawl_in
@@ -67,7 +75,7 @@ class ProjectCommand(ScrapyCommand):
     """A command that checks its arguments and settings before it does anything.
 
     Exit status 2: something is wrong, with a line on standard error for each problem. 1: interrupted, or as the
-    command defines it.
+    command defines it. 141: its output was not read to its end (``| head``).
     """
 
     requires_project = True
@@ -128,15 +136,17 @@ class ProjectCommand(ScrapyCommand):
         return check(self.settings, self._given, self._known)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        try:
-            self.exitcode = self.answer(args, opts) or 0
-        except self.expected as error:
-            self.exitcode = complain(self.name, self.lines(error))
-        except PermissionError as error:
-            self.exitcode = complain(self.name, [error])
-        except KeyboardInterrupt:
-            sys.stderr.write(f"scrapy {self.name}: {self.interrupted}\n")
-            self.exitcode = 1
+        wrong: tuple[type[Exception], ...] = (*self.expected, PermissionError)
+        with until_reader_leaves(self):
+            try:
+                self.exitcode = self.answer(args, opts) or 0
+            except wrong as error:
+                if isinstance(error, BrokenPipeError) and reader_is_gone():
+                    raise
+                self.exitcode = complain(self.name, self.lines(error))
+            except KeyboardInterrupt:
+                sys.stderr.write(f"scrapy {self.name}: {self.interrupted}\n")
+                self.exitcode = 1
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
         """Do what the command is for; return the exit status, 0 by default. May raise the errors in ``expected``."""

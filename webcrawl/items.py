@@ -40,6 +40,8 @@ class Page:
     links: MutableSequence[Link] = field(default_factory=list)
     other_links: list[tuple[str, str, str, str]] = field(default_factory=list, repr=False)
     """Links of other schemes than http and https, each like a ``Link``: for the link log alone."""
+    links_dropped: int = 0
+    """The number of links that are not in ``links``: they were too long, or over ``LINKS_PER_PAGE_MAX``."""
     noindex: bool = False
     """True if the page's author asks in a meta element that it be kept out of stores and indexes. Such a page reaches
     no item pipeline and no feed. The header field ``X-Robots-Tag`` is added on the way.

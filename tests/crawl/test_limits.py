@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
 
+from tests.commands import own_process
 from tests.crawl import expectation
 from webcrawl.frontier.records import State
 
@@ -93,13 +95,20 @@ def test_every_host_gives_its_budget_of_pages_and_no_more_also_when_the_crawl_go
     assert figures.rules["page-budget"] > 20
 
 
-def test_no_more_links_are_taken_from_a_page_than_the_limit(serve, crawl):
+def test_no_more_links_are_taken_from_a_page_than_the_limit_and_the_others_are_told(serve, crawl, folder):
     web = serve(hosts=1, pages=1)
-    crawled = crawl(
-        [f"{web.web.origin(0)}/x/links-many?count=3000"], LINKS_PER_PAGE_MAX=50, CLOSESPIDER_PAGECOUNT=3
-    ).assert_ended_well()
+    page = f"{web.web.origin(0)}/x/links-many?count=3000"
+    crawled = crawl([page], LINKS_PER_PAGE_MAX=50, CLOSESPIDER_PAGECOUNT=3).assert_ended_well()
 
     assert crawled.assert_sound().known <= 51
+    assert crawled.line(page)["links_dropped"] == 2_950
+    assert re.search(r"^  links dropped +2,950 .* on 1 page$", crawled.stderr, re.MULTILINE)
+    assert f"{page} has more links than are taken of a page: 2950 were dropped" in crawled.stderr
+    assert "2,950 on 1 page" in (crawled.path / "report.html").read_text()
+    unknown = own_process(folder, "explain", f"{web.web.origin(0)}/not-known", JOBDIR=crawled.path).said
+    assert re.search(
+        rf"dropped +1 page had links over LINKS_PER_PAGE_MAX.*\n  page +{re.escape(page)}", unknown
+    )
 
 
 def test_traps_do_not_keep_other_hosts_waiting(serve, crawl):

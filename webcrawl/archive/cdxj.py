@@ -7,10 +7,10 @@ other tools. Answers to methods other than GET have no line: a replay would retu
 URL. A 304 has none either: a replay would show an empty page instead of the capture that the 304 confirms.
 
 The key of a URL is its sort-friendly URI: ``http://www.Example.com:80/B/?b=2&a=1`` has the key
-``com,example)/b?a=1&b=2``. The labels of the host are reversed; scheme, default port, ``www``, session identifiers
-and the slash at the end are removed; everything is in lower case and the query is sorted. A replay cannot distinguish
-URLs with the same key; the archive can, since each line also has the URL. The rules are those of the Internet
-Archive's canonicalizer, which pywb, OpenWayback and the CDX servers follow.
+``com,example)/b?a=1&b=2``. The labels of the host are reversed; scheme, default port, session identifiers, the
+slash at the end, and ``www`` or ``www2`` as the first label are removed; everything is in lower case and the query is
+sorted. A replay cannot distinguish URLs with the same key; the archive can, since each line also has the URL. The
+rules are those of the Internet Archive's canonicalizer, which pywb, OpenWayback and the CDX servers follow.
 
 The index is written while the WARC file is written::
 
@@ -28,6 +28,7 @@ import re
 import time
 from contextlib import suppress
 from functools import lru_cache
+from ipaddress import IPv4Address
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,9 @@ _URL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
-_WWW = re.compile(r"www\d*\.")
+ADDRESS_DIGITS_MAX = 4_000
+"""The longest number that is read as an address; Python converts no much longer ones."""
+_WWW = re.compile(r"\Awww\d*\.")
 _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
 _TO_ESCAPE = re.compile(rb"[\x00-\x20\x7f-\xff#%]")
 _AS_IT_STANDS = re.compile(r"[!-~]*", re.DOTALL)
@@ -89,8 +92,18 @@ def surt_key(url: str) -> str:
 def _host(host: str) -> str:
     if host.startswith("["):
         return host[1:-1].lower()
-    labels = _WWW.sub("", _rewritten(host.lower()).replace("..", ".").strip("."), count=1).split(".")
-    return ",".join(reversed(labels))
+    name = _in_ascii(host.lower()).replace("..", ".").strip(".")
+    if name.isdigit() and len(name) <= ADDRESS_DIGITS_MAX:
+        name = str(IPv4Address(int(name) & 0xFFFFFFFF))
+    return ",".join(reversed(_WWW.sub("", name).split(".")))
+
+
+def _in_ascii(host: str) -> str:
+    """Return a host name in the form of the DNS; one that has no such form is escaped."""
+    if not host.isascii():
+        with suppress(UnicodeError):
+            return host.encode("idna").decode("ascii")
+    return _rewritten(host)
 
 
 def _path(path: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import sys
 import unicodedata
@@ -30,7 +29,7 @@ from webcrawl.errors import CrawlError, Problem
 from webcrawl.parsing.charset import encoding_of
 from webcrawl.parsing.mime import document_type, mime_type
 from webcrawl.reports.text import read_moment, second, size, things
-from webcrawl.urls.resolve import resolve
+from webcrawl.urls.schemes import resolve_any
 from webcrawl.urls.seeds import BadSeed, read_seed
 
 if TYPE_CHECKING:
@@ -50,6 +49,7 @@ _TEXT = re.compile(
     r"text/|application/(?:[a-z0-9.+-]*\+)?(?:json|xml|javascript|ecmascript|yaml)\b|image/svg\+xml"
 )
 _FIELD = re.compile(rb"^([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
+_HAS_SCHEME = re.compile(r"(?!https?:)[A-Za-z][A-Za-z0-9+.-]*:")
 _STAMP = re.compile(r"\d{14}")
 
 
@@ -268,13 +268,16 @@ def _moment(text: str) -> str:
 
 
 def _url(written: str) -> str:
-    url = resolve(written, "about:blank")
-    if url is None:
-        seed = read_seed(written.strip())
-        if isinstance(seed, BadSeed):
-            raise CrawlError(f"{seed.text!r} is no URL: {seed.reason}")
-        url = seed.url
-    return url
+    """Return the URL in the form in which it is stored, whatever its scheme: a spider may request any."""
+    url = resolve_any(written, "about:blank")
+    if url is not None:
+        return url
+    seed = read_seed(written.strip())
+    if not isinstance(seed, BadSeed):
+        return seed.url
+    if _HAS_SCHEME.match(written.strip()) is None:
+        raise CrawlError(f"{seed.text!r} is no URL: {seed.reason}")
+    return written.strip()
 
 
 def _near(urls: Sequence[str]) -> Iterator[str]:
@@ -303,11 +306,7 @@ def _outcome(line: dict[str, Any]) -> str:
 
 
 def _write(data: bytes) -> None:
-    """Write bytes to standard output, whose reader may have gone away."""
-    try:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        # Data that Python would still flush at its end is discarded.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Write bytes to standard output."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()

@@ -44,7 +44,17 @@ from webcrawl.explain.account import (
 from webcrawl.explain.as_json import as_json
 from webcrawl.explain.as_text import as_text
 from webcrawl.explain.clocks import shared_clocks_of, uses_in_log
-from webcrawl.explain.discovery import Discovery, Links, LinkTo, cut_pages_of, links_of, way_of
+from webcrawl.explain.discovery import (
+    CUT,
+    DROPPED,
+    Discovery,
+    Links,
+    LinkTo,
+    cut_pages_of,
+    links_of,
+    onward_of,
+    way_of,
+)
 from webcrawl.explain.features import Remembered, worth_of
 from webcrawl.links import segments
 from webcrawl.links.reading import LinkLogs
@@ -82,8 +92,6 @@ if TYPE_CHECKING:
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:").match
 LINKS_SECONDS = 10.0
 """How long link logs are searched, in seconds."""
-_CUT = b'"cut":'
-"""The text in lines of pages that were not read to their ends."""
 WRONG = (
     PatternError,
     PatternsError,
@@ -161,7 +169,7 @@ class Inquiry:
             ),
             remembered=self._remembered(address, key, crawl),
         )
-        discovery = self._discovery(address, snapshot, visits, explanation.conclusion.fate)
+        discovery = self._discovery(address, crawl, snapshot, visits, explanation.conclusion.fate)
         explanation = replace(explanation, discovery=discovery)
         learner = None if crawl is None else crawl.learner()
         if learner is not None:
@@ -419,7 +427,12 @@ class Inquiry:
         return logged_fetches(chain.from_iterable(lines), address.canonical, self._choices.compared)
 
     def _discovery(
-        self, address: Address, snapshot: UrlSnapshot | None, visits: LoggedFetches | None, fate: Fate
+        self,
+        address: Address,
+        crawl: StoredCrawl | None,
+        snapshot: UrlSnapshot | None,
+        visits: LoggedFetches | None,
+        fate: Fate,
     ) -> Discovery | None:
         """Return how the URL was found; if that is unknown, return the links to it in the logs."""
         folders = self._folders()
@@ -431,11 +444,34 @@ class Inquiry:
             lambda url: canonical(url, self._choices.compared),
         )
         if way is not None:
-            return Discovery(way)
+            onward = None
+            if visits is not None and visits.last:
+                onward = onward_of(
+                    visits.last[-1],
+                    lambda url: self._lines_of(url, folders),
+                    lambda url: self._rule_of(url, crawl),
+                    self._configuration.redirect_max_times,
+                )
+            return Discovery(way, onward=onward)
         if not folders or fate not in (Fate.WOULD_BE_QUEUED, Fate.WOULD_BE_REFUSED):
             return None
-        lines = chain.from_iterable(fetchlog.read(folder, _pass_over, holding=_CUT) for folder in folders)
-        return Discovery(None, self._links(address, folders), cut_pages_of(lines, address.host))
+        unread, dropped = (
+            cut_pages_of(
+                chain.from_iterable(
+                    fetchlog.read(folder, _pass_over, holding=f'"{fact}":'.encode()) for folder in folders
+                ),
+                address.host,
+                fact,
+            )
+            for fact in (CUT, DROPPED)
+        )
+        return Discovery(None, self._links(address, folders), unread, dropped)
+
+    def _rule_of(self, url: str, crawl: StoredCrawl | None) -> str | None:
+        """Return the stored rule of a URL that failed or was refused."""
+        address = address_of(url, url, self._choices.compared)
+        _, snapshot = self._look_up(address, crawl)
+        return None if snapshot is None or snapshot.record is None else snapshot.record.rule
 
     @staticmethod
     def _lines_of(url: str, folders: Iterable[Path]) -> Iterator[Mapping[str, object]]:

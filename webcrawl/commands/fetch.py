@@ -9,10 +9,13 @@ from scrapy.commands import fetch
 
 from webcrawl.command import own_names
 from webcrawl.commands import page_commands
+from webcrawl.commands.output import until_reader_leaves
 from webcrawl.commands.page_commands import refused
 
 if TYPE_CHECKING:
     import argparse
+
+    from scrapy.http import Response
 
 
 class Command(fetch.Command):
@@ -33,6 +36,10 @@ class Command(fetch.Command):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         dispatcher.connect(self._refused, signal=refused)
         super().run(args, opts)
+
+    def _print_response(self, response: Response, opts: argparse.Namespace) -> None:
+        with until_reader_leaves(self):
+            super()._print_response(response, opts)
 
     def _refused(self, **_: Any) -> None:
         self.exitcode = 1

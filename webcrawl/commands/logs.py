@@ -10,7 +10,6 @@ import argparse
 import json
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,11 +79,10 @@ class Command(ProjectCommand):
             end=opts.end,
         )
         try:
-            with suppress(BrokenPipeError):
-                _show(logs.events(follow=opts.follow), as_json=opts.json)
-                while opts.follow:
-                    _show(logs.later(), as_json=opts.json)
-                    time.sleep(FOLLOW_SECONDS)
+            _show(logs.events(follow=opts.follow), as_json=opts.json)
+            while opts.follow:
+                _show(logs.later(), as_json=opts.json)
+                time.sleep(FOLLOW_SECONDS)
         except KeyboardInterrupt:
             if not opts.follow:
                 raise

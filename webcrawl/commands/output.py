@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
+import signal
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
@@ -14,6 +17,8 @@ from webcrawl.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from scrapy.commands import ScrapyCommand
 
 
 def write(parts: Iterable[str], path: Path | None) -> None:
@@ -30,17 +35,45 @@ def write(parts: Iterable[str], path: Path | None) -> None:
 
 def _print(parts: Iterable[str]) -> None:
     encoding = sys.stdout.encoding or "utf-8"
-    try:
-        for part in parts:
-            sys.stdout.write(part.encode(encoding, "backslashreplace").decode(encoding))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has closed the pipe. Data that Python would still flush at its end is discarded.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for part in parts:
+        sys.stdout.write(part.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.flush()
 
 
 WRONG = 2
 """The exit status of a command with wrong input."""
+
+READER_GONE = 128 + signal.SIGPIPE
+"""The exit status of a command whose output was not read to its end: as of any tool that SIGPIPE ends."""
+
+
+def reader_is_gone() -> bool:
+    """Return True if standard output is a pipe or a socket that nobody reads any more."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):
+        return False
+    look = select.poll()
+    look.register(descriptor, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in look.poll(0))
+
+
+@contextmanager
+def until_reader_leaves(command: ScrapyCommand) -> Iterator[None]:
+    """End a command quietly, with the status ``READER_GONE``, if the reader of its output leaves before its end."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        if not reader_is_gone():
+            raise
+        # Data that Python would still flush at its end is discarded.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        command.exitcode = READER_GONE
 
 
 class NamedCrawl(Protocol):

@@ -12,6 +12,7 @@ from scrapy.spiderloader import get_spider_loader
 
 from webcrawl.command import BROAD, own_names
 from webcrawl.commands import page_commands
+from webcrawl.commands.output import until_reader_leaves
 
 if TYPE_CHECKING:
     import argparse
@@ -37,6 +38,10 @@ class Command(parse.Command):
         warnings.filterwarnings("ignore", ".* returned a Deferred", ScrapyDeprecationWarning)
         page_commands.detach("parse", self.settings, opts, known, args)
         page_commands.take_url(parse, "parse", self.settings, args)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        with until_reader_leaves(self):
+            super().run(args, opts)
 
 
 def plain(value: Any) -> Any:

@@ -8,6 +8,7 @@ from scrapy.commands import shell
 
 from webcrawl.command import own_names
 from webcrawl.commands import page_commands
+from webcrawl.commands.output import until_reader_leaves
 
 if TYPE_CHECKING:
     import argparse
@@ -25,3 +26,7 @@ class Command(shell.Command):
         known = own_names(opts, self.settings).union(self.settings)
         super().process_options(args, opts)
         page_commands.detach("shell", self.settings, opts, known, args)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        with until_reader_leaves(self):
+            super().run(args, opts)

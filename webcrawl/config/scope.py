@@ -87,7 +87,10 @@ class ScopeSettings:
         "count. Further URLs are refused.",
     )
     links_per_page_max: int = setting(
-        whole(1, ANY), 5000, "links", "Maximum number of links that are taken from one page."
+        whole(1, ANY),
+        5000,
+        "links",
+        "Maximum number of different links that are taken from one page: repetitions and fragments do not count.",
     )
     link_types: tuple[str, ...] = setting(
         some_of(*sorted(TYPES)),
@@ -109,7 +112,11 @@ class ScopeSettings:
         whole(0, 1 << 30, zero="no limit"), 0, "links", "Maximum distance from a seed."
     )
     extensions_refused: tuple[str, ...] = setting(
-        extensions(), sorted(USELESS_EXTENSIONS), "", "File name extensions of URLs that are not requested."
+        extensions(),
+        sorted(USELESS_EXTENSIONS),
+        "",
+        "File name extensions of URLs that are not requested. If unset, also those of documents that nothing "
+        "reads, such as pdf and txt.",
     )
     allow_file: Path | None = setting(
         readable_file("a readable file of expressions"),

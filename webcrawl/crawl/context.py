@@ -21,7 +21,7 @@ from webcrawl.crawl.jobdir import Jobdir, new_folder
 from webcrawl.crawl.ordering import best_first_of, order_of
 from webcrawl.crawl.page_processing import processing_of
 from webcrawl.crawl.refused_start import answering
-from webcrawl.crawl.rules import CrawlRules, politeness_of
+from webcrawl.crawl.rules import CrawlRules, extensions_refused, politeness_of
 from webcrawl.crawl.schemes import schemes_of
 from webcrawl.crawl.seeded_hosts import SeededHosts
 from webcrawl.crawl.storage import backend_of
@@ -268,7 +268,10 @@ def scopes_of(
     followed: list[Rule] = [*fixed]
     if configuration.urllength_limit:
         followed.append(LengthRule(configuration.urllength_limit))
-    followed += [DepthRule(configuration.depth_limit), ExtensionRule(configuration.extensions_refused)]
+    followed += [
+        DepthRule(configuration.depth_limit),
+        ExtensionRule(extensions_refused(configuration, spider)),
+    ]
     followed += choices.rules()
     if allowed := getattr(spider, "allowed_domains", None):
         followed.append(OffsiteRule(allowed))

@@ -8,12 +8,21 @@ from dataclasses import replace
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from webcrawl.config import defaults
+from webcrawl.parsing.mime import unwanted
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.groups import NO_GROUPS, GroupsError, load_groups
 from webcrawl.politeness.shared_clocks import SharedClocks
+from webcrawl.processing.contract import load
 from webcrawl.scope.patterns import ListedRule, Patterns, PatternsError, UnlistedRule, load_patterns
 from webcrawl.scope.port import PortRule
-from webcrawl.scope.url_rules import RepeatsRule, SegmentsRule, TopLevelRule
+from webcrawl.scope.url_rules import (
+    DOCUMENT_TYPES,
+    USELESS_EXTENSIONS,
+    RepeatsRule,
+    SegmentsRule,
+    TopLevelRule,
+)
 from webcrawl.urls.canonical import SWITCHES, CanonicalRules
 from webcrawl.urls.host_rules import HostRulesError, load_host_rules
 from webcrawl.urls.politeness_key import PolitenessKey, registrable_domain
@@ -25,6 +34,8 @@ if TYPE_CHECKING:
     from webcrawl.config import Configuration
     from webcrawl.scope.scope import Rule
 
+_OF_TYPES = "mime:"
+"""The beginning of a focus on documents of some types."""
 USELESS_PATHS = resources.files("webcrawl.scope") / "useless_paths.txt"
 
 
@@ -45,6 +56,27 @@ def wrong_files(configuration: Configuration) -> Iterator[tuple[str, str]]:
             load_groups(configuration.politeness_groups_file)
         except GroupsError as error:
             yield from (("POLITENESS_GROUPS_FILE", line) for line in str(error).splitlines())
+
+
+def extensions_refused(configuration: Configuration, spider: object) -> tuple[str, ...]:
+    """Return the extensions of URLs that are not requested: EXTENSIONS_REFUSED; if it is not set, those of documents
+    too that nothing in this crawl reads.
+    """
+    refused = configuration.extensions_refused
+    if set(refused) != set(USELESS_EXTENSIONS):
+        return refused
+    sought = str(getattr(spider, "focus", None) or configuration.focus or "")
+    by_focus = sought.removeprefix(_OF_TYPES).split(",") if sought.startswith(_OF_TYPES) else []
+    wanted = configuration.mime_types_wanted
+    # The text types of the default are there for pages, whatever their names; other documents are for modules.
+    is_default = set(wanted) == set(defaults()["MIME_TYPES_WANTED"])
+    by_modules = [mime for path in configuration.processing_modules for mime in load(path).mime_types]
+
+    def is_read(mime: str) -> bool:
+        read = not unwanted(mime, wanted) and not (is_default and unwanted(mime, by_modules))
+        return read or not unwanted(mime, by_focus)
+
+    return (*refused, *(name for name, types in DOCUMENT_TYPES.items() if not any(map(is_read, types))))
 
 
 class CrawlRules:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.crawl.rules import digest_of
+from webcrawl.crawl.rules import digest_of, extensions_refused
 from webcrawl.crawl.schemes import schemes_of
 from webcrawl.scope.whitelist import whitelist_of
 from webcrawl.storage.technology import SCOPE, CrawlFacts
@@ -63,7 +63,7 @@ def agreed(
     scope = {
         "DEPTH_LIMIT": configuration.depth_limit,
         "URLLENGTH_LIMIT": configuration.urllength_limit,
-        "EXTENSIONS_REFUSED": digest_of(sorted(configuration.extensions_refused)),
+        "EXTENSIONS_REFUSED": digest_of(sorted(extensions_refused(configuration, spider))),
         **{name: digest_of(one.text for one in choices.expressions.get(name, ())) for name in _LISTS},
         "TOP_LEVEL_DOMAINS": digest_of(sorted(configuration.top_level_domains)),
         "PORTS_ALLOWED": ",".join(map(str, sorted(configuration.ports_allowed))) or "all",

@@ -71,6 +71,9 @@ def conclusion_in_words(explanation: Explanation) -> str:
     words = _FATES[conclusion.fate]
     if conclusion.fate is Fate.DONE and explanation.remembered is not None:
         words = f"fetched; visited again {moment(explanation.remembered.page.next_visit_at, explanation.now)}"
+    onward = None if explanation.discovery is None else explanation.discovery.onward
+    if conclusion.fate in (Fate.DONE, Fate.FAILED) and onward is not None:
+        return f"{_FETCHED if conclusion.fate is Fate.DONE else words}; {onward.in_words()}"
     if conclusion.rule is not None:
         words += f": {conclusion.rule}"
     elif conclusion.fate in (Fate.FAILED, Fate.REFUSED):
@@ -112,6 +115,7 @@ def _behind(before: int, conclusion: Conclusion | None, now: float) -> str:
     return f"{words}, so about {moment(conclusion.turn_at, now)}"
 
 
+_FETCHED = "done: it was fetched"
 _FATES = {
     Fate.DONE: "done: it was fetched, and is not fetched again",
     Fate.FAILED: "failed",
@@ -302,4 +306,8 @@ def _fetched(line: Mapping[str, Any], now: float) -> str:
         parts.append(f"cut: read for {units.size(line['cut'])}, and links after that are not known")
     elif line.get("truncated"):
         parts.append(f"not whole in the archive ({line['truncated']})")
+    if isinstance(line.get("links_dropped"), int):
+        parts.append(
+            f"{units.things(line['links_dropped'], 'link')} dropped, over LINKS_PER_PAGE_MAX or too long"
+        )
     return ", ".join(parts)

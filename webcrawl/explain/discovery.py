@@ -4,6 +4,7 @@ page.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
     """Formats a time."""
 
 HOPS_MAX = 20
-"""The number of redirects that are followed backwards."""
+"""The number of redirects that are followed, backwards and forwards."""
+REDIRECTS = "redirects"
+"""The rule by which a chain of redirects is cut."""
 LINKS_MAX = 1000
 """The number of links that are read."""
 TOLD = 5
-"""The number of links, and of cut pages, that are shown."""
+"""The number of links, and of pages of which not all links are known, that are shown."""
 
 
 class By(StrEnum):
@@ -85,7 +88,9 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class CutPages:
-    """Answers with pages that were not read to their ends: the links after that point are unknown."""
+    """Answers with pages of which not all links are known: those that were not read to their ends, or those that had
+    more links than are taken.
+    """
 
     number: int
     some: tuple[str, ...]
@@ -93,14 +98,43 @@ class CutPages:
 
 
 @dataclass(frozen=True, slots=True)
+class Onward:
+    """Where the redirect of a fetched URL led. ``through``: the targets in their order. ``rule``: what ended the
+    chain before a page, None if nothing did or it is not stored; ``limit``: REDIRECT_MAX_TIMES.
+    """
+
+    through: tuple[str, ...]
+    rule: str | None
+    is_fetched: bool
+    """True if the last target was fetched."""
+    limit: int
+
+    def in_words(self) -> str:
+        """Return the end of a sentence about the URL."""
+        words = f"it redirects to {self.through[0]}"
+        if self.rule == REDIRECTS:
+            return (
+                f"{words}, and the chain was cut after {units.things(self.limit, 'redirect')} "
+                f"(REDIRECT_MAX_TIMES={self.limit}): {self.through[-1]} was not requested"
+            )
+        if self.rule is not None:
+            return f"{words}, and the chain ended at {self.through[-1]}: {self.rule}"
+        if not self.is_fetched:
+            return f"{words}; {self.through[-1]} has not been fetched"
+        return words if len(self.through) == 1 else f"{words}, which leads to {self.through[-1]}"
+
+
+@dataclass(frozen=True, slots=True)
 class Discovery:
-    """``way``: for a URL that is queued or was fetched. The others: for a URL that the crawl does not know, by its
-    logs.
+    """``way``: for a URL that is queued or was fetched; ``onward``: for one that redirects. The others: for a URL
+    that the crawl does not know, by its logs.
     """
 
     way: Way | None = None
     links: Links | None = None
     cut: CutPages | None = None
+    dropped: CutPages | None = None
+    onward: Onward | None = None
 
     @property
     def is_withheld(self) -> bool:
@@ -148,6 +182,40 @@ def way_of(
     return Way(By.EMBED if is_embed else None if found is None else By.LINK, via, depth)
 
 
+def onward_of(
+    last: Line,
+    lines_of: Callable[[str], Iterable[Line]],
+    rule_of: Callable[[str], str | None],
+    limit: int,
+) -> Onward | None:
+    """Return where a URL leads whose last line in the fetch log is ``last``; None if it does not redirect.
+
+    ``rule_of`` returns the rule that is stored for a URL which failed or was refused.
+    """
+    through: list[str] = []
+    line: Line | None = last
+    rule = None
+    while line is not None and (target := _target(line)) is not None and len(through) < HOPS_MAX:
+        if target in through:
+            break
+        through.append(target)
+        # A chain is cut at the redirect that is one too many; its target is not known to the crawl.
+        if rule_of(str(line["url"])) == REDIRECTS:
+            return Onward(tuple(through), REDIRECTS, is_fetched=False, limit=limit)
+        # The last one counts.
+        line = next(iter(deque(lines_of(target), 1)), None)
+        rule = rule_of(target) if line is None or _target(line) is None else None
+    return Onward(tuple(through), rule, line is not None, limit) if through else None
+
+
+def _target(line: Line) -> str | None:
+    """Return the target of a redirect; None if it is none."""
+    location, url, status = _text(line, "location"), _text(line, "url"), line.get("status")
+    if location is None or url is None or not isinstance(status, int) or not 300 <= status < 400:
+        return None
+    return resolve(location, url)
+
+
 def _hop(
     lines: Iterable[Line], target: str, canonical: Callable[[str], str]
 ) -> tuple[str | None, Line | None]:
@@ -188,12 +256,16 @@ def links_of(found: Iterable[LinkTo], *, most: int = LINKS_MAX) -> Links:
     return Links(len(last), withheld, tuple(some[:TOLD]), whole)
 
 
-def cut_pages_of(lines: Iterable[Line], host: str) -> CutPages:
-    """``lines``: of fetch logs; only those of cut pages are used."""
+CUT, DROPPED = "cut", "links_dropped"
+"""The fields of a fetch log that pages have of which not all links are known."""
+
+
+def cut_pages_of(lines: Iterable[Line], host: str, fact: str = CUT) -> CutPages:
+    """``lines``: of fetch logs; only those that have ``fact`` are used."""
     number, own, others = 0, list[str](), list[str]()
     for line in lines:
         url = _text(line, "url")
-        if url is None or not isinstance(line.get("cut"), int):
+        if url is None or not isinstance(line.get(fact), int):
             continue
         number += 1
         some = own if host_of(url) == host else others
@@ -209,6 +281,9 @@ def rows(discovery: Discovery, moment: Moment) -> Iterator[tuple[str, str]]:
     """Yield the rows of the text: names and values."""
     if discovery.way is not None:
         yield from _way(discovery.way)
+    if discovery.onward is not None:
+        for url in discovery.onward.through:
+            yield "leads to", url
     if discovery.links is not None:
         yield from _links(discovery.links, moment)
     if discovery.cut is not None and discovery.cut.number:
@@ -217,6 +292,11 @@ def rows(discovery: Discovery, moment: Moment) -> Iterator[tuple[str, str]]:
         yield "cut", f"{number} {pages} not read to the end; links after that are not known"
         for url in discovery.cut.some:
             yield "cut page", url
+    if discovery.dropped is not None and discovery.dropped.number:
+        pages = units.things(discovery.dropped.number, "page")
+        yield "dropped", f"{pages} had links over LINKS_PER_PAGE_MAX, or too long; these links are not known"
+        for url in discovery.dropped.some:
+            yield "page", url
 
 
 _BY = {

@@ -97,6 +97,9 @@ def worth_of(learner: Learner, url: str, entry: UrlEntry | None) -> Worth:
 
 def worth_rows(worth: Worth) -> Iterator[tuple[str, str]]:
     """Yield the rows of the text: names and values."""
+    # Features that are off are not imported.
+    from webcrawl.features.focus.link_features import in_words
+
     guess = worth.guess
     known = "" if worth.queued else ", by its URL alone"
     yield "worth", f"{guess.worth:.3f}, level {guess.level}{known}"
@@ -107,7 +110,7 @@ def worth_rows(worth: Worth) -> Iterator[tuple[str, str]]:
     yield "learned from", f"{text.things(worth.learned, 'example')}; guesses are {believed} ({area})"
     shown = [one for one in guess.features if one.weight][:FEATURES_SHOWN]
     for one in shown:
-        yield f"{one.weight:+.2f}", one.name
+        yield f"{one.weight:+.2f}", in_words(one.name)
     rest = sum(one.weight for one in guess.features) - sum(one.weight for one in shown)
     if len(guess.features) > len(shown) and abs(rest) >= 0.005:
         yield f"{rest:+.2f}", "all others"

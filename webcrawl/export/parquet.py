@@ -39,6 +39,7 @@ COLUMNS = {
     "worker": "category",
     "truncated": "category",
     "cut": "int64",
+    "links_dropped": "int64",
     "content_location": "string",
     "archived": "bool",
     "embed": "int32",

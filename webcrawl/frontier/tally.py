@@ -80,6 +80,10 @@ class Tally:
 
     cut: int = 0
     """Pages that were longer than the part that was read."""
+    links_dropped: int = 0
+    """Links of pages that were too long or over LINKS_PER_PAGE_MAX."""
+    pages_with_dropped: int = 0
+    """Pages that had such links."""
     holds: int = 0
     """Number of times that the event loop was blocked for longer than LOOP_HELD_SECONDS."""
     longest_hold_seconds: float = 0.0

@@ -14,6 +14,7 @@ from webcrawl.parsing.links import (
     SELF_LINKS,
     SETS,
     elements_with,
+    is_vouched_for,
     refresh_target,
     srcset_urls,
     type_of_link_element,
@@ -25,6 +26,11 @@ anyway.
 """
 
 _HOLDS_CONTENT = re.compile(r"[\0- ]*(?:data|javascript):", re.IGNORECASE).match
+
+SPELLINGS = 4
+"""Of one target, a page may have so many links that are written differently, in the mean, before any is dropped:
+``x``, ``/x``, ``//h/x``, ``http://h/x``.
+"""
 
 METAS_MAX = 200
 """The number of meta elements, and of translations, that are kept of a page."""
@@ -46,7 +52,11 @@ def elements_of_interest(types: frozenset[str]) -> frozenset[str]:
 
 @dataclass(slots=True)
 class Findings:
-    """The findings of one page. ``found`` holds at most ``links_max`` links in the order of the page."""
+    """The findings of one page.
+
+    ``found`` holds links in the order of the page: up to ``links_max`` as they come; from then on each spelling once,
+    without its fragment, ``SPELLINGS`` times as many at most. Whoever resolves them counts targets.
+    """
 
     types: frozenset[str]
     links_max: int
@@ -54,6 +64,7 @@ class Findings:
     """The product token, in lower case, by which a meta element may address this crawler alone."""
     found: list[Found] = field(default_factory=list)
     dropped: int = 0
+    """Links that were too long, or for which there was no room."""
     base: str | None = None
     base_is_too_long: bool = False
     """True if the base is too long to be used: a hundred links would take as many copies of it."""
@@ -70,6 +81,8 @@ class Findings:
     """``href`` of links to the words before and behind them; None if they are not requested."""
     translations: list[tuple[str, str]] = field(default_factory=list)
     """``hreflang`` and ``href`` of each ``<link rel=alternate>`` that has both."""
+    _places: dict[tuple[str, str], int] | None = None
+    """Of a page with very many links, the indexes in ``found`` by spelling and type."""
 
     def element(self, name: str, values: Mapping[str, str | None], text: Callable[[], str]) -> None:
         """Take an element; ``text`` returns its text content."""
@@ -97,9 +110,28 @@ class Findings:
             return
         if len(href) > HREF_MAX and _HOLDS_CONTENT(href):
             href = href[:HREF_MAX]
-        if len(self.found) < self.links_max and len(href) <= HREF_MAX:
+        if len(href) > HREF_MAX:
+            self.dropped += 1
+        elif len(self.found) < self.links_max and self._places is None:
             self.found.append((href, kind, text, rel))
         else:
+            self._add_to_many((href, kind, text, rel))
+
+    def _add_to_many(self, link: Found) -> None:
+        """Take a link of a page that has very many, unless there is no room for another spelling."""
+        if self._places is None:
+            self._places = {}
+            found, self.found = self.found, []
+            for one in found:
+                self._add_to_many(one)
+        href, kind, text, rel = link
+        known = self._places.setdefault((href.partition("#")[0], kind), len(self.found))
+        if known < len(self.found):
+            self.found[known] = merged(self.found[known], text, rel)
+        elif known < SPELLINGS * self.links_max:
+            self.found.append(link)
+        else:
+            del self._places[href.partition("#")[0], kind]
             self.dropped += 1
 
     def style(self, text: str) -> None:
@@ -149,6 +181,12 @@ class Findings:
             link_text = text() if name == "a" else values.get("alt") or ""
             for url in _urls(attribute, value):
                 self.add(url, kind, link_text, rel)
+
+
+def merged(link: Found, text: str, rel: str) -> Found:
+    """Return a link with text and rel of another one to the same target."""
+    href, kind, text_before, rel_before = link
+    return href, kind, text_before or text, rel_before if is_vouched_for(rel_before) else rel
 
 
 def _urls(attribute: str, value: str) -> Iterator[str]:

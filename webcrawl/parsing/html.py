@@ -16,8 +16,8 @@ from typing import NamedTuple
 from webcrawl.parsing import listing, menu, stream, tree
 from webcrawl.parsing.charset import encoding_of
 from webcrawl.parsing.css import is_style_sheet, urls_of
-from webcrawl.parsing.findings import Findings, Found
-from webcrawl.parsing.links import FOLLOWED, IN_STYLES, TEXT_MAX, Link, is_vouched_for
+from webcrawl.parsing.findings import SPELLINGS, Findings, Found, merged
+from webcrawl.parsing.links import FOLLOWED, IN_STYLES, TEXT_MAX, Link
 from webcrawl.parsing.mime import FTP_LISTING, GOPHER_MENU, mime_type
 from webcrawl.parsing.text import line
 from webcrawl.urls.resolve import resolve, resolve_all, resolve_other_scheme
@@ -50,7 +50,7 @@ class PageInput(NamedTuple):
     content_type: str | None
     """The whole value of the header."""
     links_max: int
-    """The number of links that are read."""
+    """The number of different links that are taken, see ``Document.links``."""
     types: frozenset[str] = FOLLOWED
     """The types of links that are found (names of ``links.TYPES``). Each type beyond ``FOLLOWED`` costs time."""
     agent: str = ""
@@ -68,11 +68,11 @@ class Document:
     page, each pair of URL and type once: with the first text that is not empty, and with a word of ``links.NOFOLLOW``
     in ``rel`` only when all links of the pair have one. ``other_links`` are those of other schemes than http and
     https (``mailto:``, ``javascript:``), plain tuples like a ``Link``. ``links_dropped`` counts links that were too
-    long or over the limit. ``robots`` has the meta elements for all robots or for this crawler, as input of
-    ``page_directives.of_meta``. ``metas``, ``language``, ``canonical`` and ``translations`` are those of
-    ``findings.Findings``: as written, not resolved, not cleaned. ``beside`` has the words directly before or behind
-    links, by URL, if they were requested and the page was read by ``tree``. ``error`` says why the page was not read
-    to its end.
+    long, and those to further targets than ``links_max``. ``robots`` has the meta elements for all robots or for this
+    crawler, as input of ``page_directives.of_meta``. ``metas``, ``language``, ``canonical`` and ``translations`` are
+    those of ``findings.Findings``: as written, not resolved, not cleaned. ``beside`` has the words directly before or
+    behind links, by URL, if they were requested and the page was read by ``tree``. ``error`` says why the page was
+    not read to its end.
     """
 
     title: str
@@ -173,7 +173,8 @@ class Extraction:
         while batch := list(islice(links, _BATCH)):
             if document.error is not None:
                 break
-            found = [(item.href, kind, item.text, "") for item in batch[: page.links_max - taken]]
+            room = SPELLINGS * page.links_max - taken
+            found = [(item.href, kind, item.text, "") for item in batch[:room]]
             taken += len(found)
             document.links_dropped += len(batch) - len(found)
             self._resolve(found)
@@ -186,7 +187,7 @@ class Extraction:
         self.document.error = why
 
     def _resolve(self, found: list[Found]) -> None:
-        links = self._links
+        links, links_max = self._links, self._page.links_max
         urls = resolve_all([href for href, _, _, _ in found], self.document.base, self.document.encoding)
         for url, (href, kind, written, rel) in zip(urls, found, strict=True):
             if url is None:
@@ -196,9 +197,13 @@ class Extraction:
             # Made by the tuple: the constructor of a NamedTuple takes twice as long, a hundred times per page.
             link = tuple.__new__(Link, (url, kind, text, rel))
             known = links.setdefault((url, kind), link)
+            if known is link:
+                if len(links) + len(self._other_links) > links_max:
+                    del links[url, kind]
+                    self.document.links_dropped += 1
             # A second link adds nothing to one that has a text and no word of NOFOLLOW.
-            if known is not link and (known[3] or not known[2]):
-                links[url, kind] = _merged(known, text, rel)
+            elif known[3] or not known[2]:
+                links[url, kind] = Link(*merged(known, text, rel))
         if self._beside:
             for url, (href, _, _, _) in zip(urls, found, strict=True):
                 if url is not None and (words := self._beside.get(href)):
@@ -211,8 +216,11 @@ class Extraction:
             return
         text = line(written, TEXT_MAX)
         known = self._other_links.get((url, kind))
-        self._other_links[url, kind] = (
-            Link(url, kind, text, rel) if known is None else _merged(known, text, rel)
+        if known is None and len(self._links) + len(self._other_links) >= self._page.links_max:
+            self.document.links_dropped += 1
+            return
+        self._other_links[url, kind] = Link(
+            *((url, kind, text, rel) if known is None else merged(known, text, rel))
         )
 
 
@@ -236,11 +244,6 @@ def found_links(
 def readable_as_html(text: str, mime: str | None) -> str:
     """Return a page in a form that an HTML parser can read; a page that is not XHTML stays as it is."""
     return _CLOSES_ITSELF.sub(r"<\1\2></\1>", text) if mime == "application/xhtml+xml" else text
-
-
-def _merged(link: Link, text: str, rel: str) -> Link:
-    """Merge two links to the same URL into one."""
-    return Link(link.url, link.type, link.text or text, link.rel if is_vouched_for(link.rel) else rel)
 
 
 def _decoded(body: bytes, encoding: str) -> str:

@@ -85,6 +85,7 @@ _BLANK = "\ufeff\u200b\0"
 """Invisible characters besides whitespace."""
 _ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
 _NO_SCHEME = re.compile(r"www\.[^\s/.@]+\.[^\s@]+", re.IGNORECASE)
+_NO_PERMALINK = re.compile(r"""\bisPermaLink\s*=\s*["']\s*false\s*["']""", re.IGNORECASE)
 _NAMESPACE = re.compile(r"""\bxmlns(?::([\w.-]{1,40}))?\s*=\s*["']([^"']{0,300})["']""")
 
 _LISTS = frozenset({"urlset", "sitemapindex"})
@@ -267,7 +268,7 @@ class SitemapElements:
         elif name == "link":
             self._begin_link(attributes)
         elif name in {"guid", "id"} and self._is_same_namespace(prefix, parent):
-            self._field = name
+            self._field = None if name == "guid" and _NO_PERMALINK.search(attributes) else name
 
     def _begin_link(self, attributes: str) -> None:
         known = attributes_of(attributes) if "=" in attributes else {}
@@ -622,7 +623,8 @@ class _Lines:
         self._take(self._rest)
 
     def _take(self, text: str) -> None:
-        url = absolute_url(written_url(text))
+        # Some programs write the date of the last change behind the URL, which cannot hold a blank.
+        url = absolute_url((written_url(text).split(maxsplit=1) or [""])[0])
         if url is not None:
             self._reading.recognize()
             self._reading.add(url)

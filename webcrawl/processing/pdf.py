@@ -18,8 +18,8 @@ _READ = "pdf"
 
 
 class Pdf:
-    """Text, title, author, number of pages and links of a PDF. Needs ``application/pdf`` in MIME_TYPES_WANTED, no
-    ``pdf`` in EXTENSIONS_REFUSED, and a DOWNLOAD_MAXSIZE above the usual: a PDF has its table of contents at its end.
+    """Text, title, author, number of pages and links of a PDF. Needs ``application/pdf`` in MIME_TYPES_WANTED
+    and a DOWNLOAD_MAXSIZE above the usual: a PDF has its table of contents at its end.
     """
 
     mime_types = ("application/pdf", "application/x-pdf")

@@ -330,6 +330,8 @@ class Digest:
     """Errors; see ``is_error``."""
     truncated: int = 0
     cut: int = 0
+    links_dropped: int = 0
+    pages_with_dropped: int = 0
     """Pages that were longer than the part that was read."""
     duplicates: int = 0
     """Pages with the same bytes as another URL before."""
@@ -417,8 +419,7 @@ class Digest:
             self.page_bytes += size
             if "duplicate_of" in line:
                 self._add_duplicate(line, size)
-            if "cut" in line:
-                self.cut += 1
+            self._add_unread(line)
             if "relevance" in line:
                 self.harvest.add(line, host)
             if status == 200:
@@ -503,6 +504,14 @@ class Digest:
             self.duplicates += 1
             self.duplicate_bytes += size
             self.originals.add(original)
+
+    def _add_unread(self, line: Mapping[str, Any]) -> None:
+        """Count what is not known of a page: its end, or some of its links."""
+        if "cut" in line:
+            self.cut += 1
+        if (dropped := number_in(line.get("links_dropped"), 1)) is not None:
+            self.links_dropped += int(dropped)
+            self.pages_with_dropped += 1
 
     def _add_robots(self, line: Mapping[str, Any]) -> None:
         state, origin = line.get("robots"), line.get("origin")

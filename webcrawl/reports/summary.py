@@ -88,6 +88,7 @@ def summary(ending: Ending) -> str:
         *([_row("relevant", tally.relevant, _harvest(tally))] if tally.scored is not None else []),
         *([_row("same as others", tally.duplicates)] if tally.duplicates else []),
         *([_row("cut pages", tally.cut, "links after the cut are not known")] if tally.cut else []),
+        *_dropped(tally),
         _row("redirects", tally.redirects),
         _row("robots.txt", tally.robots),
         *([_row("sitemaps", tally.sitemaps)] if tally.sitemaps else []),
@@ -123,6 +124,13 @@ def _errors(ending: Ending) -> Iterator[str]:
         yield _row("unanticipated errors", unanticipated, "see unanticipated.log" if ending.directory else "")
     if ending.trouble:
         yield f"  could not be stored: {ending.trouble}"
+
+
+def _dropped(tally: Tally) -> Iterator[str]:
+    """Yield the line on links that were not taken, if there are any."""
+    if tally.links_dropped:
+        pages = text.things(tally.pages_with_dropped, "page")
+        yield _row("links dropped", tally.links_dropped, f"over LINKS_PER_PAGE_MAX or too long, on {pages}")
 
 
 def _harvest(tally: Tally) -> str:

@@ -1,8 +1,9 @@
 """The rules that decide by the URL itself: its scheme, length, depth, path, extension, host, top-level domain and
 site.
 
-``USELESS_EXTENSIONS`` lists extensions of documents that this crawler cannot read. Those of documents with text and
-links are not included: pages of any program, PDF, feeds and sitemaps, plain text. Neither are ``com``, ``ai``,
+``USELESS_EXTENSIONS`` lists extensions of documents that this crawler cannot read. Those of documents that it reads
+in some crawls are in ``DOCUMENT_TYPES``, with their types. Neither has those of pages of any program, and of XML,
+which may be a page, a feed or a sitemap; nor ``com``, ``ai``,
 ``app``, ``au``, ``br``, ``so`` and the like: URLs of pages about a domain end in its name.
 """
 
@@ -292,8 +293,22 @@ USELESS_EXTENSIONS: tuple[str, ...] = tuple(sorted({word for group in _GROUPS fo
 """All extensions, in lower case and without the dot."""
 
 
-KEPT_ENDINGS = (".xml.gz", ".txt.gz")
-"""Compressed sitemaps (sitemaps.org, "Sitemap file"), although ``gz`` is an archive."""
+DOCUMENT_TYPES: dict[str, tuple[str, ...]] = {
+    "pdf": ("application/pdf", "application/x-pdf"),
+    "ps": ("application/postscript",),
+    "dvi": ("application/x-dvi",),
+    "jsonl": ("application/jsonl", "application/x-ndjson"),
+    "ndjson": ("application/x-ndjson",),
+    "txt": ("text/plain",),
+    "csv": ("text/csv", "text/plain"),
+    "tsv": ("text/tab-separated-values", "text/plain"),
+}
+"""Extensions of documents without links that a crawl may read, with the types that servers give them. Names of source
+files (``md``, ``yaml``, ``py``) are not among them: on many sites they are names of pages.
+"""
+
+KEPT_ENDINGS = (".xml.gz", ".txt.gz", "sitemap.txt")
+"""Sitemaps (sitemaps.org, "Sitemap file"), although ``gz`` is an archive and no crawl need read plain text."""
 
 
 class ExtensionRule:

@@ -5,6 +5,7 @@ to follow.
 from __future__ import annotations
 
 import asyncio
+import logging
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.frontier.tally import Tally
     from webcrawl.scheduler import InFlightRequest
+
+logger = logging.getLogger(__name__)
 
 
 HEADER, META, REL = "robots-header", "robots-meta", "rel"
@@ -113,6 +116,22 @@ class PageMiddleware:
             if (kept := flight.outcome.entry) is not None:
                 kept.record.extra["cut"] = len(response.body)
 
+    def _tell_dropped(self, page: Page, flight: InFlightRequest) -> None:
+        """Record that not all links of the page were taken."""
+        tally = flight.scheduler.frontier.tally
+        tally.links_dropped += page.links_dropped
+        tally.pages_with_dropped += 1
+        if tally.pages_with_dropped == 1:
+            logger.warning(
+                "%s has more links than are taken of a page: %d were dropped, most likely by LINKS_PER_PAGE_MAX "
+                "(%d). Further pages are only noted in the fetch log (links_dropped)",
+                page.url,
+                page.links_dropped,
+                self._context.configuration.links_per_page_max,
+            )
+        if (kept := flight.outcome.entry) is not None:
+            kept.record.extra["links_dropped"] = page.links_dropped
+
     def _found(self, request: Request, response: Response) -> None:
         """Detach a callback's ordinary Request, which often has a copy of its response's meta: it is a link of its
         own.
@@ -138,6 +157,8 @@ class PageMiddleware:
         return in_header
 
     def _page(self, page: Page, flight: InFlightRequest, in_header: RobotsTags) -> None:
+        if page.links_dropped:
+            self._tell_dropped(page, flight)
         tags = RobotsTags(page.noindex, page.nofollow)
         if (kept := flight.outcome.entry) is not None:
             if tags != in_header:

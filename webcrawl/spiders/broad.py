@@ -137,6 +137,7 @@ class BroadSpider(Spider):
             error=document.error or facts.decode_error,
             links=document.links,
             other_links=document.other_links,
+            links_dropped=document.links_dropped,
             noindex=tags.noindex,
             nofollow=tags.nofollow,
             duplicate_of=facts.original,
@@ -160,7 +161,8 @@ class BroadSpider(Spider):
     async def _style_sheet(self, response: Response, declared: str | None, facts: FetchMeta) -> Page:
         """Return the page of a style sheet, which is for its links alone unless processing finds fields in it."""
         page = self._other(response, CSS, facts)
-        page.links = (await self._readers.extract(self._input(response, declared))).links
+        document = await self._readers.extract(self._input(response, declared))
+        page.links, page.links_dropped = document.links, document.links_dropped
         processing = context_of(self.crawler).processing
         page.embedded = processing is None or not processing.wants(CSS)
         return page

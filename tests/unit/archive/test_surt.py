@@ -1,4 +1,6 @@
-"""Keys of the index: ``surt.json`` has those that pywb 2.10 looks up."""
+"""Keys of the index: ``surt.json`` has 1,900 URLs with the keys that pywb 2.10 looks up: names with ``www`` in all
+places, and every combination of odd schemes, ports, hosts, paths and queries that a seeded generator drew.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +18,20 @@ CASES = json.loads((Path(__file__).parents[2] / "data/archive/surt.json").read_t
 
 def test_keys_are_those_that_a_replay_looks_up() -> None:
     assert [(url, surt_key(url)) for url, _ in CASES] == [tuple(case) for case in CASES]
+
+
+@pytest.mark.parametrize(
+    ("host", "key"),
+    [
+        ("mywww.example.com", "com,example,mywww"),
+        ("showww1.de", "de,showww1"),
+        ("a.www.example.com", "com,example,www,a"),
+        ("www2.example.com", "com,example"),
+        ("9" * 5_000, "9" * 5_000),
+    ],
+)
+def test_www_is_left_out_only_as_the_first_label(host: str, key: str) -> None:
+    assert surt_key(f"http://{host}/") == f"{key})/"
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=40))

@@ -17,6 +17,7 @@ from webcrawl.archive.fetchlog import log_line
 PAGE = "http://example.test/page"
 HOSTILE = "<p>\x1b[2Jgone\u202e\x07 caf\xe9\u00a0ok\tend</p>\n"
 HTML = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n"
+OF_OTHER_SCHEMES = ("ftp://f.test/pub/a.txt", "gopher://g.test/0/a", "data:text/plain,a", "s3://bucket/a")
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 
 
@@ -41,6 +42,7 @@ def job(tmp_path_factory):
             stored("http://example.test/latin", latin, b"caf\xe9"),
             stored("http://example.test/image", b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n", PNG),
             stored("http://www.example.test/only-www/", HTML, b"x"),
+            *(stored(url, HTML, url.encode()) for url in OF_OTHER_SCHEMES),
         ]
     )
     same = stored("http://example.test/same", HTML, b"old", 90_000)
@@ -165,3 +167,13 @@ def test_wrong_words(cat, capsys, tmp_path, monkeypatch):
     assert (done.status, done.err) == (2, "scrapy cat: of-another cannot be used: Permission denied\n")
     assert "which crawl?" in run(PAGE).err
     assert "is no URL" in cat("not a url").err
+
+
+@pytest.mark.parametrize("url", OF_OTHER_SCHEMES)
+def test_what_a_handler_of_any_scheme_fetched_is_shown(cat, url):
+    assert cat(url, "--body").said == url
+
+
+def test_the_forms_of_ftp_urls_are_one(cat):
+    assert cat("FTP://user:word@F.test:21/pub/a.txt#x", "--body").said == "ftp://f.test/pub/a.txt"
+    assert "there is no capture of ftp://f.test/" in cat("ftp://f.test").err

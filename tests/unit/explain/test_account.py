@@ -239,7 +239,7 @@ def test_a_guess_is_shown_with_what_made_it() -> None:
     text = as_text(explanation, CRAWL)
     assert f"{guess.worth:.3f}, level {guess.level}\n" in text
     assert f"{BELIEVED['promise 1']:+.2f}" in text
-    assert "promise 1" in text
+    assert "its words name the subject" in text
     told = json.loads(as_json(explanation, CRAWL))["focus"]
     assert told["worth"] == probability(told["bias"] + sum(told["features"].values()))
     alone = replace(explanation, worth=worth_of(learner, URL, None))

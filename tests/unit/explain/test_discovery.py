@@ -8,6 +8,7 @@ import pytest
 
 from webcrawl.explain.account import logged_fetches
 from webcrawl.explain.discovery import (
+    DROPPED,
     By,
     Discovery,
     LinkTo,
@@ -15,6 +16,7 @@ from webcrawl.explain.discovery import (
     as_object,
     cut_pages_of,
     links_of,
+    onward_of,
     rows,
     way_of,
 )
@@ -136,6 +138,11 @@ def test_people_and_programs_are_told_the_same() -> None:
         ("cut", "1 page was not read to the end; links after that are not known"),
         ("cut page", A),
     ]
+    many = cut_pages_of([{"url": A, "links_dropped": 7}, {"url": B, "cut": 1}], "a.test", DROPPED)
+    assert said(Discovery(None, dropped=many)) == [
+        ("dropped", "1 page had links over LINKS_PER_PAGE_MAX, or too long; these links are not known"),
+        ("page", A),
+    ]
     unread = links_of([link(A, "sitemaps", kind="sitemap")])
     assert said(Discovery(None, unread))[1] == (
         "sitemap", f'{A}, "words", not followed: SITEMAPS_FOLLOW is off; fetched at 1'
@@ -152,3 +159,27 @@ def test_people_and_programs_are_told_the_same() -> None:
     }
     assert (told["links"]["withheld"], told["cut"]) == (3, None)
     assert as_object(None) is None
+
+
+def onward(start: str, rules: Mapping[str, str], *lines: dict[str, Any]) -> str | None:
+    """Where the first of these lines leads, in words."""
+    told = onward_of(lines[0], lambda url: [line for line in lines if line["url"] == url], rules.get, limit=2)
+    return None if told is None else told.in_words()
+
+
+def test_a_redirect_says_where_it_led() -> None:
+    page = {"url": C, "status": 200}
+    first, second = ({"url": url, "status": 301, "location": to} for url, to in ((A, B), (B, C)))
+    assert onward(C, {}, page) is None
+    assert onward(B, {}, second, page) == f"it redirects to {C}"
+    assert onward(A, {}, first, second, page) == f"it redirects to {B}, which leads to {C}"
+    assert onward(A, {}, first, second) == f"it redirects to {B}; {C} has not been fetched"
+    refused = f"it redirects to {B}, and the chain ended at {C}: robots"
+    assert onward(A, {C: "robots"}, first, second) == refused
+    cut = (
+        f"it redirects to {B}, and the chain was cut after 2 redirects (REDIRECT_MAX_TIMES=2): "
+        f"{C} was not requested"
+    )
+    assert onward(A, {B: "redirects"}, first, second) == cut
+    around = {"url": B, "status": 301, "location": A}
+    assert onward(A, {}, first, around) == f"it redirects to {B}, which leads to {A}"

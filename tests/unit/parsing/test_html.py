@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webcrawl.parsing import tree
+from webcrawl.parsing.findings import SPELLINGS, Findings
 from webcrawl.parsing.html import TITLE_MAX, Document, PageInput, extract
 from webcrawl.parsing.links import FOLLOWED, TEXT_MAX, TYPES
 from webcrawl.urls.resolve import CONTENT_MAX
@@ -256,3 +257,33 @@ def test_tag_soup_never_raises_and_gives_requestable_links_in_text_that_can_be_s
     assert len({link[:2] for link in document.links}) == len(document.links)
     repr(document.links).encode()
     document.title.encode()
+
+
+@pytest.mark.usefixtures("parser")
+def test_repeated_targets_and_fragments_do_not_count_for_the_limit() -> None:
+    repeated = '<a href="x#1"></a>' + "".join(f'<a href="x#{number}" rel=ugc>x</a>' for number in range(300))
+    spelled = (
+        "<a href=x></a><a href=/dir/x></a><a href=//a.example/dir/x></a><a href=http://a.example/dir/x></a>"
+    )
+    html = f"{repeated}{spelled * 10}<a href=lost>lost</a><a href=more>more</a><a href=most>most</a>"
+    document = extract(PageInput(html.encode(), URL, None, links_max=2))
+    assert [(link.url, link.text, link.rel) for link in document.links] == [
+        ("http://a.example/dir/x", "x", ""),
+        ("http://a.example/dir/lost", "lost", ""),
+    ]
+    assert document.links_dropped == 2
+
+
+def test_what_a_page_of_many_links_costs_is_bounded_by_the_limit() -> None:
+    findings = Findings(FOLLOWED, 10)
+    for number in range(10_000):
+        findings.add(f"/{number}#x", "a")
+    assert (len(findings.found), findings.dropped) == (10 * SPELLINGS, 10_000 - 10 * SPELLINGS)
+    assert len(findings._places or ()) == 10 * SPELLINGS
+
+
+def test_thousands_of_links_to_one_page_hide_no_other() -> None:
+    body = b'<a href="x#1">x</a>' * 5_000 + b'<a href="lost">x</a>'
+    assert [link.url for link in extract(PageInput(body, URL, None, links_max=5_000)).links] == [
+        "http://a.example/dir/x", "http://a.example/dir/lost"
+    ]  # fmt: skip

@@ -167,3 +167,72 @@ def model_features(url: str, link: LinkFeatures) -> list[str]:
         *words(link.digits[0], link.text),
         *map(beside, link.around.split()),
     ]
+
+
+def in_words(feature: str) -> str:
+    """Return a feature of the model as words for people. The names themselves are hashed: learned weights depend on
+    them.
+    """
+    found = _CONTEXT.fullmatch(feature)
+    if found is not None:
+        kind = found["kind"]
+        digits = [int(digit) for digit in found["digits"].split() if digit.isdigit()]
+        return _context_in_words(kind, feature, digits)
+    name, _, rest = feature.partition(" ")
+    if name == "says" and (counted := _COUNTED.fullmatch(rest)) is not None:
+        number, page = int(counted[1]), int(counted[2])
+        text = (
+            "no text" if not number else f"a text of {number}{' or more' if number == _SHORT else ''} words"
+        )
+        return f"{text}, on a page of relevance {_range(page)}"
+    if feature.startswith(_ON_RELEVANT):
+        return f'the word "{feature.removeprefix(_ON_RELEVANT)}" in its text, on a relevant page'
+    return _BY_NAME[name].format(rest) if name in _BY_NAME else feature
+
+
+_ON_RELEVANT = "on a relevant page says "
+_COUNTED = re.compile(r"(\d) words, page of (\d)")
+_CONTEXT = re.compile(
+    r"(?P<kind>relevance of the page|relevance of its ancestors|links since a relevant page|promise|same host, page"
+    r"|another host, page|type)(?: of)?(?P<digits> \d(?: on a page of \d)?)"
+)
+_BY_NAME = {
+    "host": "the host {}",
+    "folder": "the folder {}",
+    "in": 'a folder named "{}"',
+    "name": 'the word "{}" at the end of its URL',
+    "says": 'the word "{}" in its text',
+    "beside": 'the word "{}" beside it',
+}
+
+
+def _range(digit: int) -> str:
+    """Return the relevances that ``digit_of`` makes one digit."""
+    if not digit:
+        return f"below {BOUNDS[0]:g}"
+    return (
+        f"{BOUNDS[-1]:g} or more" if digit == len(BOUNDS) else f"{BOUNDS[digit - 1]:g} to {BOUNDS[digit]:g}"
+    )
+
+
+def _context_in_words(kind: str, feature: str, digits: list[int]) -> str:
+    first = digits[0]
+    if kind == "relevance of the page":
+        return f"linked from a page of relevance {_range(first)}"
+    if kind == "relevance of its ancestors":
+        return f"the best page before it, counted less for each link since, has relevance {_range(first)}"
+    if kind == "links since a relevant page":
+        if not first:
+            return "linked from a relevant page"
+        return (
+            "no relevant page before it, or far away"
+            if first == FAR
+            else f"{first} links behind a relevant page"
+        )
+    if kind == "promise":
+        words = f"its words {'name' if first else 'do not name'} the subject"
+        return words if len(digits) == 1 else f"{words}, on a page of relevance {_range(digits[1])}"
+    if kind == "type":
+        return "a link of a frame, an image map or the like" if first else "an ordinary link"
+    host = "the host of its page" if kind.startswith("same") else "another host than its page"
+    return f"on {host}, which has relevance {_range(first)}"

@@ -155,6 +155,11 @@ def _of_requests(figures: Digest) -> list[tuple[str, str]]:
         rows.append(("bodies cut at a limit", text.count(figures.truncated)))
     if figures.cut:
         rows.append(("pages not read to their end", text.count(figures.cut)))
+    if figures.links_dropped:
+        pages = text.things(figures.pages_with_dropped, "page")
+        rows.append(
+            ("links over LINKS_PER_PAGE_MAX or too long", f"{text.count(figures.links_dropped)} on {pages}")
+        )
     return rows
 
 
