@@ -96,7 +96,7 @@ class FocusCrawl:
             sampler=LevelSampler(2.0, seed=web.seed),
             politeness=Politeness("fixed", delay, 60.0, 0.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0),
-            robots=RobotsPolicy(agent="webcrawl", rules=RulesCache(10, "webcrawl")),
+            robots=RobotsPolicy(agents=("webcrawl",), rules=RulesCache(10, "webcrawl")),
             key_of=host_of,
         )
         self._backend = MemoryBackend(delay_seconds=delay)

@@ -160,7 +160,7 @@ class Crawl(RuleBasedStateMachine):
             sampler=LevelSampler(2.0, seed=1),
             politeness=Politeness(self.model, MIN_DELAY, 50.0, 2.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0, park_max_seconds=500.0, parks_to_give_up=1),
-            robots=RobotsPolicy(1500.0, agent="webcrawl", rules=RulesCache(10, "webcrawl")),
+            robots=RobotsPolicy(1500.0, agents=("webcrawl",), rules=RulesCache(10, "webcrawl")),
             key_of=key_of,
             retry_times=1,
         )

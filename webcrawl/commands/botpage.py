@@ -91,7 +91,7 @@ class Command(ProjectCommand):
 def bot_of(configuration: Configuration) -> Bot:
     """Return the description of the crawler with these settings."""
     return Bot(
-        token=configuration.product_token,
+        tokens=configuration.product_tokens,
         user_agent=configuration.user_agent,
         contact=configuration.botpage_contact or configuration.crawler_contact,
         purpose=configuration.botpage_purpose,

@@ -283,7 +283,7 @@ class Inquiry:
             followed.with_rule(trap) if configuration.traps_quarantine else followed,
             fixed,
             politeness_of(configuration, self._choices.politeness_key()).raised(self._delays),
-            configuration.product_token,
+            configuration.product_tokens,
             configuration.requests_per_key_max,
             configuration.page_budget,
             recheck=fixed.with_rule(trap) if configuration.traps_quarantine else fixed,

@@ -249,7 +249,7 @@ class VerdictMiddleware:
             response.status,
             response.body,
             time.time(),
-            agent=configuration.product_token,
+            agents=configuration.product_tokens,
             previous=previous,
             ttl=configuration.robots_ttl_seconds,
             max_bytes=configuration.robots_max_bytes,

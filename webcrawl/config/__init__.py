@@ -44,7 +44,7 @@ from webcrawl.config.vocabulary import misspelt_names, unknown_names, wrong_type
 from webcrawl.crawl import contact
 from webcrawl.crawl.contact import contact_problem
 from webcrawl.errors import ConfigurationError, Problem
-from webcrawl.robots.text import product_token
+from webcrawl.robots.text import product_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -90,10 +90,13 @@ class Configuration(
         """The delay of a site before its first request has ended: after a crash it rests so long."""
         return max(self.politeness_min_delay, *self.politeness_slot_delays.values(), 0.0)
 
+    robots_user_agent: str = ""
+    """Scrapy's ROBOTSTXT_USER_AGENT: a further name of the crawler in robots.txt. It is no setting of ours."""
+
     @property
-    def product_token(self) -> str:
-        """The name of this crawler in robots.txt."""
-        return product_token(self.user_agent)
+    def product_tokens(self) -> tuple[str, ...]:
+        """The names of this crawler in robots.txt: that of its User-Agent, and that of ROBOTSTXT_USER_AGENT."""
+        return product_tokens(self.user_agent, self.robots_user_agent)
 
     @property
     def storage(self) -> Technology:

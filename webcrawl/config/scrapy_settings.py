@@ -118,9 +118,9 @@ ROWS: tuple[Row, ...] = (
     _row("ROBOTSTXT_PARSER", "none", "the parser follows RFC 9309"),
     _row(
         "ROBOTSTXT_USER_AGENT",
-        "none",
-        "the name of the crawler in robots.txt is the product token of USER_AGENT",
-        "set USER_AGENT",
+        "translated",
+        "its product token is a further name of the crawler in robots.txt, beside that of USER_AGENT: only what both "
+        "names may fetch is fetched, with the longer Crawl-delay",
     ),
     # -- queue
     _row("SCHEDULER", "required", "must be webcrawl.scheduler.Scheduler or a subclass: the frontier"),
@@ -541,5 +541,6 @@ def translate(settings: BaseSettings, values: dict[str, Any]) -> None:
         values[ours.lower()] = max(values[ours.lower()], seconds)
     values["politeness_slot_delays"] = slot_delays(settings)
     values["politeness_max_delay"] = max(values["politeness_max_delay"], values["politeness_min_delay"])
+    values["robots_user_agent"] = str(settings["ROBOTSTXT_USER_AGENT"] or "")
     if not as_switch(settings["RETRY_ENABLED"]):
         values["retry_times"] = 0

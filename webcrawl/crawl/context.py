@@ -157,7 +157,7 @@ def _build(crawler: Crawler) -> CrawlContext:
     parts.intake = intake = _intake(key, scopes, choices, features, configuration.embed_hops_max, schemes)
     parts.archive = archive = None if jobdir is None else _archive(configuration, jobdir, crawler, features)
     features.build(FURTHER, parts)
-    rules = RulesCache(ROBOTS_PARSED, configuration.product_token)
+    rules = RulesCache(ROBOTS_PARSED, *configuration.product_tokens)
     revisits = features.get("revisits")
     return CrawlContext(
         configuration,
@@ -316,7 +316,7 @@ def _policies(
             configuration.robots_ttl_seconds,
             configuration.robots_max_bytes,
             configuration.robots_max_redirects,
-            configuration.product_token,
+            configuration.product_tokens,
             rules,
             Absence(
                 configuration.robots_unreachable_seconds,

@@ -56,7 +56,7 @@ class OutcomeMiddleware:
         context = context_of(crawler)
         self._clock = context.clock
         self._worker = context.configuration.worker_name
-        self._agent = context.rules.agent
+        self._agents = context.rules.agents
         self._obeys_header = context.configuration.robots_header_obey
         self._exclusions = context.exclusions
         self._foreign = dict(foreign_handlers(crawler.settings))
@@ -70,7 +70,7 @@ class OutcomeMiddleware:
         directives = response.headers.getlist(b"X-Robots-Tag") if self._obeys_header else None
         if directives:
             lines = [line.decode("latin-1") for line in directives]
-            tags = page_directives.of_header(lines, self._agent, self._clock())
+            tags = page_directives.of_header(lines, self._agents, self._clock())
             fetch_meta(request).robots_tags = tags
         flight = in_flight_request_of(self._crawler, request)
         if flight is None or flight.over:

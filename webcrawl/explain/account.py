@@ -211,8 +211,8 @@ class Rules:
     followed: Scope
     fixed: Scope
     politeness: Politeness
-    agent: str
-    """The product token of the crawler."""
+    agents: tuple[str, ...]
+    """The product tokens of the crawler."""
     requests_per_key_max: int = 0
     """The number of fetches of a key after which the rest of its queue is refused; 0 for no limit."""
     page_budget: int = 0
@@ -253,7 +253,7 @@ def explain(
         embed_hops=_embed_hops_of(snapshot, visits) if stage is Stage.EMBED else 0,
     )
     known = None if snapshot is None else snapshot.robots
-    robots = robots_word(known, address.origin, address.url, rules.agent, now)
+    robots = robots_word(known, address.origin, address.url, rules.agents, now)
     waiting = None
     if snapshot is not None:
         waiting = waiting_of(Facts(now, _record(snapshot, key), known, rules.politeness, shared))

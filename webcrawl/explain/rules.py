@@ -12,7 +12,7 @@ from webcrawl.robots.rules import Deciding, RobotsRules, deciding
 from webcrawl.scope.url_rules import NOT_FOR_EMBEDS
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Sequence
 
     from webcrawl.scope.scope import Candidate, Scope
 
@@ -111,10 +111,12 @@ class RobotsWord:
         return self.record is not None and self.record.state == answer.RobotsState.RULES
 
 
-def robots_word(record: RobotsRecord | None, origin: str, url: str, agent: str, now: float) -> RobotsWord:
-    """``agent`` is the crawler's product token; ``now`` in epoch seconds."""
+def robots_word(
+    record: RobotsRecord | None, origin: str, url: str, agents: Sequence[str], now: float
+) -> RobotsWord:
+    """``agents`` are the crawler's product tokens; ``now`` in epoch seconds."""
     has_text = record is not None and bool(record.text)
-    rules = RobotsRules("" if record is None else record.text, agent)
+    rules = RobotsRules("" if record is None else record.text, *agents)
     verdict = answer.may_fetch(record, rules, url, now)
     return RobotsWord(
         origin=origin,
@@ -122,5 +124,5 @@ def robots_word(record: RobotsRecord | None, origin: str, url: str, agent: str, 
         fresh=answer.is_fresh(record, now),
         allowed=verdict.allowed,
         reason=verdict.reason,
-        deciding=deciding(record.text, agent, url) if record is not None and has_text else None,
+        deciding=deciding(record.text, url, *agents) if record is not None and has_text else None,
     )

@@ -40,8 +40,8 @@ class RobotsPolicy:
     ttl_seconds: float = 86400.0
     max_bytes: int = 512_000
     max_redirects: int = 5
-    agent: str = "webcrawl"
-    """The product token by which robots.txt may name the crawler."""
+    agents: tuple[str, ...] = ("webcrawl",)
+    """The product tokens by which robots.txt may name the crawler."""
     rules: RulesCache = field(default_factory=lambda: RulesCache(10_000, "webcrawl"))
     absence: Absence = field(default_factory=Absence)
     schemes: Schemes = WEB

@@ -60,8 +60,8 @@ class Findings:
 
     types: frozenset[str]
     links_max: int
-    agent: str = ""
-    """The product token, in lower case, by which a meta element may address this crawler alone."""
+    agents: frozenset[str] = frozenset()
+    """The product tokens, in lower case, by which a meta element may address this crawler alone."""
     found: list[Found] = field(default_factory=list)
     dropped: int = 0
     """Links that were too long, or for which there was no room."""
@@ -146,7 +146,7 @@ class Findings:
         if (values.get("http-equiv") or "").lower() == "refresh" and "refresh" in self.types:
             self.add(refresh_target(content) or None, "refresh")
         name = values.get("name")
-        if name and (name := name.strip().lower()) and name in ("robots", self.agent):
+        if name and (name := name.strip().lower()) and (name == "robots" or name in self.agents):
             self.robots.append(content)
         elif (name := name or values.get("property")) and len(self.metas) < METAS_MAX:
             self.metas.append((name.strip().lower(), content))

@@ -53,8 +53,8 @@ class PageInput(NamedTuple):
     """The number of different links that are taken, see ``Document.links``."""
     types: frozenset[str] = FOLLOWED
     """The types of links that are found (names of ``links.TYPES``). Each type beyond ``FOLLOWED`` costs time."""
-    agent: str = ""
-    """The product token by which a meta element may address this crawler alone."""
+    agents: tuple[str, ...] = ()
+    """The product tokens by which a meta element may address this crawler alone."""
     surroundings: bool = False
     """Find the words directly before and behind links too; this costs time."""
 
@@ -123,7 +123,9 @@ class Extraction:
             yield from self._style_sheet(text)
             return
         text = readable_as_html(text, mime_type(page.content_type))
-        findings = Findings(page.types, page.links_max, page.agent.lower(), beside=self._beside)
+        findings = Findings(
+            page.types, page.links_max, frozenset(map(str.lower, page.agents)), beside=self._beside
+        )
         if tree.is_harmless(text):
             tree.read(text, findings)
         else:

@@ -50,8 +50,8 @@ _UNSEEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u20
 class Bot:
     """A crawler as its page describes it. Times are in seconds."""
 
-    token: str
-    """The name that robots.txt uses for it; empty for none."""
+    tokens: Sequence[str]
+    """The names that robots.txt uses for it, the first of which is shown in examples; an empty one for none."""
     user_agent: str
     contact: str
     """The web or e-mail address of the operator."""
@@ -75,6 +75,10 @@ class Bot:
     obeys_header: bool = True
     nofollow_rels: Sequence[str] = ()
     """Values of ``rel`` with which a link is not followed."""
+
+    @property
+    def token(self) -> str:
+        return self.tokens[0]
 
 
 def page(bot: Bot) -> bytes:
@@ -104,8 +108,9 @@ def _signs(bot: Bot) -> Iterator[str]:
     yield "<h2>How to recognise it</h2>"
     yield "<dl>"
     yield f"<dt>User-Agent of every request</dt><dd><code>{_text(bot.user_agent)}</code></dd>"
-    name = f"<code>{_text(bot.token)}</code>" if bot.token else "none: it obeys the rules for all crawlers"
-    yield f"<dt>Name in robots.txt (product token)</dt><dd>{name}</dd>"
+    names = " and ".join(f"<code>{_text(token)}</code>" for token in bot.tokens if token)
+    names = names or "none: it obeys the rules for all crawlers"
+    yield f"<dt>Name in robots.txt (product token)</dt><dd>{names}</dd>"
     if bot.addresses:
         listed = ", ".join(f"<code>{_text(address)}</code>" for address in bot.addresses)
         yield f"<dt>IP addresses</dt><dd>{listed}</dd></dl>"
@@ -148,7 +153,9 @@ def _robots_txt(bot: Bot) -> Iterator[str]:
         "cannot be fetched (a server error, no response) and there is no valid copy, the crawler fetches nothing "
         f"else. It notices a change within {_seconds(bot.robots_ttl)}.</p>"
     )
-    if bot.token:
+    if len(bot.tokens) > 1:
+        yield "<p>It fetches only what the rules for each of its names allow.</p>"
+    elif bot.token:
         yield (
             f"<p>If a group names <code>{name}</code>, the crawler obeys only the rules of that group and ignores "
             "the group for all crawlers (<code>User-agent: *</code>).</p>"

@@ -9,12 +9,15 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from webcrawl.politeness.health import backoff_seconds
 from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.robots.rules import RobotsRules, RulesCache
-from webcrawl.robots.text import MAX_BYTES, decode, product_token, read
+from webcrawl.robots.text import MAX_BYTES, decode, longest_delay, product_token, read_for_all
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "MAX_BYTES",
@@ -96,7 +99,7 @@ def answered(
     body: bytes,
     now: float,
     *,
-    agent: str,
+    agents: Sequence[str],
     previous: RobotsRecord | None = None,
     ttl: float = TTL_SECONDS,
     max_bytes: int = MAX_BYTES,
@@ -106,12 +109,12 @@ def answered(
     """Return the record after an HTTP response to a request for robots.txt that is not a redirect to follow.
 
     2xx: the rules of the body, whatever its type. 4xx but 429: no restriction. Everything else (5xx, 429, a 3xx that
-    leads nowhere, a status that does not exist): unreachable, for ``retry_after`` seconds or longer. ``agent`` is the
-    crawler's product token, by which the Crawl-delay is read.
+    leads nowhere, a status that does not exist): unreachable, for ``retry_after`` seconds or longer. ``agents`` are
+    the crawler's product tokens, by which the Crawl-delay is read.
     """
     if 200 <= status <= 299:
         text = decode(body, max_bytes)
-        delay = read(text, agent).crawl_delay_seconds
+        delay = longest_delay(read_for_all(text, agents))
         return RobotsRecord(origin, RobotsState.RULES, now, now + ttl, text, delay)
     if 400 <= status <= 499 and status != 429:
         return RobotsRecord(origin, RobotsState.ALLOWED_ALL, now, now + ttl)

@@ -55,15 +55,15 @@ class RobotsTags(NamedTuple):
 NOTHING = RobotsTags()
 
 
-def of_header(lines: Iterable[str], agent: str, now: float) -> RobotsTags:
-    """Return the directives of ``X-Robots-Tag`` lines for ``agent``, a product token, at ``now`` (epoch seconds).
+def of_header(lines: Iterable[str], agents: Iterable[str], now: float) -> RobotsTags:
+    """Return the directives of ``X-Robots-Tag`` lines for ``agents``, product tokens, at ``now`` (epoch seconds).
 
     Each line stands for itself: an agent named in one does not reach into the next. Never raises.
     """
     lines = list(lines)
     if sum(map(len, lines)) > LENGTH_MAX:
         return RobotsTags(noindex=True, nofollow=True)
-    ours = ALL_ROBOTS | {agent.lower()}
+    ours = ALL_ROBOTS.union(agent.lower() for agent in agents)
     tags = NOTHING
     for line in lines:
         applies = True

@@ -95,7 +95,7 @@ def answer(
             ttl=policy.ttl_seconds,
             max_bytes=policy.max_bytes,
             previous=previous,
-            agent=policy.agent,
+            agents=policy.agents,
             retry_after=reply.retry_after_seconds,
             absence=policy.absence,
         )

@@ -1,5 +1,5 @@
 """The decision if a robots.txt allows a URL (RFC 9309, sections 2.2.2 and 2.2.3), at a bounded cost, and the lines
-that decide it.
+that decide it. A crawler with several product tokens may fetch what all of them may.
 
 Protego decides. It gets one group, ours, with every rule and every URL in a form for comparison, respelled in
 characters that Protego compares literally: its own reading of the others allows some URLs that the RFC does not. A
@@ -18,10 +18,18 @@ from typing import TYPE_CHECKING
 from protego import Protego
 
 from webcrawl.robots.spelling import ANY, END, Spelling, as_it_stands, as_written, path_to_match, prepared
-from webcrawl.robots.text import Rule, field_of, lines_of, names_agent, names_everyone, read
+from webcrawl.robots.text import (
+    Rule,
+    field_of,
+    lines_of,
+    longest_delay,
+    names_agent,
+    names_everyone,
+    read_for_all,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from webcrawl.politeness.host_record import RobotsRecord
 
@@ -46,20 +54,51 @@ _TARGET = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*)?([^#]*)", re.DOTALL
 class RobotsRules:
     """The rules of one robots.txt for one crawler, ready for queries, in about 400 bytes a rule.
 
-    ``agent`` is the crawler's product token. Beyond ``MAX_WILDCARD_RULES`` and ``MAX_WILDCARDS``, and for a pattern
+    ``agents`` are the crawler's product tokens, at least one: where they get different answers, the stricter one
+    counts. Beyond ``MAX_WILDCARD_RULES`` and ``MAX_WILDCARDS``, and for a pattern
     beyond ``MAX_PATTERN_LENGTH``, in doubt nothing is fetched: a Disallow forbids all paths that begin like it (up to
     the first ``*``, up to that length), an Allow is ignored.
     """
 
-    __slots__ = ("_by_rfc", "_written", "crawl_delay_seconds", "sitemaps")
+    __slots__ = ("_groups", "crawl_delay_seconds", "sitemaps")
 
-    def __init__(self, text: str, agent: str) -> None:
-        reading = read(text, agent)
-        self.crawl_delay_seconds = reading.crawl_delay_seconds
-        self.sitemaps = reading.sitemaps
-        rules = prepared(reading.rules)
+    def __init__(self, text: str, *agents: str) -> None:
+        readings = read_for_all(text, agents)
+        self.crawl_delay_seconds = longest_delay(readings)
+        self.sitemaps = readings[0].sitemaps
+        self._groups = [_Group(rules) for rules in dict.fromkeys(reading.rules for reading in readings)]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._groups))
+
+    @property
+    def weight(self) -> int:
+        """The number of ordinary rules that take as much memory: the parts between stars and the characters count."""
+        return sum(group.weight for group in self._groups)
+
+    def allows(self, url: str) -> bool:
+        """Return True if an absolute URL (or a path with its query) may be fetched. Never raises."""
+        return all(group.allows(url) for group in self._groups)
+
+    def line_for(self, url: str) -> Rule | None:
+        """Return the rule that decides: the one with the most octets that matches, Allow before Disallow.
+
+        None if none matches, and for /robots.txt itself. The pattern is in the form in which it was compared. Only
+        the rules that agree with ``allows`` are searched for the most specific one.
+        """
+        forbids = next((group for group in self._groups if not group.allows(url)), None)
+        return (forbids or self._groups[0]).line_for(url)
+
+
+class _Group:
+    """The rules for one product token."""
+
+    __slots__ = ("_by_rfc", "_written")
+
+    def __init__(self, lines: Sequence[Rule]) -> None:
+        rules = prepared(lines)
         self._by_rfc = _Form(rules) if rules else None
-        written = prepared(reading.rules, as_written)
+        written = prepared(lines, as_written)
         # Most files have no rule for which the two forms differ.
         self._written = self._by_rfc if written == rules else _Form(written)
 
@@ -68,11 +107,9 @@ class RobotsRules:
 
     @property
     def weight(self) -> int:
-        """The number of ordinary rules that take as much memory: the parts between stars and the characters count."""
         return sum(form.weight for form in {self._by_rfc, self._written} if form is not None)
 
     def allows(self, url: str) -> bool:
-        """Return True if an absolute URL (or a path with its query) may be fetched. Never raises."""
         if not self._allows(_target(url)):
             return False
         return not url.startswith(GOPHER) or self._allows(_selector(url))
@@ -88,11 +125,6 @@ class RobotsRules:
         return self._written.allows(as_it_stands(target))
 
     def line_for(self, url: str) -> Rule | None:
-        """Return the rule that decides: the one with the most octets that matches, Allow before Disallow.
-
-        None if none matches, and for /robots.txt itself. The pattern is in the form in which it was compared. Only
-        the rules that agree with ``allows`` are searched for the most specific one.
-        """
         target = _target(url)
         if url.startswith(GOPHER) and self._allows(target) and not self._allows(_selector(url)):
             target = _selector(url)
@@ -179,13 +211,13 @@ class RulesCache:
     files cannot fill the memory. Not for use by several threads at a time.
     """
 
-    def __init__(self, size: int, agent: str) -> None:
-        self.agent = agent
-        """The crawler's product token."""
+    def __init__(self, size: int, *agents: str) -> None:
+        self.agents = agents
+        """The crawler's product tokens."""
         self._size = max(1, size)
         self._held: OrderedDict[str, tuple[float, RobotsRules]] = OrderedDict()
         self._weight = 0
-        self._no_rules = RobotsRules("", agent)
+        self._no_rules = RobotsRules("", *agents)
         self.hits = self.misses = 0
         """How often the rules of a text were held, and how often they were parsed."""
 
@@ -218,7 +250,7 @@ class RulesCache:
 
     def parsed(self, record: RobotsRecord) -> RobotsRules:
         """Return the rules of a record's text, parsed now and not held: for another thread, if that takes long."""
-        return RobotsRules(record.text, self.agent)
+        return RobotsRules(record.text, *self.agents)
 
     def hold(self, record: RobotsRecord, rules: RobotsRules) -> None:
         """Keep parsed rules."""
@@ -267,20 +299,20 @@ class Deciding:
     """The User-agent lines by which the rule is one of ours."""
 
 
-def deciding(text: str, agent: str, url: str) -> Deciding:
-    """Return the decision of a robots.txt for ``agent``, a product token, about a URL, with the lines. Never raises.
+def deciding(text: str, url: str, *agents: str) -> Deciding:
+    """Return the decision of a robots.txt for product tokens about a URL, with the lines. Never raises.
 
     The text is parsed anew: for a single question, not for each page.
     """
-    rules = RobotsRules(text, agent)
+    rules = RobotsRules(text, *agents)
     allowed, rule = rules.allows(url), rules.line_for(url)
     if rule is None:
         return Deciding(allowed)
     lines = lines_of(text)
-    return Deciding(allowed, Line(rule.line, lines[rule.line - 1]), _group_of(lines, rule.line, agent))
+    return Deciding(allowed, Line(rule.line, lines[rule.line - 1]), _group_of(lines, rule.line, agents))
 
 
-def _group_of(lines: list[str], rule_line: int, agent: str) -> tuple[Line, ...]:
+def _group_of(lines: list[str], rule_line: int, agents: Sequence[str]) -> tuple[Line, ...]:
     """Return the User-agent lines above a rule of ours that concern us: those that name us, if any line does."""
     own: list[Line] = []
     everyone: list[Line] = []
@@ -294,6 +326,6 @@ def _group_of(lines: list[str], rule_line: int, agent: str) -> tuple[Line, ...]:
                 own, everyone, in_rules = [], [], False
             if names_everyone(value):
                 everyone.append(Line(number, text))
-            elif names_agent(value, agent):
+            elif any(names_agent(value, agent) for agent in agents):
                 own.append(Line(number, text))
     return tuple(own or everyone)

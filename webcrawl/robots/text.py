@@ -9,7 +9,10 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MAX_BYTES = 500 * 1024
 """The part of a robots.txt that is read (RFC 9309, section 2.5)."""
@@ -18,7 +21,16 @@ MAX_SITEMAPS = 1_000
 MAX_CRAWL_DELAY_SECONDS = 1e9
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
-_COMPATIBLE = re.compile(r"\(\s*compatible\s*;\s*([A-Za-z0-9_-]+)", re.IGNORECASE)
+_COMPATIBLE = re.compile(r"[(;]\s*compatible\s*;\s*([A-Za-z0-9_-]+)", re.IGNORECASE)
+_COMMENT = re.compile(r"\([^()]*\)?")
+_PRODUCT = re.compile(r"(?:(?<=^)|(?<=[\s(;,]))([A-Za-z0-9_-]+)/[\w.+-]*\d")
+_OF_BROWSERS = re.compile(
+    "applewebkit|brave|build|camino|chrome|chromium|crios|edg|edga|edge|edgios|epiphany|firefox|fxios|gecko|"
+    "headlesschrome|iceweasel|khtml|konqueror|like|mobile|mozilla|opera|opr|presto|safari|samsungbrowser|seamonkey|"
+    "trident|ubuntu|version|vivaldi|webkit|yabrowser",
+    re.IGNORECASE,
+)
+"""The products that browsers name; each pretends to be some of the others."""
 _CRAWL_DELAY = re.compile(r"(\d+(?:[.,]\d*)?|[.,]\d+)\s*(?:s|sec|secs|seconds?)?", re.IGNORECASE | re.ASCII)
 
 _FIELDS = {
@@ -66,13 +78,33 @@ class Reading:
 def product_token(user_agent: str) -> str:
     """Return the name by which a robots.txt addresses the crawler: ``webcrawl`` for ``webcrawl/0.1 (+https://...)``.
 
-    A User-Agent that starts like a browser's and has ``(compatible; Name/1.0; ...)`` has the token ``Name``. Empty if
-    there is no name at all; such a crawler obeys the groups of ``*``.
+    A User-Agent that starts like a browser's names the crawler further on, in the first of these places: behind
+    ``compatible;`` in a comment; the first product outside of comments that no browser names; the first such product
+    in a comment. Empty if there is no name at all; such a crawler obeys the groups of ``*``.
     """
-    start = _TOKEN.match(user_agent.strip())
+    user_agent = user_agent.strip()
+    start = _TOKEN.match(user_agent)
     token = start[0] if start else ""
-    named = _COMPATIBLE.search(user_agent)
-    return named[1] if named and token.lower() in ("", "mozilla") else token
+    if token.lower() not in ("", "mozilla"):
+        return token
+    if named := _COMPATIBLE.search(user_agent):
+        return named[1]
+    if token:
+        for text in (_COMMENT.sub(" ", user_agent), user_agent):
+            for product in _PRODUCT.finditer(text):
+                if not _OF_BROWSERS.fullmatch(product[1]):
+                    return product[1]
+    return token
+
+
+def product_tokens(*user_agents: str) -> tuple[str, ...]:
+    """Return the different product tokens of User-Agents, in their order; empty User-Agents are left out."""
+    tokens: dict[str, str] = {}
+    for user_agent in user_agents:
+        if user_agent:
+            token = product_token(user_agent)
+            tokens.setdefault(token.lower(), token)
+    return tuple(tokens.values()) or ("",)
 
 
 def decode(body: bytes, max_bytes: int = MAX_BYTES) -> str:
@@ -106,6 +138,18 @@ def read(text: str, agent: str) -> Reading:
             if kind:
                 reader.take(kind, value, number)
     return reader.reading()
+
+
+def read_for_all(text: str, agents: Iterable[str]) -> list[Reading]:
+    """Return what a text has for each of several product tokens, equal ones once."""
+    return list(dict.fromkeys(read(text, agent) for agent in agents))
+
+
+def longest_delay(readings: Iterable[Reading]) -> float | None:
+    """Return the longest Crawl-delay; None if there is none."""
+    return max(
+        (seconds for one in readings if (seconds := one.crawl_delay_seconds) is not None), default=None
+    )
 
 
 def lines_of(text: str) -> list[str]:

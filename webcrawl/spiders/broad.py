@@ -154,7 +154,7 @@ class BroadSpider(Spider):
             declared,
             links_max=configuration.links_per_page_max,
             types=frozenset(configuration.link_types),
-            agent=context.rules.agent,
+            agents=context.rules.agents,
             surroundings="focus" in context.features,
         )
 

@@ -288,11 +288,11 @@ def test_networks_are_read_as_networks() -> None:
 def test_the_contact_becomes_part_of_the_user_agent() -> None:
     read = Configuration.from_settings(Settings({"CRAWLER_CONTACT": "me@example.org"}))
     assert read.user_agent.endswith(" (+me@example.org)")
-    assert read.product_token == "webcrawl"
+    assert read.product_tokens == ("webcrawl",)
 
 
 def test_the_product_token_follows_the_user_agent() -> None:
-    assert Configuration.from_settings(Settings({"USER_AGENT": "mybot/2.0"})).product_token == "mybot"
+    assert Configuration.from_settings(Settings({"USER_AGENT": "mybot/2.0"})).product_tokens == ("mybot",)
 
 
 def test_the_policies_that_may_be_named_are_those_that_there_are() -> None:

@@ -176,7 +176,7 @@ def test_the_frontier_refuses_what_is_said_to_be_refused_and_nothing_else(
         sampler=LevelSampler(2.0),
         politeness=POLITE,
         health=Health(),
-        robots=RobotsPolicy(agent="foobot", rules=RulesCache(10, "foobot")),
+        robots=RobotsPolicy(agents=("foobot",), rules=RulesCache(10, "foobot")),
         key_of=lambda url: "h.test",
         admit=lambda entry: None if admitted else "allow",
         requests_per_key_max=most,

@@ -65,7 +65,7 @@ class SmallCrawl:
             sampler=LevelSampler(2.0, seed=1),
             politeness=Politeness("fixed", DELAY, 50.0, 0.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0),
-            robots=RobotsPolicy(agent="webcrawl", rules=RulesCache(10, "webcrawl")),
+            robots=RobotsPolicy(agents=("webcrawl",), rules=RulesCache(10, "webcrawl")),
             key_of=key_of,
             admit=self.admit,
             retry_times=1,

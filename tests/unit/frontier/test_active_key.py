@@ -31,7 +31,7 @@ def policies(**others: Any) -> Policies:
         sampler=LevelSampler(2.0),
         politeness=Politeness("fixed", 5.0, 60.0, 0.0, crawl_delay_max=300.0),
         health=Health(),
-        robots=RobotsPolicy(agent="webcrawl", rules=RulesCache(10, "webcrawl")),
+        robots=RobotsPolicy(agents=("webcrawl",), rules=RulesCache(10, "webcrawl")),
         key_of=lambda url: "a",
         **others,
     )

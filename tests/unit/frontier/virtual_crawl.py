@@ -62,7 +62,7 @@ class VirtualCrawl:
             sampler=LevelSampler(2.0, seed=1),
             politeness=Politeness("fixed", DELAY, 50.0, 0.0, crawl_delay_max=300.0),
             health=Health(),
-            robots=RobotsPolicy(agent="webcrawl", rules=RulesCache(10, "webcrawl")),
+            robots=RobotsPolicy(agents=("webcrawl",), rules=RulesCache(10, "webcrawl")),
             key_of=host_of,
             **rules,
         )

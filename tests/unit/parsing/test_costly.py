@@ -62,9 +62,9 @@ def test_a_document_full_of_words_of_a_hub_is_looked_through_once(piece: bytes) 
 
 def test_more_robots_tags_than_anybody_means_are_read_as_the_most_that_could_be_asked() -> None:
     long = "unavailable_after: ," * 20_000
-    assert page_directives.of_header([long], "webcrawl", 0) == RobotsTags(noindex=True, nofollow=True)
+    assert page_directives.of_header([long], ["webcrawl"], 0) == RobotsTags(noindex=True, nofollow=True)
     assert page_directives.of_meta(["all"] * 20_000, 0) == RobotsTags(noindex=True, nofollow=True)
-    assert page_directives.of_header(["all"] * 20, "webcrawl", 0) == page_directives.NOTHING
+    assert page_directives.of_header(["all"] * 20, ["webcrawl"], 0) == page_directives.NOTHING
 
 
 def test_a_base_that_is_too_long_leaves_the_links_that_need_none() -> None:

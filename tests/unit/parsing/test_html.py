@@ -91,7 +91,7 @@ def found(
     html: str | bytes, content_type: str = "text/html; charset=utf-8", types: frozenset[str] = FOLLOWED
 ) -> Document:
     body = html.encode() if isinstance(html, str) else html
-    return extract(PageInput(body, URL, content_type, links_max=1000, types=types, agent="WebCrawl"))
+    return extract(PageInput(body, URL, content_type, links_max=1000, types=types, agents=("WebCrawl",)))
 
 
 @pytest.fixture(params=["as they are chosen", "tree", "stream"])

@@ -18,7 +18,7 @@ VOID = {"meta"}
 
 def bot(**facts: object) -> Bot:
     told = {
-        "token": "webcrawl",
+        "tokens": ["webcrawl"],
         "user_agent": "webcrawl/0.1.0 (+https://a.example/bot)",
         "contact": "me@a.example",
         "nofollow_rels": ("nofollow", "ugc"),
@@ -91,7 +91,7 @@ def test_what_it_advises_works() -> None:
 
 
 def test_a_crawler_without_a_name_is_told_of_as_all_are() -> None:
-    html = page(bot(token=""))
+    html = page(bot(tokens=[""]))
     assert read(examples(html)[0], "").rules
     assert "obeys the rules for all" in text_of(html)
     assert '<meta name=""' not in unescape(html.decode())

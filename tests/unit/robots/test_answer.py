@@ -36,7 +36,7 @@ CASES = [
 
 
 def answered(status: int, body: bytes = BODY, now: float = NOW, **more: Any) -> RobotsRecord:
-    return answer.answered(ORIGIN, status, body, now, agent="foobot", **more)
+    return answer.answered(ORIGIN, status, body, now, **{"agents": ("foobot",), **more})
 
 
 def verdict(record: RobotsRecord | None, path: str = "/page", now: float = NOW) -> RobotsVerdict:
@@ -292,3 +292,12 @@ def test_no_page_is_ever_allowed_but_by_a_fresh_answer(
                 assert answer.is_fresh(record, at)
                 assert record.state in (RobotsState.RULES, RobotsState.ALLOWED_ALL)
                 assert at - record.fetched_at <= answer.ABSENT_SECONDS
+
+
+def test_the_longest_crawl_delay_of_all_names_is_kept() -> None:
+    body = b"User-agent: foobot\nCrawl-delay: 2\nDisallow: /x\n\nUser-agent: barbot\nCrawl-delay: 9\n"
+
+    delays = [
+        answered(200, body, agents=names).crawl_delay_seconds for names in (("foobot",), ("foobot", "barbot"))
+    ]
+    assert delays == [2.0, 9.0]

@@ -74,16 +74,16 @@ urls = st.lists(st.sampled_from(["/", "a", "b", "ab", "%2F", "?", "%61"]), max_s
     ],
 )
 def test_rule_and_group_are_told_as_they_stand(url: str, expected: Deciding) -> None:
-    assert deciding(FILE, AGENT, url) == expected
+    assert deciding(FILE, url, AGENT) == expected
 
 
 def test_who_is_not_named_goes_by_the_group_of_everyone() -> None:
-    found = deciding(FILE, "unnamed", "http://h.test/private/but/this")
+    found = deciding(FILE, "http://h.test/private/but/this", "unnamed")
     assert found == Deciding(False, Line(2, "Disallow: /  # all of it"), (Line(1, "User-agent: *"),))
 
 
 def assert_agrees(text: str, agent: str, url: str) -> None:
-    found = deciding(text, agent, url)
+    found = deciding(text, url, agent)
     assert found.allowed == RobotsRules(text, agent).allows(url)
     if found.rule is None:
         assert found.allowed
@@ -111,7 +111,7 @@ def test_no_rule_of_the_other_kind_that_matches_is_more_specific(
     text = "\n".join(
         ["User-agent: *", *(f"{'Allow' if allow else 'Disallow'}: {path}{end}" for allow, path, end in rules)]
     )
-    found = deciding(text, AGENT, url)
+    found = deciding(text, url, AGENT)
     if found.rule is not None and not found.allowed:
         # Each Allow beside it, alone with it, gives way too.
         for line in text.split("\n"):
@@ -128,4 +128,4 @@ def test_any_text_has_an_answer(text: str, url: str) -> None:
     ("case", "url", "allowed"), ASKED, ids=[f"{case['name']} {url!r}" for case, url, _ in ASKED]
 )
 def test_the_case_table_holds_by_its_lines(case: dict[str, Any], url: str, allowed: bool) -> None:
-    assert deciding(case["robots"], case.get("agent", AGENT), url).allowed == allowed
+    assert deciding(case["robots"], url, case.get("agent", AGENT)).allowed == allowed

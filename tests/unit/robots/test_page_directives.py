@@ -42,7 +42,7 @@ lines = st.lists(st.lists(pieces | st.text(max_size=5), max_size=12).map("".join
 
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_a_header_asks_what_the_table_says(case: dict[str, list[str]]) -> None:
-    asked = of_header(case["header"], "WebCrawl", NOW)
+    asked = of_header(case["header"], ["WebCrawl"], NOW)
     assert asked == RobotsTags("noindex" in case["asks"], "nofollow" in case["asks"])
     assert sorted(asked.facts()) == sorted(case["asks"])
 
@@ -59,20 +59,20 @@ def test_every_case_has_a_name_of_its_own() -> None:
 
 
 def test_without_a_product_token_only_what_is_for_all_counts() -> None:
-    assert of_header(["webcrawl: noindex", "nofollow"], "", NOW) == RobotsTags(nofollow=True)
+    assert of_header(["webcrawl: noindex", "nofollow"], [""], NOW) == RobotsTags(nofollow=True)
 
 
 @given(lines)
 def test_nothing_makes_it_raise_and_a_word_to_all_is_always_heard(found: list[str]) -> None:
-    for asked in (of_header(found, "webcrawl", NOW), of_meta(found, NOW)):
+    for asked in (of_header(found, ["webcrawl"], NOW), of_meta(found, NOW)):
         assert isinstance(asked, RobotsTags)
-    assert of_header([*found, "noindex"], "webcrawl", NOW).noindex
+    assert of_header([*found, "noindex"], ["webcrawl"], NOW).noindex
     assert of_meta([*found, "nofollow"], NOW).nofollow
-    assert of_header([], "webcrawl", NOW) == NOTHING
+    assert of_header([], ["webcrawl"], NOW) == NOTHING
 
 
 @given(lines)
 def test_more_that_is_said_takes_nothing_back(found: list[str]) -> None:
-    for read in (lambda some: of_header(some, "webcrawl", NOW), lambda some: of_meta(some, NOW)):
+    for read in (lambda some: of_header(some, ["webcrawl"], NOW), lambda some: of_meta(some, NOW)):
         whole, begun = read(found), read(found[:-1])
         assert whole | begun == whole

@@ -19,7 +19,9 @@ from webcrawl.robots.requests import (
 from webcrawl.robots.rules import RobotsRules, RulesCache
 
 ORIGIN = "https://a.test:8443"
-POLICY = RobotsPolicy(ttl_seconds=1000.0, max_redirects=2, agent="webcrawl", rules=RulesCache(10, "webcrawl"))
+POLICY = RobotsPolicy(
+    ttl_seconds=1000.0, max_redirects=2, agents=("webcrawl",), rules=RulesCache(10, "webcrawl")
+)
 
 
 def asked() -> UrlEntry:

@@ -298,7 +298,7 @@ def test_the_cache_parses_a_version_once() -> None:
     assert cache.rules(record("https://a.test")) is first
     assert cache.rules(record("https://a.test", fetched_at=2.0)) is not first
     assert len(cache) == 1
-    assert cache.agent == "foobot"
+    assert cache.agents == ("foobot",)
 
 
 def test_the_cache_forgets_who_was_not_asked_for_longest() -> None:
@@ -346,3 +346,48 @@ def test_beyond_so_many_stars_in_all_rules_doubt_means_no() -> None:
     assert rules.allows("/0/nothing/of/it")
     assert not rules.allows("/199/nothing/of/it")
     assert not rules.allows("/0" + "a" * 100 + "z")
+
+
+TWO_NAMES = """User-agent: foobot
+Allow: /public/foo
+Disallow: /foo
+Crawl-delay: 3
+
+User-agent: barbot
+Disallow: /bar
+Disallow: /public
+Crawl-delay: 7
+
+User-agent: *
+Disallow: /all
+"""
+
+
+@pytest.mark.parametrize("names", [("foobot", "barbot"), ("barbot", "foobot")])
+def test_two_names_may_fetch_what_both_may_with_the_longer_delay(names: tuple[str, str]) -> None:
+    rules = RobotsRules(TWO_NAMES, *names)
+
+    allowed = {path for path in ("/foo", "/bar", "/public/foo", "/all", "/") if rules.allows(path)}
+    assert allowed == {"/all", "/"}
+    assert rules.crawl_delay_seconds == 7.0
+    assert str(rules.line_for("/foo")) == "Disallow: /foo"
+    assert str(rules.line_for("/public/foo")) == "Disallow: /public"
+
+
+@given(st.data())
+def test_a_further_name_never_allows_more(data: st.DataObject) -> None:
+    agents = ["foobot", "barbot", "*", "bazbot"]
+    lines = data.draw(
+        st.lists(
+            st.builds(
+                "{}: {}".format,
+                st.sampled_from(["User-agent", "Allow", "Disallow"]),
+                st.sampled_from([*agents, "/", "/a", "/ab", "/*b", "/a$"]),
+            ),
+            max_size=12,
+        )
+    )
+    names = data.draw(st.lists(st.sampled_from(["foobot", "barbot", ""]), min_size=1, max_size=3))
+    text, rules = "\n".join(lines), RobotsRules("\n".join(lines), *names)
+    for path in ("/", "/a", "/ab", "/b"):
+        assert rules.allows(path) is all(RobotsRules(text, name).allows(path) for name in names)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webcrawl.robots.rules import RobotsRules
-from webcrawl.robots.text import MAX_BYTES, MAX_SITEMAPS, decode, product_token, read
+from webcrawl.robots.text import MAX_BYTES, MAX_SITEMAPS, decode, product_token, product_tokens, read
 
 DATA = Path(__file__).parents[2] / "data" / "robots"
 BODIES: list[dict[str, Any]] = tomllib.loads((DATA / "bodies.toml").read_text("utf-8"))["body"]
@@ -98,6 +98,23 @@ def test_no_bytes_behind_a_rule_take_it_back(body: bytes) -> None:
         ("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (compatible; foobot/1.0)", "foobot"),
         ("Mozilla/5.0 (X11; Linux x86_64)", "Mozilla"),
         ("foobot (compatible; barbot)", "foobot"),
+        ("Mozilla/5.0 (X11; Linux x86_64) locations/1.0 (+https://a.example) framework/2.19", "locations"),
+        (
+            "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; foobot/2.1; +http://foo.example) "
+            "Chrome/W.X.Y.Z Safari/537.36",
+            "foobot",
+        ),
+        (
+            "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_5) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/13.1.1 "
+            "Safari/605.1.15 (foobot/0.1; +http://foo.example/bot)",
+            "foobot",
+        ),
+        (
+            "Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) AppleWebKit/537.36 (KHTML, like Gecko) "
+            "Chrome/41.0.2272.96 Mobile Safari/537.36",
+            "Mozilla",
+        ),
+        ("Mozilla/5.0 (X11; Ubuntu; Linux x86_64; rv:109.0) Gecko/20100101 Firefox/115.0", "Mozilla"),
         ("", ""),
         ("(+https://example.org)", ""),
         ("ボット", ""),
@@ -105,6 +122,13 @@ def test_no_bytes_behind_a_rule_take_it_back(body: bytes) -> None:
 )
 def test_the_product_token_is_the_crawlers_bare_name(user_agent: str, token: str) -> None:
     assert product_token(user_agent) == token
+
+
+def test_a_crawler_has_the_names_of_all_its_user_agents_each_once() -> None:
+    assert product_tokens("bot/1.0", "") == ("bot",)
+    assert product_tokens("bot/1.0", "Bot") == ("bot",)
+    assert product_tokens("bot/1.0", "Mozilla/5.0 (compatible; other)") == ("bot", "other")
+    assert product_tokens("bot/1.0", "*") == ("bot", "")
 
 
 def test_a_rule_that_stands_twice_is_kept_once_with_its_first_line() -> None:
