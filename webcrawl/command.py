@@ -237,7 +237,7 @@ def command_crawl(crawl: StoredCrawl, verb: str, *, wait: bool, as_json: bool = 
 
     said: list[str] = []
     try:
-        crawl.command(Command(verb), wait=wait, tell=said.append if as_json else tell)
+        crawl.command(Command(verb), seconds=None if wait else 0.0, tell=said.append if as_json else tell)
         why = None
     except NotObeyed as error:
         why = str(error)

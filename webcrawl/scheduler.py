@@ -157,6 +157,8 @@ class Scheduler:
         }
         self._flights: dict[int, InFlightRequest] = {}
         self._is_stopped = False
+        self._was_asked = False
+        """True from the first time on that the engine asks for a request."""
         self.close_reason = ""
         """Scrapy's close reason, while the crawl is being closed."""
         self._errbacks: set[asyncio.Task[None]] = set()
@@ -174,7 +176,6 @@ class Scheduler:
             context.clock,
             changed=self.wake,
             broken=self.broken,
-            stopped=self.stop,
             clocks=context.clocks,
             bandwidth=context.bandwidth,
         )
@@ -360,9 +361,10 @@ class Scheduler:
         return not self.frontier.is_finished()
 
     def next_request(self) -> Request | None:
+        self._was_asked = True
         if self._is_stopped:
             # Done here, since an engine that has not called this yet cannot be closed properly.
-            deferred_from_coro(self._crawler.engine.close_spider_async(reason="stopped"))
+            self._close_stopped()
             return None
         if self._awaits_bandwidth():
             return None
@@ -717,4 +719,11 @@ class Scheduler:
     def stop(self) -> None:
         """End the crawl as an operator asks: open requests are finished."""
         self._is_stopped = True
+        self.frontier.stop()
+        if self._was_asked:
+            # Not at the next request: one begins when another has ended, which may take long.
+            self._close_stopped()
         self.wake()
+
+    def _close_stopped(self) -> None:
+        deferred_from_coro(self._crawler.engine.close_spider_async(reason="stopped"))

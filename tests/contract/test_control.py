@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,8 +13,7 @@ from tests.contract.driven_redis import DrivenRedis
 from tests.contract.sample_crawl import SampleCrawl
 from tests.contract.samples import NOW
 from webcrawl.errors import StartRefused
-from webcrawl.storage.contract import Counts, HeartbeatAnswer, OperatorCommand
-from webcrawl.storage.inspection import Worker
+from webcrawl.storage.contract import Counts
 from webcrawl.storage.redis.control import Control
 from webcrawl.storage.redis.frontier import RedisBackend
 from webcrawl.storage.redis.packing import PROTOCOL
@@ -41,7 +42,7 @@ def test_it_tells_how_the_crawl_stands(sample: SampleCrawl, control: Control) ->
         queued=329, done=2, failed=1, refused=1, hosts=4, given_up_hosts=1, given_up_urls=2
     )
     assert status.active_hosts == 1
-    assert status.command is OperatorCommand.RUN
+    assert status.is_shared
     assert status.now == pytest.approx(sample.server_now(), abs=5)
 
 
@@ -54,14 +55,7 @@ def test_it_tells_who_works_on_it_in_the_order_in_which_they_came(
     workers = sample.run(control.workers())
     assert sorted(worker.name for worker in workers) == ["test", "w7"]
     mine = next(worker for worker in workers if worker.name == "test")
-    assert mine == Worker("test", NOW, NOW, {"active": 1, **figures})
-
-
-def test_a_command_is_kept_and_tells_the_one_before(sample: SampleCrawl, control: Control) -> None:
-    assert sample.run(control.command()) is OperatorCommand.RUN
-    assert sample.run(control.command(OperatorCommand.PAUSE)) is OperatorCommand.RUN
-    assert sample.run(control.command(OperatorCommand.STOP)) is OperatorCommand.PAUSE
-    assert sample.run(control.command()) is OperatorCommand.STOP
+    assert (mine.started_at, mine.heartbeat_at, mine.figures) == (NOW, NOW, {"active": 1, **figures})
 
 
 def test_there_must_be_such_a_crawl(sample: SampleCrawl) -> None:
@@ -125,45 +119,26 @@ def test_a_setting_of_the_scope_that_is_new_since_the_crawl_was_begun_is_agreed_
     runner.run(second.close())
 
 
-def want(driven: DrivenRedis, command: OperatorCommand) -> None:
-    driven.client.hset("broad:meta", "command", str(command))
-
-
-def heard(driven: DrivenRedis) -> OperatorCommand:
-    backend: RedisBackend = driven.backend
-    heartbeat: HeartbeatAnswer = driven.run(backend.heartbeat({}))
-    return heartbeat.command
-
-
-@pytest.mark.parametrize("command", OperatorCommand)
-def test_every_member_hears_a_command(join: Join, command: OperatorCommand) -> None:
-    first, second = join(), join()
-    want(first, command)
-    assert [heard(first), heard(second)] == [command, command]
-
-
-def test_a_stopped_crawl_goes_on_when_somebody_starts_after_all_have_left(join: Join) -> None:
+def test_who_began_before_a_moment_is_counted_while_it_lives(join: Join, runner: asyncio.Runner) -> None:
     first = join()
-    want(first, OperatorCommand.STOP)
+
+    def before(driven: DrivenRedis, at: float) -> int:
+        return runner.run(driven.backend.workers_before(at))
+
+    assert before(first, NOW + 1) == 0, "itself"
+    second = join(NOW + 2)
+    assert [before(second, NOW + 1), before(second, NOW - 1)] == [1, 0]
+    assert before(first, NOW + 1) == 0, "the second one began later"
+    # One that was killed.
+    assert before(join(NOW + 11), NOW + 1) == 0
     first.close()
-    assert heard(join()) is OperatorCommand.RUN
+    assert before(second, NOW + 1) == 0
 
 
-def test_who_starts_while_others_are_stopping_stops_with_them(join: Join) -> None:
-    first = join()
-    want(first, OperatorCommand.STOP)
-    assert heard(join()) is OperatorCommand.STOP
-    assert heard(first) is OperatorCommand.STOP
-
-
-def test_who_was_killed_does_not_keep_a_stopped_crawl_from_going_on(join: Join) -> None:
-    first = join()
-    want(first, OperatorCommand.STOP)
-    assert heard(join(NOW + 11)) is OperatorCommand.RUN
-
-
-def test_a_paused_crawl_stays_paused_whoever_starts(join: Join) -> None:
-    first = join()
-    want(first, OperatorCommand.PAUSE)
-    first.close()
-    assert heard(join()) is OperatorCommand.PAUSE
+def test_a_member_says_how_long_its_leases_last_and_which_process_it_is(
+    sample: SampleCrawl, control: Control
+) -> None:
+    sample.run(sample.driven.backend.heartbeat({}))
+    [worker] = sample.run(control.workers())
+    assert (worker.process, worker.host) == (os.getpid(), socket.gethostname())
+    assert worker.lease_seconds == sample.driven._options.lease_seconds

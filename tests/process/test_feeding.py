@@ -9,6 +9,7 @@ from contextlib import closing
 
 import pytest
 
+from tests.commands import own_process
 from tests.crawl import expectation
 
 KEY = "broad:start_urls"
@@ -86,14 +87,14 @@ def test_what_is_pushed_enters_once_though_its_taker_is_killed_and_what_is_wrong
     assert sum(worker.stderr.count("Wrong entry in") for worker in workers) == len(kept) == 5
 
 
-def test_a_worker_waits_for_more_until_it_is_stopped(serve, work, client):
+def test_a_worker_waits_for_more_until_it_is_stopped(serve, work, client, folder, redis_server):
     web = serve(hosts=1, pages=1)
     (url,) = expectation.roots(web)
     worker = work("a", [url], MAX_IDLE_TIME_BEFORE_CLOSE=0)
     worker.until(lambda: "The crawl is finished; waiting for more" in worker.stderr)
     client.rpush(KEY, url, json.dumps({"url": url, "dont_filter": True}), f"{url}?another")
     worker.until(lambda: len(worker.lines()) == 3)
-    client.hset("broad:meta", "command", "stop")
+    own_process(folder, "stop", REDIS_URL=redis_server.url)
     ended(worker)
 
     assert fetched(worker) == {url: 2, f"{url}?another": 1}

@@ -18,10 +18,11 @@ from webcrawl.commands.frontier import worker_state
 from webcrawl.control.shared import SharedCrawl
 from webcrawl.features.steering.store import Command
 from webcrawl.storage import technology_named
+from webcrawl.storage.inspection import Demand
 from webcrawl.storage.redis.inspection import RedisInspection
 
-DELAY = 1.0
-"""A crawl of thirty seconds, however slow the machine on which it is interrupted."""
+DELAY = 2.5
+"""A crawl of more than a minute, however fast the machine is; it is interrupted, and ended without a delay."""
 SETTINGS = {"POLITENESS_MIN_DELAY": DELAY, "CONCURRENT_REQUESTS": 32}
 
 
@@ -63,14 +64,14 @@ def story(serve, start, serve_redis):
     told["pause"] = frontier(redis, "pause", "--wait")
     paused_at = len(web.hits())
     processes.start("w3")
-    processes.workers["w3"].until(lambda: "was paused by its operator" in processes.workers["w3"].stderr)
-    time.sleep(1)
+    processes.workers["w3"].until(lambda: "is paused by its operator" in processes.workers["w3"].stderr)
+    time.sleep(1.5)
     told["hits while paused"] = len(web.hits()) - paused_at
     told["status"] = [worker_state(worker, now) for now in (crawl(redis).status(),) for worker in now.workers]
     told["paused"] = checked(redis)
 
     told["resume"] = []
-    crawl(redis).command(Command.RESUME, wait=True, tell=told["resume"].append)
+    crawl(redis).command(Command.RESUME, tell=told["resume"].append)
     processes.workers["w3"].until_logged(5)
     told["stop"] = frontier(redis, "stop", "--wait")
     for name in ("w1", "w2", "w3"):
@@ -87,7 +88,7 @@ def story(serve, start, serve_redis):
 
 
 def test_a_paused_crawl_sends_nothing_until_it_is_resumed(story):
-    assert "is paused: 2 workers running (w1, w2)" in story["pause"]
+    assert "is asked to pause: 2 workers running (w1, w2)" in story["pause"]
     assert "all have paused, nothing is open" in story["pause"]
     assert story["hits while paused"] == 0
     assert story["status"] == ["paused"] * 3
@@ -96,12 +97,12 @@ def test_a_paused_crawl_sends_nothing_until_it_is_resumed(story):
 
 def test_each_worker_says_once_what_its_operator_wants(story):
     for name, log in story["first runs"].items():
-        for wanted in ("paused", "resumed", "stopped"):
-            assert log.count(f"The crawl was {wanted} by its operator") == 1, (name, wanted)
+        for wanted in ("is paused by its operator", "goes on: its operator", "is stopped by its operator"):
+            assert log.count(f"The crawl {wanted}") == 1, (name, wanted)
 
 
 def test_a_stop_ends_all_workers_well_and_says_why(story):
-    assert "is stopped: 3 workers running (w1, w2, w3)" in story["stop"]
+    assert "is asked to stop: 3 workers running (w1, w2, w3)" in story["stop"]
     assert story["stop"].endswith("all have ended\n")
     for log in story["first runs"].values():
         assert "Closing spider (stopped)" in log
@@ -173,8 +174,12 @@ def test_who_starts_while_others_are_stopping_ends_with_them_before_it_asked_for
         seconds, _ = client.time()
         other = {"name": "w9", "protocol": "1", "started_at": seconds, "seen_at": seconds + 60, "figures": {}}
         client.hset("broad:workers", "w9-00", json.dumps(other))
-        client.hset("broad:meta", "command", "stop")
+        crawl(redis).command(Command.STOP, seconds=0, tell=print)
         processes.start("w2").wait(30).assert_ended_well()
         assert "Closing spider (stopped)" in processes.workers["w2"].stderr
         assert len(web.hits()) == asked
-        assert client.hget("broad:meta", "command") == b"stop"
+        assert crawl(redis).status().demand is Demand.STOP
+        client.hdel("broad:workers", "w9-00")
+        processes.start("w2", POLITENESS_MIN_DELAY=0).wait(60).assert_ended_well()
+        assert len(web.hits()) > asked
+        assert crawl(redis).status().demand is Demand.RUN

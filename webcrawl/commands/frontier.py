@@ -20,8 +20,7 @@ from webcrawl.config.vocabulary import nearest
 from webcrawl.control.selection import apply_spider_settings, require_crawl
 from webcrawl.errors import Problem
 from webcrawl.reports import text
-from webcrawl.storage.contract import OperatorCommand
-from webcrawl.storage.inspection import MEANINGS, Kind
+from webcrawl.storage.inspection import MEANINGS, Demand, Kind
 
 if TYPE_CHECKING:
     import argparse
@@ -38,6 +37,7 @@ dead.
 """
 
 _HEAD = ("worker", "state", "since", "heartbeat", "pages", "pages/s", "received", "errors", "hosts", "open")
+_BY_OPERATOR = {Demand.PAUSE: "paused by its operator, ", Demand.STOP: "stopped by its operator, "}
 _LEFT = 4
 """The number of left-aligned columns; the others are right-aligned figures."""
 
@@ -56,7 +56,7 @@ def status_as_text(crawl: NamedCrawl, status: CrawlStatus, changes: Situation | 
         f"{text.count(counts.parked_hosts)} parked, {given_up}",
     ]
     lines += _memory(status)
-    if status.command is not None and status.workers:
+    if status.is_shared and status.workers:
         lines += ["", *table([_HEAD, *(_row(worker, status) for worker in status.workers)], _LEFT)]
     lines += changes_as_text(changes)
     return "\n".join(lines)
@@ -77,17 +77,14 @@ def _memory(status: CrawlStatus) -> list[str]:
 
 def _state(status: CrawlStatus) -> str:
     workers = [worker for worker in status.workers if not _is_silent(worker, status)]
-    if status.command is None:
+    by_operator = _BY_OPERATOR.get(status.demand, "")
+    if not status.is_shared:
         if not status.workers:
-            return "not running"
+            return f"{by_operator}not running"
         [worker] = status.workers
-        return f"running ({worker.name}), last heartbeat {_ago(worker, status)}"
+        return f"{by_operator}running ({worker.name}), last heartbeat {_ago(worker, status)}"
     running = f"{text.things(len(workers), 'worker')} running" if workers else "no worker is running"
-    by_operator = {
-        OperatorCommand.PAUSE: "paused by its operator, ",
-        OperatorCommand.STOP: "stopped by its operator, ",
-    }
-    return by_operator.get(status.command, "") + running
+    return by_operator + running
 
 
 def _row(worker: Worker, status: CrawlStatus) -> tuple[str, ...]:
@@ -111,7 +108,7 @@ def worker_state(worker: Worker, status: CrawlStatus) -> str:
     figures = worker.figures
     if _is_silent(worker, status):
         return "silent"
-    if status.command is OperatorCommand.STOP:
+    if status.demand is Demand.STOP:
         return "stopping"
     if figures.get("paused"):
         return "pausing" if figures.get("open") else "paused"
@@ -147,7 +144,7 @@ def status_as_json(crawl: NamedCrawl, status: CrawlStatus, changes: Situation | 
     return crawl_as_json(
         crawl,
         now=round(status.now, 3),
-        command=None if status.command is None else str(status.command),
+        command=str(status.demand),
         urls=urls,
         hosts=hosts,
         workers=[_status_object(worker, status) for worker in status.workers],
@@ -159,7 +156,7 @@ def _status_object(worker: Worker, status: CrawlStatus) -> dict[str, Any]:
     found: dict[str, Any] = {"name": worker.name, "heard_at": worker.heartbeat_at}
     if worker.exclusions:
         found["exclusions"] = worker.exclusions
-    if status.command is not None:
+    if status.is_shared:
         found["state"] = worker_state(worker, status)
         found["started_at"] = worker.started_at
         found["pages_per_second"] = round(_pages_per_second(worker), 3)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from webcrawl.control import Result, Store, blocking
-from webcrawl.control.operating import operate, this_operator
+from webcrawl.control.operating import demand_of, operate, this_operator
 from webcrawl.crawl import exclusion_state
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
@@ -18,7 +18,7 @@ from webcrawl.crawl.seeded_hosts import read_kept
 from webcrawl.errors import CrawlError, JobdirUnusable
 from webcrawl.features.focus import store as learned
 from webcrawl.features.focus.learner import Learner
-from webcrawl.features.steering.store import Command, Numbers, SteeringStore
+from webcrawl.features.steering.store import Command, SteeringStore
 from webcrawl.features.timeseries.reading import Series
 from webcrawl.features.timeseries.store import Latest, SeriesStore
 from webcrawl.frontier.records import UrlEntry
@@ -29,6 +29,7 @@ from webcrawl.storage.inspection import (
     Activity,
     Checked,
     CrawlStatus,
+    Demand,
     ExclusionImpact,
     HostSummary,
     UrlSelection,
@@ -65,7 +66,7 @@ class LocalCrawl:
         return str(self._jobdir.path)
 
     def status(self) -> CrawlStatus:
-        found = self._frontier.status(time.time())
+        found = replace(self._frontier.status(time.time()), demand=self._demand())
         holder = self._jobdir.holder()
         if holder is None:
             return found
@@ -95,6 +96,7 @@ class LocalCrawl:
     ) -> UrlSnapshot:
         """See ``FolderInspection.snapshot``; the process that works on the crawl holds the active keys."""
         found = self._frontier.snapshot(key_of, fingerprint, origin, time.time())
+        found = replace(found, demand=self._demand())
         holder = self._jobdir.holder()
         if holder is None:
             return found
@@ -201,15 +203,25 @@ class LocalCrawl:
             return []
         state = exclusion_state.read(self._jobdir.path)
         version = state.version if state is not None and holder == f"process {state.process}" else ""
-        return [Worker(holder, None, self._jobdir.heartbeat_at() or time.time(), exclusions=version)]
+        heartbeat_at = self._jobdir.heartbeat_at() or time.time()
+        return [Worker(holder, None, heartbeat_at, exclusions=version, process=_number_of(holder))]
+
+    def silent_workers(self) -> list[Worker]:
+        """Return no process: one that hangs holds the folder, and counts as running."""
+        return []
 
     def command(
-        self, command: Command, *, wait: bool, tell: Callable[[str], None], by: str | None = None
-    ) -> None:
-        """Give a command to the process that works on it, see ``operating.operate``. A pause lasts until a resume
-        or a stop, also if the process is started again meanwhile.
+        self,
+        command: Command,
+        *,
+        tell: Callable[[str], None],
+        seconds: float | None = None,
+        by: str | None = None,
+    ) -> bool:
+        """Give a command to the process that works on it; see ``operating.operate``. A pause lasts until a resume or
+        a stop, also if the process is started again meanwhile.
 
-        :raises webcrawl.control.operating.NotObeyed: the process does not obey
+        :raises webcrawl.control.operating.NotObeyed: the process does not obey, or could not carry it out
         :raises webcrawl.errors.JobdirUnusable: it is no crawl, or the command cannot be written
         """
         self._is_crawl()
@@ -217,20 +229,15 @@ class LocalCrawl:
             runs = run_log.read(self._jobdir.path)
         except OSError:
             runs = []
-        operate(
-            self,
-            command,
-            by or this_operator(),
-            tell,
-            wait=wait,
-            version=runs[-1].version if runs else None,
-            begun_at=runs[-1].begun_at if runs else None,
-        )
+        last = runs[-1] if runs else None
+        run = None if last is None else (last.version, last.begun_at)
+        return operate(self, command, by or this_operator(), tell, seconds=seconds, run=run)
 
-    def is_paused(self) -> bool:
-        """Return True if its operator has paused it, whether it runs or not."""
-        numbers: Numbers = self.read_store(SteeringStore, lambda store: store.numbers())
-        return numbers.is_paused
+    def _demand(self) -> Demand:
+        """Return what operators want; that it runs, if it cannot be read."""
+        with suppress(CrawlError):
+            return demand_of(self.read_store(SteeringStore, lambda store: store.numbers()))
+        return Demand.RUN
 
     def repair(self, progress: Callable[[int, int], None] | None) -> Checked:
         """:raises webcrawl.errors.JobdirLocked: the crawl runs"""
@@ -241,3 +248,9 @@ class LocalCrawl:
             return self._frontier.repair()
         finally:
             self._jobdir.leave()
+
+
+def _number_of(holder: str) -> int:
+    """Return the number of the process that holds a folder; 0 if it has written none."""
+    number = holder.removeprefix("process ")
+    return int(number) if number.isdigit() else 0

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from webcrawl.errors import CrawlError
 from webcrawl.features.steering.store import Command, Numbers, SteeringStore, WorkerState
 from webcrawl.reports import text
+from webcrawl.storage.inspection import Demand
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from webcrawl.storage.inspection import Worker
     from webcrawl.storage.tables import Tables
@@ -53,6 +54,9 @@ class Operable(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def is_shared(self) -> bool: ...
+
     def read_store(
         self, store: Callable[[Tables], _Store], read: Callable[[_Store], Awaitable[_Result]]
     ) -> _Result: ...
@@ -62,6 +66,8 @@ class Operable(Protocol):
     ) -> _Result: ...
 
     def running_workers(self) -> list[Worker]: ...
+
+    def silent_workers(self) -> list[Worker]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,24 @@ def this_operator() -> str:
     return f"{name}@{socket.gethostname()} {os.getpid()}"
 
 
+def state_of(worker: Worker, states: Iterable[WorkerState]) -> WorkerState | None:
+    """Return what a process that runs has published; None if nothing."""
+    mine = [state for state in states if _is_of(state, worker)]
+    return max(mine, key=lambda state: state.at, default=None)
+
+
+def _is_of(state: WorkerState, worker: Worker) -> bool:
+    if worker.host:
+        return (state.worker, state.host, state.process) == (worker.name, worker.host, worker.process)
+    # A process that could not write its number into its folder is the last one that published.
+    return state.process == worker.process or not worker.process
+
+
+def demand_of(numbers: Numbers) -> Demand:
+    """Return what operators want of the crawl."""
+    return Demand.STOP if numbers.is_stopped else Demand.PAUSE if numbers.is_paused else Demand.RUN
+
+
 def operate(
     crawl: Operable,
     command: Command,
@@ -91,27 +115,38 @@ def operate(
     tell: Tell,
     *,
     arguments: Mapping[str, Any] | None = None,
-    wait: bool = True,
-    version: str | None = None,
-    begun_at: float | None = None,
+    seconds: float | None = None,
+    run: tuple[str | None, float] | None = None,
     clock: Clock = CLOCK,
-) -> None:
+) -> bool:
     """Give a command to a crawl, and wait until the processes that run have carried it out. ``tell`` gets sentences.
+    Return False if they have not within ``seconds``; None waits for as long as it takes.
 
-    ``version`` and ``begun_at`` are of the last run, as its log of runs has them.
+    ``run``: the version and the start of the last run of a crawl of one process, as its log of runs has them.
 
     :raises NotObeyed: a process does not obey, or could not carry it out
     """
-    workers = crawl.running_workers()
+    workers, silent = crawl.running_workers(), crawl.silent_workers()
     before = crawl.read_store(SteeringStore, lambda store: store.numbers())
-    if not workers and command in (Command.STOP, Command.SAVE):
+    if not workers and not silent and command in (Command.STOP, Command.SAVE):
         nothing = "there is nothing to stop" if command is Command.STOP else "all that it has is stored"
         tell(f"{crawl.name} is not running: {nothing}")
-        return
+        return True
     number = crawl.change_store(SteeringStore, lambda store, now: store.request(command, by, now, arguments))
-    tell(f"{crawl.name} {_said(command, before, workers)}")
-    if wait and workers:
-        _Waiting(crawl, command, number, workers, tell, version, begun_at, clock).run()
+    tell(f"{crawl.name} {_said(command, demand_of(before), workers, is_shared=crawl.is_shared)}")
+    if workers and not _Waiting(crawl, command, number, workers, tell, run, clock).wait(seconds):
+        return False
+    if names := ", ".join(sorted({worker.name for worker in crawl.silent_workers()})):
+        tell(f"without a heartbeat for its lease time, and not waited for: {names}")
+    return True
+
+
+_Name = tuple[str, str, int]
+"""The name of a process, its machine, and its number there."""
+
+
+def _name_of(worker: Worker) -> _Name:
+    return worker.name, worker.host, worker.process
 
 
 class _Waiting:
@@ -124,45 +159,55 @@ class _Waiting:
         number: int,
         workers: Sequence[Worker],
         tell: Tell,
-        version: str | None,
-        begun_at: float | None,
+        run: tuple[str | None, float] | None,
         clock: Clock,
     ) -> None:
         self._crawl = crawl
         self._command = command
         self._number = str(number)
-        self._waited = {worker.name for worker in workers}
-        """The names of those that have not answered, or for a stop have not ended."""
-        self._obeyed: dict[str, str] = {}
-        """What carrying it out gave, by the names of the processes."""
-        self._refused: dict[str, str] = {}
+        self._waited = {_name_of(worker): worker for worker in workers}
+        """Those that have not answered, or for a stop have not ended."""
+        self._obeyed: dict[_Name, str] = {}
+        """What carrying it out gave."""
+        self._refused: dict[_Name, str] = {}
         """Why it was not carried out."""
-        self._gone: set[str] = set()
+        self._gone: set[_Name] = set()
         """Those that ended, or became silent, without an answer."""
-        self._processes: dict[str, int] = {}
+        self._processes: dict[_Name, int] = {}
         """The numbers of the processes that run on this machine."""
         self._tell = tell
-        self._version = version
-        self._begun_at = begun_at
+        self._version = None if run is None else run[0]
+        self._begun_at = None if run is None else run[1]
         self._clock = clock
 
-    def run(self) -> None:
-        """:raises NotObeyed: a process does not obey, or could not carry it out"""
+    def wait(self, seconds: float | None) -> bool:
+        """Return True when all have carried it out, and False if they have not within ``seconds``.
+
+        :raises NotObeyed: a process does not obey, or could not carry it out
+        """
         began_at = told_at = self._clock.now()
         while True:
-            running = {worker.name: worker for worker in self._crawl.running_workers()}
-            states = {name: state for name in self._waited if (state := self._state_of(name)) is not None}
+            running = {_name_of(worker): worker for worker in self._crawl.running_workers()}
+            published = self._crawl.read_store(SteeringStore, lambda store: store.workers())
+            states = {
+                name: state
+                for name, worker in self._waited.items()
+                if (state := state_of(worker, published)) is not None
+            }
             self._look(running, states)
             if not self._waited:
-                break
-            self._give_up(self._clock.now() - began_at, running, states)
+                self._conclude()
+                return True
+            passed = self._clock.now() - began_at
+            if seconds is not None and passed >= seconds:
+                return False
+            self._give_up(passed, running, states)
             if self._clock.now() - told_at >= TELL_SECONDS:
                 told_at = self._clock.now()
                 self._tell(f"after {text.duration(told_at - began_at)}: {self._situation(running)}")
             self._clock.sleep(LOOK_SECONDS)
-        self._conclude()
 
-    def _look(self, running: Mapping[str, Worker], states: Mapping[str, WorkerState]) -> None:
+    def _look(self, running: Mapping[_Name, Worker], states: Mapping[_Name, WorkerState]) -> None:
         """Sort out those that have answered or ended."""
         for name in sorted(self._waited):
             state = states.get(name)
@@ -182,59 +227,59 @@ class _Waiting:
                 self._gone.add(name)
             else:
                 continue
-            self._waited.discard(name)
-
-    def _state_of(self, name: str) -> WorkerState | None:
-        states = self._crawl.read_store(SteeringStore, lambda store: store.workers())
-        mine = [one for one in states if name in (one.worker, f"process {one.process}")]
-        return max(mine, key=lambda one: one.at, default=None)
+            del self._waited[name]
 
     def _give_up(
-        self, passed: float, running: Mapping[str, Worker], states: Mapping[str, WorkerState]
+        self, passed: float, running: Mapping[_Name, Worker], states: Mapping[_Name, WorkerState]
     ) -> None:
         """:raises NotObeyed: a process will not obey, or not soon"""
-        for name in sorted(self._waited & running.keys()):
-            state = states.get(name)
-            age = self._clock.epoch() - running[name].heartbeat_at
-            if passed >= UNKNOWN_SECONDS and age > SILENT_SECONDS:
+        for name in sorted(self._waited.keys() & running.keys()):
+            state, worker = states.get(name), running[name]
+            age = self._clock.epoch() - worker.heartbeat_at
+            if passed >= UNKNOWN_SECONDS and age > SILENT_SECONDS and not self._crawl.is_shared:
                 raise NotObeyed(
-                    f"{name} had its last heartbeat {text.duration(age)} ago: a callback blocks its event "
+                    f"{worker.name} had its last heartbeat {text.duration(age)} ago: a callback blocks its event "
                     "loop, or its disk hangs. It obeys when it goes on"
                 )
             if state is not None and state.command >= int(self._number):
                 # It is at it, however long that takes.
                 continue
-            if passed >= UNKNOWN_SECONDS and (state is None or self._is_earlier(state)):
+            if passed >= UNKNOWN_SECONDS and not self._crawl.is_shared and self._is_unknown(state):
                 version = f" (version {self._version})" if self._version else ""
                 raise NotObeyed(
-                    f"{name} does not answer: the webcrawl that runs it{version} knows no commands of operators. "
-                    "SIGTERM stops it"
+                    f"{worker.name} does not answer: the webcrawl that runs it{version} knows no commands of "
+                    "operators. SIGTERM stops it"
                 )
             if passed >= OBEY_SECONDS:
-                raise NotObeyed(f"{name} has not obeyed within {text.duration(passed)}; it does when it can")
+                raise NotObeyed(
+                    f"{worker.name} has not obeyed within {text.duration(passed)}; it does when it can"
+                )
 
-    def _is_earlier(self, state: WorkerState) -> bool:
-        """Return True if the state is that of an earlier run."""
-        return self._begun_at is not None and state.at < self._begun_at - 1.0
+    def _is_unknown(self, state: WorkerState | None) -> bool:
+        """Return True if nothing was published in this run."""
+        return state is None or (self._begun_at is not None and state.at < self._begun_at - 1.0)
 
-    def _situation(self, running: Mapping[str, Worker]) -> str:
-        opened = sum(int(running[name].figures.get("open", 0)) for name in self._waited & running.keys())
+    def _situation(self, running: Mapping[_Name, Worker]) -> str:
+        left = self._waited.keys() & running.keys()
+        opened = sum(int(running[name].figures.get("open", 0)) for name in left)
         requests = f", {text.things(opened, 'request')} open" if opened else ""
         has = "has" if len(self._waited) == 1 else "have"
         what = "not ended yet" if self._command is Command.STOP else "not obeyed yet"
-        return f"{', '.join(sorted(self._waited))} {has} {what}{requests}"
+        return f"{_names(self._waited)} {has} {what}{requests}"
 
     def _conclude(self) -> None:
-        """Tell what came of it. :raises NotObeyed: not all that answered have obeyed, or none"""
+        """Tell what came of it. :raises NotObeyed: a process has refused, or none has obeyed"""
         if self._refused:
-            raise NotObeyed("; ".join(f"{name}: {why}" for name, why in sorted(self._refused.items())))
-        gone = ", ".join(sorted(self._gone))
-        if gone and not self._obeyed:
-            raise NotObeyed(f"{gone} has ended meanwhile")
+            raise NotObeyed("; ".join(f"{name}: {why}" for (name, *_), why in sorted(self._refused.items())))
+        if self._gone and not self._obeyed:
+            raise NotObeyed(f"{_names(self._gone)} has ended meanwhile")
         results = ", ".join(sorted(filter(None, self._obeyed.values())))
-        self._tell(f"{_OBEYED[self._command]}{f': {results}' if results else ''}")
-        if gone:
-            self._tell(f"ended or silent, and not waited for: {gone}")
+        said = (_ALL_OBEYED if self._crawl.is_shared else _OBEYED)[self._command]
+        self._tell(f"{said}{f': {results}' if results else ''}")
+
+
+def _names(names: Iterable[_Name]) -> str:
+    return ", ".join(sorted(name for name, *_ in names))
 
 
 def is_here(state: WorkerState) -> bool:
@@ -258,26 +303,33 @@ def is_alive(process: int | None) -> bool:
     return False
 
 
-def _said(command: Command, before: Numbers, workers: Sequence[Worker]) -> str:
-    running = (
-        f"{', '.join(sorted(worker.name for worker in workers))} runs" if workers else "it is not running"
-    )
+def _said(command: Command, before: Demand, workers: Sequence[Worker], *, is_shared: bool) -> str:
+    """Describe the effect of a command on the processes that run, and on those that are started later."""
+    names = ", ".join(sorted(worker.name for worker in workers))
+    if is_shared:
+        there = (
+            f"{text.things(len(workers), 'worker')} running ({names})" if workers else "no worker is running"
+        )
+    else:
+        there = f"{names} runs" if workers else "it is not running"
     match command:
         case Command.PAUSE if workers:
-            what = "Open requests are finished, and none begins until scrapy resume."
-            return f"{'was paused already' if before.is_paused else 'is asked to pause'}: {running}. {what}"
-        case Command.PAUSE if before.is_paused:
-            return f"was paused already: {running}"
+            already = "was paused already" if before is Demand.PAUSE else "is asked to pause"
+            return f"{already}: {there}. Open requests are finished, and none begins until scrapy resume."
+        case Command.PAUSE if before is Demand.PAUSE:
+            return f"was paused already: {there}"
         case Command.PAUSE:
-            return f"is paused: {running}, and fetches nothing when it is started, until scrapy resume"
-        case Command.RESUME if not before.is_paused:
-            return f"was not paused: {running}"
+            return f"is paused: {there}, and fetches nothing when it is started, until scrapy resume"
+        case Command.RESUME if before is Demand.RUN:
+            return f"was neither paused nor stopped: {there}" if is_shared else f"was not paused: {there}"
+        case Command.RESUME if before is Demand.STOP and workers:
+            return f"is no longer stopped: {there}. Processes that have received the stop still end."
         case Command.RESUME:
-            return f"is asked to go on: {running}" if workers else f"will go on: {running}; start it"
+            return f"is asked to go on: {there}" if workers else f"will go on: {there}; start it"
         case Command.STOP:
-            return f"is asked to stop: {running}. Open requests are finished; the command that began it resumes it."
+            return f"is asked to stop: {there}. Open requests are finished; the command that began it resumes it."
         case Command.SAVE:
-            return f"is asked to save: {running}. It goes on meanwhile."
+            return f"is asked to save: {there}. It goes on meanwhile."
 
 
 _OBEYED = {
@@ -285,4 +337,10 @@ _OBEYED = {
     Command.RESUME: "it goes on",
     Command.STOP: "it has ended",
     Command.SAVE: "it is saved",
+}
+_ALL_OBEYED = {
+    Command.PAUSE: "all have paused, nothing is open",
+    Command.RESUME: "all go on",
+    Command.STOP: "all have ended",
+    Command.SAVE: "all have stored what they had, in Redis: there are no checkpoints of a crawl on Redis",
 }

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from webcrawl.control import Result, Store, blocking
-from webcrawl.control.operating import TELL_SECONDS, operate, this_operator
-from webcrawl.features.steering.store import Command
+from webcrawl.control.operating import demand_of, operate, this_operator
+from webcrawl.features.steering.store import SteeringStore
 from webcrawl.features.timeseries.store import SeriesStore
-from webcrawl.reports import text
 from webcrawl.scope.private import names_that_allow
-from webcrawl.storage.contract import OperatorCommand
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from webcrawl.features.focus.learner import Learner
+    from webcrawl.features.steering.store import Command
     from webcrawl.features.timeseries.reading import Series
     from webcrawl.features.timeseries.store import Latest
     from webcrawl.frontier.records import UrlEntry, UrlRecord
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
         AsyncUrlStateReader,
         Checked,
         CrawlStatus,
+        Demand,
         ExclusionImpact,
         HostSummary,
         SharedInspection,
@@ -74,10 +73,6 @@ class SharedUrlStateReader:
         some = self._reader.refused()
         while (marks := self._runner.run(anext(some, None))) is not None:
             yield marks
-
-
-LOOK_SECONDS = 0.5
-"""Seconds between two checks of whether workers have obeyed."""
 
 
 class SharedCrawl:
@@ -130,7 +125,8 @@ class SharedCrawl:
         async with self._control() as control:
             found = await control.status()
             latest = await SeriesStore(control.tables).latest()
-            return replace(found, workers=[_with_figures(worker, latest) for worker in found.workers])
+            workers = [_with_figures(worker, latest) for worker in found.workers]
+            return replace(found, workers=workers, demand=await _demand(control))
 
     @blocking
     async def series(
@@ -147,7 +143,8 @@ class SharedCrawl:
     ) -> UrlSnapshot:
         """See ``FolderInspection.snapshot``."""
         async with self._control() as control:
-            return await control.snapshot(key_of, fingerprint, origin)
+            found = await control.snapshot(key_of, fingerprint, origin)
+            return replace(found, demand=await _demand(control))
 
     @blocking
     async def named(self, host: str) -> bool:
@@ -226,32 +223,18 @@ class SharedCrawl:
     # -- commanding ------------------------------------------------------------------------------------------
 
     def command(
-        self, command: Command, *, wait: bool, tell: Callable[[str], None], by: str | None = None
-    ) -> None:
-        """Send a command to all workers. ``tell`` is called with sentences on the outcome; with ``wait`` until all
-        have obeyed. ``by``: who sends it.
+        self,
+        command: Command,
+        *,
+        tell: Callable[[str], None],
+        seconds: float | None = None,
+        by: str | None = None,
+    ) -> bool:
+        """Give a command to all workers; see ``operating.operate``.
 
-        :raises webcrawl.control.operating.NotObeyed: a worker does not obey
+        :raises webcrawl.control.operating.NotObeyed: a worker does not obey, or could not carry it out
         """
-        if command is Command.SAVE:
-            operate(self, command, by or this_operator(), tell, wait=wait)
-        else:
-            self._command(_STATES[command], wait=wait, tell=tell)
-
-    @blocking
-    async def _command(self, command: OperatorCommand, *, wait: bool, tell: Callable[[str], None]) -> None:
-        async with self._control() as control:
-            workers, silent = await self._workers(control)
-            if command is OperatorCommand.STOP and not workers and not silent:
-                tell(f"{self.name}: no worker is running, there is nothing to stop")
-                return
-            before = await control.command(command)
-            tell(f"{self.name} {_said(command, before, workers)}")
-            if wait and workers:
-                silent = await self._until_obeyed(control, command, tell)
-                tell(_OBEYED[command])
-            if silent:
-                tell(f"without a recent heartbeat, and not waited for: {_names(silent)}")
+        return operate(self, command, by or this_operator(), tell, seconds=seconds)
 
     @blocking
     async def look(self) -> list[Worker]:
@@ -267,39 +250,30 @@ class SharedCrawl:
         async with self._control() as control:
             return (await self._workers(control))[0]
 
-    async def _until_obeyed(
-        self, control: SharedInspection, command: OperatorCommand, tell: Callable[[str], None]
-    ) -> list[Worker]:
-        """Wait for all workers with recent heartbeats; return the silent ones."""
-        began_at = told_at = time.monotonic()
-        while True:
-            workers, silent = await self._workers(control)
-            left = [worker for worker in workers if not _obeys(command, worker)]
-            if not left:
-                return silent
-            if (now := time.monotonic()) - told_at >= TELL_SECONDS:
-                told_at = now
-                opened = sum(int(worker.figures.get("open", 0)) for worker in left)
-                tell(
-                    f"after {text.duration(now - began_at)}: waits for {_names(left)}, "
-                    f"{text.things(opened, 'request')} open"
-                )
-            await asyncio.sleep(LOOK_SECONDS)
+    @blocking
+    async def silent_workers(self) -> list[Worker]:
+        """Return the workers that were silent for their lease time, and have not left: they have lost their hosts,
+        and begin nothing before they have read the commands of operators."""
+        async with self._control() as control:
+            return (await self._workers(control))[1]
 
     async def _workers(self, control: SharedInspection) -> tuple[list[Worker], list[Worker]]:
-        """Return the workers with heartbeats within the lease time, and those with heartbeats within twice the lease
+        """Return the workers with heartbeats within their lease time, and those with heartbeats within twice that
         time.
         """
         now = await control.now()
-        workers = await control.workers()
-        ages = [now - worker.heartbeat_at for worker in workers]
-        heard = [worker for worker, age in zip(workers, ages, strict=True) if age < self._lease_seconds]
-        silent = [
-            worker
-            for worker, age in zip(workers, ages, strict=True)
-            if self._lease_seconds <= age < 2 * self._lease_seconds
-        ]
+        heard, silent = [], []
+        for worker in await control.workers():
+            leases = (now - worker.heartbeat_at) / (worker.lease_seconds or self._lease_seconds)
+            if leases < 1:
+                heard.append(worker)
+            elif leases < 2:
+                silent.append(worker)
         return heard, silent
+
+
+async def _demand(control: SharedInspection) -> Demand:
+    return demand_of(await SteeringStore(control.tables).numbers())
 
 
 def _unwatched(done: int, total: int) -> None:
@@ -314,53 +288,3 @@ def _with_figures(worker: Worker, latest: Sequence[Latest]) -> Worker:
     # After a restart under the same name, the figures of the process before may still be there.
     found = min(mine, key=lambda one: abs(one.begun_at - (worker.started_at or 0.0)))
     return replace(worker, figures={**worker.figures, **found.figures}, latest_at=found.at)
-
-
-def _obeys(command: OperatorCommand, worker: Worker) -> bool:
-    paused = bool(worker.figures.get("paused"))
-    if command is OperatorCommand.PAUSE:
-        return paused and not worker.figures.get("open")
-    # Stopped workers are not in the list any more.
-    return command is OperatorCommand.RUN and not paused
-
-
-def _said(command: OperatorCommand, before: OperatorCommand, workers: list[Worker]) -> str:
-    """Describe the effect of the command on running workers and on those to be started."""
-    there = (
-        f"{text.things(len(workers), 'worker')} running ({_names(workers)})"
-        if workers
-        else "no worker is running"
-    )
-    match command:
-        case OperatorCommand.PAUSE if workers:
-            what = "They finish their open requests and begin no new ones until scrapy resume."
-            return f"{'was paused already' if before is command else 'is paused'}: {there}. {what}"
-        case OperatorCommand.PAUSE:
-            return f"is paused: {there}, and workers that are started wait for scrapy resume"
-        case OperatorCommand.STOP:
-            what = "They finish their open requests and end. Start workers again to resume the crawl."
-            return f"is stopped: {there}. {what}"
-        case OperatorCommand.RUN if before is OperatorCommand.RUN:
-            return f"was neither paused nor stopped: {there}"
-        case OperatorCommand.RUN if before is OperatorCommand.STOP and workers:
-            return f"is no longer stopped: {there}. Workers that have received the stop still end."
-        case OperatorCommand.RUN if workers:
-            return f"goes on: {there}"
-        case _:
-            return f"will go on: {there}; start workers"
-
-
-def _names(workers: Iterable[Worker]) -> str:
-    return ", ".join(sorted(worker.name for worker in workers))
-
-
-_STATES = {
-    Command.PAUSE: OperatorCommand.PAUSE,
-    Command.RESUME: OperatorCommand.RUN,
-    Command.STOP: OperatorCommand.STOP,
-}
-_OBEYED = {
-    OperatorCommand.PAUSE: "all have paused, nothing is open",
-    OperatorCommand.RUN: "all go on",
-    OperatorCommand.STOP: "all have ended",
-}

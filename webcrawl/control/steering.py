@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from webcrawl.config import SETTINGS, Configuration
 from webcrawl.config.readers import real
 from webcrawl.config.setting import DAY
-from webcrawl.control.operating import this_operator
+from webcrawl.control.operating import state_of, this_operator
 from webcrawl.errors import ConfigurationError, CrawlError, Problem
 from webcrawl.explain.account import Fate
 from webcrawl.features.steering.live_settings import (
@@ -124,7 +124,6 @@ class Situation:
     """Added URLs that no process has queued yet."""
     overlay_version: int
     is_paused: bool
-    """Only of a crawl of one process; those on a Redis pause by its own command."""
     workers: Sequence[WorkerState]
 
 
@@ -166,14 +165,11 @@ class Steering:
         end = time.monotonic() + seconds
         while True:
             numbers, workers = self._crawl.read_store(SteeringStore, _versions)
-            applied = {one.worker for one in workers if getattr(one, kind) >= getattr(numbers, kind)}
-            running = [one.name for one in self._crawl.running_workers()]
-            if self._crawl.is_shared:
-                late = [name for name in running if name not in applied]
-            else:
-                # A process is named otherwise from outside; the last state is that of the one that runs.
-                last = max(workers, key=attrgetter("at"), default=None)
-                late = running if last is None or last.worker not in applied else []
+            late = [
+                one.name
+                for one in self._crawl.running_workers()
+                if (state := state_of(one, workers)) is None or getattr(state, kind) < getattr(numbers, kind)
+            ]
             if not late or time.monotonic() > end:
                 return late
             time.sleep(LOOK_SECONDS)

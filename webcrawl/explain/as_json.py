@@ -56,7 +56,7 @@ def _crawl(crawl: Crawl, snapshot: UrlSnapshot | None) -> dict[str, Any]:
         "storage": crawl.storage,
         "place": crawl.place,
         "running_workers": [] if snapshot is None else list(snapshot.running_workers),
-        "command": None if snapshot is None or snapshot.command is None else str(snapshot.command),
+        "command": None if snapshot is None else str(snapshot.demand),
         "note": crawl.note,
         "differs": [asdict(one) for one in crawl.differs],
     }

@@ -11,8 +11,7 @@ from webcrawl.explain.account import Conclusion, Fate
 from webcrawl.explain.rules import Stage
 from webcrawl.reports import text as units
 from webcrawl.robots.answer import RobotsState
-from webcrawl.storage.contract import OperatorCommand
-from webcrawl.storage.inspection import HOSTS_COUNTED, Activity
+from webcrawl.storage.inspection import HOSTS_COUNTED, Activity, Demand
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,11 +91,11 @@ def _when(explanation: Explanation) -> str:
     assert waiting is not None, "what waits in a queue was looked up in a crawl"
     assert snapshot is not None, "what waits in a queue was looked up in a crawl"
     words = []
-    working = bool(snapshot.running_workers) and snapshot.command in (None, OperatorCommand.RUN)
+    working = bool(snapshot.running_workers) and snapshot.demand is Demand.RUN
     if not snapshot.running_workers:
         words.append("no worker is running")
     elif not working:
-        words.append(f"the crawl is to {snapshot.command}")
+        words.append(f"the crawl is to {snapshot.demand}")
     if waiting.binding is not None and waiting.earliest_at is not None:
         at = moment(waiting.earliest_at, explanation.now)
         words.append(f"may be fetched {at}, by {waiting.binding.name}")

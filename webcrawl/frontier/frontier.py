@@ -38,7 +38,6 @@ from webcrawl.storage.contract import (
     Committed,
     Counts,
     HeartbeatAnswer,
-    OperatorCommand,
     OwnClocks,
     RateLimitLease,
     Settled,
@@ -76,13 +75,12 @@ class Frontier:
         *,
         changed: Callable[[], None] = lambda: None,
         broken: Callable[[BaseException], None] = lambda error: None,
-        stopped: Callable[[], None] = lambda: None,
         clocks: ClockStore | None = None,
         bandwidth: SharedBandwidth | None = None,
     ) -> None:
         """``clock``: epoch seconds that never run backwards. ``changed`` is called when ``next`` may have an answer
-        again, or the crawl may be finished; ``broken`` when state can no longer be kept; ``stopped`` once, when the
-        operator of a shared crawl has stopped it. ``clocks``: the store of the clocks that keys share.
+        again, or the crawl may be finished; ``broken`` when state can no longer be kept. ``clocks``: the store of the
+        clocks that keys share.
         ``bandwidth``: the limit of which a shared crawl gives this process a share."""
         self._backend = backend
         self._bandwidth = bandwidth
@@ -91,7 +89,7 @@ class Frontier:
         self._clock = clock
         self._changed = changed
         self._broken = broken
-        self._stopped = stopped
+        self._is_unheard: Callable[[], bool] = lambda: False
         self._retry = StorageRetry()
         self._committer = Committer(
             backend, store, self._on_committed, broken, limits, self._retry, clock, changed
@@ -263,10 +261,19 @@ class Frontier:
         return self._paused
 
     def pause(self, *, paused: bool) -> None:
-        """Begin no more requests, or begin them again, as the operator of a crawl of one process asks. A shared crawl
-        is paused by its heartbeat."""
+        """Begin no more requests, or begin them again, as the operator asks."""
         self._paused = paused
         self._changed()
+
+    def stop(self) -> None:
+        """Begin no more requests: the crawl ends."""
+        self._closing = True
+        self._changed()
+
+    def listen(self, is_unheard: Callable[[], bool]) -> None:
+        """Begin requests only while ``is_unheard`` returns False: it tells whether this process does not know what
+        the operators of a shared crawl want now, as after a freeze."""
+        self._is_unheard = is_unheard
 
     @property
     def open_requests(self) -> int:
@@ -320,9 +327,11 @@ class Frontier:
 
     def _is_paused(self) -> bool:
         """Return True if no new request may start: the operator paused the crawl, or it is unknown which leases are
-        valid."""
+        valid, or what operators want."""
         member = self._heartbeat
-        return self._paused or (member is not None and (self._retry.away or member.is_late))
+        if self._paused or self._is_unheard():
+            return True
+        return member is not None and (self._retry.away or member.is_late)
 
     def _lease(self, active: ActiveKey, now: float) -> Lease | None:
         pick = active.pick(now, self._policies, self._limits.blocked_max)
@@ -606,17 +615,13 @@ class Frontier:
             "errors": sum(tally.errors.values()),
             **self._backlog.figures(),
             "active": active,
-            "open": len(self._unsettled),
+            "open": self.open_requests,
             "paused": float(self._paused),
             "waiting": float(self.is_hungry()),
             **({} if self._bandwidth is None else self._bandwidth.figures()),
         }
 
     def _on_heartbeat(self, heartbeat: HeartbeatAnswer) -> None:
-        self._paused = heartbeat.command is OperatorCommand.PAUSE
-        if heartbeat.command is OperatorCommand.STOP and not self._closing:
-            self._closing = True
-            self._stopped()
         if heartbeat.lost:
             self._lose(set(heartbeat.lost))
         for key, position in heartbeat.changed_queues.items():

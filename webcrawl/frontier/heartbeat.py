@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -12,21 +11,11 @@ from webcrawl.frontier.storage_retry import StorageRetry
 from webcrawl.storage.contract import (
     BandwidthShare,
     HeartbeatAnswer,
-    OperatorCommand,
     SharedBackend,
     uptime,
 )
 
-logger = logging.getLogger(__name__)
-
 CANCELLED_AGAIN_SECONDS = 0.1
-
-_COMMAND_MESSAGES = {
-    OperatorCommand.PAUSE: "The crawl was paused by its operator: nothing new is fetched until "
-    "`scrapy resume`",
-    OperatorCommand.RUN: "The crawl was resumed by its operator",
-    OperatorCommand.STOP: "The crawl was stopped by its operator: open requests are finished",
-}
 
 
 class SharedBandwidth(Protocol):
@@ -58,7 +47,6 @@ class WorkerHeartbeat:
         self._on_answer = on_answer
         self._broken = broken
         self._task: asyncio.Task[None] | None = None
-        self._command = OperatorCommand.RUN
         self._answered_at = -math.inf
         """Time of the last heartbeat that was answered, by ``uptime``."""
 
@@ -87,7 +75,6 @@ class WorkerHeartbeat:
         try:
             while True:
                 heartbeat = await self._retry.with_retry(self._send)
-                self._log_command(heartbeat.command)
                 self._on_answer(heartbeat)
                 await asyncio.sleep(self._backend.heartbeat_seconds)
         except Exception as error:
@@ -98,9 +85,3 @@ class WorkerHeartbeat:
         heartbeat = await self._backend.heartbeat(self._figures())
         self._answered_at = at
         return heartbeat
-
-    def _log_command(self, command: OperatorCommand) -> None:
-        """Log a new operator command once, at a level that is shown even in a quiet log."""
-        if command is not self._command:
-            self._command = command
-            logger.warning(_COMMAND_MESSAGES[command])

@@ -351,14 +351,6 @@ class Walked:
     """The place to go on from; None at the end."""
 
 
-class OperatorCommand(StrEnum):
-    """The operator's command to a crawl that several processes share."""
-
-    RUN = "run"
-    PAUSE = "pause"
-    STOP = "stop"
-
-
 class Room(StrEnum):
     """The room that a storage with a byte budget has left."""
 
@@ -391,7 +383,6 @@ class BandwidthShare(NamedTuple):
 class HeartbeatAnswer:
     """The answer to a heartbeat."""
 
-    command: OperatorCommand = OperatorCommand.RUN
     lost: list[str] = field(default_factory=list)
     """Keys that this process does not hold any more."""
     changed_queues: dict[str, QueuePosition] = field(default_factory=dict)
@@ -540,6 +531,10 @@ class SharedBackend(Backend, Protocol):
         ``bandwidth_limit`` and ``bandwidth_wanted`` ask for a share of the limit, in bytes per second. The shares of
         all processes together never exceed it.
         """
+        ...
+
+    async def workers_before(self, at: float) -> int:
+        """Return the number of other running processes that began before ``at``, epoch seconds."""
         ...
 
     async def allow_hosts(self, hosts: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from webcrawl.frontier.records import State, UrlEntry, UrlRecord
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
-from webcrawl.storage.contract import Counts, OperatorCommand
+from webcrawl.storage.contract import Counts
 from webcrawl.storage.tables import Tables
 
 if TYPE_CHECKING:
@@ -254,6 +254,15 @@ class Use:
     """The process that holds it at this moment."""
 
 
+class Demand(StrEnum):
+    """What operators want of a crawl as a whole."""
+
+    RUN = "run"
+    PAUSE = "pause"
+    STOP = "stop"
+    """Until a worker is started after all others have ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class UrlSnapshot:
     """A URL at one moment, or in a storage of several servers at nearly one moment."""
@@ -274,8 +283,7 @@ class UrlSnapshot:
     """The robots.txt answer of its origin."""
     rules_kept: bool = True
     """True if this storage keeps the rules of records."""
-    command: OperatorCommand | None = None
-    """The operator's command; None for a crawl of one process."""
+    demand: Demand = Demand.RUN
     running_workers: tuple[str, ...] = ()
     """The workers of the crawl at this moment."""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -301,6 +309,12 @@ class Worker:
     """The version of the exclusion list in force there; empty if there is none, or if it was not published."""
     latest_at: float | None = None
     """The time of these figures; None for those of its heartbeat."""
+    host: str = ""
+    """The name of its machine, if it was published."""
+    process: int = 0
+    """The number of its process there."""
+    lease_seconds: float | None = None
+    """A worker of a shared crawl that was silent for this long has lost its hosts, and begins nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,8 +328,9 @@ class CrawlStatus:
     """Hosts with URLs that a process holds."""
     workers: list[Worker]
     """In the order in which they started."""
-    command: OperatorCommand | None = None
-    """The operator's command; None for a crawl of one process."""
+    demand: Demand = Demand.RUN
+    is_shared: bool = False
+    """True if several processes can work on it."""
 
 
 class StoredTables(Tables, Protocol):
@@ -446,10 +461,6 @@ class SharedInspection(Protocol):
 
     async def repair(self, progress: Callable[[int, int], None]) -> Checked:
         """:raises StartRefused: workers are running"""
-        ...
-
-    async def command(self, command: OperatorCommand | None = None) -> OperatorCommand:
-        """Return the operator's command until now; set it to ``command`` if one is given."""
         ...
 
     async def request_reload(self, when: str) -> None:

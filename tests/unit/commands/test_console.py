@@ -106,13 +106,13 @@ def test_a_crawl_on_redis_takes_them_by_either_name(
 ) -> None:
     url = sample.driven.url
     sample.report("w1", sample.server_now() + 30)
-    assert "is paused: 1 worker running (w1)" in command("pause")(url, "--no-wait").said
-    assert sample.client.hget("broad:meta", "command") == b"pause"
+    assert "is asked to pause: 1 worker running (w1)" in command("pause")(url, "--no-wait").said
+    assert command("frontier")("status", "--json", REDIS_URL=url).told["command"] == "pause"
     assert "was paused already" in command("frontier")("pause", REDIS_URL=url).said
-    assert "goes on: 1 worker running (w1)" in command("resume")(url, "--no-wait").said
+    assert "is asked to go on: 1 worker running (w1)" in command("resume")(url, "--no-wait").said
     assert "there is no crawl 'other'" in refused(command("stop")(url, "--spider", "other"), "stop")
-    assert "is stopped: 1 worker running (w1)" in command("stop")(url, "--no-wait").said
-    assert sample.client.hget("broad:meta", "command") == b"stop"
+    assert "is asked to stop: 1 worker running (w1)" in command("stop")(url, "--no-wait").said
+    assert command("frontier")("status", "--json", REDIS_URL=url).told["command"] == "stop"
 
 
 # -- cache ---------------------------------------------------------------------------------------------------

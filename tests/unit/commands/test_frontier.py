@@ -60,28 +60,29 @@ def test_a_shared_crawl_is_shown_paused_resumed_and_stopped(sample: SampleCrawl,
 
     paused = frontier("pause", REDIS_URL=sample.driven.url)
     assert (paused.status, paused.err) == (0, "")
-    assert paused.out.startswith(f"{where} is paused: 1 worker running (w1). They finish their open requests")
-    assert sample.client.hget("broad:meta", "command") == b"pause"
+    assert paused.out.startswith(
+        f"{where} is asked to pause: 1 worker running (w1). Open requests are finished"
+    )
+    assert "paused by its operator" in frontier("status", REDIS_URL=sample.driven.url).out
     assert "was paused already" in frontier("pause", REDIS_URL=sample.driven.url).out
 
     resumed = frontier("resume", REDIS_URL=sample.driven.url)
-    assert resumed.out == f"{where} goes on: 1 worker running (w1)\n"
-    assert sample.client.hget("broad:meta", "command") == b"run"
+    assert resumed.out == f"{where} is asked to go on: 1 worker running (w1)\n"
 
     stopped = frontier("stop", REDIS_URL=sample.driven.url)
     assert stopped.out.startswith(
-        f"{where} is stopped: 1 worker running (w1). They finish their open requests and end."
+        f"{where} is asked to stop: 1 worker running (w1). Open requests are finished;"
     )
-    assert sample.client.hget("broad:meta", "command") == b"stop"
+    assert "stopped by its operator" in frontier("status", REDIS_URL=sample.driven.url).out
 
 
 def test_commands_to_nobody_say_so(sample: SampleCrawl, frontier: Command) -> None:
     sample.client.delete("broad:workers")
     paused = frontier("pause", "--wait", REDIS_URL=sample.driven.url)
-    assert "is paused: no worker is running, and workers that are started wait" in paused.out
+    assert "is paused: no worker is running, and fetches nothing when it is started" in paused.out
     stopped = frontier("stop", "--wait", REDIS_URL=sample.driven.url)
-    assert "no worker is running, there is nothing to stop" in stopped.out
-    assert sample.client.hget("broad:meta", "command") == b"pause"
+    assert "is not running: there is nothing to stop" in stopped.out
+    assert "paused by its operator" in frontier("status", REDIS_URL=sample.driven.url).out
     assert {paused.status, stopped.status} == {0}
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from webcrawl.commands import frontier as told
-from webcrawl.storage.contract import Counts, OperatorCommand
-from webcrawl.storage.inspection import CrawlStatus, Worker
+from webcrawl.storage.contract import Counts
+from webcrawl.storage.inspection import CrawlStatus, Demand, Worker
 
 NOW = 1_700_000_000.0
 COUNTS = Counts(12_345, 6_789, 12, 34, 400, 3, 1, 17)
@@ -26,8 +26,8 @@ def worker(name: str = "w1", silent: float = 0.5, **figures: float) -> Worker:
     return Worker(name, NOW - 100, NOW - silent, figures)
 
 
-def status(*workers: Worker, command: OperatorCommand | None = OperatorCommand.RUN) -> CrawlStatus:
-    return CrawlStatus(NOW, COUNTS, 120, list(workers), command)
+def status(*workers: Worker, demand: Demand = Demand.RUN, is_shared: bool = True) -> CrawlStatus:
+    return CrawlStatus(NOW, COUNTS, 120, list(workers), demand, is_shared)
 
 
 def lines(found: CrawlStatus) -> list[str]:
@@ -54,42 +54,41 @@ def test_each_worker_has_a_row_with_its_figures() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "one", "state"),
+    ("demand", "one", "state"),
     [
-        (OperatorCommand.RUN, worker(open=2, waiting=1), "works"),
-        (OperatorCommand.RUN, worker(active=1, waiting=1), "works"),
-        (OperatorCommand.RUN, worker(waiting=1), "waits"),
-        (OperatorCommand.PAUSE, worker(open=2, paused=1), "pausing"),
-        (OperatorCommand.PAUSE, worker(paused=1), "paused"),
-        (OperatorCommand.PAUSE, worker(open=2), "works"),
-        (OperatorCommand.STOP, worker(open=2), "stopping"),
-        (OperatorCommand.RUN, worker(silent=10.5, open=2), "silent"),
+        (Demand.RUN, worker(open=2, waiting=1), "works"),
+        (Demand.RUN, worker(active=1, waiting=1), "works"),
+        (Demand.RUN, worker(waiting=1), "waits"),
+        (Demand.PAUSE, worker(open=2, paused=1), "pausing"),
+        (Demand.PAUSE, worker(paused=1), "paused"),
+        (Demand.PAUSE, worker(open=2), "works"),
+        (Demand.STOP, worker(open=2), "stopping"),
+        (Demand.RUN, worker(silent=10.5, open=2), "silent"),
     ],
 )
-def test_a_worker_s_state_is_one_word(command: OperatorCommand, one: Worker, state: str) -> None:
-    assert told.worker_state(one, status(one, command=command)) == state
+def test_a_worker_s_state_is_one_word(demand: Demand, one: Worker, state: str) -> None:
+    assert told.worker_state(one, status(one, demand=demand)) == state
 
 
 @pytest.mark.parametrize(
-    ("command", "workers", "words"),
+    ("demand", "workers", "words"),
     [
-        (OperatorCommand.RUN, [worker(), worker("w2", silent=99)], "1 worker running"),
-        (OperatorCommand.PAUSE, [worker()], "paused by its operator, 1 worker running"),
-        (OperatorCommand.PAUSE, [], "paused by its operator, no worker is running"),
-        (OperatorCommand.STOP, [], "stopped by its operator, no worker is running"),
-        (None, [], "not running"),
-        (None, [Worker("process 7", None, NOW - 4)], "running (process 7), last heartbeat 4.0 s ago"),
+        (Demand.RUN, [worker(), worker("w2", silent=99)], "1 worker running"),
+        (Demand.PAUSE, [worker()], "paused by its operator, 1 worker running"),
+        (Demand.PAUSE, [], "paused by its operator, no worker is running"),
+        (Demand.STOP, [], "stopped by its operator, no worker is running"),
     ],
 )
-def test_the_first_line_says_what_is_going_on(
-    command: OperatorCommand | None, workers: list[Worker], words: str
-) -> None:
-    assert lines(status(*workers, command=command))[0] == f"broad on Redis at h:1: {words}"
+def test_the_first_line_says_what_is_going_on(demand: Demand, workers: list[Worker], words: str) -> None:
+    assert lines(status(*workers, demand=demand))[0] == f"broad on Redis at h:1: {words}"
 
 
 def test_a_crawl_of_one_process_has_no_table() -> None:
-    alone = status(Worker("process 7", None, NOW - 4), command=None)
+    alone = status(Worker("process 7", None, NOW - 4), is_shared=False)
     assert len(lines(alone)) == 4
+    assert lines(alone)[0].endswith(": running (process 7), last heartbeat 4.0 s ago")
+    paused = status(demand=Demand.PAUSE, is_shared=False)
+    assert lines(paused)[0].endswith(": paused by its operator, not running")
 
 
 def test_programs_get_all_of_it() -> None:

@@ -20,12 +20,13 @@ class Crawl:
     """A crawl of one process whose time stands still but for the caller's sleep. ``plan``: what happens when."""
 
     name = "the crawl in job"
+    is_shared = False
 
     def __init__(self, *plan: tuple[float, Callable[[Crawl], None]], runs: bool = True) -> None:
         self.tables = MemoryTables()
         self.store = SteeringStore(self.tables)
         self.plan = list(plan)
-        self.workers = [Worker("process 7", None, BEGUN_AT, {"open": 3})] if runs else []
+        self.workers = [Worker("process 7", None, BEGUN_AT, {"open": 3}, process=7)] if runs else []
         self.seconds = 0.0
         self.said: list[str] = []
 
@@ -40,27 +41,29 @@ class Crawl:
     def running_workers(self) -> list[Worker]:
         return self.workers
 
+    def silent_workers(self) -> list[Worker]:
+        return []
+
     def sleep(self, seconds: float) -> None:
         self.seconds += seconds
         while self.plan and self.plan[0][0] <= self.seconds:
             self.plan.pop(0)[1](self)
 
-    def ask(self, command: Command, *, wait: bool = True) -> list[str]:
+    def ask(self, command: Command, *, seconds: float | None = None) -> list[str]:
         clock = Clock(lambda: self.seconds, lambda: BEGUN_AT + self.seconds, self.sleep)
         operate(
             self,
             command,
             "me",
             self.said.append,
-            wait=wait,
-            version="0.0.9",
-            begun_at=BEGUN_AT,
+            seconds=seconds,
+            run=("0.0.9", BEGUN_AT),
             clock=clock,
         )
         return self.said
 
     def beat(self) -> None:
-        self.workers = [Worker("process 7", None, BEGUN_AT + self.seconds, {"open": 3})]
+        self.workers = [Worker("process 7", None, BEGUN_AT + self.seconds, {"open": 3}, process=7)]
 
 
 async def _awaited(work: Awaitable[Any]) -> Any:
@@ -139,8 +142,8 @@ def test_nothing_is_waited_for_without_a_process() -> None:
 
 def test_a_second_pause_says_that_it_was_paused() -> None:
     crawl = Crawl()
-    crawl.ask(Command.PAUSE, wait=False)
-    assert "was paused already" in crawl.ask(Command.PAUSE, wait=False)[1]
+    crawl.ask(Command.PAUSE, seconds=0.0)
+    assert "was paused already" in crawl.ask(Command.PAUSE, seconds=0.0)[1]
     assert crawl.seconds == 0
 
 

@@ -40,8 +40,8 @@ from webcrawl.robots.answer import RobotsState
 from webcrawl.robots.rules import RulesCache
 from webcrawl.scope.scope import Scope
 from webcrawl.scope.url_rules import AllowRule, DepthRule, SchemeRule
-from webcrawl.storage.contract import Activated, Loaded, OperatorCommand
-from webcrawl.storage.inspection import Activity, KeySnapshot, UrlSnapshot
+from webcrawl.storage.contract import Activated, Loaded
+from webcrawl.storage.inspection import Activity, Demand, KeySnapshot, UrlSnapshot
 
 NOW = 1_700_000_000.0
 FIXED = Scope([SchemeRule()])
@@ -272,7 +272,7 @@ def test_a_crawl_at_which_nobody_works_fetches_nothing() -> None:
     when = f"may be fetched {moment(NOW + 2, NOW)}, by politeness; behind 3 URLs"
     for snapshot, why in (
         (seen(running_workers=()), "no worker is running"),
-        (seen(command=OperatorCommand.PAUSE), "the crawl is to pause"),
+        (seen(demand=Demand.PAUSE), "the crawl is to pause"),
     ):
         assert as_text(explained(snapshot), CRAWL).splitlines()[1] == f"  queued; {why}; {when}"
     rested = seen(key=KeySnapshot(HostRecord("h.test"), 4, Activity.IDLE), running_workers=(), before=0)
@@ -314,7 +314,7 @@ def test_the_stored_record_is_shown(record: UrlRecord, state: str) -> None:
         seen(),
         settled(State.DONE),
         settled(None, key=None, robots=None),
-        seen(robots=robots(TEXT), rules_kept=False, command=OperatorCommand.RUN),
+        seen(robots=robots(TEXT), rules_kept=False, demand=Demand.RUN),
         seen(
             key=KeySnapshot(
                 HostRecord("h.test", failures=2, last_error="dns", parked=True, blocked_until=NOW + 9),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +11,7 @@ from tests.unit.frontier.small_crawl import DELAY, SmallCrawl
 from webcrawl.errors import StorageAway
 from webcrawl.frontier.heartbeat import WorkerHeartbeat
 from webcrawl.frontier.storage_retry import StorageRetry
-from webcrawl.storage.contract import HeartbeatAnswer, OperatorCommand
+from webcrawl.storage.contract import HeartbeatAnswer
 from webcrawl.storage.redis.workers import share_of
 
 if TYPE_CHECKING:
@@ -134,16 +133,28 @@ def test_a_lost_key_is_not_asked_again_and_what_comes_of_it_is_no_fault(crawl):
     assert active(crawl) == len(HOSTS) - 1
 
 
-@pytest.mark.parametrize(
-    ("command", "finished"), [(OperatorCommand.PAUSE, False), (OperatorCommand.STOP, True)]
-)
-def test_the_operator_s_word_is_obeyed(crawl, command, finished):
+def test_the_operator_s_word_is_obeyed(crawl):
     crawl.clock.now += DELAY
-    hear(crawl, HeartbeatAnswer(command))
-    assert crawl.lease() is None
-    assert crawl.is_finished() is finished
-    hear(crawl, HeartbeatAnswer(OperatorCommand.RUN))
-    assert (crawl.lease() is None) is finished
+    frontier, call = crawl.frontier, crawl.loop.call
+    call(lambda: frontier.pause(paused=True))
+    assert (crawl.lease(), crawl.is_finished()) == (None, False)
+    call(lambda: frontier.pause(paused=False))
+    lease = crawl.lease()
+    assert lease is not None
+    assert frontier.open_requests == 1
+    crawl.fetch(lease)
+    assert frontier.open_requests == 0
+    call(frontier.stop)
+    assert (crawl.lease(), crawl.is_finished()) == (None, True)
+
+
+def test_nothing_begins_while_it_is_not_known_what_operators_want(crawl):
+    crawl.clock.now += DELAY
+    is_unheard = True
+    crawl.frontier.listen(lambda: is_unheard)
+    assert (crawl.lease(), crawl.frontier.next_at(), crawl.is_finished()) == (None, None, False)
+    is_unheard = False
+    assert crawl.lease() is not None
 
 
 class Backend:
@@ -239,23 +250,3 @@ def test_a_worker_leaves_though_its_sign_of_life_was_answered_when_it_was_cancel
     began, lost, heard = asyncio.Event(), [], []
     asyncio.run(come_and_go())
     assert (lost, heard) == ([True], [HeartbeatAnswer()])
-
-
-def test_the_operator_s_word_is_said_once(caplog):
-    with caplog.at_level(logging.WARNING):
-        asyncio.run(
-            live(
-                Backend(
-                    1000,
-                    HeartbeatAnswer(),
-                    HeartbeatAnswer(OperatorCommand.PAUSE),
-                    HeartbeatAnswer(OperatorCommand.PAUSE),
-                    HeartbeatAnswer(),
-                ),
-                4,
-            )
-        )
-    assert [record.message.partition(":")[0] for record in caplog.records] == [
-        "The crawl was paused by its operator",
-        "The crawl was resumed by its operator",
-    ]

@@ -26,7 +26,7 @@ from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
 from webcrawl.reports.limiting import Situation, limiting
 from webcrawl.reports.run_log import State
-from webcrawl.storage.contract import OperatorCommand
+from webcrawl.storage.inspection import Demand
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -207,10 +207,9 @@ class StateReader:
     def _state(self, status: CrawlStatus, latest: list[Latest], numbers: Numbers, run: Run | None) -> str:
         source = self._source
         if any(not self._is_silent(one, status.now) for one in status.workers):
-            if status.command is OperatorCommand.STOP:
+            if status.demand is Demand.STOP:
                 return "stopping"
-            is_paused = status.command is OperatorCommand.PAUSE or numbers.is_paused
-            return "paused" if is_paused or _all(latest, "paused") else "running"
+            return "paused" if status.demand is Demand.PAUSE or _all(latest, "paused") else "running"
         if run is None or source.is_shared:
             return "not running"
         held = source.folder is not None and Jobdir(source.folder).holder() is not None

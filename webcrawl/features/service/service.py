@@ -344,7 +344,7 @@ class Service:
         if record.state is not State.RUNNING:
             raise ServiceError(f"{name} does not run: it is {record.state}")
         said: list[str] = []
-        self._stored(name).command(command, wait=False, tell=said.append, by=by)
+        self._stored(name).command(command, seconds=0.0, tell=said.append, by=by)
         return " ".join(said)
 
     def _stored(self, name: str) -> LocalCrawl:

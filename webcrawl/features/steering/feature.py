@@ -20,6 +20,7 @@ from webcrawl.features.steering.commands import CommandError, Commands
 from webcrawl.features.steering.effects import Effects
 from webcrawl.features.steering.live_settings import LIVE, changed, problems_of, values_at_start
 from webcrawl.features.steering.store import COMMANDS_MOST, Numbers, SteeringStore, WorkerState
+from webcrawl.storage.contract import SharedBackend, uptime
 from webcrawl.urls.lists import printable
 from webcrawl.urls.schemes import resolve_any
 
@@ -61,6 +62,13 @@ class SteeringFeature(Feature):
         self._worker = parts.configuration.worker_name
         self._clock = parts.clock
         self.store = SteeringStore(parts.backend.tables)
+        self._shared = parts.backend if isinstance(parts.backend, SharedBackend) else None
+        self._born_at = parts.clock()
+        self._early: list[Request] = []
+        """Commands that were given since this process began."""
+        self._ends_with_others = False
+        """True if the crawl was stopped, and others still obey."""
+        self._looked_at = uptime()
         self._commands: Commands | None = None
         self._obeying: set[asyncio.Task[None]] = set()
         """The commands that are being carried out."""
@@ -82,8 +90,14 @@ class SteeringFeature(Feature):
     # -- life --------------------------------------------------------------------------------------------------
 
     async def open(self, counts: Counts) -> None:
-        self._numbers = await self.store.numbers()
-        await self._read(self._numbers, Numbers())
+        self._numbers = numbers = await self.store.numbers()
+        await self._read(numbers, Numbers())
+        self._early = [one for one in await self.store.requests() if one.at >= self._born_at]
+        if numbers.is_stopped and numbers.stopped_at < self._born_at:
+            if self._shared is not None and await self._shared.workers_before(numbers.stopped_at):
+                self._ends_with_others = True
+            else:
+                await self.store.go_on()
 
     def begins_paused(self) -> bool:
         if self._numbers.is_paused:
@@ -91,7 +105,7 @@ class SteeringFeature(Feature):
                 "The crawl is paused by its operator, since before this start: nothing is fetched until "
                 "`scrapy resume`"
             )
-        return self._numbers.is_paused
+        return self._numbers.is_paused or self._ends_with_others
 
     def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
         self._context, self._scheduler = context, scheduler
@@ -112,7 +126,22 @@ class SteeringFeature(Feature):
             excluded=self._numbers.excluded,
             delays=self._numbers.delays,
         )
+        self._looked_at = uptime()
+        if self._shared is not None:
+            scheduler.frontier.listen(self._is_unheard)
+        for request in self._early:
+            self._take_up(request)
+        if self._ends_with_others:
+            logger.warning(
+                "The crawl was stopped by its operator, and other workers still obey: this one ends too"
+            )
+            scheduler.stop()
         self._ticking.begin()
+
+    def _is_unheard(self) -> bool:
+        """Return True if it is not known what operators want now, as after a freeze."""
+        assert self._shared is not None
+        return uptime() - self._looked_at > self._shared.silence_seconds
 
     async def before_close(self) -> None:
         self._ticking.end()
@@ -147,9 +176,16 @@ class SteeringFeature(Feature):
 
     async def _look(self) -> None:
         async with self._looking:
+            began_at = uptime()
             numbers = await self.store.numbers()
             if numbers != self._numbers:
                 await self._obey(numbers)
+            # Commands are tasks: a pause begins before the engine asks again.
+            await asyncio.sleep(0)
+            was_unheard = self._shared is not None and self._is_unheard()
+            self._looked_at = began_at
+            if was_unheard:
+                self._scheduler.wake()
             if self._has_urls and (self._taking is None or self._taking.done()):
                 # A full storage may keep it waiting for long.
                 self._taking = self._scheduler.run_beside(self._take_urls())

@@ -194,6 +194,10 @@ class Numbers:
     commands: int = 0
     is_paused: bool = False
     """True if the last of pause, resume and stop was pause."""
+    is_stopped: bool = False
+    """True from a stop until a worker goes on with the crawl."""
+    stopped_at: float = 0.0
+    """The time of the last stop, epoch seconds."""
 
 
 class _News(NamedTuple):
@@ -205,11 +209,8 @@ class _News(NamedTuple):
     delete: Sequence[bytes] = ()
     journal: Sequence[JournalEntry] = ()
     """Without numbers."""
-    is_paused: bool | None = None
-
-
-_PAUSES: Mapping[str, bool] = {Command.PAUSE: True, Command.RESUME: False, Command.STOP: False}
-"""Whether the crawl is paused after a command that decides about it."""
+    demands: Mapping[str, Any] = {}
+    """New values of further fields of ``Numbers``."""
 
 
 class SteeringStore:
@@ -410,13 +411,21 @@ class SteeringStore:
                 "commands",
                 [row],
                 journal=[JournalEntry(0, now, by, str(command), shown)],
-                is_paused=_PAUSES.get(command),
+                demands=_demands(command, now),
             )
 
         await self._edit([], change)
         if len(rows := await self._scan(_MAIN, _COMMAND)) > COMMANDS_MOST:
             await self._table.update([Change(_MAIN, delete=[row.id for row in rows[:-COMMANDS_MOST]])])
         return number
+
+    async def go_on(self) -> None:
+        """Take a stop back: all workers have ended, and one goes on with the crawl."""
+
+        def change(numbers: Numbers, _: Sequence[Row | None]) -> _News | None:
+            return _News("last", demands={"is_stopped": False}) if numbers.is_stopped else None
+
+        await self._edit([], change)
 
     async def requests(self, after: int = 0) -> list[Request]:
         """Return the commands with numbers above ``after``, oldest first."""
@@ -427,7 +436,7 @@ class SteeringStore:
 
     async def acknowledge(self, state: WorkerState) -> None:
         """Publish what a worker has obeyed. The states of workers that ended stay, up to a number."""
-        await self._table.update([Change(_WORKERS, [_row(_digest(state.worker), state)])])
+        await self._table.update([Change(_WORKERS, [_row(_id_of(state), state)])])
 
     async def workers(self) -> list[WorkerState]:
         """Return what each worker has obeyed, in the order of their names; also workers that ended."""
@@ -437,7 +446,7 @@ class SteeringStore:
     async def forget_workers(self, most: int = WORKERS_MOST) -> None:
         """Delete the states of all workers but the ``most`` that wrote last."""
         latest = sorted(await self.workers(), key=lambda one: one.at, reverse=True)
-        if gone := [_digest(one.worker) for one in latest[most:]]:
+        if gone := [_id_of(one) for one in latest[most:]]:
             await self._table.update([Change(_WORKERS, delete=gone)])
 
     # -- journal and suggestions -------------------------------------------------------------------------------
@@ -498,9 +507,7 @@ class SteeringStore:
             if news is None:
                 return False
             first, last = numbers.last + 1, numbers.last + max(len(news.journal), 1)
-            known = {**asdict(numbers), "last": last, news.kind: last}
-            if news.is_paused is not None:
-                known["is_paused"] = news.is_paused
+            known = {**asdict(numbers), "last": last, news.kind: last, **news.demands}
             journal = [
                 _row(_JOURNAL + _ordered(number), replace(_shortened(entry), number=number))
                 for number, entry in enumerate(news.journal, first)
@@ -528,6 +535,21 @@ class SteeringStore:
         while some := await self._table.scan(partition, _AT_ONCE, rows[-1].id if rows else prefix, before):
             rows += some
         return rows
+
+
+def _demands(command: str, now: float) -> dict[str, Any]:
+    """Return what a command demands of workers that are started later, too."""
+    match command:
+        case Command.PAUSE | Command.RESUME:
+            return {"is_paused": command == Command.PAUSE, "is_stopped": False}
+        case Command.STOP:
+            return {"is_paused": False, "is_stopped": True, "stopped_at": now}
+    return {}
+
+
+def _id_of(state: WorkerState) -> bytes:
+    # Two processes may have one name.
+    return _digest(f"{state.worker}\n{state.host}\n{state.process}")
 
 
 def _bound(name: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Inspection and control of a shared crawl from outside."""
+"""Inspection of a shared crawl from outside."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webcrawl.errors import NoSuchCrawl, StartRefused
-from webcrawl.storage.contract import Counts, OperatorCommand
+from webcrawl.storage.contract import Counts
 from webcrawl.storage.inspection import CrawlStatus, Worker
 from webcrawl.storage.redis.leases import ServerClock, set_clock
 from webcrawl.storage.redis.names import CrawlNames, ShardNames
@@ -20,14 +20,14 @@ _COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "g
 
 
 class Control:
-    """Inspects a crawl and gives it commands, without being one of its members.
+    """Inspects a crawl, without being one of its members.
 
     Every method may raise StorageAway, StorageFull or StorageLost.
     """
 
     def __init__(self, params: Mapping[str, Any], spider: str, lease_seconds: float) -> None:
         """``params``: as scrapy-redis gives them to redis-py. ``lease_seconds``: a member that was silent for this
-        long is gone."""
+        long is gone, unless it says otherwise itself."""
         self.spider = spider
         self.server = Server(params, list)
         self.shards: list[ShardNames] = []
@@ -63,14 +63,6 @@ class Control:
         await set_clock(self.server, self._names.meta, self._clock)
         return self._clock()
 
-    async def command(self, command: OperatorCommand | None = None) -> OperatorCommand:
-        """Return the operator's command until now; set it to ``command`` if one is given."""
-        text = (await self._meta()).get("command")
-        before = OperatorCommand(text) if text in list(OperatorCommand) else OperatorCommand.RUN
-        if command is not None:
-            await self.server.commands([("HSET", self._names.meta, "command", str(command))])
-        return before
-
     async def request_reload(self, when: str) -> None:
         """Have all workers read their exclusion files at once; ``when`` must be another text each time."""
         await self.server.commands([("HSET", self._names.meta, RELOAD, when)])
@@ -85,6 +77,9 @@ class Control:
                 float(facts["seen_at"]),
                 facts.get("figures", {}),
                 str(facts.get("exclusions", "")),
+                host=str(facts.get("host", "")),
+                process=int(facts.get("process", 0)),
+                lease_seconds=float(facts.get("lease_seconds", self._lease_seconds)),
             )
             for facts in reports.values()
         ]
@@ -96,7 +91,9 @@ class Control:
         reports = await self._reports()
         names = {name: str(facts["name"]) for name, facts in reports.items()}
         found = {
-            name for name, facts in reports.items() if now - float(facts["seen_at"]) < self._lease_seconds
+            name
+            for name, facts in reports.items()
+            if now - float(facts["seen_at"]) < float(facts.get("lease_seconds", self._lease_seconds))
         }
         commands = [("ZRANGEBYSCORE", shard.members, f"({now!r}", "+inf") for shard in self.shards]
         for members in await self.server.commands(commands):
@@ -136,7 +133,7 @@ class Control:
         # Keys stay for a while without URLs: only their worker knows which.
         figures = [worker.figures["active"] for worker in workers if "active" in worker.figures]
         with_urls = min(active, int(sum(figures))) if figures else active
-        return CrawlStatus(await self.now(), counts, with_urls, workers, await self.command())
+        return CrawlStatus(await self.now(), counts, with_urls, workers, is_shared=True)
 
     async def _meta(self) -> dict[str, str]:
         return await self._hash(self._names.meta)

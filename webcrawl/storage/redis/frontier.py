@@ -317,6 +317,9 @@ class RedisBackend:
     def workers(self) -> int:
         return self._workers.live
 
+    async def workers_before(self, at: float) -> int:
+        return await self._workers.count_before(at, self._clock())
+
     @property
     def reload_request(self) -> str:
         return self._workers.reload_request
@@ -349,7 +352,7 @@ class RedisBackend:
         await self._seeded.learn(forgotten=self._holding.news.forgotten)
         active = sum(len(shard.mine) for shard in self._shards)
         now = self._clock()
-        command = await self._workers.report(now, {"active": active, **figures})
+        await self._workers.report(now, {"active": active, **figures})
         share = await self._workers.share(now, self._holding.news.idle)
         filling = await self._budget.measure(self._workers.rank, self._workers.size)
         news = self._holding.take_news()
@@ -359,7 +362,7 @@ class RedisBackend:
         for shard in self._shards:
             shard.tidy()
         bandwidth = await self._shares.request(figures)
-        return HeartbeatAnswer(command, news.lost, news.changed_queues, share, filling, bandwidth)
+        return HeartbeatAnswer(news.lost, news.changed_queues, share, filling, bandwidth)
 
     # -- shards --------------------------------------------------------------------------------------------
 

@@ -267,7 +267,6 @@ async def read_snapshot(
         before=found.before,
         key=await _of_key(control, reader, found),
         robots=await _robots(reader, origin),
-        command=await control.command(),
         running_workers=tuple(sorted(await control.running_workers())),
         settings=settings,
     )

@@ -33,7 +33,7 @@ def pairs(answer: Any) -> list[tuple[bytes, bytes]]:
     return list(zip(answer[::2], answer[1::2], strict=True))
 
 
-PROTOCOL = "4"
+PROTOCOL = "5"
 """Changes whenever this code could not continue a crawl of older code, or work on it together with older code."""
 
 TOTALS = (

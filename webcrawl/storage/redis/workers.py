@@ -1,13 +1,15 @@
-"""The list of the crawl's workers with their figures, and the operator's commands to them."""
+"""The list of the crawl's workers with their figures."""
 
 from __future__ import annotations
 
 import json
+import os
+import socket
 from collections.abc import Mapping
 from typing import Any
 
 from webcrawl.errors import StartRefused, StorageLost
-from webcrawl.storage.contract import BandwidthShare, OperatorCommand, uptime
+from webcrawl.storage.contract import BandwidthShare, uptime
 from webcrawl.storage.redis.leases import ServerClock, given_time
 from webcrawl.storage.redis.names import CrawlNames
 from webcrawl.storage.redis.packing import PROTOCOL, pairs
@@ -17,7 +19,7 @@ from webcrawl.storage.technology import SCOPE
 RELOAD = "look"
 """The name in ``meta`` of the time when the operator last had all workers read their exclusion files."""
 
-PASSING = ("command", RELOAD)
+PASSING = (RELOAD,)
 """Names in ``meta`` that are not part of the settings that the crawl was begun with."""
 
 SHARE_SECONDS = 10.0
@@ -31,10 +33,11 @@ neither."""
 
 
 class WorkerRegistry:
-    """The crawl's ``meta`` (the settings it was begun with, and the operator's command) and its list of members.
+    """The crawl's ``meta`` (the settings it was begun with) and its list of members.
 
     ``<spider>:meta`` is a HASH of text; ``<spider>:workers`` a HASH from member to a JSON object with ``name``,
-    ``protocol``, ``started_at``, ``seen_at`` (epoch seconds), ``figures``, and ``exclusions`` if there is a list.
+    ``protocol``, ``started_at``, ``seen_at`` (epoch seconds), ``lease_seconds``, ``host`` and ``process`` (its
+    machine and its number there), ``figures``, and ``exclusions`` if there is a list.
     """
 
     def __init__(
@@ -109,9 +112,6 @@ class WorkerRegistry:
                 f"{PROTOCOL}; use the version that began it, or another database"
             )
         changed: dict[str, str] = {}
-        if meta.get("command") == OperatorCommand.STOP and not _count_recent(ALIVE_SECONDS, members, now):
-            # All workers have obeyed: a worker that starts now is meant to go on.
-            changed["command"] = str(OperatorCommand.RUN)
         for name, value in identity.items():
             theirs = meta.get(name, value)
             if alone and name.startswith(SCOPE):
@@ -132,25 +132,34 @@ class WorkerRegistry:
             await self._server.commands([("HSET", self._names.meta, *flat)])
         return alone
 
-    async def report(self, now: float, figures: Mapping[str, float]) -> OperatorCommand:
-        """Publish the figures of this process. Returns the operator's command."""
+    async def report(self, now: float, figures: Mapping[str, float]) -> None:
+        """Publish the figures of this process."""
         self._started_at = self._started_at or now
         facts = {
             "name": self._name,
             "protocol": PROTOCOL,
             "started_at": round(self._started_at, 3),
             "seen_at": round(now, 3),
+            "lease_seconds": self._silent_seconds / 2,
+            "host": socket.gethostname(),
+            "process": os.getpid(),
             "figures": dict(figures),
             **({"exclusions": self.exclusions} if self.exclusions else {}),
         }
-        _, (command, reload) = await self._server.commands(
+        _, reload = await self._server.commands(
             [
                 ("HSET", self._names.workers, self._member, json.dumps(facts)),
-                ("HMGET", self._names.meta, "command", RELOAD),
+                ("HGET", self._names.meta, RELOAD),
             ]
         )
         self.reload_request = reload.decode("utf-8", "replace") if reload else ""
-        return OperatorCommand(command.decode()) if command else OperatorCommand.RUN
+
+    async def count_before(self, at: float, now: float) -> int:
+        """Return the number of other members that run and began before ``at``."""
+        members = await self.members(now)
+        others = {name: facts for name, facts in members.items() if name != self._member}
+        before = {name: facts for name, facts in others.items() if float(facts["started_at"]) < at}
+        return _count_recent(ALIVE_SECONDS, before, now)
 
     async def share(self, now: float, idle: int) -> int | None:
         """Return a fair share of all keys with URLs, ``idle`` of which have no holder, if another worker waits for

@@ -161,7 +161,7 @@ async def command(api: Api, call: Call) -> Any:
     """Give a command to all workers; does not wait until they have obeyed."""
     said: list[str] = []
     asked = Command(call.values["command"])
-    await _changed(api, partial(api.source.crawl.command, asked, wait=False, tell=said.append, by=call.by))
+    await _changed(api, partial(api.source.crawl.command, asked, seconds=0.0, tell=said.append, by=call.by))
     return {"command": str(asked), "sentence": " ".join(said)}
 
 
