@@ -9,7 +9,7 @@ SEEDS ?=
 JOBDIR ?=
 ARGS ?=
 
-.PHONY: help crawl test versions check lint format types bench soak redis packages clean
+.PHONY: help crawl test versions check lint format types bench compose-test soak redis packages clean
 
 help:
 	@echo "make crawl                  crawl a small web that is served on this machine"
@@ -17,6 +17,7 @@ help:
 	@echo "make test                   everything that CI runs: checkers and all tests"
 	@echo "make versions               all tests with each Python of 3.11 to 3.14 on the PATH, in $(VENV)/versions"
 	@echo "make bench                  this crawler and a plain Scrapy broad crawl side by side"
+	@echo "make compose-test           the image and compose.yaml in a container engine: scaled, killed, taken down (10 minutes)"
 	@echo "make soak                   the long runs: scale, memory, many kills"
 	@echo "make redis                  a Redis server for the tests, into $(VENV) if there is none on the PATH"
 	@echo "make packages               packages that Scrapy's users love, for their tests, into $(VENV)/packages"
@@ -52,6 +53,9 @@ types: $(VENV)/.test
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix webcrawl tests
 	$(BIN)/ruff format webcrawl tests
+
+compose-test: $(VENV)/.test
+	$(BIN)/python -m tests.gauntlet.containers $(ARGS)
 
 bench: $(VENV)/.test redis
 	$(BIN)/python -m tests.bench $(ARGS)

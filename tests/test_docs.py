@@ -134,11 +134,11 @@ def test_every_command_is_documented() -> None:
 
 def test_every_make_target_is_documented_and_there() -> None:
     page = text_of("docs/commands.md")
-    named = set(re.findall(r"\bmake ([a-z]+)\b", page)) - {"a"}
+    named = set(re.findall(r"\bmake ([a-z-]+)\b", page)) - {"a"}
     assert make_targets() - named <= {"help", "check"}
     for name in ("README.md", "docs/commands.md", "docs/performance.md"):
         fenced_or_quoted = "\n".join(FENCED.findall(text_of(name)) + re.findall(r"`[^`\n]+`", text_of(name)))
-        assert set(re.findall(r"\bmake ([a-z]+)\b", fenced_or_quoted)) <= make_targets()
+        assert set(re.findall(r"\bmake ([a-z-]+)\b", fenced_or_quoted)) <= make_targets()
 
 
 def test_every_word_for_a_failure_is_explained() -> None:
@@ -380,22 +380,24 @@ def test_the_compose_file_is_one() -> None:
 
 
 def test_the_objects_for_kubernetes_fit_together_and_their_settings_exist() -> None:
-    (text,) = [block.text for block in BLOCKS["docs/deploying.md"] if block.language == "yaml"]
-    objects = list(YAML(typ="safe").load_all(text))
+    files = sorted((ROOT / "deploy/kubernetes").glob("*.yaml"))
+    objects = [one for file in files for one in YAML(typ="safe").load_all(file)]
     named_objects = {(one["kind"], one["metadata"]["name"]): one for one in objects}
-    versions = {"Service": "v1", "ConfigMap": "v1", "StatefulSet": "apps/v1"}
+    versions = {"Service": "v1", "ConfigMap": "v1", "StatefulSet": "apps/v1", "Deployment": "apps/v1"}
+    versions["NetworkPolicy"] = "networking.k8s.io/v1"
     assert [one["apiVersion"] for one in objects] == [versions[one["kind"]] for one in objects]
     users = re.findall(r"^USER (\d+)", text_of("Dockerfile"), re.MULTILINE)
     for one in objects:
-        if one["kind"] != "StatefulSet":
+        if one["kind"] not in ("StatefulSet", "Deployment"):
             continue
         spec, pod = one["spec"], one["spec"]["template"]["spec"]
         labels = spec["template"]["metadata"]["labels"]
-        service = named_objects["Service", spec["serviceName"]]
+        service = named_objects["Service", spec.get("serviceName", one["metadata"]["name"])]
         assert spec["selector"]["matchLabels"] == labels == service["spec"]["selector"]
         volumes = {volume["name"] for volume in pod.get("volumes", [])}
-        volumes |= {claim["metadata"]["name"] for claim in spec["volumeClaimTemplates"]}
-        configured = {volume["configMap"]["name"] for volume in pod.get("volumes", [])}
+        volumes |= {claim["metadata"]["name"] for claim in spec.get("volumeClaimTemplates", [])}
+        maps = [volume["configMap"] for volume in pod.get("volumes", []) if "configMap" in volume]
+        configured = {one_map["name"] for one_map in maps}
         assert all(("ConfigMap", name) in named_objects for name in configured)
         if "securityContext" in pod:
             assert users == [str(pod["securityContext"]["runAsUser"])]

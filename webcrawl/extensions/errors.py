@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import time
 from collections import deque
 from typing import TYPE_CHECKING
@@ -69,6 +70,17 @@ class Tracebacks(logging.Filter):
         return record.levelno >= logging.ERROR and bool(record.exc_info and record.exc_info[0])
 
 
+def is_no_abandoned_lookup(record: logging.LogRecord) -> bool:
+    """Return False for the failed look-up of a host name whose caller had given up.
+
+    uvloop cannot cancel a look-up. When a connection attempt times out, its look-up fails later, and asyncio logs at
+    ERROR that nobody takes the exception. The caller has reported its time-out already. While a Redis is away, and
+    its name with it, these would be enough to stop the crawl.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    return not (isinstance(error, socket.gaierror) and "never retrieved" in record.getMessage())
+
+
 class Counting(logging.Handler):
     """Calls a function for each record, on whatever thread it was logged."""
 
@@ -107,6 +119,7 @@ class Errors:
 
     def spider_opened(self) -> None:
         self._loop = asyncio.get_running_loop()
+        logging.getLogger("asyncio").addFilter(is_no_abandoned_lookup)
         self._handlers = [Counting(self._count)]
         if (directory := directory_of(self._crawler)) is not None:
             unanticipated = ErrorFile(directory / UNANTICIPATED, self._roll_bytes, self._keep_days)
@@ -118,6 +131,7 @@ class Errors:
             logging.root.addHandler(handler)
 
     def engine_stopped(self) -> None:
+        logging.getLogger("asyncio").removeFilter(is_no_abandoned_lookup)
         if self._anticipated is not None:
             fetch_errors.leave(self._anticipated)
             self._anticipated = None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import logging
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
 
 from webcrawl import fetch_errors
-from webcrawl.extensions.errors import Brake, Counting, ErrorFile, Tracebacks
+from webcrawl.extensions.errors import Brake, Counting, ErrorFile, Tracebacks, is_no_abandoned_lookup
 from webcrawl.rotated_log import parts
 
 if TYPE_CHECKING:
@@ -107,3 +110,23 @@ def test_anticipated_errors_stay_out_of_the_main_log() -> None:
         logging.root.removeHandler(main)
     assert not fetch_errors.is_kept()
     assert heard == []
+
+
+@pytest.mark.parametrize(
+    ("error", "is_logged"), [(socket.gaierror(-2, "unknown"), False), (OSError("a"), True)]
+)
+def test_a_look_up_that_fails_when_nobody_waits_any_more_is_no_error_of_the_crawl(
+    error: OSError, is_logged: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def abandon() -> None:
+        future = asyncio.get_running_loop().create_future()
+        future.set_exception(error)
+        del future
+        gc.collect()
+
+    logging.getLogger("asyncio").addFilter(is_no_abandoned_lookup)
+    try:
+        asyncio.run(abandon())
+    finally:
+        logging.getLogger("asyncio").removeFilter(is_no_abandoned_lookup)
+    assert ("never retrieved" in caplog.text) is is_logged
