@@ -9,7 +9,7 @@ SEEDS ?=
 JOBDIR ?=
 ARGS ?=
 
-.PHONY: help crawl test versions check lint format types bench compose-test soak redis packages clean
+.PHONY: help crawl test versions check lint format types bench compose-test soak gauntlet redis packages clean
 
 help:
 	@echo "make crawl                  crawl a small web that is served on this machine"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench                  this crawler and a plain Scrapy broad crawl side by side"
 	@echo "make compose-test           the image and compose.yaml in a container engine: scaled, killed, taken down (10 minutes)"
 	@echo "make soak                   the long runs: scale, memory, many kills"
+	@echo "make gauntlet               every promise judged from outside by a hostile web: a quarter of an hour"
 	@echo "make redis                  a Redis server for the tests, into $(VENV) if there is none on the PATH"
 	@echo "make packages               packages that Scrapy's users love, for their tests, into $(VENV)/packages"
 	@echo "make lint types format      the checkers alone; format rewrites"
@@ -27,7 +28,7 @@ crawl: $(VENV)/.crawl
 	@SEEDS="$(SEEDS)" JOBDIR="$(JOBDIR)" CONTACT="$(CONTACT)" $(BIN)/python -m tests.demo $(ARGS)
 
 # Hundreds of processes would compile the same modules each for itself where the environment forbids to keep them.
-crawl test versions bench soak: export PYTHONDONTWRITEBYTECODE =
+crawl test versions bench soak gauntlet: export PYTHONDONTWRITEBYTECODE =
 
 test: lint types redis packages
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile
@@ -62,6 +63,9 @@ bench: $(VENV)/.test redis
 
 soak: $(VENV)/.test redis
 	HYPOTHESIS_PROFILE=searching $(BIN)/python -m pytest -q -m soak --timeout=0
+
+gauntlet: $(VENV)/.test redis
+	$(BIN)/python -m tests.gauntlet $(ARGS)
 
 packages: $(VENV)/packages/.installed
 

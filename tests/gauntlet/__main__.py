@@ -22,9 +22,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.gauntlet import arena, server
+from tests.gauntlet import arena, comparison, documented, server
 from tests.gauntlet.crawlers import CRAWLERS
-from tests.gauntlet.scorecard import Judged, Scorecard, lines_of
+from tests.gauntlet.crawlers.peers import install as install_peers
+from tests.gauntlet.scorecard import Judged, Scorecard, lines_of, side_by_side, to_json
 from tests.gauntlet.subjects import SUBJECTS, TOGETHER
 
 if TYPE_CHECKING:
@@ -37,21 +38,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command: str | None = options.subcommand
     if command == "serve":
         return _serve(options)
+    if command == "docs":
+        documented.write(options.cards)
+        return 0
     words = sys.argv[1:] if arguments is None else arguments
-    card = Scorecard(_crawler_of(options), command=" ".join(["python -m tests.gauntlet", *words]))
     with _folder(options.keep) as folder:
-        if command == "judge":
-            show(card, arena.judge([SUBJECTS[name] for name in options.subjects], options.folder))
-        elif command == "promises":
-            show(card, _promises(folder, options.only))
-        else:
-            _run(card, options, folder)
-    sys.stdout.write(card.summary() + "\n")
+        cards = list(_cards(options, " ".join(["python -m tests.gauntlet", *words]), folder))
+    if command == "peers":
+        sys.stdout.write(side_by_side(cards))
+    for card in cards:
+        sys.stdout.write(card.summary() + "\n")
     if options.json:
-        options.json.write_text(card.to_json())
+        options.json.write_text(to_json(cards))
     if options.markdown:
-        options.markdown.write_text(card.to_markdown())
-    return card.exit_status
+        options.markdown.write_text("\n".join(card.to_markdown() for card in cards))
+    # A promise that a peer breaks is no fault of ours.
+    return max(card.exit_status for card in cards if command != "peers" or card.crawler == "webcrawl")
+
+
+def _cards(options: argparse.Namespace, command: str, folder: Path) -> Iterator[Scorecard]:
+    """Yield the scorecards that a subcommand makes; without one, those of both forms of webcrawl and its promises."""
+    match options.subcommand:
+        case "judge":
+            card = Scorecard("any", command=command)
+            show(card, arena.judge([SUBJECTS[name] for name in options.subjects], options.folder))
+            yield card
+        case "peers":
+            install_peers()
+            yield from comparison.compare(
+                options.only or list(SUBJECTS), folder, jobs=options.jobs, command=command
+            )
+        case "run":
+            yield _crawled(options.crawler, options.only, command, folder, together=options.together)
+        case "promises":
+            yield _promised(options.only, command, folder)
+        case _:
+            for name in ("webcrawl", "webcrawl-redis"):
+                yield _crawled(name, [], command, folder, together=True)
+            if importlib.util.find_spec("tests.gauntlet.promises") is not None:
+                yield _promised([], command, folder)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -74,6 +99,15 @@ def _parser() -> argparse.ArgumentParser:
         "promises", help="judge commands, endpoints, settings and exit statuses"
     )
     promises.add_argument("--only", nargs="+", default=[], metavar="NAME", help="the promises to judge (all)")
+    peers = subcommands.add_parser("peers", help="install other crawlers and judge each beside webcrawl")
+    peers.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", choices=SUBJECTS, help="the subjects (all)"
+    )
+    peers.add_argument("--jobs", type=int, default=2, metavar="N", help="crawls at a time (2)")
+    docs = subcommands.add_parser("docs", help="write docs/gauntlet.md from the measured scorecards")
+    docs.add_argument(
+        "cards", nargs="*", type=Path, metavar="FILE", help="new scorecards, as --json writes them"
+    )
     serve = subcommands.add_parser("serve", help="serve subjects for any crawler, until interrupted")
     serve.add_argument("subjects", nargs="+", choices=SUBJECTS)
     serve.add_argument("--folder", type=Path, required=True, help="where the log is written")
@@ -92,23 +126,22 @@ def _serve(options: argparse.Namespace) -> int:
     return 0
 
 
-def _crawler_of(options: argparse.Namespace) -> str:
-    return str(getattr(options, "crawler", "webcrawl"))
+def _crawled(name: str, only: Sequence[str], command: str, folder: Path, *, together: bool) -> Scorecard:
+    """Judge one crawler on the subjects that are named, or on all."""
+    card = Scorecard(name, CRAWLERS[name]().version() or "not installed", command)
+    sys.stdout.write(f"{card.crawler} {card.version}\n")
+    for group in groups(only or list(SUBJECTS), together=together):
+        subjects = [SUBJECTS[one] for one in group]
+        show(card, arena.run(CRAWLERS[name](), subjects, folder / name / "-".join(group)[:80]))
+    return card
 
 
-def _run(card: Scorecard, options: argparse.Namespace, folder: Path) -> None:
-    """Run all subjects or those that are named; without a subcommand both forms of webcrawl and the promises."""
-    names = getattr(options, "only", []) or list(SUBJECTS)
-    crawlers = [options.crawler] if options.subcommand == "run" else ["webcrawl", "webcrawl-redis"]
-    for name in crawlers:
-        card.version = CRAWLERS[name]().version() or "not installed"
-        for group in groups(names, together=options.subcommand != "run" or options.together):
-            rows = arena.run(
-                CRAWLERS[name](), [SUBJECTS[one] for one in group], folder / name / "-".join(group)[:80]
-            )
-            show(card, (_named(row, name) for row in rows) if len(crawlers) > 1 else rows)
-    if options.subcommand is None:
-        show(card, _promises(folder / "promises", []))
+def _promised(only: Sequence[str], command: str, folder: Path) -> Scorecard:
+    """Judge the promises of commands, endpoints, settings and exit statuses."""
+    card = Scorecard("webcrawl's commands and settings", CRAWLERS["webcrawl"]().version() or "", command)
+    (folder / "promises").mkdir(parents=True, exist_ok=True)
+    show(card, importlib.import_module("tests.gauntlet.promises").judge(folder / "promises", only=only))
+    return card
 
 
 def groups(names: Sequence[str], *, together: bool) -> list[list[str]]:
@@ -118,25 +151,12 @@ def groups(names: Sequence[str], *, together: bool) -> list[list[str]]:
     return [shared, *alone] if shared else alone
 
 
-def _named(row: Judged, crawler: str) -> Judged:
-    """Return a row whose section names the crawler, where a card has several."""
-    return Judged(f"{row.section} ({crawler})", row.name, row.promise, row.verdict, row.evidence, row.seconds)
-
-
 def show(card: Scorecard, rows: Iterable[Judged]) -> None:
     """Add judgements to the card and print each when it is there."""
     for row in rows:
         card.add(row)
         sys.stdout.write("\n".join(lines_of(row)) + "\n")
         sys.stdout.flush()
-
-
-def _promises(folder: Path, only: list[str]) -> Iterable[Judged]:
-    if importlib.util.find_spec("tests.gauntlet.promises") is None:
-        return []
-    folder.mkdir(parents=True, exist_ok=True)
-    rows: Iterable[Judged] = importlib.import_module("tests.gauntlet.promises").judge(folder, only=only)
-    return rows
 
 
 @contextmanager

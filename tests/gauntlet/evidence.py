@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.gauntlet.web.site import Site
 
-ACCESS, WIRES, RUN = "access.jsonl", "wires.jsonl", "run.json"
+ACCESS, WIRES, BOUND, RUN = "access.jsonl", "wires.jsonl", "bound.json", "run.json"
 
 
 @dataclass(slots=True)
@@ -76,6 +76,8 @@ class Evidence:
     trips: list[Trip]
     run: Run
     folder: Path
+    bound: list[str] = field(default_factory=list)
+    """The wires that the system allowed to be watched."""
 
     @classmethod
     def read(cls, site: Site, folder: Path) -> Self:
@@ -86,7 +88,9 @@ class Evidence:
         lines = wires.read_text().splitlines() if wires.exists() else []
         known = {wire.name for wire in site.wires}
         trips = [trip for trip in (Trip(**json.loads(line)) for line in lines) if trip.wire in known]
-        return cls(site, hits, trips, Run.from_json(run.read_text()) if run.exists() else Run(), folder)
+        told = Run.from_json(run.read_text()) if run.exists() else Run()
+        bound = folder / BOUND
+        return cls(site, hits, trips, told, folder, json.loads(bound.read_text()) if bound.exists() else [])
 
     def of(self, host: str) -> list[Hit]:
         """Return the requests to one host."""

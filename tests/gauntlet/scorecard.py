@@ -152,6 +152,19 @@ def lines_of(row: Judged) -> list[str]:
     ]
 
 
+def to_json(cards: Iterable[Scorecard]) -> str:
+    """Return several scorecards as one JSON array."""
+    return json.dumps([asdict(card) for card in cards], indent=1, ensure_ascii=False) + "\n"
+
+
+def from_json(text: str) -> list[Scorecard]:
+    """Read one scorecard, or several."""
+    values = json.loads(text)
+    return [
+        Scorecard.from_json(json.dumps(value)) for value in (values if isinstance(values, list) else [values])
+    ]
+
+
 def side_by_side(cards: Iterable[Scorecard]) -> str:
     """Return a Markdown table with a row for each promise and a column for each crawler."""
     cards = list(cards)

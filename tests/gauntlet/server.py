@@ -24,7 +24,7 @@ from tests.fakeweb.dns import NameServer, Zone
 from tests.fakeweb.log import AccessLog
 from tests.fakeweb.ports import Ports
 from tests.fakeweb.server import FakeWeb
-from tests.gauntlet.evidence import ACCESS, WIRES
+from tests.gauntlet.evidence import ACCESS, BOUND, WIRES
 from tests.gauntlet.web.site import World
 
 if TYPE_CHECKING:
@@ -129,8 +129,12 @@ async def serve(
     world = World(sites)
     for site in sites:
         site.folder = folder
+        if site.start is not None:
+            site.start()
     wires = Wires([wire for site in sites for wire in site.wires], folder / WIRES)
     await wires.listen()
+    bound = [wire.name for site in sites for wire in site.wires if wire.bound is not None]
+    (folder / BOUND).write_text(json.dumps(bound))
     names = {name: (address,) for site in sites for name, address in site.names.items()}
     async with AsyncExitStack() as stack:
         dns = await stack.enter_async_context(NameServer(Zone((), addresses=names)))
@@ -144,6 +148,9 @@ async def serve(
         await ended.wait()
         watch.cancel()
     wires.close()
+    for site in sites:
+        if site.stop is not None:
+            site.stop()
 
 
 def _look_for_end(ended: asyncio.Event) -> None:

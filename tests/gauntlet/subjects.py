@@ -1,6 +1,7 @@
 """The subjects of the gauntlet: each a site, the limits of a crawl of it, and a judge.
 
-A subject's name is that of its modules in ``web/`` (with ``build``) and ``judges/`` (with ``judge``).
+A subject's name is, with underscores, that of its modules: one in ``web/`` with ``build``, one in ``judges/`` with
+``judge``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tests.gauntlet.web import memory, resume
+from tests.gauntlet import software
+from tests.gauntlet.web import memory, resume, traps_real
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,14 +37,29 @@ class Subject:
     kills: tuple[int, ...] = ()
     """After so many requests it is killed, and started again."""
 
+    @property
+    def module(self) -> str:
+        """The name of its modules."""
+        return self.name.replace("-", "_")
+
+    @property
+    def section(self) -> str:
+        """The title of its rows."""
+        title: str = import_module(f"tests.gauntlet.judges.{self.module}").SECTION
+        return title
+
+    def is_possible(self) -> bool:
+        """Whether what its site needs could be installed."""
+        return self.name != "traps-real" or software.install()
+
     def site(self) -> Site:
         """Return its site."""
-        site: Site = import_module(f"tests.gauntlet.web.{self.name}").build(self.number)
+        site: Site = import_module(f"tests.gauntlet.web.{self.module}").build(self.number)
         return site
 
     def judge(self, evidence: Evidence) -> Iterator[Judged]:
         """Yield its judgements."""
-        rows: Iterator[Judged] = import_module(f"tests.gauntlet.judges.{self.name}").judge(evidence)
+        rows: Iterator[Judged] = import_module(f"tests.gauntlet.judges.{self.module}").judge(evidence)
         return rows
 
 
@@ -64,6 +81,7 @@ SUBJECTS = {
         Subject("bombs", 13),
         Subject("resume", 14, delay_seconds=0.1, limit_seconds=120.0, kills=resume.KILLS),
         Subject("memory", 15, delay_seconds=0.3, request_seconds=20.0, limit_seconds=memory.SECONDS),
+        Subject("traps-real", 16, delay_seconds=0.0, request_seconds=20.0, limit_seconds=traps_real.SECONDS),
     )
 }
 

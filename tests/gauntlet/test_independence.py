@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.gauntlet import arena
+from tests.gauntlet.evidence import Run
+from tests.gauntlet.scorecard import Verdict
 from tests.gauntlet.subjects import SUBJECTS, TOGETHER
 
 HERE = Path(__file__).parent
@@ -52,10 +55,24 @@ def test_the_web_and_the_judges_import_nothing_of_the_crawler(folder: str) -> No
 def test_each_subject_has_a_site_of_its_own_and_a_judge() -> None:
     webs = {path.stem for path in (HERE / "web").glob("*.py")} - {"__init__", "site"}
     judges = {path.stem for path in (HERE / "judges").glob("*.py")} - {"__init__", "rows"}
-    assert webs == judges == set(SUBJECTS)
+    assert webs == judges == {subject.module for subject in SUBJECTS.values()}
     assert set(TOGETHER) < set(SUBJECTS)
     assert len({subject.number for subject in SUBJECTS.values()}) == len(SUBJECTS)
     for subject in SUBJECTS.values():
         site = subject.site()
         assert site.hosts, subject.name
         assert site.seeds(), subject.name
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_judge_that_saw_nothing_says_of_no_promise_that_it_was_kept(name: str, tmp_path: Path) -> None:
+    run = Run(
+        exit_statuses=[0], can=["exclusion", "nameserver", "resume"], jobdirs=["crawl"], files=["crawl"]
+    )
+    (tmp_path / "run.json").write_text(run.to_json())
+    rows = list(arena.judge([SUBJECTS[name]], tmp_path))
+    assert rows
+    assert {row.section for row in rows} == {SUBJECTS[name].section}
+    kept = [row.name for row in rows if row.verdict is Verdict.PASS]
+    assert [one for one in kept if (name, one) != ("coverage", "ends")] == []
+    assert len({row.name for row in rows}) == len(rows)

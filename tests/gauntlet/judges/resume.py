@@ -53,6 +53,6 @@ def judge(evidence: Evidence) -> Iterator[Judged]:
         SECTION,
         "ends",
         "The crawl ends with status 0 after that.",
-        run.ended and not any(run.exit_statuses),
+        bool(kills) and run.ended and not any(run.exit_statuses),
         f"exit status {', '.join(map(str, run.exit_statuses))} after {run.seconds:.0f} s",
     )

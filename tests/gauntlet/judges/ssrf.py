@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.gauntlet.judges.rows import complete, naming
@@ -40,12 +41,14 @@ def judge(evidence: Evidence) -> Iterator[Judged]:
         asked if "nameserver" in evidence.run.can else None,
     )
     ports = [trip for trip in evidence.trips if trip.wire.startswith("port-")]
-    yield _row(
+    watched = [wire for wire in evidence.bound if wire.startswith("port-")]
+    row = _row(
         "ports",
         "Ports of SSH, mail, Redis and memcached are not contacted, on a seed's host neither.",
         ports,
-        asked,
+        asked and bool(watched),
     )
+    yield replace(row, evidence=f"{row.evidence} (watched: {', '.join(watched)})")
     yield complete(evidence, SECTION, "complete", "Links beside them are requested.")
 
 

@@ -61,6 +61,9 @@ class Site:
     """Hosts (by name) that the crawl is told never to contact."""
     folder: Path = field(default_factory=Path)
     """Where the server's log is; pages with ``file:`` links name files in it."""
+    start: Callable[[], None] | None = None
+    """Starts what the site needs; ``folder`` is set by then."""
+    stop: Callable[[], None] | None = None
 
     def add(self, host: Host) -> Host:
         """Add a host; it gets the next address."""

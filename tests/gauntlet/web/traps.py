@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -30,7 +31,8 @@ def _labyrinth() -> Respond:
     labyrinth = Labyrinth(1, suffix="127.0.0.1")
 
     def respond(request: Request, visit: int) -> Answer | None:
-        return labyrinth.answer(request)
+        # What its pages say, and which there are, depends on the name of the host.
+        return labyrinth.answer(replace(request, host=labyrinth.hosts[0]))
 
     return respond
 

@@ -74,8 +74,7 @@ class Call:
     @property
     def by(self) -> str:
         """Who makes a change, for the journal."""
-        where = f"dashboard {self.asked.client or 'unknown'}"
-        return f"{self.granted.name}, {where}" if self.granted.name else where
+        return f"dashboard {self.asked.client or 'unknown'}"
 
 
 @dataclass(slots=True)

@@ -62,11 +62,6 @@ const COLUMNS = [
 ];
 
 async function look() {
-  if (!session.read) {
-    fill(list);
-    drawn = "";
-    return;
-  }
   let found;
   try {
     found = await get("/crawls");
@@ -202,7 +197,7 @@ function orderForm() {
 function logInForm() {
   const token = h("input", { type: "password", required: true, autocomplete: "current-password", maxlength: "1024", spellcheck: "false" });
   const done = outcome();
-  const form = h("form", { class: "narrow" }, field("Token", token, "The service shows its address with the token on the terminal at its start. The token is also in the file .service/token in the folder of the crawls."), h("button", {}, "Log in"), done);
+  const form = h("form", { class: "narrow" }, field("Token", token, "The service prints its address with the token at its start. The token is also in the file .service/token in the folder of the crawls."), h("button", {}, "Log in"), done);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     try {
@@ -220,14 +215,10 @@ function logInForm() {
 
 function draw() {
   const who = document.getElementById("session");
-  if (session.csrf) fill(who, h("button", { type: "button", on: { click: leave } }, session.name ? `Log out ${session.name}` : "Log out"));
+  if (session.write) fill(who, h("button", { type: "button", on: { click: () => logOut() } }, "Log out"));
   else fill(who);
-  const last = session.write ? section("New crawl", orderForm()) : session.csrf ? null : section("Log in", logInForm());
+  const last = session.write ? section("New crawl", orderForm()) : section("Log in to give orders", logInForm());
   fill(main, h("h1", {}, "Crawls"), list, said, output, last);
-}
-
-async function leave() {
-  await act(() => logOut(), "You are logged out.");
 }
 
 async function begin() {
@@ -236,7 +227,7 @@ async function begin() {
   if (token) history.replaceState(null, "", location.pathname);
   try {
     await readSession();
-    if (token && !session.csrf) await logIn(token);
+    if (token && !session.write) await logIn(token);
   } catch (error) {
     draw();
     report(said, error.message, "bad");

@@ -1,0 +1,53 @@
+"""The same subjects for webcrawl and for its peers, each crawler by itself on each subject."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tests.gauntlet import arena
+from tests.gauntlet.crawlers import CRAWLERS
+from tests.gauntlet.scorecard import Judged, Scorecard
+from tests.gauntlet.subjects import SUBJECTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+COMPARED = ("webcrawl", "scrapy", "scrapy-redis", "crawlee", "wget2", "httrack")
+LIMIT_SECONDS = 45.0
+"""From the first request on and for all: a crawl that goes on is stopped then, and judged by what it has done."""
+
+
+def compare(names: Sequence[str], folder: Path, *, jobs: int, command: str) -> list[Scorecard]:
+    """Return a scorecard for each crawler; one that is not installed has no rows."""
+    versions = {name: CRAWLERS[name]().version() for name in COMPARED}
+    # Two crawls of a subject at once would want the same ports for its wires.
+    locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def one(crawler: str, name: str) -> list[Judged]:
+        subject = replace(SUBJECTS[name], limit_seconds=min(SUBJECTS[name].limit_seconds, LIMIT_SECONDS))
+        with locks[name]:
+            rows = list(arena.run(CRAWLERS[crawler](), [subject], folder / crawler / name))
+        sys.stderr.write(f"{crawler} {name}: {sum(row.has_failed for row in rows)} of {len(rows)} failed\n")
+        return rows
+
+    installed = [name for name in COMPARED if versions[name] is not None]
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = {
+            (crawler, name): pool.submit(one, crawler, name) for crawler in installed for name in names
+        }
+        rows = {key: future.result() for key, future in futures.items()}
+    return [
+        Scorecard(
+            crawler,
+            versions[crawler] or "not installed",
+            command,
+            [row for name in names for row in rows.get((crawler, name), [])],
+        )
+        for crawler in COMPARED
+    ]

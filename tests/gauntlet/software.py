@@ -1,0 +1,169 @@
+"""Real programs that serve the web, installed into a folder of their own and run on loopback."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+
+HOME = Path(__file__).resolve().parents[2] / ".venv" / "software"
+PACKAGES = ("datasette", "mercurial")
+START_SECONDS = 60.0
+TABLES = {"species": 180, "sightings": 260}
+COMMITS, FILES = 12, 5
+
+
+def install() -> bool:
+    """Install the programs if they are missing; return whether they are there."""
+    if not (HOME / "bin" / "datasette").exists() or not (HOME / "bin" / "hg").exists():
+        subprocess.run([sys.executable, "-m", "venv", HOME], check=True)
+        subprocess.run([HOME / "bin" / "python", "-m", "pip", "install", "-q", *PACKAGES], check=False)
+    return (HOME / "bin" / "datasette").exists() and (HOME / "bin" / "hg").exists()
+
+
+def versions() -> str:
+    """Return the versions of what is installed."""
+    code = "from importlib.metadata import version as v; print(v('datasette'), v('mercurial'))"
+    datasette, mercurial = output(str(HOME / "bin" / "python"), "-c", code)
+    return f"Datasette {datasette}, Mercurial {mercurial}"
+
+
+def output(*words: str) -> list[str]:
+    """Return the words that a command prints."""
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    return done.stdout.split()
+
+
+class Programs:
+    """Datasette with two tables and hgweb with a small repository, on ports of 127.0.0.1 while they run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._running: list[subprocess.Popen[bytes]] = []
+        self.ports: dict[str, int] = {}
+
+    def start(self) -> None:
+        """Make the data, start both and wait until they answer."""
+        database, repository = self._folder / "data.db", self._folder / "repository"
+        if not database.exists():
+            make_database(database)
+        if not repository.exists():
+            make_repository(repository)
+        self.ports = {"datasette": free_port(), "hgweb": free_port()}
+        datasette = [
+            HOME / "bin" / "datasette",
+            "serve",
+            database,
+            "-h",
+            "127.0.0.1",
+            "-p",
+            self.ports["datasette"],
+        ]
+        hgweb = [HOME / "bin" / "hg", "serve", "-R", repository, "-a", "127.0.0.1", "-p", self.ports["hgweb"]]
+        for words in (datasette, hgweb):
+            with (self._folder / "software.err").open("ab") as errors:
+                command = list(map(str, words))
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, env=ENVIRONMENT
+                )
+            self._running.append(process)
+        for port in self.ports.values():
+            wait_for(port)
+
+    def stop(self) -> None:
+        """End both."""
+        for process in self._running:
+            process.kill()
+            process.wait()
+
+
+ENVIRONMENT = {**os.environ, "HGRCPATH": "", "HGPLAIN": "1"}
+
+
+def make_database(path: Path) -> None:
+    """Write two tables, one with references to the other."""
+    chance = random.Random(1)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE species (id INTEGER PRIMARY KEY, name TEXT, family TEXT, colour TEXT)")
+        database.execute(
+            "CREATE TABLE sightings (id INTEGER PRIMARY KEY, species INTEGER REFERENCES species(id), place TEXT,"
+            " day TEXT, number INTEGER, note TEXT)"
+        )
+        for number in range(1, TABLES["species"] + 1):
+            row = (
+                number,
+                f"species {word(chance)} {word(chance)}",
+                f"family-{number % 9}",
+                f"colour-{number % 6}",
+            )
+            database.execute("INSERT INTO species VALUES (?, ?, ?, ?)", row)
+        for number in range(1, TABLES["sightings"] + 1):
+            day = f"2025-{chance.randint(1, 12):02}-{chance.randint(1, 28):02}"
+            kind = chance.randint(1, TABLES["species"])
+            note = " ".join(word(chance) for _ in range(5))
+            place = f"place-{number % 7}"
+            database.execute(
+                "INSERT INTO sightings VALUES (?, ?, ?, ?, ?, ?)",
+                (number, kind, place, day, chance.randint(1, 5), note),
+            )
+
+
+def make_repository(path: Path) -> None:
+    """Commit a few files a few times."""
+    chance = random.Random(2)
+    hg = [str(HOME / "bin" / "hg"), "-R", str(path)]
+    subprocess.run([hg[0], "init", str(path)], check=True, env=ENVIRONMENT)
+    for commit in range(COMMITS):
+        for number in range(FILES):
+            if commit == 0 or number == commit % FILES or chance.random() < 0.3:
+                lines = [" ".join(word(chance) for _ in range(8)) for _ in range(6)]
+                (path / f"file{number}.txt").write_text("\n".join(lines) + "\n")
+        message = " ".join(word(chance) for _ in range(4))
+        words = [
+            "commit",
+            "--addremove",
+            "--quiet",
+            "-m",
+            message,
+            "-u",
+            "someone",
+            "-d",
+            f"{1_700_000_000 + commit * 90_000} 0",
+        ]
+        subprocess.run([*hg, *words], check=True, env=ENVIRONMENT)
+
+
+def changesets(path: Path) -> list[str]:
+    """Return the short hashes of all changesets."""
+    return output(str(HOME / "bin" / "hg"), "-R", str(path), "log", "-T", "{node|short}\n")
+
+
+def word(chance: random.Random) -> str:
+    """Return a word that nobody has said."""
+    return "".join(chance.choice("bdfgklmnprst") + chance.choice("aeiou") for _ in range(3))
+
+
+def free_port() -> int:
+    """Return a port that was free a moment ago."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def wait_for(port: int) -> None:
+    """Wait until somebody listens."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.1)
+    raise TimeoutError(f"nothing listens on port {port} after {START_SECONDS:g} s")
+
+
+__all__ = ["COMMITS", "FILES", "HOME", "TABLES", "Programs", "changesets", "install", "versions"]

@@ -1,0 +1,36 @@
+"""One crawl of the gauntlet's web, as ``make test`` has it: the sites of many subjects at once, each judged alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.gauntlet import arena
+from tests.gauntlet.crawlers.webcrawl import WebcrawlOnSqlite
+from tests.gauntlet.subjects import SUBJECTS, TOGETHER
+
+if TYPE_CHECKING:
+    from tests.gauntlet.scorecard import Judged
+
+AGED = ("Own network", "ports")
+"""Ports of Redis and memcached are asked today; the row is judged when they are refused."""
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Judged]:
+    """All judgements of one crawl that is less patient than that of ``make gauntlet``."""
+    subjects = [replace(SUBJECTS[name], delay_seconds=0.1, request_seconds=3.0) for name in TOGETHER]
+    return list(arena.run(WebcrawlOnSqlite(), subjects, tmp_path_factory.mktemp("gauntlet")))
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_no_promise_about_a_subject_is_broken(rows: list[Judged], name: str) -> None:
+    section = SUBJECTS[name].section
+    mine = [row for row in rows if row.section == section]
+    assert mine, "nothing was judged"
+    broken = [
+        f"{row.promise} {row.evidence}" for row in mine if row.has_failed and (row.section, row.name) != AGED
+    ]
+    assert broken == []
