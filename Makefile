@@ -9,13 +9,14 @@ SEEDS ?=
 JOBDIR ?=
 ARGS ?=
 
-.PHONY: help crawl test versions check lint format types bench compose-test soak gauntlet redis packages clean
+.PHONY: help crawl test versions scrapy-tests check lint format types bench compose-test soak gauntlet redis packages clean
 
 help:
 	@echo "make crawl                  crawl a small web that is served on this machine"
 	@echo "make crawl SEEDS=FILE|URL   crawl the real one; add CONTACT=you@your.site, JOBDIR=DIR, ARGS='-s NAME=VALUE'"
 	@echo "make test                   everything that CI runs: checkers and all tests"
 	@echo "make versions               all tests with each Python of 3.11 to 3.14 on the PATH, in $(VENV)/versions"
+	@echo "make scrapy-tests           Scrapy's own tests with the add-on in force, compared with plain Scrapy"
 	@echo "make bench                  this crawler and a plain Scrapy broad crawl side by side"
 	@echo "make compose-test           the image and compose.yaml in a container engine: scaled, killed, taken down (10 minutes)"
 	@echo "make soak                   the long runs: scale, memory, many kills"
@@ -57,6 +58,10 @@ format: $(VENV)/.test
 
 compose-test: $(VENV)/.test
 	$(BIN)/python -m tests.gauntlet.containers $(ARGS)
+
+# Scrapy's own tests with the add-on in force, against the same tests without it; in ~/.cache/webcrawl-scrapy-tests.
+scrapy-tests: $(VENV)/.test
+	$(BIN)/python -m tests.scrapy_suite $(ARGS)
 
 bench: $(VENV)/.test redis
 	$(BIN)/python -m tests.bench $(ARGS)

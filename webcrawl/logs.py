@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from scrapy.exceptions import DownloadFailedError, IgnoreRequest
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 from scrapy.utils.log import get_scrapy_root_handler
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
+_ANTICIPATED = (DownloadFailedError, IgnoreRequest)
+"""The exceptions of a request that was not answered, or not sent, for a reason that is no error in the code."""
 _SCRAPER = "scrapy.core.scraper"
 """The logger of Scrapy's download errors, which are logged with a traceback in any case."""
 _INVENTORY = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware", "scrapy.utils.log")
@@ -103,7 +106,7 @@ _formatters: WeakSet[QuietLogFormatter] = WeakSet()
 
 
 class QuietLogFormatter(LogFormatter):
-    """Crawled, scraped and dropped messages are logged at DEBUG and not formatted above; a failed download is one
+    """Crawled and scraped messages are logged at DEBUG and not formatted above; a failed download is one
     line.
     """
 
@@ -130,16 +133,18 @@ class QuietLogFormatter(LogFormatter):
     def dropped(
         self, item: Any, exception: BaseException, response: Response | Failure | None, spider: Spider
     ) -> LogFormatterResult:
-        if not self._is_telling:
-            return None  # type: ignore[return-value]
-        return super().dropped(item, exception, response, spider)
+        told = super().dropped(item, exception, response, spider)
+        return told if told["level"] >= self.level else None  # type: ignore[return-value]
 
     def download_error(
         self, failure: Failure, request: Request, spider: Spider, errmsg: str | None = None
     ) -> LogFormatterResult:
         """Log an anticipated error: in its own log, or as one line here if that log is not kept."""
-        why = " ".join((errmsg or f"{type(failure.value).__name__}: {failure.getErrorMessage()}").split())
         word = failure_word(failure.value) if failure.value is not None else "other"
+        if word == "other" and not isinstance(failure.value, _ANTICIPATED):
+            # An error in the code of a middleware or of a handler: with its traceback, as in Scrapy.
+            return super().download_error(failure, request, spider, errmsg)
+        why = " ".join((errmsg or f"{type(failure.value).__name__}: {failure.getErrorMessage()}").split())
         if not isinstance(failure.value, LocalShortageError):
             fetch_errors.note(word, request.url, detail=why)
         return {

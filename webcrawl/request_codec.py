@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from scrapy.http import Request
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
@@ -215,7 +216,7 @@ def _class_name(request: Request, lost: list[str]) -> str | None:
 
 
 def _name(function: Callable[..., Any] | None, spider: Spider, what: str, lost: list[str]) -> str | None:
-    if function is None:
+    if function is None or function is NO_CALLBACK:
         return None
     name = getattr(function, "__name__", "")
     if getattr(function, "__self__", None) is spider and getattr(spider, name, None) == function:

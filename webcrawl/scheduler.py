@@ -14,16 +14,18 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.exceptions import DontCloseSpider
 from scrapy.http import Request
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.python.failure import Failure
 
 from webcrawl.crawl.archiving import leave_out
-from webcrawl.crawl.context import context_of, limits_of
+from webcrawl.crawl.context import context_of, limits_of, name_of
 from webcrawl.crawl.essentials import tell_of_beginning
 from webcrawl.crawl.given_settings import tell_of_settings
 from webcrawl.crawl.refused_start import REFUSALS, let_go, refused
@@ -44,7 +46,7 @@ from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.frontier.tally import BACKLOG_FULL
 from webcrawl.inline_requests import InlineRequests
 from webcrawl.meta import KEY, FetchMeta, fetch_meta
-from webcrawl.reports import run_log
+from webcrawl.reports import run_log, text
 from webcrawl.reports.waiting import Oldest, Waits
 from webcrawl.request_codec import RequestSerializer, is_explicit, may_have_errback
 from webcrawl.scope.url_rules import DepthRule, LengthRule, OffsiteRule
@@ -66,6 +68,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+PATIENCE_TOLD_SECONDS = 10.0
+"""A wait that is longer than this, with nothing else to do, is told."""
 ROOM_SECONDS = 2.0
 """Time that seeds that were turned away for lack of room wait before they are added again."""
 ADDED_AT_ONCE = 1000
@@ -147,7 +151,7 @@ class Scheduler:
     """Scrapy's scheduler interface on the frontier."""
 
     def __init__(self, crawler: Crawler, context: CrawlContext) -> None:
-        self._crawler = crawler
+        self.crawler = self._crawler = crawler
         self._context = context
         self._configuration = context.configuration
         self._user_agent = context.configuration.user_agent.encode()
@@ -161,11 +165,14 @@ class Scheduler:
         """True from the first time on that the engine asks for a request."""
         self.close_reason = ""
         """Scrapy's close reason, while the crawl is being closed."""
+        self.stopping_since: float | None = None
+        """When the crawl began to be closed, on the monotonic clock; None while it runs."""
         self._errbacks: set[asyncio.Task[None]] = set()
         self._last_calls: asyncio.Task[None] | None = None
         self._told: set[int] = set()
         """Fingerprints of the queued URLs whose errbacks were called since their host cannot be reached."""
         self._are_all_told = False
+        self._has_told_of_patience = False
         self._before_close: list[Callable[[], Awaitable[None]]] = []
         self._waking = Waking(crawler, context.clock)
         self.frontier = Frontier(
@@ -209,7 +216,7 @@ class Scheduler:
         try:
             if context.jobdir is not None:
                 context.jobdir.hold()
-                context.jobdir.refuse_another(self._crawler.spidercls.name)
+                context.jobdir.refuse_another(name_of(self._crawler))
                 if (frontier := context.configuration.storage.frontier_file) is not None:
                     context.jobdir.refuse_remains(frontier)
             if heartbeat is not None:
@@ -218,7 +225,7 @@ class Scheduler:
             self._mend_feeds()
             counts = await self._open_state()
             if context.jobdir is not None:
-                context.jobdir.belongs_to(self._crawler.spidercls.name)
+                context.jobdir.belongs_to(name_of(self._crawler))
         except BaseException as error:
             if heartbeat is not None:
                 heartbeat.end()
@@ -372,8 +379,25 @@ class Scheduler:
             request = self._request(lease)
             if request is not None:
                 return self._begun(lease, request)
-        self._waking.wake_at(self.frontier.next_at())
+        at = self.frontier.next_at()
+        if at is not None and not self._has_told_of_patience and not self._flights:
+            self._tell_of_patience(at)
+        self._waking.wake_at(at)
         return None
+
+    def _tell_of_patience(self, at: float) -> None:
+        """Log, once a crawl, that only URLs of hosts that are left alone remain, and which setting ends the wait."""
+        seconds, configuration = at - self._context.clock(), self._configuration
+        if seconds <= max(PATIENCE_TOLD_SECONDS, configuration.politeness_max_delay / 2):
+            return
+        self._has_told_of_patience = True
+        logger.info(
+            "Nothing is left but %s of hosts that fail or asked for a pause; the next request is due in %.0f s. "
+            "FRONTIER_PATIENCE_SECONDS=%g says how long the crawl waits for such a host; with 0 it ends without them",
+            text.things(self.frontier.snapshot().queued, "URL"),
+            seconds,
+            configuration.frontier_patience_seconds,
+        )
 
     def next_inline(self) -> Request | None:
         """Return the next inline request, or the robots.txt that one waits for; None if none may be sent now."""
@@ -419,6 +443,9 @@ class Scheduler:
         except ValueError as error:
             self._give_up(lease, str(error))
             return None
+        if entry.kind == Kind.ROBOTS:
+            # As in Scrapy: no callback gets the response.
+            request.callback = NO_CALLBACK
         request.meta.update(depth=entry.depth, download_slot=entry.key)
         request.headers.setdefault(b"User-Agent", self._user_agent)
         if entry.redirects:
@@ -457,6 +484,8 @@ class Scheduler:
 
     def stopping(self) -> None:
         """Note that the crawl is being closed: it ends when the pages that are being processed are done."""
+        if self.stopping_since is None:
+            self.stopping_since = monotonic()
         signals_of_process().closing()
         self.inline.stop_soon()
 

@@ -51,7 +51,6 @@ def test_above_debug_nothing_is_formatted_for_a_page(level: int) -> None:
     formatter = QuietLogFormatter(level)
     assert formatter.crawled(REQUEST, RESPONSE, SPIDER) is None
     assert formatter.scraped({}, RESPONSE, SPIDER) is None
-    assert formatter.dropped({}, Exception(), RESPONSE, SPIDER) is None
 
 
 def test_at_debug_scrapys_messages_are_there() -> None:

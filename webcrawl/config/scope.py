@@ -54,7 +54,10 @@ class ScopeSettings:
         "Hosts that seeds name may have addresses outside the public internet, and unusual ports.",
     )
     redirect_max_times: int = setting(
-        whole(0, 20), 3, "", "Maximum number of redirects that are followed from one link."
+        whole(0, 20),
+        3,
+        "",
+        "Maximum number of redirects that are followed from one link; unset, 20 for a Request of a spider.",
     )
     retry_times: int = setting(
         whole(0, 20), 2, "", "Number of further attempts to fetch a URL after a failure."

@@ -11,12 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
 
 from webcrawl.config import Configuration
 from webcrawl.crawl import essentials
 from webcrawl.crawl.archiving import archive_of
-from webcrawl.crawl.contact import is_contact, is_public, user_agent
+from webcrawl.crawl.contact import contact_problem, is_contact, is_public, user_agent
 from webcrawl.crawl.jobdir import Jobdir, new_folder
 from webcrawl.crawl.ordering import best_first_of, order_of
 from webcrawl.crawl.page_processing import processing_of
@@ -25,6 +24,7 @@ from webcrawl.crawl.rules import CrawlRules, extensions_refused, politeness_of
 from webcrawl.crawl.schemes import schemes_of
 from webcrawl.crawl.seeded_hosts import SeededHosts
 from webcrawl.crawl.storage import backend_of
+from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.features.feature import Parts
 from webcrawl.features.registry import FURTHER, SHAPING, Features
 from webcrawl.fetching.bandwidth import Bandwidth, bandwidth_of
@@ -53,7 +53,7 @@ from webcrawl.scope.url_rules import (
 )
 from webcrawl.scope.whitelist import WhitelistRule, whitelist_of
 from webcrawl.storage.contract import Backend, ClockStore, SharedBackend
-from webcrawl.urls.politeness_key import PolitenessKey
+from webcrawl.urls.politeness_key import PolitenessKey, host_of
 from webcrawl.urls.schemes import WEB, Schemes
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ ROBOTS_PARSED = 5_000
 _OF_LINKS = frozenset((ExtensionRule.name,))
 """Rules that judge the links of pages, and not a spider's own Requests."""
 
-_machines: WeakKeyDictionary[Crawler, CrawlContext] = WeakKeyDictionary()
+_ATTRIBUTE = "_webcrawl_context"
+"""The attribute of the crawler that holds its context. The parts of a crawl refer to the crawler, so a table here
+would keep all crawls of the process in memory, whatever kind of references it has."""
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -112,16 +114,17 @@ class CrawlContext:
 
 def context_of(crawler: Crawler) -> CrawlContext:
     """Return the crawl's context, built with the first call. :raises ConfigurationError: a setting is wrong."""
-    context = _machines.get(crawler)
+    context: CrawlContext | None = vars(crawler).get(_ATTRIBUTE)
     if context is None:
         with answering(crawler):
-            context = _machines[crawler] = _build(crawler)
+            context = _build(crawler)
+        vars(crawler)[_ATTRIBUTE] = context
     return context
 
 
 def trouble_of(crawler: Crawler) -> BaseException | None:
     """Return the error that ended a crawl; None if there was none, or no context."""
-    context = _machines.get(crawler)
+    context: CrawlContext | None = vars(crawler).get(_ATTRIBUTE)
     return None if context is None else context.trouble
 
 
@@ -133,6 +136,7 @@ def _build(crawler: Crawler) -> CrawlContext:
     if agent := getattr(crawler.spider, "user_agent", None):
         agent = user_agent(str(agent), configuration.crawler_contact)
         configuration = replace(configuration, user_agent=agent)
+    require_contact(crawler.spider, configuration)
     if configuration.sitemaps_follow is None:
         follows = bool(getattr(crawler.spider, "follows_sitemaps", False))
         configuration = replace(configuration, sitemaps_follow=follows)
@@ -145,7 +149,7 @@ def _build(crawler: Crawler) -> CrawlContext:
     seeded = SeededHosts(
         addresses, BadPortRule(configuration.ports_allowed), allows=configuration.seeds_private_addresses
     )
-    owner, spider = crawler.spidercls.name, crawler.spider
+    owner, spider = name_of(crawler), crawler.spider
     backend, clock = backend_of(
         configuration, choices, crawler.settings, directory, owner, spider, seeded.learn
     )
@@ -177,6 +181,17 @@ def _build(crawler: Crawler) -> CrawlContext:
         backend.clocks if isinstance(backend, SharedBackend) else None,
         *processing_of(configuration),
     )
+
+
+def require_contact(spider: object, configuration: Configuration) -> None:
+    """:raises ConfigurationError: there is no contact, and so not one of the spider's start URLs would be fetched"""
+    given = getattr(spider, "start_urls", None) or getattr(spider, "allowed_domains", None)
+    if is_contact(configuration.user_agent) or not isinstance(given, list | tuple):
+        return
+    hosts = [host for text in given if (host := (host_of(str(text)) if "://" in str(text) else str(text)))]
+    if hosts and all(map(is_public, hosts)):
+        why = contact_problem(configuration.user_agent, configuration.crawler_contact, hosts)
+        raise ConfigurationError([Problem("CRAWLER_CONTACT", why or "is missing")])
 
 
 def _bandwidth(crawler: Crawler, backend: Backend) -> Bandwidth:
@@ -284,6 +299,11 @@ def scopes_of(
     return Scope(fixed), Scope(followed)
 
 
+def name_of(crawler: Crawler) -> str:
+    """Return the name of the spider; a spider class of a script may have none."""
+    return getattr(crawler.spidercls, "name", None) or getattr(crawler.spider, "name", None) or "crawl"
+
+
 def jobdir_path(crawler: Crawler, configuration: Configuration) -> Path | None:
     """Return the folder of the crawl: JOBDIR, or a new folder; None without a JOBDIR if the state ends with the
     process."""
@@ -292,7 +312,7 @@ def jobdir_path(crawler: Crawler, configuration: Configuration) -> Path | None:
         return Path(given)
     if not configuration.storage.is_lasting:
         return None
-    return new_folder(crawler.spidercls.name or "crawl")
+    return new_folder(name_of(crawler))
 
 
 def _policies(

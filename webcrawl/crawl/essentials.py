@@ -93,7 +93,10 @@ def missing(settings: BaseSettings) -> list[Problem]:
         )
         return [Problem(there, why)]
     problems = [
-        Problem(name, f"must be {path} or a subclass, not {settings[name]!r}: it keeps the crawl polite")
+        Problem(
+            name,
+            f"must be {path} or a subclass, not {settings[name]!r}: it keeps the crawl polite; remove the line",
+        )
         for name, path in _SINGLE.items()
         if not single[name]
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
@@ -54,14 +55,16 @@ def without_effect(settings: BaseSettings, spider: object) -> Iterator[str]:
     for row in ROWS:
         if row.effect == "none":
             names = [
-                name for name in row.names if is_given(settings, name) and asks_for_more(settings, name, row)
+                name for name in row.names if _is_wish(settings, name) and asks_for_more(settings, name, row)
             ]
             if names and not _is_read(settings, row):
                 given = ", ".join(_shown(settings, name) for name in names)
                 have = "has" if len(names) == 1 else "have"
                 yield f"{given} {have} no effect: {_said(row)}"
     for name, ours, seconds in raised(settings):
-        if (least := _seconds(settings, ours)) > seconds:
+        # A user who has given both knows which of them holds.
+        is_wish = _is_wish(settings, name) and not _is_wish(settings, ours)
+        if is_wish and (least := _seconds(settings, ours)) > seconds:
             yield (
                 f"{_shown(settings, name)} has no effect: it never lowers {ours}, which is {least:g}; for a site of "
                 f"your own set {ours}={seconds:g}"
@@ -71,6 +74,11 @@ def without_effect(settings: BaseSettings, spider: object) -> Iterator[str]:
         for attribute in row.names:
             if row.effect == "none" and attribute not in NOT_TOLD and hasattr(spider, attribute):
                 yield f"The spider's attribute {attribute} has no effect: {_said(row)}"
+
+
+def _is_wish(settings: BaseSettings, name: str) -> bool:
+    """Return True if a user gave the setting, and not an add-on that they use."""
+    return is_given(settings, name) and (settings.getpriority(name) or 0) > SETTINGS_PRIORITIES["addon"]
 
 
 def _slots_without_effect(settings: BaseSettings) -> Iterator[str]:

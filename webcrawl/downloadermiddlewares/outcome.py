@@ -132,6 +132,11 @@ class OutcomeMiddleware:
             # No request was sent, and not because of the host: the URL goes back to its queue unchanged.
             flight.scheduler.ended(flight, Ending(None, self._clock()))
             return
+        if not fetch_meta(request).contacted and failure_word(exception) == "other":
+            # An error in a middleware's code: no request was sent, and the host has no part in it.
+            flight.outcome.result, flight.outcome.rule = Result.FAILED, "middleware"
+            flight.scheduler.ended(flight, Ending(None, self._clock()))
+            return
         flight.is_unkept = flight.is_unkept or fetch_meta(request).gave_way
         started, ended, capture = self._times(request, flight)
         # A full disk here is not a failure of the host.

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
+from scrapy.settings import default_settings
+
 from webcrawl.config.readers import as_switch
+from webcrawl.config.scrapy_settings import is_given
 from webcrawl.crawl.context import context_of
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind
@@ -20,17 +24,27 @@ if TYPE_CHECKING:
 
     from webcrawl.scheduler import InFlightRequest
 
+logger = logging.getLogger(__name__)
+
 STATUSES = frozenset({301, 302, 303, 307, 308})
+OWN_MAX_TIMES = int(default_settings.REDIRECT_MAX_TIMES)
+"""Redirects that are followed for a Request of a spider."""
 _SECRETS = ("Authorization", "Cookie", "Proxy-Authorization")
 
 
 class RedirectMiddleware:
-    """Turns a redirect into a Request for its target, permanent or not, ``REDIRECT_MAX_TIMES`` in a chain."""
+    """Turns a redirect into a Request for its target, permanent or not, ``REDIRECT_MAX_TIMES`` in a chain.
+
+    For a spider's own Request there are as many as in Scrapy if the setting is not given.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         context = context_of(crawler)
         self._max_times, self._schemes = context.configuration.redirect_max_times, context.intake.schemes
+        # A spider that asks for a URL wants what is behind it; a link of a page is one of many.
+        is_set = is_given(crawler.settings, "REDIRECT_MAX_TIMES")
+        self._own_max_times = self._max_times if is_set else max(self._max_times, OWN_MAX_TIMES)
         self._is_on = as_switch(crawler.settings["REDIRECT_ENABLED"])
 
     @classmethod
@@ -51,7 +65,12 @@ class RedirectMiddleware:
             raise self._ended(
                 flight, "redirect-target", f"{request.url} points to no URL that can be fetched"
             )
-        if times > self._max_times:
+        is_own = flight is None or is_explicit(flight.lease.entry.payload)
+        if times > (self._own_max_times if is_own else self._max_times):
+            if is_own:
+                logger.info(
+                    "Not fetched: %s (redirected %d times, see REDIRECT_MAX_TIMES)", request.url, times
+                )
             raise self._ended(flight, "redirects", f"{request.url} is one redirect too many")
         if flight is not None:
             flight.outcome.result = Result.REDIRECTED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from scrapy.utils.python import global_object_name
@@ -14,12 +15,17 @@ from webcrawl.fetching.failures import failure_word
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.policies import RETRIED_STATUSES
 from webcrawl.frontier.records import Kind
+from webcrawl.meta import fetch_meta
 from webcrawl.politeness.health import HOST_FAILURES
+from webcrawl.request_codec import is_explicit
 from webcrawl.scheduler import in_flight_request_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
+
+
+logger = logging.getLogger(__name__)
 
 
 class RetryMiddleware:
@@ -47,14 +53,16 @@ class RetryMiddleware:
         return response if again is None else again
 
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
-        if not self._may_succeed(exception):
+        if not self._may_succeed(request, exception):
             return None
         return self._again(request, global_object_name(type(exception)))
 
-    def _may_succeed(self, exception: Exception) -> bool:
+    def _may_succeed(self, request: Request, exception: Exception) -> bool:
         if self._exceptions is not None:
             return isinstance(exception, self._exceptions)
-        return failure_word(exception) in HOST_FAILURES
+        word = failure_word(exception)
+        # An error in a middleware's code is there the next time, too.
+        return word in HOST_FAILURES and (word != "other" or fetch_meta(request).contacted)
 
     def _again(self, request: Request, reason: str) -> Request | None:
         """Have a request sent again; return None if that is not to be done. ``reason`` is for the statistics."""
@@ -67,6 +75,12 @@ class RetryMiddleware:
         count = self._crawler.stats.inc_value
         if flight.lease.entry.attempts >= most:
             count("retry/max_reached")
+            if is_explicit(flight.lease.entry.payload):
+                logger.error(
+                    "Gave up retrying %(request)s (failed %(times)d times): %(reason)s",
+                    {"request": request, "times": flight.lease.entry.attempts + 1, "reason": reason},
+                    extra={"spider": self._crawler.spider},
+                )
             return None
         count("retry/count")
         count(f"retry/reason_count/{reason}")

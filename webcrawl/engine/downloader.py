@@ -8,11 +8,14 @@ conversions between Deferred and Future per page.
 from __future__ import annotations
 
 import logging
+import re
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.core.downloader import Downloader
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
+from scrapy.downloadermiddlewares.httpauth import HttpAuthMiddleware
+from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
 from scrapy.utils.defer import deferred_from_coro
 
 from webcrawl.crawl import essentials
@@ -21,6 +24,7 @@ from webcrawl.engine import chains
 from webcrawl.engine.scrapy_private import split_domains_of_cookies
 from webcrawl.engine.signals import tell
 from webcrawl.errors import StorageFull, StorageLost
+from webcrawl.frontier.records import Kind
 from webcrawl.meta import fetch_meta
 from webcrawl.refusal import Refused
 from webcrawl.urls.politeness_key import suffix_extractor
@@ -34,6 +38,19 @@ if TYPE_CHECKING:
     from webcrawl.meta import FetchMeta
 
 logger = logging.getLogger(__name__)
+
+_ROUTE = re.compile("proxy|proxies|auth", re.IGNORECASE)
+"""In the name of a middleware by which requests reach their host at all."""
+
+
+def _is_for_robots(middleware: type) -> bool:
+    """Return True for the middlewares of Scrapy and of this crawler, and for those by which a host is reached."""
+    return (
+        middleware.__module__.startswith(("scrapy.", "webcrawl."))
+        or issubclass(middleware, (HttpProxyMiddleware, HttpAuthMiddleware))
+        or _ROUTE.search(middleware.__name__) is not None
+    )
+
 
 AROUND = "around-the-frontier"
 """The rule that refuses requests whose URL a middleware has changed."""
@@ -52,6 +69,7 @@ class DirectDownloader(Downloader):
             split_domains_of_cookies(suffix_extractor())
         super().__init__(crawler)
         self._has_restored_agent = False
+        self._chain_of_robots: DownloaderMiddlewareManager | None = None
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:
         # At once: the engine considers a crawl without active requests idle.
@@ -60,7 +78,7 @@ class DirectDownloader(Downloader):
 
     async def fetch_active(self, request: Request) -> Response | Request:
         """Do the work of ``fetch`` for a caller that awaits it, and has added the request to the active ones."""
-        chain = self.middleware
+        chain = self.middleware if fetch_meta(request).kind != Kind.ROBOTS else self._robots_chain()
         try:
             if type(chain) is DownloaderMiddlewareManager:
                 return await chains.carry(chain, self._download_now, request)
@@ -77,11 +95,24 @@ class DirectDownloader(Downloader):
         if (failed := getattr(scheduler, "storage_failed", None)) is not None:
             failed(request, error)
 
+    def _robots_chain(self) -> DownloaderMiddlewareManager:
+        """Return the middlewares through which a robots.txt passes.
+
+        Those of a project expect pages, and an accident in one of them would be one of the whole host. Proxies and
+        authentication are the route to the host.
+        """
+        if self._chain_of_robots is None:
+            passed = [one for one in self.middleware.middlewares if _is_for_robots(type(one))]
+            self._chain_of_robots = DownloaderMiddlewareManager(*passed, crawler=self.crawler)
+        return self._chain_of_robots
+
     async def _download_now(self, request: Request) -> Response:
         spider = self.crawler.spider
         meta = fetch_meta(request)
         self._check_unchanged(request, meta)
         meta.contacted = True
+        if meta.kind == Kind.ROBOTS:
+            return await self.handlers.download_request_async(request)
         tell(self.signals, signals.request_reached_downloader, request=request, spider=spider)
         try:
             response = await self.handlers.download_request_async(request)

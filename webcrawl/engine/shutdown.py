@@ -64,6 +64,9 @@ class Stoppable(Protocol):
     def waits(self) -> str | None:
         """Return what it waits for; None if it has ended."""
 
+    def stopping_since(self) -> float | None:
+        """Return when it began to be closed, on the monotonic clock; None if it runs on."""
+
     async def release(self) -> None:
         """Store the known results, and give back the hosts that have no open request."""
 
@@ -88,6 +91,8 @@ class ShutdownSignals:
         # Its ``put`` is reentrant, as a signal handler needs it.
         self._events: SimpleQueue[str] = SimpleQueue()
         self._begun_at = 0.0
+        self._stopping_since = 0.0
+        """When the first of the crawls that are being closed began to be, by the last answer of the event loop."""
 
     def add(self, crawl: Stoppable) -> None:
         """Handle the signals of a crawl, unless a script has handlers of its own."""
@@ -215,7 +220,7 @@ class ShutdownSignals:
         waits = self._ask()
         if waits is None:
             return False
-        seconds = time.monotonic() - self._begun_at
+        seconds = time.monotonic() - (self._begun_at if self._number else self._stopping_since)
         _say(f"Stopping for {seconds:.0f} s, waits for {waits}")
         return True
 
@@ -235,7 +240,13 @@ class ShutdownSignals:
         return "; ".join(self._found()) or None
 
     def _found(self) -> Iterator[str]:
+        self._stopping_since = time.monotonic()
         for crawl in self._crawls:
+            since = crawl.stopping_since()
+            if since is None and not self._number:
+                # Another crawl of the process has ended; this one runs on.
+                continue
+            self._stopping_since = min(self._stopping_since, since or self._stopping_since)
             try:
                 found = crawl.waits()
             except Exception:

@@ -64,6 +64,9 @@ class Stopping:
         found = getattr(scheduler, "waits", None)
         return None if found is None else str(found())
 
+    def stopping_since(self) -> float | None:
+        return getattr(self._crawler.engine.scheduler, "stopping_since", None)
+
     async def release(self) -> None:
         scheduler = self._crawler.engine.scheduler
         if not self._is_open or self._has_closed or scheduler is None:

@@ -121,6 +121,8 @@ class Summary:
             return
         self._is_told = True
         errors, trouble = self._crawler.get_extension(Errors), trouble_of(self._crawler)
+        count = self._crawler.stats.get_value
+        makes_items = getattr(self._crawler.spider, "makes_requests", True)
         ending = Ending(
             spider=spider,
             reason=reason,
@@ -132,6 +134,8 @@ class Summary:
             resume=self._resume(),
             shared=self._shared(),
             unanticipated=0 if errors is None else errors.count,
+            items=count("item_scraped_count", 0) if makes_items else None,
+            dropped_items=count("item_dropped_count", 0),
             trouble=None if trouble is None else " ".join(str(trouble).split()),
         )
         sys.stderr.write("\n" + summary(ending))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from aiohttp.connector import Connection
+    from twisted.internet.ssl import Certificate
 
     from webcrawl.fetching.bandwidth import Bandwidth
     from webcrawl.fetching.exchange import Exchange
@@ -111,6 +112,8 @@ class PageProtocol(ResponseHandler):
         """The number of requests sent on this connection."""
         self.ip: str | None = None
         """The remote address."""
+        self.certificate: Certificate | None = None
+        """The server's certificate; None without TLS."""
         self.opening_seconds = 0.0
         """How long it took to open the connection, in seconds; at least a round trip."""
         self._exchange: Exchange | None = None
@@ -187,6 +190,8 @@ class PageProtocol(ResponseHandler):
         super().connection_made(transport)
         peer = transport.get_extra_info("peername")
         self.ip = str(peer[0]) if peer else None
+        if (tls := transport.get_extra_info("ssl_object")) is not None:
+            self.certificate = _certificate(tls.getpeercert(binary_form=True))
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
@@ -218,6 +223,17 @@ class PageProtocol(ResponseHandler):
             self._exchange.lost(exc if isinstance(exc, Exception) else None)
 
 
+def _certificate(der: bytes | None) -> Certificate | None:
+    """Return a certificate as Scrapy's handlers give it."""
+    if der is None:
+        return None
+    # A crawl without TLS does without them.
+    from OpenSSL.crypto import FILETYPE_ASN1
+    from twisted.internet.ssl import Certificate
+
+    return Certificate.load(der, FILETYPE_ASN1)
+
+
 class PageConnection:
     """An open connection, for one exchange. ``release`` or ``abandon`` must be called in every case."""
 
@@ -246,6 +262,11 @@ class PageConnection:
     def ip(self) -> str | None:
         """The remote address."""
         return self._protocol.ip
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """The server's certificate, in Scrapy's type; None without TLS."""
+        return self._protocol.certificate
 
     def opened_in(self, seconds: float) -> None:
         """Record how long it took to open the connection."""

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from twisted.internet.ssl import Certificate
 
     from webcrawl.fetching.connection import PageConnection
     from webcrawl.fetching.network import Network
@@ -76,6 +77,8 @@ class _FetchTask:
     """Monotonic seconds."""
     sent_at: float = 0.0
     """Monotonic seconds when it was last sent; 0 before."""
+    certificate: Certificate | None = None
+    """The server's certificate; None without TLS."""
 
     def limit_of(self, head: ResponseHead) -> int:
         """Return the number of bytes to read of the payload after ``head``, 0 for all."""
@@ -242,7 +245,9 @@ class HttpDownloadHandler:
         """Send on this connection and wait until the exchange has ended."""
         request, capture, gate = fetch_task.request, fetch_task.capture, fetch_task.gate
         loop = asyncio.get_running_loop()
-        listens = has_listeners(self._crawler.signals, signals.bytes_received)
+        listens = fetch_task.fetch.kind != Kind.ROBOTS and has_listeners(
+            self._crawler.signals, signals.bytes_received
+        )
         reading = Reading(
             fetch_task.fetch, fetch_task.limit_of, fetch_task.deadline, connection, self._bandwidth
         )
@@ -276,6 +281,7 @@ class HttpDownloadHandler:
         finally:
             reading.end()
             watch.end()
+            fetch_task.certificate = connection.certificate
             keep = not _asks_to_close(request) and network.trusts(fetch_task.target)
             connection.release(exchange, keep=keep)
         if exchange.head is not None:
@@ -291,7 +297,13 @@ class HttpDownloadHandler:
         if exchange.refusal is not None:
             capture.truncated = "length" if exchange.refusal == ANNOUNCED_OVERSIZE else "unspecified"
         response = scrapy_response(
-            head, fetch_task.request.url, scrapy_headers(head), payload, _flags(exchange), capture.ip
+            head,
+            fetch_task.request.url,
+            scrapy_headers(head),
+            payload,
+            _flags(exchange),
+            capture.ip,
+            fetch_task.certificate,
         )
         self._raise_for(fetch_task, exchange, response)
         return response

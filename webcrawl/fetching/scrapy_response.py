@@ -14,6 +14,8 @@ from webcrawl.fetching.response_head import MAX_TYPE_BYTES
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
+    from twisted.internet.ssl import Certificate
+
     from webcrawl.fetching.response_head import ResponseHead
 
 MAX_NAME_BYTES = 64
@@ -75,6 +77,7 @@ def scrapy_response(
     body: bytes,
     flags: list[str],
     ip: str | None,
+    certificate: Certificate | None = None,
 ) -> Response:
     """Build the Response."""
     made = response_class(headers, url, body)(
@@ -82,6 +85,7 @@ def scrapy_response(
         status=head.status,
         body=body,
         flags=flags,
+        certificate=certificate,
         ip_address=_address(ip) if ip else None,
         protocol=f"HTTP/{head.version[0]}.{head.version[1]}",
     )

@@ -94,15 +94,17 @@ class Health:
     def busy(self, record: HostRecord, now: float, retry_after: float | None) -> None:
         """Note a 429 or 503; ``retry_after`` is the required pause in seconds, None if it named none.
 
-        The key is blocked for that long, at most 24 h, or for ``park_seconds``, doubling each time until it is
-        forgiven.
+        The key is blocked for that long, at most 24 h. Without a length it is blocked for a time that doubles each
+        time until it is forgiven, and is ``park_seconds`` when so many came in a row that it is parked: one page that
+        always fails does not stop its site.
         """
         record.answered = True
         record.last_error = "busy"
         if retry_after is None or math.isnan(retry_after):
             if now >= record.forgiven_at:
                 record.backoffs = 0
-            wait = backoff_seconds(record.key, self.park_seconds, record.backoffs, self.park_max_seconds)
+            first = self.park_seconds / 2.0 ** max(self.failures_to_park, 0)
+            wait = backoff_seconds(record.key, first, record.backoffs, self.park_max_seconds)
             record.backoffs += 1
         else:
             wait = max(0.0, min(retry_after, RETRY_AFTER_MAX_SECONDS))

@@ -68,6 +68,10 @@ class Ending:
     """Set for a crawl of several workers; all figures except ``left`` are then this worker's."""
     unanticipated: int = 0
     """The number of uncaught exceptions."""
+    items: int | None = None
+    """The number of items; None for a spider whose items are its pages."""
+    dropped_items: int = 0
+    """The number of items that a pipeline dropped."""
     trouble: str | None = None
     """The reason why the crawl's state could not be stored any longer, if so."""
 
@@ -85,6 +89,7 @@ def summary(ending: Ending) -> str:
         f"{_who(ending)} {how_it_ended(ending.reason)} after {text.duration(ending.elapsed_seconds)}",
         _row("pages", tally.pages, f"{text.rate(rate)}, {text.size(tally.bytes)} received"),
         *_breakdown({f"status {status}": number for status, number in tally.statuses.items()}),
+        *_items(ending),
         *([_row("relevant", tally.relevant, _harvest(tally))] if tally.scored is not None else []),
         *([_row("same as others", tally.duplicates)] if tally.duplicates else []),
         *([_row("cut pages", tally.cut, "links after the cut are not known")] if tally.cut else []),
@@ -110,6 +115,13 @@ def summary(ending: Ending) -> str:
     lines += _whereabouts(ending)
     lines += _nothing(ending)
     return "\n".join(lines) + "\n"
+
+
+def _items(ending: Ending) -> Iterator[str]:
+    """Yield the line on items."""
+    if ending.items is not None:
+        dropped = f"and {text.count(ending.dropped_items)} dropped" if ending.dropped_items else ""
+        yield _row("items", ending.items, dropped)
 
 
 def _errors(ending: Ending) -> Iterator[str]:

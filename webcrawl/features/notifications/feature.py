@@ -110,8 +110,8 @@ class NotificationsFeature(Feature):
             jobdir=None if self._folder is None else str(self._folder.resolve()),
             shared=shared,
         )
-        self._delivery = Delivery(receivers(self._configuration, spider.crawler.settings))
-        spider.crawler.signals.connect(self._closed, signal=signals.spider_closed)
+        self._delivery = Delivery(receivers(self._configuration, scheduler.crawler.settings))
+        scheduler.crawler.signals.connect(self._closed, signal=signals.spider_closed)
         self._ticking.begin()
 
     async def before_close(self) -> None:

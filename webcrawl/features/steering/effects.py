@@ -44,7 +44,7 @@ class Effects:
     def __init__(self, context: CrawlContext, scheduler: Scheduler) -> None:
         self._context = context
         self._scheduler = scheduler
-        self._crawler: Crawler = scheduler.spider.crawler
+        self._crawler: Crawler = scheduler.crawler
         self._closing = ClosingLimits(self._crawler)
 
     def apply(self, values: Values, names: Collection[str], delays: Mapping[str, float]) -> None:
@@ -86,12 +86,11 @@ class Effects:
 
     def _change_scope(self, values: Values) -> None:
         context, configuration = self._context, values.configuration
-        spider = self._scheduler.spider
         scopes = scopes_of(
             configuration,
             CrawlRules(configuration),
             SimpleNamespace(**values.arguments),
-            seed_addresses(spider.crawler).rule,
+            seed_addresses(self._crawler).rule,
             context.seeded.ports,
             context.exclusions,
             context.intake.schemes,

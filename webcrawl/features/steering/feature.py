@@ -109,7 +109,7 @@ class SteeringFeature(Feature):
 
     def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
         self._context, self._scheduler = context, scheduler
-        self._settings: BaseSettings = scheduler.spider.crawler.settings
+        self._settings: BaseSettings = scheduler.crawler.settings
         self._start = values_at_start(self._settings, context.configuration, scheduler.spider)
         self._values = self._start
         self._effects = Effects(context, scheduler)

@@ -131,7 +131,7 @@ class TimeSeriesFeature(Feature):
             return
         recorder.sample(at, figures)
         # Caches have no series.
-        published = figures | cache_figures(self._scheduler.spider.crawler)
+        published = figures | cache_figures(self._scheduler.crawler)
         await self._store.publish(slot.number, self._latest(at, published))
         due = [
             index
@@ -183,7 +183,7 @@ class TimeSeriesFeature(Feature):
 
     def _figures(self) -> dict[str, float]:
         """Return the figures of this moment."""
-        frontier, stats = self._scheduler.frontier, self._scheduler.spider.crawler.stats
+        frontier, stats = self._scheduler.frontier, self._scheduler.crawler.stats
         snapshot = frontier.snapshot()
         found = counters_of(frontier.tally)
         found["items"] = stats.get_value("item_scraped_count", 0) if stats is not None else 0

@@ -1,0 +1,22 @@
+"""An add-on with what a user sets for a site of their own on their own machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+_SET = {
+    "CRAWLER_CONTACT": "https://crawler.example/about",
+    "FETCH_PRIVATE_ADDRESSES": True,
+    "LOG_LEVEL": "DEBUG",
+    "POLITENESS_FACTOR": 0.0,
+    "POLITENESS_MIN_DELAY": 0.0,
+}
+
+
+class Loopback:
+    def update_settings(self, settings: BaseSettings) -> None:
+        for name, value in _SET.items():
+            settings.set(name, value, "addon")
