@@ -281,6 +281,8 @@ def _conclude(
     decided = scoping.decided_by
     if decided is not None:
         return Conclusion(Fate.WOULD_BE_REFUSED, decided.rule)
+    if robots.forbids:
+        return Conclusion(Fate.WOULD_BE_REFUSED, "robots")
     return Conclusion(Fate.WOULD_BE_QUEUED)
 
 

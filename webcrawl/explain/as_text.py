@@ -277,7 +277,8 @@ def _clocks(explanation: Explanation) -> Iterator[Row]:
         at = "no time" if clock.until is None else moment(clock.until, explanation.now)
         yield clock.name, f"{at}: {clock.because}" + (" <- binds" if clock is waiting.binding else "")
     if waiting.binding is None:
-        yield "binding", "none: it may be fetched now"
+        rule = explanation.conclusion.rule
+        yield "binding", f"none; it is not fetched: {rule}" if rule else "none: it may be fetched now"
 
 
 def _log(explanation: Explanation) -> Iterator[Row]:

@@ -191,7 +191,7 @@ class Logs:
     def _wanted(self, path: Path, lines: Iterable[bytes]) -> Iterator[Event]:
         holding = b"" if self._host is None else self._host.host.encode()
         read = (
-            _requests(lines, holding, path, self._on_damage) if path.name == FETCH else _messages(path, lines)
+            _requests(lines, holding, path, self._on_damage) if path.name == FETCH else messages(path, lines)
         )
         for event in read:
             if self._begin is not None and event.at < self._begin:
@@ -277,7 +277,7 @@ def _lines(stream: IO[bytes] | GzipFile) -> Iterator[bytes]:
         is_rest = not piece.endswith(b"\n")
 
 
-def _messages(path: Path, lines: Iterable[bytes]) -> Iterator[Event]:
+def messages(path: Path, lines: Iterable[bytes]) -> Iterator[Event]:
     """Yield the messages of a log; a line that does not begin one belongs to the last."""
     log, event = path.stem, None
     more: list[str] = []

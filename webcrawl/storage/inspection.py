@@ -242,6 +242,8 @@ class HostSummary(NamedTuple):
     failures: int
     """Requests in a row that failed through the host's fault."""
     last_error: str | None
+    waits_for_robots: bool = False
+    """True if all its URLs wait for a robots.txt that could not be had."""
 
 
 @dataclass(frozen=True, slots=True)

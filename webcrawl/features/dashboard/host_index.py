@@ -207,7 +207,10 @@ class HostIndex:
         :raises ValueError: an argument is wrong, in a sentence :raises StorageAway: no host could be read yet
         """
         _check(search, state, sort, order, limit, offset)
-        self._asked_at = time.monotonic()
+        asked_at, self._asked_at = self._asked_at, time.monotonic()
+        if self._asked_at - asked_at > UNWATCHED_SECONDS:
+            # Nobody has looked for a while: what was read before is old.
+            self._passed.clear()
         self._asked.set()
         if self._thread is not None:
             self._passed.wait(FIRST_PASS_SECONDS)
@@ -339,7 +342,8 @@ def _check(search: str, state: str, sort: str, order: str, limit: int, offset: i
 
 def _row(one: HostSummary) -> tuple[Any, ...]:
     if one.activity is Activity.ACTIVE:
-        state = _ACTIVE
+        # A key stays with its process for a while without URLs.
+        state = _ACTIVE if one.queued else _EMPTY
     elif one.activity is Activity.GIVEN_UP:
         state = _GIVEN_UP
     elif one.activity is Activity.EMPTY:
@@ -347,7 +351,14 @@ def _row(one: HostSummary) -> tuple[Any, ...]:
     else:
         state = _PARKED if one.is_parked else _IDLE
     values = (one.queued, one.requests, one.pages, one.delay_seconds, one.next_fetch_at, one.failures)
-    return (_text(one.key), state, *values, _text(one.last_error))
+    return (_text(one.key), state, *values, _text(_reason(one, is_parked=state == _PARKED)))
+
+
+def _reason(one: HostSummary, *, is_parked: bool) -> str | None:
+    """Return the last error of a host, or what a parked one waits for."""
+    if is_parked and one.waits_for_robots:
+        return f"robots.txt: {one.last_error or 'no usable answer'}"
+    return one.last_error or ("a pause that the server asked for" if is_parked else None)
 
 
 def _text(text: str | None) -> str | None:

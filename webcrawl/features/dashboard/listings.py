@@ -12,11 +12,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.archive import fetchlog
-from webcrawl.control import error_log
 from webcrawl.reports.counting import number_in
+from webcrawl.reports.figures import is_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from webcrawl.features.dashboard.source import CrawlSource
@@ -44,19 +44,42 @@ _FETCH_FIELDS = (
 )
 
 
-def fetches(source: CrawlSource, search: str, limit: int) -> dict[str, Any]:
-    """Return ``rows``, the last requests, the last one first: fields of the fetch log, and ``seconds``."""
-    rows: list[dict[str, Any]] = []
+def fetches(source: CrawlSource, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``rows``, the last requests, the last one first: fields of the fetch log, and ``seconds``.
+
+    ``values``: ``search`` in the URL, ``status`` (a class such as ``4xx``, or ``none``), ``kind``, ``host`` (a
+    politeness key), ``error`` and ``limit``.
+    """
+    rows, since = [], None
+    for found in _requests(source, values["search"]):
+        since = number_in(found.get("end"))
+        if _is_wanted(found, values):
+            rows.append(_fetch(found))
+            if len(rows) == values["limit"]:
+                break
+    return {"rows": rows, "since": since, "note": note(source)}
+
+
+def _requests(source: CrawlSource, search: str) -> Iterator[dict[str, Any]]:
+    """Yield the lines at the end of the fetch log whose URLs contain a text, the last one first."""
+    sought = search.encode("ascii", "replace")
     for line in _last_lines(source.folder, fetchlog.NAME):
-        if search and search.encode("ascii", "replace") not in line:
+        if search and sought not in line:
             continue
         with suppress(ValueError):
             found = json.loads(line)
             if isinstance(found, dict) and search in str(found.get("url")):
-                rows.append(_fetch(found))
-                if len(rows) == limit:
-                    break
-    return {"rows": rows, "note": _note(source)}
+                yield found
+
+
+def _is_wanted(line: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
+    status, wanted = line.get("status"), values["status"]
+    if wanted == "none" and status is not None:
+        return False
+    if wanted not in ("", "none") and not (isinstance(status, int) and f"{status // 100}xx" == wanted):
+        return False
+    pairs = (("kind", "kind"), ("key", "host"), ("error", "error"))
+    return all(not values[given] or line.get(name) == values[given] for name, given in pairs)
 
 
 def _fetch(line: dict[str, Any]) -> dict[str, Any]:
@@ -65,27 +88,45 @@ def _fetch(line: dict[str, Any]) -> dict[str, Any]:
     return {**{name: line.get(name) for name in _FETCH_FIELDS}, "seconds": seconds}
 
 
-def errors(source: CrawlSource, search: str, limit: int) -> dict[str, Any]:
-    """Return ``rows``, the last errors of URLs, the last one first, and ``kinds``, the number of each kind among
-    those at the end of the log."""
+def errors(source: CrawlSource, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``rows``, the last errors (see ``is_error``), the last one first; ``kinds``, the number of each kind
+    among those at the end of the fetch log; ``total`` of them; and ``since``, the time from which on these are all.
+
+    ``values``: ``search`` in the URL, ``error`` (a kind) and ``limit``.
+    """
     rows: list[dict[str, Any]] = []
     kinds: Counter[str] = Counter()
-    for line in _last_lines(source.folder, error_log.NAME):
-        found = error_log.parsed(line.decode("utf-8", "replace"))
-        if found is None or (search and search not in f"{found.error} {found.url} {found.detail}"):
+    since = None
+    for found in _requests(source, values["search"]):
+        since = number_in(found.get("end"))
+        if not is_error(found):
             continue
-        kinds[found.error] += 1
-        if len(rows) < limit:
-            rows.append({"at": found.at, "error": found.error, "url": found.url, "detail": found.detail})
-    return {"rows": rows, "kinds": dict(kinds.most_common()), "note": _note(source)}
+        kinds[str(found.get("error"))] += 1
+        if len(rows) < values["limit"] and values["error"] in ("", found.get("error")):
+            rows.append(_error(found))
+    total = kinds[values["error"]] if values["error"] else kinds.total()
+    return {
+        "rows": rows,
+        "total": total,
+        "kinds": dict(kinds.most_common()),
+        "since": since,
+        "note": note(source),
+    }
 
 
-def traps(source: CrawlSource, search: str, limit: int) -> dict[str, Any]:
+def _error(line: dict[str, Any]) -> dict[str, Any]:
+    row = _fetch(line)
+    names = ("error", "url", "kind", "key", "via", "seconds")
+    return {"at": row["end"], **{name: row[name] for name in names}, "attempt": line.get("attempt")}
+
+
+def traps(source: CrawlSource, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``rows``, the patterns that are or were in quarantine, the last one first. :raises CrawlError:"""
     # A crawl without traps does not need this import.
     from webcrawl.features.traps.store import TrapStore
 
     found = source.crawl.read_store(TrapStore, TrapStore.traps)
+    search, limit = values["search"], values["limit"]
     chosen = [one for one in reversed(found) if search in one.pattern or search in one.id]
     return {"rows": [_trap(one) for one in chosen[:limit]], "total": len(chosen)}
 
@@ -104,22 +145,23 @@ def _trap(one: Trap) -> dict[str, Any]:
     }
 
 
-def parked(source: CrawlSource, search: str, limit: int) -> dict[str, Any]:
+def parked(source: CrawlSource, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``rows``, the parked hosts, those that wait longest first. :raises CrawlError:"""
-    choices = {"state": "parked", "search": search, "sort": "next_at", "order": "desc"}
-    page = source.hosts({**choices, "limit": min(limit, 500)})
+    choices = {"state": "parked", "search": values["search"], "sort": "next_at", "order": "desc"}
+    page = source.hosts({**choices, "limit": min(values["limit"], 500)})
     names = {
         "key": "key",
         "queued": "queued",
         "failures": "failures",
-        "last_error": "health",
+        "reason": "health",
         "until": "next_at",
     }
     rows = [{name: row[column] for name, column in names.items()} for row in page["rows"]]
     return {"rows": rows, "total": page["total"], "as_of": page["as_of"]}
 
 
-def _note(source: CrawlSource) -> str | None:
+def note(source: CrawlSource) -> str | None:
+    """Return whose logs the dashboard has, if not those of the whole crawl."""
     if source.folder is None:
         return "the logs of this crawl are in the JOBDIRs of its workers"
     return f"of the worker in {source.folder}" if source.is_shared else None

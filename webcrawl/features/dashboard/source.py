@@ -15,6 +15,8 @@ from webcrawl.features.dashboard.host_index import HostIndex
 from webcrawl.features.dashboard.one_host import describe_host
 from webcrawl.features.dashboard.state import StateReader
 from webcrawl.features.steering.store import SteeringStore
+from webcrawl.reports import run_log
+from webcrawl.reports.summary import how_it_ended
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from webcrawl.features.steering.store import JournalEntry, Suggestion
     from webcrawl.features.timeseries.reading import Series
 
+MARKS_MAX = 200
 LOG_BYTES_MAX = 256 << 20
 """A fetch log of more bytes is not searched for a URL: that would take more than some seconds."""
 
@@ -137,6 +140,20 @@ class CrawlSource:
     def journal(self, most: int) -> list[JournalEntry]:
         """Return the last changes by operators, the latest first."""
         return self.crawl.read_store(SteeringStore, lambda store: store.journal(most))
+
+    def marks(self) -> list[dict[str, Any]]:
+        """Return when runs began and ended, and the last changes by operators, in the order of time."""
+        found: list[tuple[float, str, str]] = []
+        if self.folder is not None:
+            with suppress(OSError):
+                for run in run_log.read(self.folder)[-MARKS_MAX:]:
+                    found.append((run.begun_at, "run", "a run began"))
+                    if run.ended_at is not None:
+                        found.append((run.ended_at, "end", f"the run {how_it_ended(run.reason or '')}"))
+        for one in self.journal(MARKS_MAX):
+            values = "" if one.new is None else f" {one.old or ''} -> {one.new}".replace("  ->", " ->")
+            found.append((one.at, "change", f"{one.what} {one.name}{values}, by {one.by}".replace("  ", " ")))
+        return [{"at": at, "kind": kind, "text": text[:300]} for at, kind, text in sorted(found)]
 
     def has_long_log(self) -> bool:
         """Return True if searching the fetch log takes too long for an answer."""

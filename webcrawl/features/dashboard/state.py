@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from webcrawl.features.timeseries.store import Latest
     from webcrawl.reports.limiting import Estimate, Verdict
     from webcrawl.reports.run_log import Run
+    from webcrawl.storage.contract import Counts
     from webcrawl.storage.inspection import CrawlStatus, Worker
     from webcrawl.storage.tables import Tables
 
@@ -48,6 +49,8 @@ STEP_SECONDS = 40.0
 """Figures that are read now and then are kept for this time."""
 SIZE_SECONDS = 60.0
 """The size of a crawl's folder is measured at most this often: it may have many files."""
+HAS_SECONDS = 15.0
+"""Whether there are traps and suggestions is read at most this often."""
 _TAIL_BYTES = 8192
 
 
@@ -134,6 +137,8 @@ class StateReader:
         self._rates = _Rates()
         self._remaining = Remaining(source.crawl.hosts)
         self._size: tuple[float, int] | None = None
+        self._has_at = -HAS_SECONDS
+        self._has_rows: dict[str, bool] = {}
 
     def read(self, *, public: bool) -> dict[str, Any]:
         """Return the object of the endpoint ``crawl``. :raises CrawlError: it cannot be read"""
@@ -156,6 +161,7 @@ class StateReader:
             "name": source.name,
             "spider": source.spider if run is None else run.spider or source.spider,
             "state": state,
+            "has": self._has(status.now, counts, _totals(latest, progress)["errors"]),
             "limit": _verdict(verdict),
             "ends": _estimate(ends),
             "reason": None if run is None or status.workers else run.reason,
@@ -268,6 +274,24 @@ class StateReader:
             "capacity_per_second": capacity,
             "share": requests / capacity if capacity and requests is not None else None,
         }
+
+    def _has(self, now: float, counts: Counts, errors: float | None) -> dict[str, bool]:
+        """Return for views whether they have something to show; True if that is not known."""
+        found = {"parked": counts.parked_hosts > 0, "errors": errors != 0}
+        folder = self._source.folder
+        if folder is not None and not self._source.is_shared:
+            found |= {"pages": (folder / "warc").exists(), "search": any(folder.glob("search*"))}
+        if not 0 <= now - self._has_at < HAS_SECONDS:
+            # A crawl without traps does not need this import.
+            from webcrawl.features.traps.store import TrapStore
+
+            self._has_at = now
+            crawl = self._source.crawl
+            self._has_rows = {
+                "traps": bool(crawl.read_store(TrapStore, TrapStore.traps)),
+                "suggestions": bool(crawl.read_store(SteeringStore, SteeringStore.suggestions)),
+            }
+        return found | self._has_rows
 
     def _situation(
         self, status: CrawlStatus, latest: list[Latest], state: str, capacity: float | None

@@ -198,6 +198,7 @@ def _summary(key: bytes, value: bytes, *, is_held: bool) -> HostSummary:
         record.pages,
         record.failures,
         record.last_error,
+        record.blocked_until > 0,
     )
 
 

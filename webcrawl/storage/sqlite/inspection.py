@@ -145,6 +145,7 @@ def _summary(
         known.get("pages", 0),
         known.get("failures", 0),
         known.get("last_error"),
+        known.get("blocked_until", 0) > 0,
     )
 
 

@@ -15,7 +15,35 @@ async def journal(api: Api, call: Call) -> Any:
     return {"rows": [asdict(one) for one in await api.blocking(api.source.journal, call.values["limit"])]}
 
 
+async def marks(api: Api, call: Call) -> Any:
+    """Return the moments that explain a bend in a graph."""
+    return {"rows": await api.blocking(api.source.marks)}
+
+
 ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/marks",
+        name="marks",
+        summary="Moments for graphs: when runs began and ended, and changes by operators; in the order of time",
+        answer=marks,
+        result={
+            "type": "object",
+            "properties": {
+                "rows": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "at": {"type": "number"},
+                            "kind": {"enum": ["run", "end", "change"]},
+                            "text": {"type": "string"},
+                        },
+                    },
+                }
+            },
+        },
+    ),
     Endpoint(
         method="GET",
         path="/changes",

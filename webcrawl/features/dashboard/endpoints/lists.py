@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import CrawlError
-from webcrawl.features.dashboard import listings
+from webcrawl.features.dashboard import listings, log_tail
 from webcrawl.features.dashboard.access import Denial
 from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, sentence_of
 from webcrawl.features.dashboard.fields import Field
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from webcrawl.features.dashboard.source import CrawlSource
 
-    List = Callable[[CrawlSource, str, int], dict[str, Any]]
+    List = Callable[[CrawlSource, Mapping[str, Any]], dict[str, Any]]
 
 
 async def _list(function: List, api: Api, call: Call) -> Any:
     try:
-        return await api.blocking(function, api.source, call.values["search"], call.values["limit"])
+        return await api.blocking(function, api.source, call.values)
     except CrawlError as error:
         raise Denial(503, sentence_of(error), 5.0) from error
     except ValueError as error:
@@ -32,9 +32,23 @@ async def _list(function: List, api: Api, call: Call) -> Any:
 _NUMBER = {"type": ["number", "null"]}
 _TEXT = {"type": ["string", "null"]}
 _TEXTS = {"type": "array", "items": {"type": "string"}}
+_STATUSES = ("", "2xx", "3xx", "4xx", "5xx", "none")
+_ERROR = Field(name="error", meaning="only this kind of error", default="", most=100)
 
 
-def _endpoint(name: str, summary: str, function: List, columns: Mapping[str, Any], **more: Any) -> Endpoint:
+def _log(source: CrawlSource, values: Mapping[str, Any]) -> dict[str, Any]:
+    found = log_tail.tail(source.folder, values["log"], values["level"], values["search"], values["limit"])
+    return {**found, "note": listings.note(source)}
+
+
+def _endpoint(
+    name: str,
+    summary: str,
+    function: List,
+    columns: Mapping[str, Any],
+    filters: tuple[Field, ...] = (),
+    **more: Any,
+) -> Endpoint:
     row = {"type": "object", "properties": dict(columns)}
     return Endpoint(
         method="GET",
@@ -45,6 +59,7 @@ def _endpoint(name: str, summary: str, function: List, columns: Mapping[str, Any
         query=(
             Field(name="search", meaning="only rows with this text", default="", most=SEARCH_MAX),
             Field(name="limit", meaning="rows", kind="integer", default=100, least=1, most=LIMIT_MAX),
+            *filters,
         ),
         result={
             "type": "object",
@@ -61,15 +76,30 @@ ENDPOINTS = (
         listings.fetches,
         {
             **dict.fromkeys(("url", "kind", "error", "mime", "key", "via", "worker"), _TEXT),
-            **dict.fromkeys(("status", "bytes", "end", "depth", "seconds"), _NUMBER),
+            **dict.fromkeys(("status", "bytes", "start", "end", "depth", "seconds"), _NUMBER),
         },
+        (
+            Field(
+                name="status", meaning="only these; none: without a response", default="", choices=_STATUSES
+            ),
+            Field(name="kind", meaning="only this kind: page, robots", default="", most=50),
+            Field(name="host", meaning="only this politeness key", default="", most=300),
+            _ERROR,
+        ),
+        since=_NUMBER,
         note=_TEXT,
     ),
     _endpoint(
         "errors",
-        "The last URLs that failed, and the number of each kind of error among those at the end of the log",
+        "The last requests that ended without a response, and the number of each kind at the end of the log",
         listings.errors,
-        {"at": _NUMBER, "error": _TEXT, "url": _TEXT, "detail": _TEXT},
+        {
+            **dict.fromkeys(("error", "url", "kind", "key", "via"), _TEXT),
+            **dict.fromkeys(("at", "seconds", "attempt"), _NUMBER),
+        },
+        (_ERROR,),
+        total={"type": "integer"},
+        since=_NUMBER,
         kinds={"type": "object", "additionalProperties": {"type": "integer"}},
         note=_TEXT,
     ),
@@ -89,10 +119,26 @@ ENDPOINTS = (
         "The parked hosts, those that wait longest first",
         listings.parked,
         {
-            **dict.fromkeys(("key", "last_error"), _TEXT),
+            **dict.fromkeys(("key", "reason"), _TEXT),
             **dict.fromkeys(("queued", "failures", "until"), _NUMBER),
         },
         total={"type": "integer"},
         as_of=_NUMBER,
+    ),
+    _endpoint(
+        "log",
+        "The last messages of a log, the last one first, with its rotated parts",
+        _log,
+        {
+            **dict.fromkeys(("level", "logger", "message"), _TEXT),
+            "at": _NUMBER,
+            "more": _TEXTS,
+        },
+        (
+            Field(name="log", meaning="the log", default="crawl", choices=tuple(log_tail.NAMES)),
+            Field(name="level", meaning="the lowest level; all", default="", choices=("", *log_tail.LEVELS)),
+        ),
+        since=_NUMBER,
+        note=_TEXT,
     ),
 )

@@ -244,7 +244,7 @@ export function table(columns, rows, caption) {
     { class: "scrolled", tabindex: "0", role: "group", "aria-label": caption },
     h(
       "table",
-      {},
+      { class: "cards" },
       h("caption", { class: "unseen" }, caption),
       h("thead", {}, h("tr", {}, columns.map((one) => h("th", { scope: "col", class: kind(one) }, one.label)))),
       h("tbody", {}, rows.map((row) => bodyRow(columns, row))),
@@ -257,7 +257,11 @@ export function bodyRow(columns, row) {
     "tr",
     {},
     columns.map((one, index) =>
-      h(index ? "td" : "th", { scope: index ? null : "row", class: kind(one) }, one.cell(row)),
+      h(
+        index ? "td" : "th",
+        { scope: index ? null : "row", class: kind(one), "data-label": typeof one.label === "string" ? one.label : null },
+        one.cell(row),
+      ),
     ),
   );
 }

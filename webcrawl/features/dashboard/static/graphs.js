@@ -39,10 +39,14 @@ export class Graph {
     this._sized.observe(this._canvas);
   }
 
-  /** Draw values at times (epoch seconds), from `start` to `end`; null stands for no value. */
-  draw(times, series, start, end) {
+  /**
+   * Draw values at times (epoch seconds), from `start` to `end`; null stands for no value. `marks`: moments with a text
+   * (`at`, `kind`, `text`), drawn as lines.
+   */
+  draw(times, series, start, end, marks = []) {
     this._data = [times, ...this.names.map((name) => series[name] ?? times.map(() => null))];
     this._range = [start, end];
+    this._marks = marks.filter((one) => one.at >= start && one.at <= end);
     const known = this._data.slice(1).some((values) => values.some(isNumber));
     this.element.classList.toggle("nothing", !known);
     const summary = known ? this._inWords() : "No values in this time.";
@@ -116,6 +120,8 @@ export class Graph {
     const options = {
       width,
       height: HEIGHT,
+      // The last label of the axis of times is as wide as this on its right half.
+      padding: [10, 26, 0, 0],
       tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
       cursor: { sync: { key: this._group }, drag: { x: false, y: false }, points: { size: 7 } },
       legend: { show: false },
@@ -136,9 +142,33 @@ export class Graph {
           spanGaps: false,
         })),
       ],
-      hooks: { setCursor: [(plot) => this._pointed(plot)] },
+      hooks: { setCursor: [(plot) => this._pointed(plot)], draw: [(plot) => this._drawMarks(plot, colour("--other"), quiet)] },
     };
     this._plot = new uPlot(options, this._data, this._canvas);
+  }
+
+  /** Draw the moments at which something was done: a line each, changes in another colour than runs. */
+  _drawMarks(plot, change, run) {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.lineWidth = devicePixelRatio;
+    for (const one of this._marks ?? []) {
+      const x = Math.round(plot.valToPos(one.at, "x", true));
+      ctx.strokeStyle = ctx.fillStyle = one.kind === "change" ? change : run;
+      ctx.setLineDash(one.kind === "end" ? [2, 4] : []);
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+      ctx.fillRect(x - 3 * devicePixelRatio, bbox.top - 6 * devicePixelRatio, 6 * devicePixelRatio, 6 * devicePixelRatio);
+    }
+    ctx.restore();
+  }
+
+  /** Return what was done near the pointer. */
+  _marked(plot) {
+    const near = (this._marks ?? []).filter((one) => Math.abs(plot.valToPos(one.at, "x") - plot.cursor.left) <= 6);
+    return near.slice(0, 3).map((one) => `; ${moment(one.at).slice(11)} ${one.text}`).join("") + (near.length > 3 ? ` and ${near.length - 3} more` : "");
   }
 
   /** Show the values below the pointer in place of the summary. */
@@ -154,7 +184,7 @@ export class Graph {
       const value = this._data[index + 1][at];
       return `${this._labels.length > 1 ? `${label} ` : ""}${isNumber(value) ? this._format(value) : "no value"}`;
     });
-    setText(this._summary, `${moment(this._data[0][at])} UTC: ${values.join(", ")}`);
+    setText(this._summary, `${moment(this._data[0][at])} UTC: ${values.join(", ")}${this._marked(plot)}`);
   }
 }
 

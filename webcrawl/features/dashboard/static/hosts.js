@@ -38,6 +38,7 @@ export function list(page) {
       choices: [["", "all"], ...Object.keys(STATES).map((name) => [name, name.replaceAll("_", " ")])],
     },
     sort: { name: "queued", order: "desc" },
+    every: 5,
     nothing: () => empty("No host is known yet.", h("p", {}, "A host appears with its first URL. ", link("Add URLs", "add"))),
   });
 }

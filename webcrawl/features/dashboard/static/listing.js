@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { add, announce, bodyRow, empty, extent, field, fill, h, kind, problem, setText } from "./dom.js";
-import { clock } from "./format.js";
+import { relative } from "./format.js";
 
 const LIMIT = 50;
 const TYPING_MS = 300;
@@ -19,7 +19,7 @@ export function listing(page, { path, columns, title, search, filter, sort, page
   const found = h("p", { class: "extent", role: "status" });
   const head = h("tr");
   const body = h("tbody");
-  const grid = h("table", {}, h("caption", { class: "unseen" }, title), h("thead", {}, head), body);
+  const grid = h("table", { class: "cards" }, h("caption", { class: "unseen" }, title), h("thead", {}, head), body);
   const frame = h("div", { class: "scrolled", tabindex: "0", role: "group", "aria-label": title }, grid);
   const below = h("div");
   const pager = h("nav", { class: "pager", "aria-label": "Pages of the table" });
@@ -127,7 +127,7 @@ export function listing(page, { path, columns, title, search, filter, sort, page
     fill(body, rows.map((row) => bodyRow(columns.map((one) => ({ ...one, cell: (it) => one.cell(it, answer) })), row)));
     frame.hidden = !rows.length;
     const searched = Boolean(query.q || (filter && query[filter.name]));
-    const at = answer.as_of ? `, as of ${clock(answer.as_of)} UTC` : "";
+    const at = answer.as_of ? `, read ${relative(answer.as_of, Math.max(Date.now() / 1000, answer.as_of))}` : "";
     const sentence = rows.length ? `${capital(extent(offset, rows.length, total))}${at}` : "";
     if (!quietly || rows.length) setText(found, sentence);
     if (rows.length) fill(below);

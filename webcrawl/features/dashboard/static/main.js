@@ -19,14 +19,15 @@ const VIEWS = {
   host: { title: "Host", show: hosts.one },
   url: { title: "URL", menu: true, needs: "GET /url", show: urls.show },
   add: { title: "Add URLs", menu: true, needs: "POST /urls", show: urls.inject },
-  errors: { title: "Errors", menu: true, needs: "GET /errors", show: lists.errors },
+  errors: { title: "Errors", menu: true, needs: "GET /errors", has: "errors", show: lists.errors },
   fetches: { title: "Fetches", menu: true, needs: "GET /fetches", show: lists.fetches },
-  traps: { title: "Traps", menu: true, needs: "GET /traps", show: lists.traps },
-  parked: { title: "Parked hosts", menu: true, needs: "GET /parked", show: lists.parked },
-  pages: { title: "Stored pages", menu: true, needs: "GET /pages", show: pages.show },
-  search: { title: "Search", menu: true, needs: "GET /search", show: pages.search },
+  traps: { title: "Traps", menu: true, needs: "GET /traps", has: "traps", show: lists.traps },
+  parked: { title: "Parked hosts", menu: true, needs: "GET /parked", has: "parked", show: lists.parked },
+  log: { title: "Log", menu: true, needs: "GET /log", show: lists.log },
+  pages: { title: "Stored pages", menu: true, needs: "GET /pages", has: "pages", show: pages.show },
+  search: { title: "Search", menu: true, needs: "GET /search", has: "search", show: pages.search },
   settings: { title: "Settings", menu: true, needs: "GET /changes", show: settings.show },
-  suggestions: { title: "Suggestions", menu: true, needs: "GET /suggestions", show: access.suggestions },
+  suggestions: { title: "Suggestions", menu: true, needs: "GET /suggestions", has: "suggestions", show: access.suggestions },
   login: { title: "Log in", show: access.logInForm },
 };
 const PUBLIC = { "": { title: "Is a URL in the crawl?", show: access.publicForms } };
@@ -99,6 +100,8 @@ async function show(focus = true) {
   shown = location.hash;
   left.abort();
   left = new AbortController();
+  // A question about what is no longer shown must not be answered.
+  for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close("no");
   const [name, query] = asked();
   const views = session.public ? PUBLIC : VIEWS;
   const view = views[name];
@@ -156,6 +159,19 @@ function showState(state) {
   }
   const about = `webcrawl ${state.version}`;
   setText(document.getElementById("about"), about);
+  const now = JSON.stringify(state.has ?? {});
+  if (now !== lastHas) {
+    lastHas = now;
+    drawMenu();
+  }
+}
+
+let lastHas = null;
+
+/** Return whether there is something to see in a view; without a state it may be. The view that is shown stays. */
+function hasData(name, view) {
+  const { has } = stream.state ?? {};
+  return !view.has || !has || has[view.has] !== false || asked()[0] === name;
 }
 
 const COMMANDS = {
@@ -228,7 +244,9 @@ function drawMenu() {
     nav.hidden = menu.hidden = true;
     return;
   }
-  const entries = Object.entries(VIEWS).filter(([, view]) => view.menu && (!view.needs || offers(view.needs)));
+  const entries = Object.entries(VIEWS).filter(
+    ([name, view]) => view.menu && (!view.needs || offers(view.needs)) && hasData(name, view),
+  );
   const [current] = asked();
   fill(
     nav,
@@ -278,7 +296,14 @@ document.addEventListener("keydown", (event) => {
 
 let isReader = null;
 
+/** In a service, a crawl's page leads back to the list of crawls. */
+function drawWayBack() {
+  const place = document.getElementById("back");
+  if (/\/crawls\/[^/]+\/$/.test(location.pathname)) fill(place, h("a", { href: "../../" }, "All crawls"), " / ");
+}
+
 function begin() {
+  drawWayBack();
   drawMenu();
   drawCommands();
   const reads = session.read && !session.public;

@@ -1,8 +1,8 @@
 /* The crawl at a glance, and its time series. */
 
 import { get, offers } from "./api.js";
-import { add, badge, facts, fill, h, section, setText, table } from "./dom.js";
-import { count, duration, isNumber, moment, NONE, ofUnit, percent, rate, relative, size, span, speed, things } from "./format.js";
+import { add, badge, facts, fill, h, route, section, setText, table } from "./dom.js";
+import { count, duration, isNumber, moment, NONE, ofUnit, rate, relative, size, span, speed, things } from "./format.js";
 import { Graph } from "./graphs.js";
 
 const RANGES = [
@@ -19,7 +19,7 @@ const FIRST = [
   { title: "Bytes received per second", names: ["bytes"] },
   { title: "Requests and capacity", names: ["requests", "capacity"] },
   { title: "Queued URLs", names: ["queued"] },
-  { title: "Hosts", names: ["active", "ready", "parked"] },
+  { title: "Hosts with URLs, ready, parked", names: ["active", "ready", "parked"] },
   { title: "Errors and retries", names: ["errors", "retries"] },
 ];
 /** Further graphs. A series that is in neither table gets a graph of its own. */
@@ -29,21 +29,22 @@ const MORE = [
   { title: "Other errors", names: ["errors_protocol", "errors_refused", "errors_cancelled", "errors_other"] },
   { title: "URLs: queued, done, failed, refused", names: ["enqueued", "done", "failed", "refused"] },
   { title: "Fetches of robots.txt and sitemaps, redirects", names: ["robots", "sitemaps", "redirects"] },
-  { title: "Pages on their way", names: ["open", "unsettled", "parsing"] },
+  { title: "Pages on their way", names: ["open", "unsettled", "parsing", "open_max"] },
   { title: "Known hosts", names: ["hosts", "given_up"] },
   { title: "Memory", names: ["rss_all", "rss"] },
-  { title: "CPU", names: ["cpu_seconds"] },
+  { title: "CPU", names: ["cpu_seconds", "loop_seconds"] },
   { title: "Bandwidth used, and its limit", names: ["bandwidth_used", "bandwidth_limit"] },
   { title: "Archive written", names: ["archive_bytes"] },
   { title: "Disk: free, and used by this crawl", names: ["disk_free", "crawl_bytes"] },
 ];
 /** Series that are told elsewhere, or are part of others. */
-const UNSHOWN = new Set(["disk_total", "paused", "stalled"]);
-const LABELS = { rss_all: "all processes", rss: "workers", cpu_seconds: "CPU" };
+const UNSHOWN = new Set(["disk_total", "cores", "paused", "stalled"]);
+const LABELS = { active: "with URLs", loop_seconds: "event loop", open_max: "most", rss_all: "all processes", rss: "workers", cpu_seconds: "CPU" };
 
 export async function show(page) {
   const large = figures();
   const polite = h("p", { class: "verdict" });
+  const classes = h("p", { class: "statuses" });
   const about = h("div");
   const workers = h("div");
   const graphs = h("div");
@@ -51,6 +52,7 @@ export async function show(page) {
   const hasSeries = offers("GET /series/names");
   add(page.body, [
     large.element,
+    classes,
     polite,
     hasSeries && section("Over time", ranges, graphs),
     section("This crawl", about),
@@ -60,7 +62,8 @@ export async function show(page) {
   page.listen((state) => {
     page.title("Overview");
     large.show(state);
-    showPoliteness(polite, state);
+    showVerdict(polite, state);
+    fill(classes, statuses(state));
     fill(about, aboutCrawl(state));
     showWorkers(workers, state);
     course.follow(state);
@@ -68,20 +71,34 @@ export async function show(page) {
   if (hasSeries) await course.begin();
 }
 
-/** The five figures in large type. */
+/** The figures in large type; each leads to its list. */
 function figures() {
-  const names = ["pages", "received", "URLs queued", "hosts ready / active", "errors"];
-  const values = names.map(() => h("dd", {}, NONE));
-  const notes = names.map(() => h("dd", { class: "note" }));
-  const element = h("dl", { class: "large" }, names.map((name, index) => h("div", {}, h("dt", {}, name), values[index], notes[index])));
+  const tiles = [
+    ["pages", "fetches", { kind: "page" }],
+    ["received", "fetches", {}],
+    ["URLs queued", "hosts", {}],
+    ["hosts with URLs", "hosts", { state: "active" }],
+    ["errors", "errors", {}],
+  ];
+  const values = tiles.map(() => h("dd", {}, NONE));
+  const notes = tiles.map(() => h("dd", { class: "note" }));
+  const element = h(
+    "dl",
+    { class: "large" },
+    tiles.map(([name, view, query], index) => {
+      const shown = offers(`GET /${view}`) ? h("a", { href: route(view, query) }, name) : name;
+      return h("div", {}, h("dt", {}, shown), values[index], notes[index]);
+    }),
+  );
   const show = (state) => {
     const { counts = {}, rates = {}, totals = {} } = state;
+    const rest = [counts.parked ? `${count(counts.parked)} parked` : "", counts.given_up ? `${count(counts.given_up)} given up` : ""];
     const texts = [
       [rate(rates.pages), isNumber(totals.pages) ? `${count(totals.pages)} in all, mean ${rate(rates.pages_mean)}` : ""],
       [speed(rates.bytes), isNumber(totals.bytes) ? `${size(totals.bytes)} in all` : ""],
-      [count(counts.queued), `${count(counts.done)} done`],
-      [`${count(counts.ready)} / ${count(counts.active)}`, `of ${things(counts.hosts, "host")}`],
-      [count(totals.errors ?? counts.failed), counts.parked || counts.given_up ? `${things(counts.parked ?? 0, "host")} parked, ${count(counts.given_up ?? 0)} given up` : ""],
+      [count(counts.queued), `${count(counts.done)} done, ${count(counts.failed)} failed, ${count(counts.refused)} refused`],
+      [count(counts.active), [isNumber(counts.ready) ? `${count(counts.ready)} ready` : "", `of ${things(counts.hosts, "host")}`, ...rest].filter(Boolean).join(", ")],
+      [count(totals.errors), "requests without a response"],
     ];
     texts.forEach(([value, note], index) => {
       setText(values[index], value);
@@ -91,33 +108,33 @@ function figures() {
   return { element, show };
 }
 
-/** Say what limits the speed of the crawl. */
-function showPoliteness(element, state) {
-  const { politeness = {}, counts = {}, rates = {} } = state;
-  const capacity = politeness.capacity_per_second;
-  let sentence = `Each host waits at least ${duration(politeness.min_delay)} between two requests.`;
-  let kind = "";
-  if (state.state === "running" && isNumber(capacity) && capacity > 0 && isNumber(rates.pages)) {
-    const share = rates.pages / capacity;
-    sentence = `The delays of ${things(counts.active, "active host")} allow ${pages(capacity)}; the crawl fetches ${pages(rates.pages)}: ${percent(Math.min(share, 1))} of that. `;
-    sentence += share >= 0.7 ? "Politeness is the limit: more hosts would make it faster, more workers would not." : "";
-  } else if (state.state === "running" && counts.active) {
-    sentence = `${things(counts.active, "host")} active; ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
-  } else if (state.state !== "running") {
-    const why = state.reason ? `: ${state.reason}` : "";
-    sentence = `The crawl is ${state.state}${why}. ${sentence}`;
-    kind = state.state === "killed" ? "bad" : "idle";
-  }
+/** Return the statuses of pages; each leads to its fetches. */
+function statuses({ totals = {} }) {
+  const known = ["2xx", "3xx", "4xx", "5xx"].filter((name) => isNumber(totals[`pages_${name}`]));
+  if (!known.length) return null;
+  const kinds = { "2xx": "good", "4xx": "warn", "5xx": "bad" };
+  const shown = (name) => {
+    const number = totals[`pages_${name}`];
+    const text = badge(`${name} ${count(number)}`, number ? kinds[name] : "plain");
+    return offers("GET /fetches") ? h("a", { href: route("fetches", { kind: "page", status: name }) }, text) : text;
+  };
+  return [h("span", {}, "Pages by status:"), known.map(shown)];
+}
+
+/** Say what limits the speed of the crawl, and when it ends. */
+function showVerdict(element, state) {
+  const { politeness = {}, limit, ends } = state;
+  const delay = `Each host waits at least ${duration(politeness.min_delay)} between two requests.`;
+  let sentence = limit ? limit.sentence : delay;
+  if (ends) sentence += ` ${ends.sentence}`;
+  if (!limit && state.state !== "running") sentence = `The crawl is ${state.state}${state.reason ? `: ${state.reason}` : ""}. ${delay}`;
+  const kind = state.state === "killed" || limit?.by === "storage" ? "bad" : state.state === "running" ? "" : "idle";
   element.className = `verdict ${kind}`;
   setText(element, sentence);
 }
 
-function pages(perSecond) {
-  return rate(perSecond).replace("/", " pages/");
-}
-
 function aboutCrawl(state) {
-  const { disk = {}, memory = {}, bandwidth = {}, limits = {}, counts = {} } = state;
+  const { disk = {}, memory = {}, bandwidth = {}, limits = {} } = state;
   const begun = isNumber(state.begun_at) ? `${moment(state.begun_at)} UTC, ${relative(state.begun_at, state.now)}` : null;
   const free = isNumber(disk.free) ? `${size(disk.free)} free of ${size(disk.total)}` : null;
   const crawled = isNumber(disk.crawl_bytes) ? `${size(disk.crawl_bytes)} by this crawl` : null;
@@ -133,8 +150,6 @@ function aboutCrawl(state) {
   return facts([
     ["spider", state.spider],
     ["begun", begun],
-    ["URLs done", count(counts.done)],
-    ["failed, refused", `${count(counts.failed)}, ${count(counts.refused)}`],
     ["disk", [free, crawled].filter(Boolean).join(", ")],
     ["memory", [rss, all].filter(Boolean).join(", ")],
     ["bandwidth", limit ? `${speed(bandwidth.used)} of at most ${speed(bandwidth.limit)}` : null],
@@ -170,7 +185,7 @@ const STATES = { running: "good", paused: "warn", stopping: "warn", stalled: "ba
 const FIGURES = [
   ["pages", "pages", count],
   ["bytes", "received", size],
-  ["active", "active hosts", count],
+  ["active", "hosts with URLs", count],
   ["ready", "ready", count],
   ["open", "open", count],
   ["errors", "errors", count],
@@ -189,6 +204,8 @@ class Course {
     this._state = null;
     this._next = 0;
     this._busy = false;
+    this._marks = [];
+    this._markedAt = 0;
     this._buttons = RANGES.map((one) =>
       h("button", { type: "button", "aria-pressed": String(one === this._range), on: { click: () => this._choose(one) } }, one[1]),
     );
@@ -249,6 +266,7 @@ class Course {
       const from = range[2] ? now - range[2] : null;
       const names = this._graphs.flatMap((one) => one.names);
       const answer = await get("/series", { names: names.join(","), from, points: POINTS }, this._page.signal);
+      await this._readMarks();
       if (range === this._range) this._draw(answer, Math.max(from ?? 0, answer.start), now);
     } catch (error) {
       // The graphs keep what they show; the next state of the crawl tries again.
@@ -259,6 +277,17 @@ class Course {
     if (range !== this._range) await this._load();
   }
 
+  /** Read when runs began and ended, and what operators changed, at most every ten seconds. */
+  async _readMarks() {
+    if (!offers("GET /marks") || Date.now() - this._markedAt < 10_000) return;
+    this._markedAt = Date.now();
+    try {
+      this._marks = (await get("/marks", {}, this._page.signal)).rows ?? [];
+    } catch {
+      // Graphs without marks are graphs, too.
+    }
+  }
+
   _draw(answer, from, to) {
     const series = answer.names ?? {};
     let length = Math.max(0, ...Object.values(series).map((values) => values.length));
@@ -267,7 +296,7 @@ class Course {
     const times = Array.from({ length }, (_, index) => answer.start + (index + 0.5) * answer.step);
     const end = Math.max(answer.start + length * answer.step, from + 1);
     const whole = Object.fromEntries(Object.entries(series).map(([name, values]) => [name, values.slice(0, length)]));
-    for (const one of this._graphs) if (one.names.every((name) => name in whole)) one.draw(times, whole, from, end);
+    for (const one of this._graphs) if (one.names.every((name) => name in whole)) one.draw(times, whole, from, end, this._marks);
     this._next = to + Math.max(2, Math.min(answer.step || 2, 60)) - 0.5;
   }
 }

@@ -1,7 +1,7 @@
 /* One URL: why it is fetched or not; and new URLs for the crawl. */
 
 import { change, get, offers, session } from "./api.js";
-import { add, address, badge, cut, empty, field, fill, h, hostLink, link, outcome, problem, report, section, table } from "./dom.js";
+import { add, address, badge, cut, empty, field, fill, h, hostLink, link, outcome, problem, report, route, section, table } from "./dom.js";
 import { count, isNumber, relative, things } from "./format.js";
 import { rowsOf, tree } from "./values.js";
 
@@ -25,17 +25,27 @@ export function urlForm(url, label = "Show") {
   const input = h("input", { type: "url", value: url, required: true, maxlength: "8192", autocomplete: "off", spellcheck: "false", placeholder: "https://example.org/page" });
   // What is a URL here is decided by the crawl, which takes more than a browser's field: example.org, for instance.
   input.type = "text";
-  const form = h("form", { class: "tools", role: "search" }, field("URL", input), h("button", {}, label));
+  const form = h("form", { class: "tools", role: "search" }, field("URL or host", input), h("button", {}, label));
   return { form, input };
+}
+
+/** Return whether a text is the name of a host, maybe with a port, and no URL. */
+function isHost(text) {
+  return /^[^\s/:?#@]+(:\d{1,5})?$/.test(text) && /[.:]|^localhost$/.test(text);
 }
 
 export async function show(page) {
   const url = page.query.u ?? "";
+  if (isHost(url)) {
+    location.replace(route("host", { key: url.toLowerCase() }));
+    return;
+  }
   const { form, input } = urlForm(url);
   const found = h("div");
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    location.hash = `#/url?${new URLSearchParams({ u: input.value.trim() })}`;
+    const given = input.value.trim();
+    location.hash = isHost(given) ? route("host", { key: given.toLowerCase() }) : route("url", { u: given });
   });
   add(page.body, [form, found]);
   if (!url) {
@@ -61,10 +71,11 @@ function explanation(url, found) {
   const mine = key?.key ?? known.key;
   const [fate, mark] = FATES[conclusion.fate] ?? [String(conclusion.fate ?? "unknown").replaceAll("_", " "), "plain"];
   const turn = isNumber(conclusion.turn_at) ? ` Its turn is about ${relative(conclusion.turn_at, now)}.` : "";
-  const rule = conclusion.rule ? ` Rule: ${conclusion.rule}.` : "";
+  const isRobots = conclusion.rule === "robots";
+  const rule = conclusion.rule && !isRobots ? ` Rule: ${conclusion.rule}.` : "";
   const spellings = Object.fromEntries(["written", "resolved"].filter((name) => known[name] !== canonical).map((name) => [name, known[name]]));
   return [
-    h("p", { class: `verdict ${mark}` }, `${fate}${rule}${turn}`),
+    h("p", { class: `verdict ${mark}` }, `${isRobots ? `${fate.replace(/; refused.*/, ".")} robots.txt forbids it.` : fate}${rule}${turn}`),
     h("p", {}, address(canonical, 400)),
     h(
       "p",
