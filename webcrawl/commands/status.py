@@ -113,6 +113,11 @@ def _folder_as_text(folder: Path) -> Iterator[str]:
         yield f"pages    {_pages(figures, is_running=crawl.state is State.RUNNING)}"
     if crawl.state is State.RUNNING and figures is not None and figures.memory:
         yield f"memory   {_memory(figures.memory)}"
+    if (numbers := folders.last_numbers(folder)) is not None:
+        yield f"errors   {text.count(numbers.pop('errors'))} in the last run: requests without a response"
+        yield f"status   {', '.join(f'{name} {text.count(number)}' for name, number in numbers.items())}"
+    if crawl.state is State.RUNNING and (verdict := _verdict(folder)) is not None:
+        yield f"limit    {verdict}"
     yield f"on disk  {text.size(crawl.size_bytes)}"
     if crawl.shared is not None:
         yield f"worker   of {crawl.shared}: scrapy status REDIS_URL shows the whole crawl"
@@ -123,6 +128,15 @@ def _folder_as_text(folder: Path) -> Iterator[str]:
         yield ""
         yield "last errors"
         yield from map(_error, errors)
+
+
+def _verdict(folder: Path) -> str | None:
+    """Return what limits a crawl that runs, by the figures that its process published last; None without these."""
+    from webcrawl.control.remaining import verdict_of
+
+    stored = _stored(folder)
+    found = None if stored is None else verdict_of(stored.status())
+    return None if found is None else found.sentence
 
 
 def _stored(folder: Path) -> LocalCrawl | None:
@@ -179,5 +193,8 @@ def _folder_as_json(folder: Path) -> str:
         found["pages_per_second"] = figures.per_second
         found["pages_per_second_mean"] = figures.mean_per_second
         found["memory"] = figures.memory if crawl.state is State.RUNNING else {}
+    if (numbers := folders.last_numbers(folder)) is not None:
+        found["errors"] = numbers.pop("errors")
+        found["statuses"] = numbers
     found["last_errors"] = folders.errors_as_objects(folders.last_errors(folder))
     return json.dumps(found)

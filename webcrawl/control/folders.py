@@ -15,6 +15,7 @@ from webcrawl.archive import fetchlog
 from webcrawl.control.selection import select_crawl_in
 from webcrawl.crawl.jobdir import SPIDER, Jobdir
 from webcrawl.errors import CrawlError, JobdirUnusable
+from webcrawl.features.timeseries.figures import STATUS_CLASSES
 from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
 from webcrawl.reports.run_log import State
@@ -150,6 +151,17 @@ def _memory(line: dict[str, Any]) -> dict[str, int]:
     given = line.get("memory")
     numbers = ((name, number_in(size)) for name, size in given.items()) if isinstance(given, dict) else ()
     return {name: int(size) for name, size in numbers if size is not None}
+
+
+def last_numbers(path: Path) -> dict[str, int] | None:
+    """Return ``errors`` and the pages by class of status (``2xx``...) of the last run, from the last line of
+    ``progress.jsonl``; None if that has none. :raises OSError: it cannot be read"""
+    last = next(iter(deque(progress_log.read(path), maxlen=1)), {})
+    found = {name: number_in(last.get(f"pages_{name}")) for name in STATUS_CLASSES}
+    numbers = {"errors": number_in(last.get("errors")), **found}
+    if None in numbers.values():
+        return None
+    return {name: int(number or 0) for name, number in numbers.items()}
 
 
 def last_errors(path: Path) -> list[str]:

@@ -8,14 +8,14 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from webcrawl.errors import CrawlError
-from webcrawl.reports.limiting import Longest, estimate
+from webcrawl.reports.limiting import Longest, Situation, estimate, limiting
 from webcrawl.storage.inspection import Activity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from webcrawl.reports.limiting import Estimate
-    from webcrawl.storage.inspection import HostSummary
+    from webcrawl.reports.limiting import Estimate, Verdict
+    from webcrawl.storage.inspection import CrawlStatus, HostSummary
 
 QUEUE_SECONDS = 120.0
 """The time over which the growth of the queue is measured."""
@@ -37,6 +37,35 @@ def longest_of(hosts: Iterable[Sequence[HostSummary]], min_delay: float) -> Long
             if longest is None or found.seconds > longest.seconds:
                 longest = found
     return longest
+
+
+def verdict_of(status: CrawlStatus) -> Verdict | None:
+    """Return what limits a crawl, by the figures that its processes published last; None without these. Rates are not
+    known from one look."""
+    figures = [worker.figures for worker in status.workers if "open_max" in worker.figures]
+    if not figures:
+        return None
+
+    def total(name: str) -> float:
+        return sum(one.get(name, 0.0) for one in figures)
+
+    counts = status.counts
+    return limiting(
+        Situation(
+            queued=counts.queued,
+            hosts=counts.hosts,
+            with_urls=int(total("active")),
+            ready=total("ready"),
+            open=total("open"),
+            open_max=total("open_max"),
+            unsettled=total("unsettled"),
+            parked=counts.parked_hosts,
+            bandwidth_used=total("bandwidth_used"),
+            bandwidth_limit=max(one.get("bandwidth_limit", 0.0) for one in figures),
+            stalled="it is full or cannot be reached" if all(one.get("stalled") for one in figures) else None,
+            is_paused=any(one.get("paused") for one in figures),
+        )
+    )
 
 
 class Remaining:

@@ -157,7 +157,29 @@ def parked(source: CrawlSource, values: Mapping[str, Any]) -> dict[str, Any]:
         "until": "next_at",
     }
     rows = [{name: row[column] for name, column in names.items()} for row in page["rows"]]
+    last = _last_robots(source, {row["key"] for row in rows})
+    for row in rows:
+        reason = _REASONS.get(row["reason"], row["reason"])
+        row["reason"] = f"robots.txt: {reason} ({last[row['key']]})" if row["key"] in last else reason
     return {"rows": rows, "total": page["total"], "as_of": page["as_of"]}
+
+
+_REASONS = {"busy": "the server asked for a pause"}
+
+
+def _last_robots(source: CrawlSource, keys: set[str]) -> dict[str, str]:
+    """Return, for those of some politeness keys whose last request in the end of the fetch log was for a robots.txt,
+    how that ended."""
+    left, found = set(keys), dict[str, str]()
+    for line in _requests(source, "") if left else ():
+        if (key := line.get("key")) in left:
+            left.discard(key)
+            if line.get("kind") == "robots":
+                status, error = line.get("status"), line.get("error")
+                found[key] = f"error {error}" if status is None else f"status {status}"
+            if not left:
+                break
+    return found
 
 
 def note(source: CrawlSource) -> str | None:

@@ -133,7 +133,8 @@ class ErrorRule:
             return None
         return Alert(
             "errors",
-            f"has many errors: {100 * rate:.0f} % of the last {text.things(ended, 'request')} failed",
+            f"has much trouble: {100 * rate:.0f} % of the last {text.things(ended, 'request')} had no response, "
+            "or status 429 or 5xx",
             {"rate": round(rate, 4), "failed": failed, "requests": ended},
         )
 

@@ -45,6 +45,8 @@ class Crawl:
             yield self.hosts[first : first + 7]
 
     def state(self, one: HostSummary) -> str:
+        if one.activity is Activity.ACTIVE and not one.queued:
+            return "empty"
         if one.activity is not Activity.IDLE:
             return str(one.activity)
         if one.is_parked:

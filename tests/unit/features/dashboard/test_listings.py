@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.settings import Settings
@@ -24,6 +24,11 @@ from webcrawl.storage.sqlite.frontier import SqliteBackend, SqliteOptions
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+def asked(search: str = "", limit: int = 100, **filters: str) -> dict[str, Any]:
+    """The values of a request for a list."""
+    return {"search": search, "limit": limit, "status": "", "kind": "", "host": "", "error": "", **filters}
 
 
 @pytest.fixture
@@ -109,14 +114,14 @@ def test_a_crawl_that_is_gone_is_an_error(source: CrawlSource, folder: Path) -> 
 
 
 def test_the_last_requests_come_from_the_end_of_the_log(source: CrawlSource) -> None:
-    told = listings.fetches(source, "", 3)
+    told = listings.fetches(source, asked("", 3))
     assert [row["url"] for row in told["rows"]] == [
         "http://b.test/39",
         "http://a.test/39",
         "http://b.test/38",
     ]
     assert (told["rows"][0]["status"], told["rows"][0]["seconds"], told["note"]) == (200, None, None)
-    assert [row["url"] for row in listings.fetches(source, "a.test/1", 2)["rows"]] == [
+    assert [row["url"] for row in listings.fetches(source, asked("a.test/1", 2))["rows"]] == [
         "http://a.test/19",
         "http://a.test/18",
     ]
@@ -125,28 +130,38 @@ def test_the_last_requests_come_from_the_end_of_the_log(source: CrawlSource) -> 
 def test_a_long_log_is_read_from_its_end(
     source: CrawlSource, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = listings.fetches(source, "", 1000)["rows"]
+    whole = listings.fetches(source, asked("", 1000))["rows"]
     monkeypatch.setattr(listings, "TAIL_BYTES", 1000)
-    some = listings.fetches(source, "", 1000)["rows"]
+    some = listings.fetches(source, asked("", 1000))["rows"]
     assert 5 < len(some) < len(whole)
     assert some == whole[: len(some)]
     (folder / "fetch.jsonl").unlink()
-    assert listings.fetches(source, "", 1000)["rows"] == []
+    assert listings.fetches(source, asked("", 1000))["rows"] == []
 
 
-def test_the_last_errors_come_with_the_number_of_each_kind(source: CrawlSource, folder: Path) -> None:
-    lines = [
-        f"2026-11-24T04:00:{second:02}+0000 {error} http://a.test/{second} no answer"
-        for second, error in enumerate(["timeout", "dns", "timeout"])
-    ]
-    (folder / "errors.log").write_text("\n".join([*lines, "half a l"]), encoding="utf-8")
-    told = listings.errors(source, "", 2)
+def test_errors_are_requests_without_a_response_that_were_not_sent_again(
+    source: CrawlSource, folder: Path
+) -> None:
+    with (folder / "fetch.jsonl").open("a", encoding="utf-8") as file:
+        file.write("\n")
+        for number, error in enumerate(["timeout", "dns", "timeout", "reset"]):
+            line = {
+                "key": "a.test",
+                "url": f"http://a.test/{number}",
+                "end": NOW + 100 + number,
+                "error": error,
+            }
+            file.write(json.dumps(line | ({"resent": True} if error == "reset" else {})) + "\n")
+    told = listings.errors(source, asked("", 2))
     assert [(row["error"], row["url"]) for row in told["rows"]] == [
         ("timeout", "http://a.test/2"),
         ("dns", "http://a.test/1"),
     ]
-    assert told["kinds"] == {"timeout": 2, "dns": 1}
-    assert listings.errors(source, "dns", 9)["kinds"] == {"dns": 1}
+    assert (told["kinds"], told["total"], told["since"]) == ({"timeout": 2, "dns": 1}, 3, NOW)
+    some = listings.errors(source, asked(error="dns"))
+    assert ([row["error"] for row in some["rows"]], some["total"]) == (["dns"], 1)
+    assert len(listings.fetches(source, asked(status="none", host="a.test"))["rows"]) == 4
+    assert listings.fetches(source, asked(status="5xx"))["rows"] == []
 
 
 def test_traps_and_parked_hosts_are_listed(source: CrawlSource) -> None:
@@ -155,11 +170,11 @@ def test_traps_and_parked_hosts_are_listed(source: CrawlSource) -> None:
         Trap("b.test/?s=*", "the pages say the same", NOW + 1, 20, ()),
     ]
     source.crawl.change_store(TrapStore, lambda store, now: store.add(traps))
-    told = listings.traps(source, "", 9)
+    told = listings.traps(source, asked("", 9))
     assert [(row["pattern"], row["examined"], row["withheld"]) for row in told["rows"]] == [
         ("b.test/?s=*", 20, 0),
         ("a.test/calendar/*", 20, 0),
     ]
-    assert listings.traps(source, "calendar", 9)["total"] == 1
-    [row] = listings.parked(source, "", 1000)["rows"]
-    assert (row["key"], row["queued"], row["failures"], row["last_error"]) == ("parked.test", 3, 2, "timeout")
+    assert listings.traps(source, asked("calendar", 9))["total"] == 1
+    [row] = listings.parked(source, asked("", 1000))["rows"]
+    assert (row["key"], row["queued"], row["failures"], row["reason"]) == ("parked.test", 3, 2, "timeout")

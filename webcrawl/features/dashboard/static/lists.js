@@ -138,7 +138,7 @@ export function log(page) {
 
 /** Return the control of a filter: a choice, or a text. */
 function control({ name, choices }, query, changed) {
-  const value = query[name] ?? "";
+  const value = query[name] ?? choices?.[0] ?? "";
   if (!choices) {
     const input = h("input", { value, maxlength: "300", autocomplete: "off", spellcheck: "false" });
     input.addEventListener("change", changed);
