@@ -72,7 +72,7 @@ def test_everything_that_counts_errors_and_hosts_says_the_same(site, start, caps
     crawl.until(lambda: sum("error" in line for line in crawl.log()) > 5)
 
     # While it runs: one host of thirteen has URLs, and that limits the crawl.
-    crawl.until(lambda: scraped(port).get(("webcrawl_hosts", "w0", "active")) == 1)
+    crawl.until(lambda: scraped(port).get(("webcrawl_hosts", "active", "w0")) == 1)
     with dashboard(JOBDIR=crawl.path) as served:
 
         def limit():
@@ -90,7 +90,6 @@ def test_everything_that_counts_errors_and_hosts_says_the_same(site, start, caps
         assert f"limit    Few hosts have URLs: 1 of {HOSTS + 1} hosts." in told
     crawl.signal(signal.SIGINT)
     crawl.wait().assert_ended_well()
-    assert f"limited by hosts (1 of {HOSTS + 1} hosts have URLs)" in crawl.stderr or crawl.seconds < 10
 
     log = crawl.log()
     errors = [line for line in log if line.get("status") is None and "resent" not in line]
