@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from webcrawl.features.traps.copies import Copies
 from webcrawl.features.traps.novelty import ReadingBudget
 from webcrawl.features.traps.pattern import session_of_folder, shape_of
 from webcrawl.features.traps.pattern_evaluator import PatternEvaluator, Visit
@@ -37,7 +38,8 @@ class TrapDetector:
         self._patterns = PatternEvaluator(pages, new_share)
         self._sessions = Sessions()
         self._budget = ReadingBudget()
-        self.quarantine = Quarantine(withheld_max, self._sessions.has)
+        self._copies = Copies()
+        self.quarantine = Quarantine(withheld_max, self._sessions.has, self._copies.has)
 
     def page(
         self,
@@ -46,9 +48,10 @@ class TrapDetector:
         shingles: Callable[[], Shingles],
         found: Sequence[UrlEntry],
         size: int = 0,
+        content: Callable[[], int] | None = None,
     ) -> None:
         """Evaluate a fetched text page. ``shingles`` is called at most once; ``found``: the page's links that are
-        new; ``size``: its length in bytes."""
+        new; ``size``: its length in bytes; ``content``: returns a fingerprint of its bytes."""
         shape = shape_of(url)
         self._budget.earn(shape.place)
         if not (shape.varies or shape.parameters or shape.sessions or len(shape.segments) > 3):
@@ -69,6 +72,8 @@ class TrapDetector:
             visited = session_of_folder(visited)
         if visited.sessions:
             evidence += self._sessions.seen(visited, url, once, self.quarantine.is_settled(visited))
+        if content is not None:
+            evidence += self._copies.seen(shape, url, content)
         evidence += self._patterns.seen(shape, Visit(url, via, once, urls))
         for one in evidence:
             self._budget.refill(shape.place)

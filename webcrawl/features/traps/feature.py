@@ -6,6 +6,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Protocol
 
+from xxhash import xxh3_64_intdigest
+
 from webcrawl import request_codec
 from webcrawl.errors import CrawlError, StorageFull, StorageLost
 from webcrawl.features.feature import Feature, stop
@@ -107,7 +109,12 @@ class TrapsFeature(Feature):
         # A revisited page has the content that it had before, which is no sign of a trap.
         if page.mime in HTML_TYPES and request_codec.revisit_of(entry.payload) is None:
             self.detector.page(
-                entry.url, entry.via, lambda: shingles_of(body, encoding, entry.url), found, len(body)
+                entry.url,
+                entry.via,
+                lambda: shingles_of(body, encoding, entry.url),
+                found,
+                len(body),
+                lambda: xxh3_64_intdigest(body),
             )
 
     def keeps_open(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from webcrawl.features.traps.copies import VOID, base_without, copies_of
 from webcrawl.features.traps.pattern import (
     DEEP,
     PATH_SESSION,
@@ -85,9 +86,16 @@ def how_to_release(trap: Trap) -> str:
 class Quarantine:
     """Decides from memory which URLs are withheld; costs one look-up for hosts without a pattern in quarantine."""
 
-    def __init__(self, withheld_max: int = 1000, fetched: Callable[[int], bool] = lambda base: True) -> None:
+    def __init__(
+        self,
+        withheld_max: int = 1000,
+        fetched: Callable[[int], bool] = lambda base: True,
+        copied: Callable[[int], bool] = lambda base: True,
+    ) -> None:
         """``withheld_max``: number of URLs stored for each pattern. ``fetched``: returns whether a page was fetched
-        under any session, by its ``Shape.base``."""
+        under any session, by its ``Shape.base``; ``copied``: whether it was with any value of a parameter, by
+        ``copies.base_without``."""
+        self._copied = copied
         self._withheld_max = withheld_max
         self._fetched = fetched
         self._traps: dict[str, Trap] = {}
@@ -126,6 +134,9 @@ class Quarantine:
         for name in shape.parameters:
             if (trap := traps.get(shape.of_parameter(name))) is not None:
                 return trap
+            void = traps.get(copies_of(shape, name))
+            if void is not None and self._copied(base_without(shape, name)):
+                return void
         has_sessions, has_deep, _ = known
         if has_sessions and (trap := self._by_session(self.with_session(shape))) is not None:
             return trap
@@ -286,6 +297,8 @@ def in_words(pattern: str) -> str:
         else:
             value = f"{'session' if is_session_name(name) else 'value of'} {name.lstrip(';')}"
         return f"pages of {before} that were already fetched with another {value}"
+    if has_name and name.endswith(VOID):
+        return f"pages of {before} that were already fetched with another value of {name.removesuffix(VOID)}"
     if has_name:
         return f"{before} with the parameter {name}"
     if before.endswith(f"/{DEEP}"):
