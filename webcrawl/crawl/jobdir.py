@@ -6,6 +6,7 @@ import fcntl
 import os
 import re
 import shutil
+import sys
 import time
 from contextlib import suppress
 from datetime import datetime
@@ -21,9 +22,13 @@ _FETCHED = ("fetch.jsonl", "warc")
 CRAWLS = Path("crawls")
 """The folder for crawls without a JOBDIR, relative to the working directory."""
 
-AFTERMATH_SECONDS = 20.0
-"""Time to wait for the lock of a folder whose crawl is gone."""
+AFTERMATH_SECONDS = 600.0
+"""Time to wait for the lock of a folder whose crawl is gone: its archive process writes what it was given, which may
+take minutes on a machine that is busy or has a slow disk.
+"""
 LOOK_AGAIN_SECONDS = 0.05
+TELL_AFTER_SECONDS = 2.0
+"""Time after which it is said that a start waits."""
 
 
 def new_folder(name: str) -> Path:
@@ -66,9 +71,12 @@ class Jobdir:
         except BlockingIOError:
             lock.seek(0)
             holder = lock.read().strip() or "another process"
+            lives = _holder_lives(lock)
             lock.close()
             raise JobdirLocked(
                 f"JOBDIR {self.path} is in use by {holder}; stop that crawl first, or give another JOBDIR"
+                if lives
+                else f"JOBDIR {self.path} is still being written by a child of {holder}, which is gone; try again"
             ) from None
         except OSError as error:
             lock.close()
@@ -168,9 +176,11 @@ class Jobdir:
 
 
 def _lock(file: IO[str]) -> None:
-    """Lock the file, or raise BlockingIOError. After a crawl was killed, its archive process needs a moment to
-    end."""
-    for _ in range(int(AFTERMATH_SECONDS / LOOK_AGAIN_SECONDS)):
+    """Lock the file, or raise BlockingIOError. After a crawl was killed, its archive process needs some time to end:
+    that is waited for, and not a crawl that lives."""
+    for look in range(int(AFTERMATH_SECONDS / LOOK_AGAIN_SECONDS)):
+        if look == int(TELL_AFTER_SECONDS / LOOK_AGAIN_SECONDS):
+            sys.stderr.write(f"waiting for the archive process of a killed crawl, which holds {file.name}\n")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -201,4 +211,13 @@ def _holder_lives(file: IO[str]) -> bool:
         return False
     except OSError:
         return True
-    return True
+    return not _is_zombie(found[1])
+
+
+def _is_zombie(pid: str) -> bool:
+    """Return True if a process has ended and its parent has not yet asked how; False if that is not known."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[:1] == ["Z"]

@@ -203,12 +203,43 @@ def test_nobody_takes_the_folder_of_a_killed_crawl_while_somebody_still_works_in
         fcntl.flock(left, fcntl.LOCK_EX)
         jobdir = Jobdir(tmp_path)
         monkeypatch.setattr("webcrawl.crawl.jobdir.AFTERMATH_SECONDS", 0.2)
-        with pytest.raises(JobdirLocked):
+        with pytest.raises(JobdirLocked, match="still being written by a child of process"):
             jobdir.hold()
         monkeypatch.setattr("webcrawl.crawl.jobdir.AFTERMATH_SECONDS", 20.0)
         threading.Timer(0.2, lambda: fcntl.flock(left, fcntl.LOCK_UN)).start()
         jobdir.hold()
         jobdir.leave()
+
+
+def test_a_start_waits_for_a_slow_child_of_a_killed_crawl_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    killed(tmp_path)
+    waited = 0.0
+    with (tmp_path / "lock").open() as left:
+        fcntl.flock(left, fcntl.LOCK_EX)
+
+        def sleep(seconds: float) -> None:
+            nonlocal waited
+            waited += seconds
+            if waited >= 120:  # seconds that stand still here
+                fcntl.flock(left, fcntl.LOCK_UN)
+
+        monkeypatch.setattr("webcrawl.crawl.jobdir.time.sleep", sleep)
+        jobdir = Jobdir(tmp_path)
+        jobdir.hold()
+        jobdir.leave()
+    assert 120 <= waited < 121
+    assert capsys.readouterr().err.count("waiting for the archive process of a killed crawl") == 1
+
+
+def test_a_crawl_whose_parent_has_not_looked_after_it_is_gone(tmp_path: Path) -> None:
+    child = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    jobdir = Jobdir(tmp_path)
+    jobdir.hold()
+    jobdir.leave()
+    assert child.wait() == -signal.SIGKILL
 
 
 def test_a_folder_of_a_living_crawl_is_refused_at_once(

@@ -53,7 +53,9 @@ def test_a_parameter_that_selects_now_and_then_is_none() -> None:
         for language in ("de", "en"):
             # One page in twenty is translated.
             same = number % 20
-            assert visit(traps, f"/text/{number}?lang={language}", number if same else hash((number, language)))
+            assert visit(
+                traps, f"/text/{number}?lang={language}", number if same else hash((number, language))
+            )
     assert len(traps.quarantine) == 0
 
 
