@@ -61,6 +61,11 @@ def main_text(content: Content) -> str:
     return _visible(content).main
 
 
+def headings(content: Content) -> list[str]:
+    """Return the headings of an HTML page; extracted once, with the text."""
+    return list(_visible(content).headings)
+
+
 def _visible(content: Content) -> VisibleText:
     from webcrawl.processing.visible_text import visible_text
 
