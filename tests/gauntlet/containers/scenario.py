@@ -196,6 +196,8 @@ def shared_crawl(deployment: Deployment) -> Iterator[Judged]:
         "stop", "A worker that is stopped ends with status 0.", set(statuses) == {0}, f"statuses {statuses}"
     )
 
+    # The web must not go before the workers: its hosts would be parked, as sites that are down.
+    deployment.compose("stop", "worker")
     deployment.down()
     at_down = len(deployment.hits())
     time.sleep(3 * DELAY_SECONDS)
