@@ -1,0 +1,9 @@
+"""The judges, by subject. Each looks at the server's log, files, processes and exit statuses; the crawler's
+words are only compared with them.
+"""
+
+from __future__ import annotations
+
+from tests.gauntlet.promises.judges import live_politeness, live_scope, steering
+
+__all__ = ["live_politeness", "live_scope", "steering"]

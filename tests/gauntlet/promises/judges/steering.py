@@ -1,0 +1,134 @@
+"""Judges of what operators do to a crawl that runs, by command or by the dashboard."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import TYPE_CHECKING
+
+from tests.fakeweb import witness
+from tests.gauntlet.promises.judges.acting import (
+    FORCE_SECONDS,
+    SETTLE_SECONDS,
+    act,
+    counted,
+    fresh,
+    need_gaps,
+    settled,
+)
+from tests.gauntlet.promises.stages import DELAY
+from tests.gauntlet.promises.table import judge, need
+from tests.gauntlet.promises.web import until
+
+if TYPE_CHECKING:
+    from tests.gauntlet.promises.stages import Live
+    from tests.gauntlet.promises.table import Promise
+
+WATCH_SECONDS = 2.0
+"""How long the log is watched for what must not come; a crawl at work makes dozens of requests in it."""
+
+
+def _nothing_comes(stage: Live, since: float, host: str = "") -> str:
+    time.sleep(WATCH_SECONDS)
+    late = stage.web.hits(host, since)
+    return need(not late, f"{counted(len(late), 'request')} in {WATCH_SECONDS:g} s after it, dozens before")
+
+
+@judge
+def pauses(stage: Live, promise: Promise) -> str:
+    need(stage.is_fetching(), "the crawl did not fetch before the command")
+    evidence = _nothing_comes(stage, settled(stage, promise, act(stage, promise)))
+    need(stage.is_running(), "the process is gone")
+    return evidence
+
+
+@judge
+def resumes(stage: Live, promise: Promise) -> str:
+    need(not stage.web.hits(since=time.time() - 1.0), "the crawl was not paused before the command")
+    since = act(stage, promise)
+    come = until(lambda: stage.web.hits(since=since), SETTLE_SECONDS)
+    return need(come, f"{counted(len(stage.web.hits(since=since)), 'request')} after the command")
+
+
+@judge
+def stays_paused(stage: Live, promise: Promise) -> str:
+    """A crawl that is started while it is paused fetches nothing until it is resumed."""
+    act(stage, promise)
+    for worker in stage.workers:
+        worker.signal(signal.SIGTERM)
+    need(stage.statuses() == [0] * len(stage.workers), "SIGTERM did not end it with status 0")
+    since = time.time()
+    for worker in stage.again():
+        until(lambda worker=worker: "paused" in worker.stderr, 10.0)
+    time.sleep(WATCH_SECONDS)
+    late = len(stage.web.hits(since=since))
+    stage.do("resume", stage.target)
+    need(stage.is_fetching(), "nothing was fetched after resume")
+    return need(not late, f"{counted(late, 'request')} of the process that was started while it was paused")
+
+
+@judge
+def stops(stage: Live, promise: Promise) -> str:
+    """The processes end with 0, and the command that began the crawl goes on without a page twice."""
+    need(stage.is_fetching(), "the crawl did not fetch before the command")
+    since = act(stage, promise)
+    gone = until(lambda: not stage.is_running(), SETTLE_SECONDS)
+    late = len(stage.web.hits(since=time.time() if "request" in promise.given else since))
+    if not gone:
+        for worker in stage.workers:
+            worker.signal(signal.SIGTERM)
+    statuses = stage.statuses()
+    stage.again()
+    need(gone, f"a process was there {SETTLE_SECONDS:g} s after the command")
+    need(stage.is_fetching(), "the command that began the crawl did not go on with it")
+    twice = witness.repeated([hit for hit in stage.web.log.hits if ".steady." in hit.host])
+    return need(
+        (set(statuses), late, twice) == ({0}, 0, {}),
+        f"exit status {statuses}, {late} requests later; resumed: {len(twice)} of "
+        f"{len(stage.web.pages())} pages were requested twice",
+    )
+
+
+@judge
+def adds(stage: Live, promise: Promise) -> str:
+    url = stage.site.url(fresh(stage, "added"), "/by-hand")
+    since = act(stage, promise, url=url)
+    come = until(lambda: stage.web.has(url))
+    return need(come, f"requested after {time.time() - since:.1f} s" if come else "it was not requested")
+
+
+@judge
+def excludes(stage: Live, promise: Promise) -> str:
+    """Nothing of a host is requested after the command; taken back, it is requested again."""
+    host = promise.given["host"]
+    need(until(lambda: stage.web.hits(host, time.time() - 1.0)), f"{host} was not crawled before")
+    since = act(stage, promise, host=host)
+    return _nothing_comes(stage, settled(stage, promise, since, host), host)
+
+
+@judge
+def readmits(stage: Live, promise: Promise) -> str:
+    """A URL of a host that was excluded is requested when the exclusion has been taken back."""
+    host = promise.given["host"]
+    need(not stage.web.hits(host, time.time() - 1.0), f"{host} was not excluded before")
+    act(stage, promise, host=host)
+    url = stage.site.url(host, f"/again-{promise.kind}")
+    time.sleep(WATCH_SECONDS)
+    stage.site.announce(url)
+    come = until(lambda: stage.web.has(url))
+    return need(come, "a new link to it was requested" if come else "a new link to it was not requested")
+
+
+@judge
+def delays(stage: Live, promise: Promise) -> str:
+    """The pauses of a host are longer after the command, and as before when it is taken back."""
+    host, seconds = promise.given["host"], promise.given["seconds"]
+    others = [gap for gap in stage.web.gaps([host]) if gap >= DELAY]
+    need(others and min(others) < seconds, f"{host} had no shorter pauses before")
+    since = act(stage, promise, host=host, seconds=str(seconds))
+    since += FORCE_SECONDS
+    until(lambda: len(stage.web.gaps([host], since)) >= 3)
+    evidence = need_gaps(stage.web.gaps([host], since)[:5], seconds, f"of {host} after")
+    since = act(stage, promise, "back_", host=host)
+    shorter = until(lambda: min(stage.web.gaps([host], since), default=seconds) < seconds)
+    return need(shorter, f"{evidence}; taken back: {min(stage.web.gaps([host], since), default=0):.3f} s")
