@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
+import sqlite3
 import subprocess
 import tempfile
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.error import HTTPError
@@ -20,17 +23,20 @@ from urllib.request import Request, urlopen
 from tests import forked
 from tests.commands import Done
 from tests.crawl import crawling
+from tests.fakeweb.config import Placement
+from tests.fakeweb.labyrinth import Labyrinth
+from tests.fakeweb.web import Web
 from tests.forked import Files
 from tests.gauntlet.promises.table import Broken, need
 from tests.gauntlet.promises.web import SECONDS, STEADY, PromiseSite, Serving, until
 from tests.redis_server import RedisServer
 
 if TYPE_CHECKING:
-    import signal
     from collections.abc import Iterator
 
     from tests.crawl.crawling import Crawl
     from tests.fakeweb.connection import Site
+    from tests.fakeweb.log import Hit
 
 DELAY = 0.3
 """Seconds between two requests to a host of a crawl that runs."""
@@ -183,6 +189,17 @@ class Stage:
         self._stack.callback(started.kill)
         return started
 
+    def dashboard(self, **settings: object) -> Client:
+        """Return a client of the dashboard of this crawl with these settings, which is started if there is none."""
+        key = ("dashboard", *settings)
+        if key not in self.kept:
+            started = self.background("dashboard", self.target, "--port", 0, **settings)
+            said = started.until_said("Ctrl-C")
+            address = next(word for word in said.split() if word.startswith("http://"))
+            self.kept[key] = Client(address, address.partition("#token=")[2])
+        client: Client = self.kept[key]
+        return client
+
     @property
     def environment(self) -> dict[str, str]:
         """The environment of commands: tokens of crawls on Redis are in the home folder."""
@@ -223,7 +240,7 @@ class Background:
         need(said and text in self.out + self.err, f"it did not print {text!r}: {last_line(self.err)}")
         return self.out + self.err
 
-    def end(self, number: signal.Signals) -> int:
+    def end(self, number: signal.Signals = signal.SIGINT) -> int:
         """Send a signal, and return the exit status."""
         self.process.send_signal(number)
         return int(self.process.wait(2 * SECONDS))
@@ -240,10 +257,12 @@ class Client:
     def __init__(self, address: str, token: str) -> None:
         self.base = address.partition("#")[0].rstrip("/")
         self.token = token
+        self.cookie = ""
+        """What the last answer has set."""
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         """Send a request, and return status and answer: a value of JSON, or bytes."""
-        given = {"Authorization": f"Bearer {self.token}", **headers}
+        given = {**({"Authorization": f"Bearer {self.token}"} if self.token else {}), **headers}
         data = None
         if method != "GET":
             data = json.dumps({} if body is None else body).encode()
@@ -252,6 +271,7 @@ class Client:
             with urlopen(
                 Request(f"{self.base}{path}", data, given, method=method), timeout=SECONDS
             ) as answer:
+                self.cookie = (answer.headers["Set-Cookie"] or "").partition(";")[0]
                 return answer.status, _value(answer.read(), answer.headers["Content-Type"])
         except HTTPError as error:
             with error:
@@ -303,17 +323,6 @@ class Live(Stage):
         now = time.time()
         return until(lambda: len(self.web.pages(since=now)) >= 5, seconds)
 
-    def dashboard(self) -> Client:
-        """Return a client of the dashboard of this crawl, which is started if there is none."""
-        if "dashboard" not in self.kept:
-            started = self.background("dashboard", self.target, "--port", 0, FETCH_PRIVATE_ADDRESSES=1)
-            said = started.until_said("#token=")
-            address = next(word for word in said.split() if "#token=" in word)
-            started.until_said("Ctrl-C")
-            self.kept["dashboard"] = Client(address, address.partition("#token=")[2]), started
-        client: Client = self.kept["dashboard"][0]
-        return client
-
 
 def last_line(text: str) -> str:
     """Return the last line with text, for evidence."""
@@ -331,4 +340,115 @@ def _value(content: bytes, kind: str | None) -> Any:
     return json.loads(content) if (kind or "").startswith("application/json") else content
 
 
-STAGES = {"live": Live}
+class Trap(Stage):
+    """A crawl of a site with endless pages that say nothing new."""
+
+    def __init__(self, technology: str, folder: Path) -> None:
+        super().__init__(technology, folder, Labyrinth(1, sections=("articles", "events", "days", "folders")))
+
+    def begin(self) -> None:
+        self.lead(self.site.seeds, POLITENESS_MIN_DELAY=0.02)
+
+
+class Short(Stage):
+    """No crawl of its own: each judge starts one, on Redis after it was emptied."""
+
+    def crawl(self, seeds: list[str], name: str, **settings: object) -> list[Crawl]:
+        """Start a new crawl."""
+        self.kill()
+        if self.redis is not None:
+            self.redis.fresh()
+        self.workers = self.start(seeds, name, **settings)
+        return self.workers
+
+
+class Story(Stage):
+    """A crawl of a closed web that was saved and stopped in the middle, resumed by the same command, and ended."""
+
+    COPIES = "copy"
+    """What the User-Agents of crawls of copies begin with."""
+
+    def __init__(self, technology: str, folder: Path) -> None:
+        placements = (
+            Placement("robots-private", hosts=("h0002.test",)),
+            Placement("status", share=0.06, options={"code": 404}),
+            Placement("empty-reply", share=0.06),
+        )
+        web = Web(5, 6, 180, suffix="test", words=60, zipf=0.3, links=8, placements=placements)
+        super().__init__(technology, folder, web)
+
+    def begin(self) -> None:
+        self.lead(
+            self.site.seeds,
+            POLITENESS_MIN_DELAY=0.3,
+            RETRY_TIMES=0,
+            HEALTH_FAILURES_TO_PARK=50,
+            ARCHIVE_SINKS="webcrawl.search.store.SearchIndex",
+            PROCESSING_MODULES="webcrawl.processing.main_text.MainText",
+        )
+        need(until(lambda: len(self.web.pages()) >= 12), f"it did not begin: {self.workers[0].stderr[-300:]}")
+        self.kept["save"] = self.run("save", self.target)
+        since = time.time()
+        self.kept["stop"] = self.run("stop", self.target)
+        stopped = time.time()
+        until(lambda: not self.is_running(), 10.0)
+        self.kept["gone"] = not self.is_running()
+        for worker in self.workers:
+            worker.signal(signal.SIGTERM)
+        self.kept["stopped"] = self.statuses()
+        self.kept["late"] = len(self.web.hits(since=stopped))
+        self.kept["saved at"] = since
+        if self.redis is None:
+            self.kept["checkpoint"] = self.run("checkpoint", self.jobdirs[0], self.folder / "taken")
+        self.again()
+        self.kept["ended"] = self.statuses()
+
+    def hits(self) -> list[Hit]:
+        """Return the requests of the crawl itself, not those of copies or commands."""
+        return [hit for hit in self.web.hits() if hit.user_agent.startswith("webcrawl/")]
+
+    def pages(self) -> list[Hit]:
+        """Return its requests for pages."""
+        return [hit for hit in self.hits() if not hit.is_robots]
+
+    def url(self, hit: Hit) -> str:
+        """Return the URL of a request."""
+        return f"http://{hit.host}:{self.web.port}{hit.path}"
+
+    def wanted(self) -> set[str]:
+        """Return the URLs that a crawler with good manners requests."""
+        return {url for url, fact in self.site.truth().items() if not fact.forbidden}
+
+    def copy_crawls_on(self, jobdir: Path, name: str) -> set[str]:
+        """Crawl a copy of this crawl to its end; return what it has requested."""
+        agent = f"{self.COPIES}-{name}/1.0"
+        [copy] = self.start(
+            self.site.seeds, f"of-{name}", **{**self._settings, "USER_AGENT": agent}, jobdir=jobdir
+        )
+        status = _status(copy, 2 * SECONDS)
+        need(status == 0, f"the crawl of the copy ended with {status}: {last_line(copy.stderr)}")
+        return {self.url(hit) for hit in self.web.pages() if hit.user_agent == agent}
+
+    @property
+    def names(self) -> dict[str, str]:
+        found = super().names
+        hit = next(hit for hit in self.pages() if hit.status == 200)
+        found |= {"url": self.url(hit), "host": hit.host, "file": str(self.jobdirs[0] / "fetch.jsonl")}
+        found |= {"damaged": str(self._damaged()), "unseen": f"http://{hit.host}:{self.web.port}/unseen"}
+        return found
+
+    def _damaged(self) -> Path:
+        """Return a copy of the crawl without a line of its fetch log, and with a wrong total in its frontier."""
+        path = self.folder / "damaged"
+        if not path.exists():
+            shutil.copytree(self.jobdirs[0], path)
+            log = path / "fetch.jsonl"
+            lines = log.read_bytes().splitlines(keepends=True)
+            log.write_bytes(b"".join(lines[:2] + lines[3:]))
+            if (path / "frontier.db").exists():
+                with closing(sqlite3.connect(path / "frontier.db")) as opened, opened:
+                    opened.execute("UPDATE totals SET queued = queued + 7")
+        return path
+
+
+STAGES: dict[str, type[Stage]] = {"live": Live, "trap": Trap, "short": Short, "story": Story}

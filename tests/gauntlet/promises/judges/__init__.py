@@ -4,6 +4,14 @@ words are only compared with them.
 
 from __future__ import annotations
 
-from tests.gauntlet.promises.judges import live_politeness, live_scope, steering
+from tests.gauntlet.promises.judges import (
+    archive,
+    dashboard,
+    ends,
+    figures,
+    live_politeness,
+    live_scope,
+    steering,
+)
 
-__all__ = ["live_politeness", "live_scope", "steering"]
+__all__ = ["archive", "dashboard", "ends", "figures", "live_politeness", "live_scope", "steering"]

@@ -120,7 +120,7 @@ def limits_crawl_delay(stage: Live, promise: Promise) -> str:
 # -- hosts that fail ---------------------------------------------------------------------------------------------
 
 
-def _failing_host(stage: Live, label: str) -> str:
+def failing_host(stage: Live, label: str) -> str:
     """Announce a host that answers once and then cuts each connection, and return it."""
     host = fresh(stage, label)
     hub = page([f"/{number}" for number in range(40)], host)
@@ -142,7 +142,7 @@ def _failures(stage: Live, host: str) -> list[float]:
 def _health(stage: Live) -> tuple[list[float], list[float]]:
     """Return the gaps between failures of a host by the settings of the start, and by those that are judged."""
     if "health" not in stage.kept:
-        usual = _failing_host(stage, "failing-before")
+        usual = failing_host(stage, "failing-before")
         values = {
             "HEALTH_FAILURES_TO_PARK": 2,
             "HEALTH_PARK_SECONDS": 2,
@@ -151,7 +151,7 @@ def _health(stage: Live) -> tuple[list[float], list[float]]:
         }
         until(lambda: len(_failures(stage, usual)) >= 5)
         with changed(stage, **values):
-            host = _failing_host(stage, "failing-after")
+            host = failing_host(stage, "failing-after")
             until(lambda: len(_failures(stage, host)) >= 4)
             time.sleep(5.0)
         found = [_failures(stage, one) for one in (usual, host)]
