@@ -31,6 +31,14 @@ if TYPE_CHECKING:
 
 __all__ = ["judge", "judges", "read"]
 
+SECTIONS = {
+    "command": "Commands",
+    "dashboard": "Dashboard",
+    "service": "Service",
+    "live setting": "Live settings",
+    "setting": "Settings",
+    "exit status": "Exit statuses",
+}
 AT_ONCE = 3
 """Stages beside one another: most of their time is waiting."""
 
@@ -84,8 +92,9 @@ def _judged(stage: Stage, promise: Promise) -> Judged:
 
 
 def _row(promise: Promise, technology: str, kept: bool, evidence: str, seconds: float) -> Judged:
-    section = f"{promise.kind.capitalize()}s"
-    return judged(section, f"{promise.name} on {technology}", promise.says, kept, evidence, seconds)
+    return judged(
+        SECTIONS[promise.kind], f"{promise.name} on {technology}", promise.says, kept, evidence, seconds
+    )
 
 
 def _words(error: Exception) -> str:

@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 from contextlib import ExitStack, closing, suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.error import HTTPError
@@ -23,6 +24,7 @@ from urllib.request import Request, urlopen
 from tests import forked
 from tests.commands import Done
 from tests.crawl import crawling
+from tests.fakeweb.answer import Answer, Pause
 from tests.fakeweb.config import Placement
 from tests.fakeweb.labyrinth import Labyrinth
 from tests.fakeweb.web import Web
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.crawl.crawling import Crawl
+    from tests.fakeweb.answer import Request as Asked
     from tests.fakeweb.connection import Site
     from tests.fakeweb.log import Hit
 
@@ -48,14 +51,14 @@ class Stage:
     def __init__(self, technology: str, folder: Path, site: Site | None = None) -> None:
         self.technology = technology
         self.folder = folder
-        self.site = site or PromiseSite()
+        self.site: Any = site or PromiseSite()
         self.redis: RedisServer | None = None
         self.crawls: list[Crawl] = []
-        self.kept: dict[str, Any] = {}
+        self.kept: dict[Any, Any] = {}
         """What a judge leaves for later ones."""
         self._stack = ExitStack()
         self._seeds: list[str] = []
-        self._settings: dict[str, object] = {}
+        self._settings: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
         self.folder.mkdir(parents=True)
@@ -76,7 +79,7 @@ class Stage:
 
     # -- crawls ------------------------------------------------------------------------------------------------
 
-    def start(self, seeds: list[str], name: str = "job", **settings: object) -> list[Crawl]:
+    def start(self, seeds: list[str], name: str = "job", **settings: Any) -> list[Crawl]:
         """Start a crawl with a process, or with two workers on Redis; the same name again resumes it."""
         common = {"DNS_NAMESERVERS": self.web.nameserver, "POLITENESS_KEY": "host", **settings}
         if self.redis is None:
@@ -98,7 +101,7 @@ class Stage:
             if crawl.process.poll() is None:
                 crawl.kill()
 
-    def lead(self, seeds: list[str], **settings: object) -> None:
+    def lead(self, seeds: list[str], **settings: Any) -> None:
         """Start the crawl of this stage; ``again`` starts it again with the same command."""
         self._seeds, self._settings = seeds, settings
         self.again()
@@ -127,7 +130,7 @@ class Stage:
         return self.redis.url if self.redis else str(self.jobdirs[0])
 
     @property
-    def select(self) -> dict[str, object]:
+    def select(self) -> dict[str, Any]:
         """The setting that names the crawl to a command."""
         return {"REDIS_URL": self.redis.url} if self.redis else {"JOBDIR": self.jobdirs[0]}
 
@@ -149,7 +152,7 @@ class Stage:
 
     # -- commands ----------------------------------------------------------------------------------------------
 
-    def run(self, *words: object, seconds: float = 2 * SECONDS, **settings: object) -> Done:
+    def run(self, *words: object, seconds: float = 2 * SECONDS, **settings: Any) -> Done:
         """Run ``scrapy`` with these words and settings, to its end."""
         with tempfile.TemporaryDirectory() as home:
             files = Files(Path(os.devnull), Path(home) / "out", Path(home) / "err")
@@ -162,13 +165,13 @@ class Stage:
                 raise Broken(f"scrapy {' '.join(map(str, words))} did not end in {seconds:g} s") from None
             return Done(status, files.stdout.read_text(errors="replace"), files.stderr.read_text())
 
-    def ask(self, *words: object, **settings: object) -> Any:
+    def ask(self, *words: object, **settings: Any) -> Any:
         """Run a command with ``--json``, which must succeed, and return what it printed."""
         done = self.run(*words, "--json", **settings)
         need(done.status == 0, f"scrapy {words[0]} --json ended with {done.status}: {last_line(done.err)}")
         return json.loads(done.out)
 
-    def do(self, *words: object, **settings: object) -> Done:
+    def do(self, *words: object, **settings: Any) -> Done:
         """Run a command that must succeed."""
         done = self.run(*words, **settings)
         need(
@@ -177,7 +180,7 @@ class Stage:
         )
         return done
 
-    def background(self, *words: object, **settings: object) -> Background:
+    def background(self, *words: object, **settings: Any) -> Background:
         """Start a command that goes on."""
         number = len(list(self.folder.glob("background-*.out"))) + 1
         out, err = self.folder / f"background-{number}.out", self.folder / f"background-{number}.err"
@@ -189,7 +192,7 @@ class Stage:
         self._stack.callback(started.kill)
         return started
 
-    def dashboard(self, **settings: object) -> Client:
+    def dashboard(self, **settings: Any) -> Client:
         """Return a client of the dashboard of this crawl with these settings, which is started if there is none."""
         key = ("dashboard", *settings)
         if key not in self.kept:
@@ -214,7 +217,7 @@ class Stage:
         }
 
     @staticmethod
-    def _words(words: tuple[object, ...], settings: dict[str, object]) -> list[str]:
+    def _words(words: tuple[object, ...], settings: dict[str, Any]) -> list[str]:
         given = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
         return [*map(str, words), *given]
 
@@ -353,13 +356,25 @@ class Trap(Stage):
 class Short(Stage):
     """No crawl of its own: each judge starts one, on Redis after it was emptied."""
 
-    def crawl(self, seeds: list[str], name: str, **settings: object) -> list[Crawl]:
+    def crawl(self, seeds: list[str], name: str, **settings: Any) -> list[Crawl]:
         """Start a new crawl."""
         self.kill()
         if self.redis is not None:
             self.redis.fresh()
         self.workers = self.start(seeds, name, **settings)
         return self.workers
+
+
+class SlowWeb(Web):
+    """A web whose answers take a second while ``is_slow``: commands reach a crawl of it in its middle."""
+
+    is_slow = True
+
+    def answer(self, request: Asked) -> Answer:
+        found = super().answer(request)
+        if not self.is_slow or request.path == "/robots.txt":
+            return found
+        return Answer(found.status, steps=chain([Pause(1.0), found.wire], found.steps), close=found.close)
 
 
 class Story(Stage):
@@ -374,13 +389,13 @@ class Story(Stage):
             Placement("status", share=0.06, options={"code": 404}),
             Placement("empty-reply", share=0.06),
         )
-        web = Web(5, 6, 180, suffix="test", words=60, zipf=0.3, links=8, placements=placements)
+        web = SlowWeb(5, 6, 120, suffix="test", words=60, zipf=0.3, links=8, placements=placements)
         super().__init__(technology, folder, web)
 
     def begin(self) -> None:
         self.lead(
             self.site.seeds,
-            POLITENESS_MIN_DELAY=0.3,
+            POLITENESS_MIN_DELAY=0.1,
             RETRY_TIMES=0,
             HEALTH_FAILURES_TO_PARK=50,
             ARCHIVE_SINKS="webcrawl.search.store.SearchIndex",
@@ -400,6 +415,8 @@ class Story(Stage):
         self.kept["saved at"] = since
         if self.redis is None:
             self.kept["checkpoint"] = self.run("checkpoint", self.jobdirs[0], self.folder / "taken")
+        self.site.is_slow = False
+        self.kept["begun again"] = time.time()
         self.again()
         self.kept["ended"] = self.statuses()
 

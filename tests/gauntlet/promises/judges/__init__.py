@@ -11,7 +11,8 @@ from tests.gauntlet.promises.judges import (
     figures,
     live_politeness,
     live_scope,
+    starts,
     steering,
 )
 
-__all__ = ["archive", "dashboard", "ends", "figures", "live_politeness", "live_scope", "steering"]
+__all__ = ["archive", "dashboard", "ends", "figures", "live_politeness", "live_scope", "starts", "steering"]

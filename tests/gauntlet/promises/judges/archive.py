@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from tests.gauntlet.promises.judges.acting import counted
@@ -22,7 +22,7 @@ def _ordinary(stage: Story) -> Hit:
     return next(hit for hit in stage.pages() if hit.status == 200 and hit.host == "h0001.test")
 
 
-def _page(stage: Story, hit: Hit):
+def _page(stage: Story, hit: Hit) -> Any:
     host = stage.site.geography.host_index(hit.host)
     return stage.site.geography.find(host, hit.path)
 

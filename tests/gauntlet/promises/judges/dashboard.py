@@ -37,7 +37,8 @@ def _rows(stage: Stage, path: str) -> list[dict[str, Any]]:
 def _fetched(stage: Live) -> str:
     """Return a URL that the server has answered."""
     hit = next(hit for hit in stage.web.pages(STEADY[0]) if hit.path != "/")
-    return stage.site.url(hit.host, hit.path)
+    url: str = stage.site.url(hit.host, hit.path)
+    return url
 
 
 # -- sessions ------------------------------------------------------------------------------------------------------

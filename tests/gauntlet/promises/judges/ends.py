@@ -18,11 +18,15 @@ if TYPE_CHECKING:
     from tests.gauntlet.promises.table import Promise
 
 
+_NO_CRAWL = ("-wal", "-shm", ".token", ".out", ".err")
+"""Endings of files that are no part of a crawl's state."""
+
+
 def _files(stage: Stage) -> dict[str, tuple[int, int]]:
     """Return the files of all crawls, with their sizes and times."""
     found = {}
     for path in stage.folder.rglob("*"):
-        if path.is_file() and not path.name.endswith(("-wal", "-shm")) and "redis" not in path.parts:
+        if path.is_file() and not path.name.endswith(_NO_CRAWL) and not {"redis", "services"} & {*path.parts}:
             about = path.stat()
             found[str(path)] = (about.st_size, about.st_mtime_ns)
     return found
@@ -41,8 +45,8 @@ def ends(stage: Stage, promise: Promise) -> str:
             wrong.append(f"{' '.join(words)[-90:]}: {done.status}, {last_line(done.err or done.out)}")
         elif "Traceback" in done.err:
             wrong.append(f"{' '.join(words)[-90:]}: a traceback")
-        elif status == 2 and not done.err.startswith("scrapy "):
-            wrong.append(f"{' '.join(words)[-90:]}: {done.err[:80]!r}")
+        elif status == 2 and not done.err.strip():
+            wrong.append(f"{' '.join(words)[-90:]}: no word on standard error")
     after = _files(stage)
     changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
     if status == 2 and changed:

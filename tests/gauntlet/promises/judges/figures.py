@@ -31,7 +31,7 @@ def ends_complete(stage: Story, promise: Promise) -> str:
     urls = {stage.url(hit) for hit in stage.pages()}
     twice = witness.repeated([hit for hit in stage.pages() if hit.status is not None])
     missing, more = stage.wanted() - urls, urls - stage.wanted()
-    overlaps = witness.violations(stage.hits(), lambda hit: 0.3, tolerance=0.002)
+    overlaps = witness.violations(stage.hits(), lambda hit: 0.1, tolerance=0.002)
     return need(
         set(stage.kept["ended"]) == {0} and not missing and not more and not twice and not overlaps,
         f"exit status {stage.kept['ended']}; {len(urls)} of {len(stage.wanted())} pages, {len(missing)} missing, "
@@ -62,7 +62,8 @@ def copy_is_complete(stage: Story, promise: Promise) -> str:
     else:
         path = stage.folder / "taken"
     requested = stage.copy_crawls_on(path, which)
-    before = {stage.url(hit) for hit in stage.pages() if hit.start < stage.kept["saved at"]}
+    moment = stage.kept["saved at" if which == "save" else "begun again"]
+    before = {stage.url(hit) for hit in stage.pages() if hit.start < moment}
     missing, twice = stage.wanted() - before - requested, before & requested
     allowed = len(STEADY) if which == "save" else 0
     return need(
@@ -240,7 +241,7 @@ def checks_the_frontier(stage: Story, promise: Promise) -> str:
     sound = stage.run("frontier", "check", **stage.select)
     if stage.redis is not None:
         return need(sound.status == 0, f"exit status {sound.status}: {sound.out[-100:]}")
-    damaged = {"JOBDIR": stage.names["damaged"]}
+    damaged: dict[str, Any] = {"JOBDIR": stage.names["damaged"]}
     broken = stage.run("frontier", "check", **damaged)
     repaired = stage.run("frontier", "check", "--repair", **damaged)
     after = stage.run("frontier", "check", **damaged)

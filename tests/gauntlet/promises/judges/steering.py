@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tests.fakeweb import witness
@@ -21,6 +22,7 @@ from tests.gauntlet.promises.table import judge, need
 from tests.gauntlet.promises.web import until
 
 if TYPE_CHECKING:
+    from tests.crawl.crawling import Crawl
     from tests.gauntlet.promises.stages import Live
     from tests.gauntlet.promises.table import Promise
 
@@ -32,6 +34,10 @@ def _nothing_comes(stage: Live, since: float, host: str = "") -> str:
     time.sleep(WATCH_SECONDS)
     late = stage.web.hits(host, since)
     return need(not late, f"{counted(len(late), 'request')} in {WATCH_SECONDS:g} s after it, dozens before")
+
+
+def _says(worker: Crawl, text: str) -> bool:
+    return text in worker.stderr
 
 
 @judge
@@ -59,7 +65,7 @@ def stays_paused(stage: Live, promise: Promise) -> str:
     need(stage.statuses() == [0] * len(stage.workers), "SIGTERM did not end it with status 0")
     since = time.time()
     for worker in stage.again():
-        until(lambda worker=worker: "paused" in worker.stderr, 10.0)
+        until(partial(_says, worker, "paused"), 10.0)
     time.sleep(WATCH_SECONDS)
     late = len(stage.web.hits(since=since))
     stage.do("resume", stage.target)
