@@ -73,7 +73,7 @@ def serving(**settings: object) -> Iterator[Served]:
     try:
         listening: Listening = asyncio.run_coroutine_threadsafe(listen(source, 0), loop).result(SECONDS)
         try:
-            yield Served(listening.port, listening.address.partition("#token=")[2], source)
+            yield Served(listening.port, listening.token or "", source)
         finally:
             asyncio.run_coroutine_threadsafe(listening.stop(), loop).result(SECONDS)
     finally:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
+import logging
 import re
 import signal
 import socket
+import sys
 import urllib.request
 from collections import Counter
 from contextlib import contextmanager, suppress
@@ -17,6 +20,7 @@ import pytest
 from tests import processes
 from tests.commands import in_process
 from tests.fakeweb import witness
+from webcrawl.features.dashboard import feature
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +38,14 @@ def reserved_port() -> Iterator[int]:
         yield one.getsockname()[1]
 
 
-def read(port: int, path: str = "/api/v1/crawl") -> Any:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+def asked(crawl: Any, port: int, path: str) -> urllib.request.Request:
+    token = (crawl.path / "dashboard.token").read_text().strip()
+    headers = {"Authorization": f"Bearer {token}"}
+    return urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
+
+
+def read(crawl: Any, port: int, path: str = "/api/v1/crawl") -> Any:
+    with urllib.request.urlopen(asked(crawl, port, path), timeout=30) as answer:
         return json.load(answer)
 
 
@@ -53,15 +63,16 @@ def test_it_shows_the_crawl_comes_back_when_it_dies_and_ends_with_the_crawl(web,
         crawl = start(web.seeds, DASHBOARD_PORT=port, **SLOW)
         crawl.until(lambda: "Dashboard: http" in crawl.stderr)
         crawl.until_logged(1)
-        assert f"Dashboard: http://127.0.0.1:{port}/#token=" in crawl.stderr
-        state = read(port)
+        file = crawl.path / "dashboard.token"
+        assert f"Dashboard: http://127.0.0.1:{port}/ (its token is in {file})" in crawl.stderr
+        state = read(crawl, port)
         assert (state["state"], state["spider"], state["counts"]["hosts"]) == ("running", "broad", 1)
         assert state["politeness"]["min_delay"] == SLOW["POLITENESS_MIN_DELAY"]
-        crawl.until(lambda: read(port)["memory"]["rss"])
-        [worker] = read(port)["workers"]
+        crawl.until(lambda: read(crawl, port)["memory"]["rss"])
+        [worker] = read(crawl, port)["workers"]
         assert (worker["name"], worker["pid"], worker["state"]) == ("w0", crawl.process.pid, "running")
         assert worker["figures"]["robots"] == 1
-        series = read(port, "/api/v1/series?names=robots,queued&points=1")
+        series = read(crawl, port, "/api/v1/series?names=robots,queued&points=1")
         # The period may begin in one step and end in the next.
         robots, queued = series["names"]["robots"], series["names"]["queued"]
         assert len(robots) == len(queued) in (1, 2)
@@ -70,16 +81,30 @@ def test_it_shows_the_crawl_comes_back_when_it_dies_and_ends_with_the_crawl(web,
         processes.kill(first)
         crawl.until(lambda: crawl.stderr.count("Dashboard: http") == 2)
         assert "The process of the dashboard ended; it is started again in 1 s" in crawl.stderr
-        assert read(port, "/api/v1/url?url=" + web.seeds[0])["conclusion"]["fate"] == "waits"
+        assert read(crawl, port, "/api/v1/url?url=" + web.seeds[0])["conclusion"]["fate"] == "waits"
 
         [second] = dashboards_of(crawl.process.pid)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/events", timeout=30) as viewer:
+        with urllib.request.urlopen(asked(crawl, port, "/api/v1/events"), timeout=30) as viewer:
             assert viewer.readline() == b"event: crawl\n"
             crawl.signal(signal.SIGINT)
             crawl.wait().assert_ended_well()
         processes.wait_for_end(second, 10)
-    tokens = set(re.findall(r"#token=(\S+)", crawl.stderr))
-    assert tokens == {(crawl.path / "dashboard.token").read_text().strip()}
+    token = file.read_text().strip()
+    assert token not in crawl.stderr
+    kept = [path for path in crawl.path.rglob("*") if path.is_file() and token.encode() in path.read_bytes()]
+    assert kept == [file]
+
+
+def test_a_terminal_shows_the_token_and_no_log_does(monkeypatch, caplog):
+    caplog.set_level(logging.DEBUG)
+    terminal, pipe = io.StringIO(), io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    for stream in (terminal, pipe):
+        monkeypatch.setattr(sys, "stderr", stream)
+        feature.announce("http://127.0.0.1:8765/", "secret", "crawls/first/dashboard.token")
+    assert terminal.getvalue() == "Dashboard: http://127.0.0.1:8765/#token=secret\n"
+    assert pipe.getvalue() == ""
+    assert "secret" not in caplog.text
 
 
 def test_a_port_in_use_is_one_warning_and_the_crawl_goes_on(web, start):
@@ -141,7 +166,9 @@ async def flood(port: int, crawl: Any, dashboard: int) -> tuple[Counter[int], in
     dashboard had."""
     statuses: Counter[int] = Counter()
     largest = 0
-    request = f"GET /api/v1/crawl HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
+    token = (crawl.path / "dashboard.token").read_text().strip()
+    head = f"GET /api/v1/crawl HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"
+    request = head.encode()
 
     async def ask() -> None:
         while crawl.process.poll() is None and statuses.total() < FLOOD:

@@ -16,17 +16,22 @@ SLOW = {"POLITENESS_MIN_DELAY": 300, "POLITENESS_MAX_DELAY": 300}
 """A crawl that waits for its second page for longer than any test."""
 
 
-def ask(port, path):
+def ask(port, path, crawl=None):
+    """``crawl``: the one whose dashboard is asked, with its token."""
+    headers = {}
+    if crawl is not None:
+        headers["Authorization"] = f"Bearer {(crawl.path / 'dashboard.token').read_text().strip()}"
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:
             return error.code, error.read().decode()
 
 
-def scraped(port, path="/metrics"):
-    status, text = ask(port, path)
+def scraped(port, crawl=None):
+    status, text = ask(port, "/metrics", crawl)
     assert status == 200
     return {
         (sample.name, *sample.labels.values()): sample.value
@@ -54,8 +59,8 @@ def test_a_crawl_answers_for_itself_and_its_dashboard_says_the_same(web, start):
         assert ask(port, "/healthz") == (200, "ok\n")
         assert ask(port, "/other")[0] == 404
 
-        crawl.until(lambda: scraped(other).get(("webcrawl_robots_fetches_total", "w0")) == 1)
-        shown = scraped(other)
+        crawl.until(lambda: scraped(other, crawl).get(("webcrawl_robots_fetches_total", "w0")) == 1)
+        shown = scraped(other, crawl)
         # It also knows the counts of the storage.
         assert shown.keys() - found.keys() == {
             ("webcrawl_urls", state) for state in ("done", "failed", "refused")

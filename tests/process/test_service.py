@@ -53,7 +53,8 @@ class Service:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
         text = None if method == "GET" else json.dumps(body or {})
         if text is not None:
-            headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.token}", **headers}
+            headers = {"Content-Type": "application/json", **headers}
+        headers = {"Authorization": f"Bearer {self.token}", **headers}
         connection.request(method, path, text, headers)
         response = connection.getresponse()
         content = response.read()

@@ -99,15 +99,16 @@ class Command(ProjectCommand):
 
 
 async def _serve(source: CrawlSource, port: int) -> None:
-    from webcrawl.features.dashboard.process import listen
+    from webcrawl.features.dashboard.process import listen, with_token
 
     listening = await listen(source, port)
     over = asyncio.Event()
     for number_of in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number_of, over.set)
-    tell(f"The dashboard of {source.crawl.name} is at {listening.address} until Ctrl-C.")
+    address = with_token(listening.address, listening.token if sys.stdout.isatty() else None)
+    tell(f"The dashboard of {source.crawl.name} is at {address} until Ctrl-C.")
     if listening.token_file is not None:
-        tell(f"The token for changes is in {listening.token_file}.")
+        tell(f"The token is in {listening.token_file}.")
     sys.stdout.flush()
     await over.wait()
     await listening.stop()

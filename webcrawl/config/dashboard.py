@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 
-from webcrawl.config.readers import EMPTY, Reader, domains, switch, whole
+from webcrawl.config.readers import EMPTY, Reader, choice, domains, switch, whole
 from webcrawl.config.setting import setting
 
 
@@ -51,7 +51,13 @@ class DashboardSettings:
         listening_host(),
         "127.0.0.1",
         "",
-        "Address on which the dashboard listens. On any but a loopback address reading needs the token, too.",
+        "Address on which the dashboard listens.",
+    )
+    dashboard_reading: str = setting(
+        choice("token", "open"),
+        "token",
+        "",
+        "Who may read the dashboard: those with a token, or everybody who reaches it.",
     )
     dashboard_allowed_hosts: tuple[str, ...] = setting(
         Reader("a list of host names such as crawl.example.org", domains().read),
@@ -66,6 +72,12 @@ class DashboardSettings:
         file_or_none(),
         None,
         "",
-        "File with the token for changes. If unset, `dashboard.token` in the JOBDIR, or for a crawl on Redis a "
+        "File with the owner's token. If unset, `dashboard.token` in the JOBDIR, or for a crawl on Redis a "
         "file in `~/.local/state/webcrawl`.",
+    )
+    dashboard_operators_file: Path | None = setting(
+        file_or_none(),
+        None,
+        "",
+        "File with operators by name and their tokens. If unset, `dashboard.operators` beside the token.",
     )

@@ -5,8 +5,9 @@ Everything here is a function of a request's headers and the time; nothing does 
 * A browser is called to the dashboard by any web page that the operator has open. So the Host header must be an
   address or an allowed name (DNS rebinding), requests of other origins are refused, and a change takes a content type
   that a form cannot send.
-* A change needs the token: as ``Authorization: Bearer`` by scripts, or once at login by browsers, which then have a
-  session: a cookie that scripts cannot read, and a second value that other origins cannot read.
+* Reading and changing need a token: as ``Authorization: Bearer`` by scripts, or once at login by browsers, which then
+  have a session: a cookie that scripts cannot read, and a second value that other origins cannot read.
+* The owner's token does everything; those of operators by name do so too, or only read (``operators.py``).
 * A session is signed with the token, so it is not stored: it ends with its time, or when the token is replaced.
 """
 
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 SESSION_SECONDS = 12 * 3600.0
@@ -33,7 +34,6 @@ SESSION_SECONDS = 12 * 3600.0
 CSRF_HEADER = "X-CSRF-Token"
 TOKEN_BYTES = 32
 _TOKEN_MAX = 1024
-_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via")
 
 
 class Right(IntEnum):
@@ -66,6 +66,15 @@ class Denial(Exception):  # noqa: N818 - an answer
 
 
 # -- tokens ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Somebody with a token. ``name``: empty for the owner of the dashboard."""
+
+    name: str
+    right: Right
+    token: str
 
 
 class TokenFile:
@@ -121,36 +130,42 @@ class Session:
 
 
 class Sessions:
-    """Makes and checks sessions: ``EXPIRY.NONCE.MAC``, signed with the token."""
+    """Makes and checks sessions: ``EXPIRY.NONCE.NAME.MAC``, signed with the token of their operator."""
 
     def __init__(self, token: str) -> None:
-        self._key = hashlib.sha256(b"webcrawl dashboard session\0" + token.encode()).digest()
+        """``token``: the owner's."""
         # Cookies of one host are common to all its ports, so each dashboard has a name of its own.
-        self.cookie = f"webcrawl_{self._mac('cookie')[:12]}"
+        self.cookie = f"webcrawl_{_mac(token, 'cookie')[:12]}"
 
-    def begin(self, now: float) -> tuple[str, Session]:
+    def begin(self, operator: Operator, now: float) -> tuple[str, Session]:
         """Return the value of the cookie of a new session, and the session."""
         expires_at, nonce = int(now + SESSION_SECONDS), secrets.token_hex(16)
-        value = f"{expires_at}.{nonce}"
-        return f"{value}.{self._mac(f'session {value}')}", self._session(nonce, expires_at)
+        value = f"{expires_at}.{nonce}.{operator.name}"
+        mac = _mac(operator.token, f"session {value}")
+        return f"{value}.{mac}", _session(operator, nonce, expires_at)
 
-    def check(self, cookie: str | None, now: float) -> Session | None:
-        """Return the session of a cookie; None if it is none of ours, or over."""
-        expires_text, _, rest = (cookie or "").partition(".")
-        nonce, _, mac = rest.partition(".")
-        if not hmac.compare_digest(
-            mac.encode("utf-8", "replace"),
-            self._mac(f"session {expires_text}.{nonce}").encode("ascii"),
-        ):
-            return None
-        expires_at = int(expires_text)
-        return self._session(nonce, expires_at) if now < expires_at else None
+    def check(
+        self, cookie: str | None, operators: Sequence[Operator], now: float
+    ) -> tuple[Operator, Session] | None:
+        """Return the operator and the session of a cookie; None if it is none of ours, or over."""
+        value, _, mac = (cookie or "").rpartition(".")
+        for operator in operators:
+            right_mac = _mac(operator.token, f"session {value}")
+            if hmac.compare_digest(mac.encode("utf-8", "replace"), right_mac.encode("ascii")):
+                expires_text, nonce, name = value.split(".")
+                if name != operator.name or now >= int(expires_text):
+                    return None
+                return operator, _session(operator, nonce, int(expires_text))
+        return None
 
-    def _session(self, nonce: str, expires_at: int) -> Session:
-        return Session(nonce, expires_at, self._mac(f"csrf {nonce}"))
 
-    def _mac(self, text: str) -> str:
-        return hmac.new(self._key, text.encode("utf-8", "replace"), "sha256").hexdigest()
+def _session(operator: Operator, nonce: str, expires_at: int) -> Session:
+    return Session(nonce, expires_at, _mac(operator.token, f"csrf {nonce}"))
+
+
+def _mac(token: str, text: str) -> str:
+    key = hashlib.sha256(b"webcrawl dashboard session\0" + token.encode()).digest()
+    return hmac.new(key, text.encode("utf-8", "replace"), "sha256").hexdigest()
 
 
 # -- rates -----------------------------------------------------------------------------------------------------
@@ -223,6 +238,8 @@ class Granted:
     right: Right
     session: Session | None = None
     by_token: bool = False
+    name: str = ""
+    """Of the operator; empty for the owner, and for those without a token."""
 
 
 WRONG_TOKENS = Rate(0.2, 10)
@@ -238,9 +255,13 @@ class Access:
     bound_to: str
     """The address on which the dashboard listens."""
     token: str | None
-    """None: nobody may change anything, for public mode."""
+    """The owner's. None: nobody may change anything, for public mode."""
     allowed_hosts: Sequence[str] = ()
     public: bool = False
+    is_open: bool = False
+    """True if everybody who reaches the dashboard may read it."""
+    operators: Callable[[], Sequence[Operator]] = tuple
+    """Returns the operators by name."""
     sessions: Sessions = field(init=False)
     _wrong: RateLimiter = field(default_factory=lambda: RateLimiter(WRONG_TOKENS))
 
@@ -278,27 +299,39 @@ class Access:
             scheme, _, token = given.partition(" ")
             if scheme.lower() != "bearer":
                 raise Denial(401, "Authorization must be: Bearer TOKEN")
-            self.check_token(token.strip(), asked, now)
-            return Granted(Right.WRITE, by_token=True)
-        session = self.sessions.check(asked.cookies.get(self.sessions.cookie), now)
-        if session is not None:
-            return Granted(Right.WRITE, session)
-        return Granted(Right.READ if self._is_local(asked) else Right.NONE)
+            operator = self.operator_of(token.strip(), asked, now)
+            return Granted(operator.right, by_token=True, name=operator.name)
+        known = self.sessions.check(asked.cookies.get(self.sessions.cookie), self._operators(), now)
+        if known is not None:
+            operator, session = known
+            return Granted(operator.right, session, name=operator.name)
+        return Granted(Right.READ if self.is_open else Right.NONE)
 
-    def check_token(self, token: str, asked: Asked, now: float) -> None:
-        """Refuse a wrong token. The right one always passes: others must not be able to lock its owner out, and
-        nobody guesses 256 bits."""
-        if self.token is not None and hmac.compare_digest(
-            token.encode("utf-8", "replace"), self.token.encode()
-        ):
-            return
+    def operator_of(self, token: str, asked: Asked, now: float) -> Operator:
+        """Return whose token it is. :raises Denial: nobody's. The right one always passes: others must not be able to
+        lock its owner out, and nobody guesses 256 bits."""
+        given = hashlib.sha256(token.encode("utf-8", "replace")).digest()
+        matches = [
+            operator
+            for operator in self._operators()
+            if hmac.compare_digest(given, hashlib.sha256(operator.token.encode()).digest())
+        ]
+        if matches:
+            return matches[0]
         if wait := self._wrong.take(client_of(asked.client), now):
             raise Denial(429, "too many wrong tokens", wait)
         raise Denial(401, "the token is wrong; the dashboard shows the name of its file at its start")
 
+    def _operators(self) -> list[Operator]:
+        if self.token is None:
+            return []
+        return [Operator("", Right.WRITE, self.token), *self.operators()]
+
     def check_change(self, asked: Asked, granted: Granted) -> None:
         """Refuse a change that nobody may make, or that a browser may have been made to send."""
         check_json(asked)
+        if granted.right < Right.WRITE and granted.name:
+            raise Denial(403, f"the token of {granted.name} only reads")
         if granted.right < Right.WRITE:
             raise Denial(401, "changes need the token: log in, or send Authorization: Bearer TOKEN")
         if granted.session is None:
@@ -319,16 +352,6 @@ class Access:
         except ValueError:
             return False
         return found.is_loopback if is_local else is_wildcard(self.bound_to) or host == self.bound_to
-
-    def _is_local(self, asked: Asked) -> bool:
-        """Return True if the request comes from this machine, as far as can be seen: not through a proxy."""
-        host = host_in(asked.headers.get("Host", ""))
-        return (
-            is_loopback(self.bound_to)
-            and host is not None
-            and is_loopback(host)
-            and not any(name in asked.headers for name in _FORWARDED)
-        )
 
 
 def check_json(asked: Asked) -> None:

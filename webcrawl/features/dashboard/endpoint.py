@@ -74,7 +74,8 @@ class Call:
     @property
     def by(self) -> str:
         """Who makes a change, for the journal."""
-        return f"dashboard {self.asked.client or 'unknown'}"
+        where = f"dashboard {self.asked.client or 'unknown'}"
+        return f"{self.granted.name}, {where}" if self.granted.name else where
 
 
 @dataclass(slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import sys
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.child_process import frame, receive_from
 from webcrawl.config.setting import MIB
 from webcrawl.features.companion import Companion
-from webcrawl.features.dashboard.process import given_of
+from webcrawl.features.dashboard.process import given_of, with_token
 from webcrawl.features.feature import Feature
 
 if TYPE_CHECKING:
@@ -54,13 +55,20 @@ class DashboardFeature(Feature):
         writer.write(frame(self._given))
         while True:
             match await receive_from(reader):
-                case ("listening", str(address)):
-                    logger.info("Dashboard: %s", address)
+                case ("listening", str(address), str(token), str(file)):
+                    announce(address, token, file)
                 case ("refused", str(sentence)):
                     logger.warning("There is no dashboard, and the crawl goes on: %s", sentence)
                     return False
                 case ("log", int(level), str(message)):
                     logger.log(level, "%s", message)
+
+
+def announce(address: str, token: str, file: str) -> None:
+    """Log the address without the token, which logs are no place for; a terminal shows both."""
+    logger.info("Dashboard: %s%s", address, f" (its token is in {file})" if file else "")
+    if token and sys.stderr.isatty():
+        sys.stderr.write(f"Dashboard: {with_token(address, token)}\n")
 
 
 def build(parts: Parts) -> DashboardFeature:

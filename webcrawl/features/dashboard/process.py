@@ -4,7 +4,7 @@ The crawl and this process exchange frames (``webcrawl/child_process.py``) on a 
 
     crawl                               dashboard
     what names the crawl          ->
-                                  <-    ("listening", address) or ("refused", sentence)
+                                  <-    ("listening", address, token, file with it) or ("refused", sentence)
                                   <-    ("log", level, message), any number
 
 When the crawl closes its end, or is killed, the process ends at once.
@@ -28,6 +28,7 @@ from webcrawl.child_process import frame, leave_signals_to_the_crawl, receive_fr
 from webcrawl.errors import CrawlError
 from webcrawl.features.dashboard.access import TOKEN_BYTES, Access, TokenFile, is_wildcard
 from webcrawl.features.dashboard.connections import Listener
+from webcrawl.features.dashboard.operators import OperatorsFile
 from webcrawl.features.dashboard.server import make_app
 from webcrawl.features.dashboard.source import CrawlSource
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 NICENESS = 10
 TOKEN = "dashboard.token"
+OPERATORS = "dashboard.operators"
 LOG_LINES = 100
 """Messages a minute that are passed to the crawl's log."""
 
@@ -50,12 +52,13 @@ logger = logging.getLogger(__name__)
 
 
 class Listening:
-    """A dashboard that listens. ``address``: with the token in its fragment, which browsers do not send."""
+    """A dashboard that listens."""
 
-    def __init__(self, listener: Listener, address: str, token_file: Path | None) -> None:
+    def __init__(self, listener: Listener, address: str, token: str | None, token_file: Path | None) -> None:
         self._listener = listener
         self.port = listener.port
         self.address = address
+        self.token = token
         self.token_file = token_file
 
     async def stop(self) -> None:
@@ -69,19 +72,26 @@ async def listen(source: CrawlSource, port: int) -> Listening:
     :raises OSError: the address cannot be used :raises CrawlError: the crawl cannot be read
     """
     configuration = source.configuration
-    host = configuration.dashboard_host
     # A crawl that is not there is told now, and not to the first viewer.
     await asyncio.to_thread(source.crawl.status)
     token, file = (None, None) if configuration.dashboard_public else token_of(source)
-    access = Access(
-        host,
+    access = access_of(configuration, token, operators_path(source))
+    listener = Listener(make_app(source, access))
+    host = configuration.dashboard_host
+    await listener.start(host, port)
+    return Listening(listener, address_of(host, listener.port), token, file)
+
+
+def access_of(configuration: Configuration, token: str | None, operators: Path | None) -> Access:
+    """Return who may do what. ``token``: the owner's. ``operators``: the file of those by name."""
+    return Access(
+        configuration.dashboard_host,
         token,
         allowed_hosts=configuration.dashboard_allowed_hosts,
         public=configuration.dashboard_public,
+        is_open=configuration.dashboard_reading == "open",
+        operators=tuple if operators is None else OperatorsFile(operators).operators,
     )
-    listener = Listener(make_app(source, access))
-    await listener.start(host, port)
-    return Listening(listener, address_of(host, listener.port, token), file)
 
 
 def token_of(source: CrawlSource) -> tuple[str, Path | None]:
@@ -101,17 +111,37 @@ def token_path(source: CrawlSource) -> Path:
         return configuration.dashboard_token_file
     if not source.is_shared and source.folder is not None:
         return source.folder / TOKEN
+    return _state_folder(source, ".token")
+
+
+def operators_path(source: CrawlSource) -> Path:
+    """Return the path of the file with the operators by name."""
+    configuration = source.configuration
+    if configuration.dashboard_operators_file is not None:
+        return configuration.dashboard_operators_file
+    if not source.is_shared and source.folder is not None:
+        return source.folder / OPERATORS
+    return _state_folder(source, ".operators")
+
+
+def _state_folder(source: CrawlSource, suffix: str) -> Path:
     state = os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
     # Crawls of one name on several servers have several tokens.
     place = hashlib.sha256(source.crawl.place.encode("utf-8", "replace")).hexdigest()[:12]
-    return Path(state) / "webcrawl" / f"{source.spider}-{place}.token"
+    return Path(state) / "webcrawl" / f"{source.spider}-{place}{suffix}"
 
 
-def address_of(host: str, port: int, token: str | None) -> str:
+def address_of(host: str, port: int) -> str:
     """Return the address at which a browser of this machine finds the dashboard."""
     name = "127.0.0.1" if is_wildcard(host) else host
     netloc = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
-    return f"http://{netloc}/" if token is None else f"http://{netloc}/#token={token}"
+    return f"http://{netloc}/"
+
+
+def with_token(address: str, token: str | None) -> str:
+    """Return an address that logs a browser in: the token is in its fragment, which browsers do not send. It is for
+    terminals, and for nothing that is kept."""
+    return address if token is None else f"{address}#token={token}"
 
 
 def refusal(configuration: Configuration, port: int, error: Exception) -> str:
@@ -217,7 +247,10 @@ async def serve_beside(connection: socket.socket) -> None:
         writer.write(frame(("refused", " ".join(str(error).split()))))
         await writer.drain()
         return
-    writer.write(frame(("listening", listening.address)))
+    file = listening.token_file
+    writer.write(
+        frame(("listening", listening.address, listening.token or "", "" if file is None else str(file)))
+    )
     # Nothing comes any more but the end.
     while await reader.read(4096):
         pass

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING
 
 from webcrawl.errors import StartRefused
-from webcrawl.features.dashboard.access import Access, TokenFile
+from webcrawl.features.dashboard.access import TokenFile
 from webcrawl.features.dashboard.connections import Listener
-from webcrawl.features.dashboard.process import address_of
+from webcrawl.features.dashboard.process import access_of, address_of, with_token
 from webcrawl.features.notifications.feature import receivers
 from webcrawl.features.service.folder import ServiceFolder
 from webcrawl.features.service.notices import CrashNotices
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from webcrawl.config import Configuration
 
 TOKEN = "token"
+OPERATORS = "operators"
 TELL_SECONDS = 5.0
 """Interval at which an ending service says which crawls it waits for."""
 
@@ -74,21 +76,21 @@ async def serve(
             token = TokenFile(token_file).token()
         except OSError as error:
             raise StartRefused(f"{token_file} cannot be used: {error.strerror or error}") from error
-        host = configuration.dashboard_host
-        access = Access(host, token, allowed_hosts=configuration.dashboard_allowed_hosts, public=False)
+        operators = configuration.dashboard_operators_file or folder.path / OPERATORS
+        access = access_of(configuration, token, operators)
         site = ServiceSite(service, access, configuration.service_crawls_max)
         listener = Listener(site.application)
         try:
+            host = configuration.dashboard_host
             await listener.start(host, port)
         except OSError as error:
             why = os.strerror(error.errno or 0)
             raise StartRefused(
                 f"cannot listen on {host}:{port}: {why}; --port N takes another port"
             ) from error
-        tell(
-            f"The service for the crawls in {root} is at {address_of(host, listener.port, token)} until Ctrl-C."
-        )
-        tell(f"The token for changes is in {token_file}.")
+        address = with_token(address_of(host, listener.port), token if sys.stdout.isatty() else None)
+        tell(f"The service for the crawls in {root} is at {address} until Ctrl-C.")
+        tell(f"The token is in {token_file}.")
         try:
             await _run(service, tell)
         finally:

@@ -16,6 +16,7 @@ from webcrawl.errors import CrawlError
 from webcrawl.features.dashboard.access import Denial
 from webcrawl.features.dashboard.server import Dashboard, Site, static_files
 from webcrawl.features.service.api import ENDPOINTS, ServiceApi
+from webcrawl.features.service.records import name_problem
 from webcrawl.features.service.supervisor import ServiceError
 
 if TYPE_CHECKING:
@@ -110,8 +111,12 @@ def _routes(application: web.Application) -> Iterator[tuple[str, str, Any]]:
 
 
 async def _with_slash(request: web.Request) -> web.StreamResponse:
-    """Lead to the page: the addresses in it are relative."""
-    return web.Response(status=308, headers={"Location": f"{request.rel_url.raw_name}/"})
+    """Lead to the page: the addresses in it are relative. So is this one, and it begins with no name: a browser would
+    take the beginning of a name with a colon for a scheme."""
+    name = request.match_info["crawl"]
+    if name_problem(name) is not None:
+        raise Denial(404, "there is nothing at this address")
+    return web.Response(status=308, headers={"Location": f"./{name}/"})
 
 
 def _files() -> Iterator[tuple[str, bytes, str]]:

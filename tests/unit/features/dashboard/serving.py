@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 TOKEN = "the-token"
 SECONDS = 30.0
+CHANGES = ("POST", "PUT", "DELETE", "PATCH")
+NOBODY = {"Authorization": ""}
+"""The headers of a reader without a token."""
 HOSTILE = '</script><img src=x onerror="alert(1)">\ud800\x00\u202e'
 """A title from the web."""
 
@@ -112,19 +115,22 @@ class Site:
         body: Any = None,
         headers: dict[str, str] | None = None,
     ) -> Answer:
-        """Send a request. ``body``: bytes as they are, another value as JSON."""
+        """Send a request; one that reads has the token, unless ``headers`` say who asks. ``body``: bytes as they are,
+        another value as JSON."""
         content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         given = {"Host": f"127.0.0.1:{self.port}", "Connection": "close"}
         if body is not None or method not in ("GET", "HEAD"):
             given |= {"Content-Type": "application/json", "Content-Length": str(len(content))}
+        if method not in CHANGES and not {"Authorization", "Cookie"} & {*(headers or {})}:
+            given["Authorization"] = f"Bearer {TOKEN}"
         lines = [f"{name}: {value}" for name, value in {**given, **(headers or {})}.items() if value]
         head = "\r\n".join([f"{method} {path} HTTP/1.1", *lines, "", ""]).encode("utf-8", "surrogatepass")
         return await self.raw(head + content, is_head=method == "HEAD")
 
-    async def log_in(self) -> dict[str, str]:
+    async def log_in(self, token: str = TOKEN) -> dict[str, str]:
         """Return the headers of a browser that has logged in, for changes."""
         origin = {"Origin": f"http://127.0.0.1:{self.port}"}
-        answer = await self.ask("POST", "/api/v1/session", {"token": TOKEN}, origin)
+        answer = await self.ask("POST", "/api/v1/session", {"token": token}, origin)
         assert answer.status == 200
         cookie = answer.headers["set-cookie"].partition(";")[0]
         return {**origin, "Cookie": cookie, "X-CSRF-Token": answer.told["csrf"]}

@@ -16,6 +16,7 @@ from webcrawl.features.dashboard.access import (
     Access,
     Asked,
     Denial,
+    Operator,
     Rate,
     RateLimiter,
     Right,
@@ -23,9 +24,12 @@ from webcrawl.features.dashboard.access import (
     TokenFile,
     client_of,
 )
+from webcrawl.features.dashboard.operators import OperatorsFile
 
 NOW = 1_700_000_000.0
 TOKEN = "t0ken"
+OWNER = Operator("", Right.WRITE, TOKEN)
+ANNA = Operator("anna", Right.READ, "a" * 20)
 
 
 def asked(
@@ -54,7 +58,7 @@ def status_of(function: Any, *arguments: Any, **options: Any) -> int:
 
 
 def logged_in(one: Access, method: str = "POST", *, csrf: bool = True, **headers: str) -> Asked:
-    cookie, session = one.sessions.begin(NOW)
+    cookie, session = one.sessions.begin(OWNER, NOW)
     more = {CSRF_HEADER: session.csrf} if csrf else {}
     return asked(method, cookies={one.sessions.cookie: cookie}, **more, **headers)
 
@@ -106,11 +110,11 @@ def test_a_token_gives_the_right_to_write_and_a_wrong_one_none():
 
 def test_wrong_tokens_are_answered_more_slowly_and_the_right_one_always_passes():
     one = access()
-    statuses = [status_of(one.check_token, "wrong", asked(), NOW) for _ in range(12)]
+    statuses = [status_of(one.operator_of, "wrong", asked(), NOW) for _ in range(12)]
     assert statuses == [401] * 10 + [429] * 2
-    assert status_of(one.check_token, "wrong", asked(client="192.0.2.1"), NOW) == 401
-    assert status_of(one.check_token, TOKEN, asked(), NOW) == 0
-    assert status_of(one.check_token, "wrong", asked(), NOW + 5) == 401
+    assert status_of(one.operator_of, "wrong", asked(client="192.0.2.1"), NOW) == 401
+    assert status_of(one.operator_of, TOKEN, asked(), NOW) == 0
+    assert status_of(one.operator_of, "wrong", asked(), NOW + 5) == 401
 
 
 def test_without_a_token_and_in_public_mode_nobody_has_a_right():
@@ -122,20 +126,69 @@ def test_without_a_token_and_in_public_mode_nobody_has_a_right():
 # -- reading ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("headers", [{}, {"X_Forwarded_For": "192.0.2.1"}, {"Cookie": "a=b"}])
+@pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:9999", "[::1]:8765", "crawl.example.org"])
+def test_reading_needs_a_token_from_wherever_it_comes(host, headers):
+    """A proxy on this machine may send no header that tells of it."""
+    assert access().granted(asked(host=host, **headers), NOW).right is Right.NONE
+    assert access(is_open=True).granted(asked(host=host, **headers), NOW).right is Right.READ
+
+
+# -- operators -------------------------------------------------------------------------------------------------
+
+
+def test_an_operator_by_name_has_the_right_of_the_file_and_a_session_of_his_own():
+    one = access(operators=lambda: (ANNA,))
+    by_token = one.granted(asked(Authorization=f"Bearer {ANNA.token}"), NOW)
+    assert (by_token.right, by_token.name) == (Right.READ, "anna")
+    cookie, _ = one.sessions.begin(ANNA, NOW)
+    given = asked(cookies={one.sessions.cookie: cookie})
+    assert (one.granted(given, NOW).right, one.granted(given, NOW).name) == (Right.READ, "anna")
+    # The cookie is the owner's with another name in it, and that of somebody whose line is gone.
+    forged = cookie.replace(".anna.", "..")
+    assert one.granted(asked(cookies={one.sessions.cookie: forged}), NOW).right is Right.NONE
+    assert access().granted(given, NOW).right is Right.NONE
+    other = access(operators=lambda: (Operator("anna", Right.WRITE, "b" * 20),))
+    assert other.granted(given, NOW).right is Right.NONE
+
+
+def test_the_file_of_operators_is_read_again_when_it_changes(tmp_path, caplog):
+    path = tmp_path / "dashboard.operators"
+    file = OperatorsFile(path)
+    assert file.operators() == ()
+    text = f"# comment\n\nanna read {'a' * 20}\nbert operate {'b' * 30}\n"
+    path.write_text(text)
+    path.chmod(0o644)
+    assert file.operators() == ()
+    assert caplog.messages == [
+        f"{path} can be read by others than its owner; chmod 600 it: nobody in it has a right"
+    ]
+    path.chmod(0o600)
+    assert file.operators() == (ANNA, Operator("bert", Right.WRITE, "b" * 30))
+    path.write_text(text.replace(f"anna read {'a' * 20}\n", ""))
+    assert [one.name for one in file.operators()] == ["bert"]
+    path.unlink()
+    assert file.operators() == ()
+
+
 @pytest.mark.parametrize(
-    ("bound_to", "host", "headers", "right"),
+    "line",
     [
-        ("127.0.0.1", "127.0.0.1:8765", {}, Right.READ),
-        ("127.0.0.1", "localhost:9999", {}, Right.READ),
-        ("::1", "[::1]:8765", {}, Right.READ),
-        ("0.0.0.0", "192.0.2.7:8765", {}, Right.NONE),
-        ("0.0.0.0", "127.0.0.1:8765", {}, Right.NONE),
-        ("127.0.0.1", "crawl.example.org", {}, Right.NONE),
-        ("127.0.0.1", "127.0.0.1:8765", {"X_Forwarded_For": "192.0.2.1"}, Right.NONE),
+        "anna read",
+        f"anna write {'x' * 20}",
+        f"anna operate {'x' * 19}",
+        f"a.b read {'x' * 20}",
+        f"anna read {'x' * 20} more",
+        f"bert operate {'x' * 20}",
     ],
 )
-def test_reading_is_free_on_loopback_alone(bound_to, host, headers, right):
-    assert access(bound_to).granted(asked(host=host, **headers), NOW).right is right
+def test_a_wrong_line_gives_nobody_a_right_and_is_not_quoted(tmp_path, caplog, line):
+    path = tmp_path / "operators"
+    path.touch(0o600)
+    path.write_text(f"bert read {'b' * 20}\n{line}\n")
+    assert OperatorsFile(path).operators() == (Operator("bert", Right.READ, "b" * 20),)
+    assert "line 2 gives nobody a right" in caplog.text
+    assert "xxx" not in caplog.text
 
 
 # -- hosts and origins -----------------------------------------------------------------------------------------
@@ -221,7 +274,7 @@ def test_a_change_with_a_session_needs_origin_and_the_value_of_the_header():
     assert status(logged_in(one, **JSON, Sec_Fetch_Site="same-origin")) == 0
     assert status(logged_in(one, **JSON)) == 403
     assert status(logged_in(one, **JSON, **OWN, csrf=False)) == 403
-    other = Sessions(TOKEN).begin(NOW)[1].csrf
+    other = Sessions(TOKEN).begin(OWNER, NOW)[1].csrf
     assert status(logged_in(one, **JSON, **OWN, csrf=False, **{CSRF_HEADER: other})) == 403
     assert status(asked("POST", **JSON, **OWN)) == 401
     assert status(asked("POST", **JSON, Authorization=f"Bearer {TOKEN}")) == 0
@@ -245,23 +298,24 @@ def test_content_types_of_forms_are_refused(kind):
 
 def test_a_session_ends_with_its_time_and_with_its_token():
     sessions = Sessions(TOKEN)
-    cookie, begun = sessions.begin(NOW)
-    assert sessions.check(cookie, NOW + SESSION_SECONDS - 1) == begun
-    assert sessions.check(cookie, NOW + SESSION_SECONDS + 1) is None
-    assert Sessions("another").check(cookie, NOW) is None
-    expiry, nonce, mac = cookie.split(".")
+    cookie, begun = sessions.begin(OWNER, NOW)
+    assert sessions.check(cookie, [ANNA, OWNER], NOW + SESSION_SECONDS - 1) == (OWNER, begun)
+    assert sessions.check(cookie, [OWNER], NOW + SESSION_SECONDS + 1) is None
+    assert sessions.check(cookie, [Operator("", Right.WRITE, "another")], NOW) is None
+    expiry, nonce, name, mac = cookie.split(".")
     for forged in (
         None,
         "",
         ".",
         "..",
         "a.b.c",
-        f"{int(expiry) + 9}.{nonce}.{mac}",
-        f"{expiry}.{nonce}x.{mac}",
-        f"{expiry}.{nonce}.\udc80",
-        f"{expiry}.{nonce}.{mac}0",
+        f"{int(expiry) + 9}.{nonce}.{name}.{mac}",
+        f"{expiry}.{nonce}x.{name}.{mac}",
+        f"{expiry}.{nonce}.anna.{mac}",
+        f"{expiry}.{nonce}.{name}.\udc80",
+        f"{expiry}.{nonce}.{name}.{mac}0",
     ):
-        assert sessions.check(forged, NOW) is None
+        assert sessions.check(forged, [ANNA, OWNER], NOW) is None
     assert sessions.cookie != Sessions("another").cookie
 
 

@@ -11,10 +11,11 @@ from functools import wraps
 import pytest
 from aiohttp import web
 
-from tests.unit.features.dashboard.serving import HOSTILE, SECONDS, TOKEN, answer_from, serving
+from tests.unit.features.dashboard.serving import HOSTILE, NOBODY, SECONDS, TOKEN, answer_from, serving
 from webcrawl.errors import CrawlError, StorageAway, StorageFull
 from webcrawl.features.dashboard import connections, reading, server
-from webcrawl.features.dashboard.access import SESSION_SECONDS
+from webcrawl.features.dashboard.access import SESSION_SECONDS, Operator, Right
+from webcrawl.features.dashboard.api import ENDPOINTS
 from webcrawl.features.dashboard.endpoints import events
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -265,8 +266,8 @@ async def test_a_crawl_that_cannot_be_read_is_a_sentence_until_it_can(site, erro
 
 @on_loopback
 async def test_a_browser_logs_in_and_out(site):
-    before = (await site.ask(path="/api/v1/session")).told
-    assert (before["read"], before["write"], before["csrf"]) == (True, False, None)
+    before = (await site.ask(path="/api/v1/session", headers=NOBODY)).told
+    assert (before["read"], before["write"], before["csrf"]) == (False, False, None)
     answer = await site.ask("POST", "/api/v1/session", {"token": TOKEN})
     cookie = answer.headers["set-cookie"]
     assert "HttpOnly" in cookie
@@ -313,16 +314,46 @@ async def test_pages_of_other_origins_can_neither_read_nor_log_in(site):
         assert (answer.status, answer.error) == (415, "the content type must be application/json")
 
 
-def test_beyond_loopback_reading_needs_the_token_too():
+@pytest.mark.parametrize("bound_to", ["0.0.0.0", "127.0.0.1"])
+def test_reading_needs_the_token_too_but_the_page_and_the_health_check(bound_to):
     async def whole():
-        async with serving("0.0.0.0") as site:
-            paths = ("/api/v1/crawl", "/api/v1/events", "/api/v1/url?url=x")
-            assert [(await site.ask(path=path)).status for path in paths] == [401] * 3
+        async with serving(bound_to) as site:
+            reading = [one for one in ENDPOINTS if one.method == "GET" and one.path != "/session"]
+            paths = ["/metrics", *(f"/api/v1{one.path.replace('{', '').replace('}', '')}" for one in reading)]
+            assert {
+                path: (await site.ask(path=path, headers=NOBODY)).status for path in paths
+            } == dict.fromkeys(paths, 401)
+            assert (await site.ask(path="/healthz", headers=NOBODY)).status == 200
             assert (await site.ask(headers=BEARER)).status == 200
             assert (await site.ask(headers=await site.log_in())).status == 200
-            assert (await site.ask(path="/")).status == 200
-            assert (await site.ask(path="/api/v1/session")).told["read"] is False
+            assert (await site.ask(path="/", headers=NOBODY)).status == 200
+            assert (await site.ask(path="/api/v1/session", headers=NOBODY)).told["read"] is False
             assert site.crawl.explained == []
+
+    asyncio.run(whole())
+
+
+def test_reading_can_be_open_and_changes_never_are():
+    async def whole():
+        async with serving(is_open=True) as site:
+            assert (await site.ask(headers=NOBODY)).status == 200
+            assert (await site.ask("POST", "/api/v1/commands", {"command": "pause"})).status == 401
+
+    asyncio.run(whole())
+
+
+def test_an_operator_who_only_reads_changes_nothing_by_token_or_session():
+    anna, bert = "anna-anna-anna-anna-anna", "bert-bert-bert-bert-bert"
+    named = (Operator("anna", Right.READ, anna), Operator("bert", Right.WRITE, bert))
+
+    async def whole():
+        async with serving(operators=lambda: named) as site:
+            for headers in ({"Authorization": f"Bearer {anna}"}, await site.log_in(anna)):
+                assert (await site.ask(headers=headers)).status == 200
+                answer = await site.ask("POST", "/api/v1/commands", {"command": "pause"}, headers)
+                assert (answer.status, answer.error) == (403, "the token of anna only reads")
+            told = (await site.ask(path="/api/v1/session", headers=await site.log_in(bert))).told
+            assert (told["name"], told["write"]) == ("bert", True)
 
     asyncio.run(whole())
 
@@ -384,7 +415,10 @@ async def event_from(reader):
 
 async def viewer_of(site):
     reader, writer = await site.connect()
-    writer.write(f"GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1:{site.port}\r\n\r\n".encode())
+    writer.write(
+        f"GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1:{site.port}\r\n"
+        f"Authorization: Bearer {TOKEN}\r\n\r\n".encode()
+    )
     head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), SECONDS)
     assert b"200 OK" in head
     assert b"Content-Type: text/event-stream" in head

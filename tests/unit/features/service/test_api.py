@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import random
+import string
 import threading
 from contextlib import asynccontextmanager, contextmanager
+from urllib.parse import quote, urlsplit
 
+import ada_url
 import pytest
 from aiohttp import ClientSession
 from scrapy.settings import Settings
+from yarl import URL
 
 from tests.unit.features.service.supervising import FINISHED, Machine
 from webcrawl.features.dashboard import server
@@ -24,6 +29,7 @@ from webcrawl.features.service.service import Service
 from webcrawl.features.service.supervisor import Supervisor
 
 TOKEN = "the-token"
+SAFE = string.ascii_letters + string.digits + "-._~:/@;&=%\\"
 SEEDS = ["http://127.0.0.1/"]
 
 
@@ -150,7 +156,8 @@ def test_orders_need_the_token_and_this_origin(tmp_path):
         await site.order("a")
         for method, path in [("POST", "/stop"), ("POST", "/start"), ("POST", "/seeds"), ("DELETE", "")]:
             assert (await site.ask(method, f"/crawls/a{path}", token=""))[0] in (400, 401)
-        assert (await site.ask("GET", "/crawls/a", token=""))[1]["state"] in ("waiting", "running")
+        for path in ("", "/a", "/a/log", "/a/report"):
+            assert (await site.ask("GET", f"/crawls{path}", token=""))[0] == 401
 
     run(tmp_path, test)
 
@@ -296,3 +303,30 @@ def test_generated_requests_are_answered_as_the_description_says(tmp_path, monke
                 case.validate_response(answer, checks=checks)
 
             ask()
+
+
+def test_a_redirect_never_leaves_the_service(tmp_path):
+    """As browsers resolve it: a backslash is a slash, tabs and line ends are nothing."""
+    letters = "a:/\\.@?#%;&=~ \t2efhtps"
+    chance = random.Random(7)
+    names = ["https:evil.test", "https:%2F%2Fevil.test", "%2F%2Fevil.test", "..", "%2e%2e", "\\\\evil.test"]
+    names += ["javascript:1", "a"]
+    names += ["".join(chance.choices(letters, k=chance.randrange(1, 20))) for _ in range(400)]
+
+    async def test(site):
+        base, followed = urlsplit(site.base), 0
+        for name in names:
+            for path in (f"/crawls/{name}", f"/{name}", f"/crawls/{name}/"):
+                asked = URL(
+                    site.base + "".join(one if one in SAFE else quote(one) for one in path), encoded=True
+                )
+                headers = {"Authorization": f"Bearer {TOKEN}"}
+                async with site.session.get(asked, headers=headers, allow_redirects=False) as answer:
+                    if answer.status // 100 != 3:
+                        continue
+                    followed += 1
+                    target = urlsplit(ada_url.join_url(str(asked), answer.headers["Location"]))
+                    assert (target.scheme, target.netloc) == (base.scheme, base.netloc), path
+        assert followed
+
+    run(tmp_path, test)

@@ -4,51 +4,51 @@ from __future__ import annotations
 
 from typing import Any
 
-from webcrawl.features.dashboard.access import Right
+from webcrawl.features.dashboard.access import Right, Session
 from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, Reply
 from webcrawl.features.dashboard.fields import Field
 
 
 async def session(api: Api, call: Call) -> Any:
     """Say what this browser may do."""
-    right = call.granted.right
-    own = call.granted.session
+    granted = call.granted
+    return _value(granted.right, granted.session, granted.name, public=api.access.public)
+
+
+async def log_in(api: Api, call: Call) -> Any:
+    """Begin a session of a browser."""
+    operator = api.access.operator_of(call.values["token"], call.asked, call.now)
+    cookie, begun = api.access.sessions.begin(operator, call.now)
+    return Reply(_value(operator.right, begun, operator.name), cookie=cookie)
+
+
+async def log_out(api: Api, call: Call) -> Any:
+    """End the session in this browser."""
+    return Reply(_value(Right.NONE), cookie="")
+
+
+def _value(right: Right, own: Session | None = None, name: str = "", *, public: bool = False) -> Any:
     return {
-        "public": api.access.public,
+        "public": public,
         "read": right >= Right.READ,
         "write": right >= Right.WRITE,
+        "name": name,
         "csrf": None if own is None else own.csrf,
         "expires_at": None if own is None else own.expires_at,
     }
 
 
-async def log_in(api: Api, call: Call) -> Any:
-    """Begin a session of a browser."""
-    api.access.check_token(call.values["token"], call.asked, call.now)
-    cookie, begun = api.access.sessions.begin(call.now)
-    value = {
-        "public": False,
-        "read": True,
-        "write": True,
-        "csrf": begun.csrf,
-        "expires_at": begun.expires_at,
-    }
-    return Reply(value, cookie=cookie)
-
-
-async def log_out(api: Api, call: Call) -> Any:
-    """End the session in this browser."""
-    value = {"public": False, "read": False, "write": False, "csrf": None, "expires_at": None}
-    return Reply(value, cookie="")
-
-
 _SESSION = {
     "type": "object",
-    "required": ["public", "read", "write", "csrf", "expires_at"],
+    "required": ["public", "read", "write", "name", "csrf", "expires_at"],
     "properties": {
         "public": {"type": "boolean", "description": "The dashboard is in public mode."},
         "read": {"type": "boolean"},
         "write": {"type": "boolean"},
+        "name": {
+            "type": "string",
+            "description": "Of the operator; empty for the owner's token, and without one.",
+        },
         "csrf": {
             "type": ["string", "null"],
             "description": "The value of the header X-CSRF-Token for changes.",

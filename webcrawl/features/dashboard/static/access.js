@@ -19,14 +19,15 @@ const FATES = {
 };
 
 export function logInForm(page) {
-  if (session.write) {
-    add(page.body, [h("p", {}, "You are logged in. ", link("To the overview", ""))]);
+  if (session.csrf) {
+    const rights = session.write ? "" : " Your token only reads.";
+    add(page.body, [h("p", {}, `You are logged in${session.name ? ` as ${session.name}` : ""}.${rights} `, link("To the overview", ""))]);
     return;
   }
   const token = h("input", { type: "password", required: true, autocomplete: "current-password", maxlength: "1024", spellcheck: "false" });
   const said = outcome();
   if (page.query.why) report(said, page.query.why, "bad");
-  const form = h("form", { class: "narrow" }, field("Token", token, "The dashboard prints its address with the token at its start. The token is also in the file dashboard.token in the folder of the crawl."), h("button", {}, "Log in"), said);
+  const form = h("form", { class: "narrow" }, field("Token", token, "The dashboard shows its address with the token on the terminal at its start. The token is also in the file dashboard.token in the folder of the crawl."), h("button", {}, "Log in"), said);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const button = event.submitter;

@@ -5,7 +5,7 @@ const TIMEOUT_MS = 40_000;
 const CSRF_HEADER = "X-CSRF-Token";
 
 /** What this browser may do; see GET /session. */
-export const session = { public: false, read: false, write: false, csrf: null, expires_at: null };
+export const session = { public: false, read: false, write: false, name: "", csrf: null, expires_at: null };
 const sessionListeners = new Set();
 
 /** A request that was not answered, or answered with an error. */

@@ -139,6 +139,8 @@ async function useToken() {
   history.replaceState(null, "", "#/");
   try {
     await logIn(token);
+    // A view that was drawn meanwhile could read nothing.
+    shown = null;
   } catch (error) {
     announce(error.message);
     if (!session.public) history.replaceState(null, "", route("login", { why: error.message }));
@@ -185,7 +187,7 @@ function drawCommands() {
   const place = document.getElementById("commands");
   const running = lastState === "running" || lastState === "paused";
   if (session.public || !running || !offers("POST /commands")) return fill(place);
-  if (!session.write) return fill(place, h("a", { class: "button", href: route("login", { to: location.hash.slice(2) }) }, "Log in"));
+  if (!session.write) return fill(place, session.csrf ? null : h("a", { class: "button", href: route("login", { to: location.hash.slice(2) }) }, "Log in"));
   const names = [lastState === "paused" ? "resume" : "pause", "save", "stop"];
   return fill(
     place,
@@ -259,8 +261,8 @@ function drawMenu() {
       h(
         "li",
         { class: "session" },
-        session.write
-          ? h("button", { type: "button", class: "plain", on: { click: leave } }, "Log out")
+        session.csrf
+          ? h("button", { type: "button", class: "plain", on: { click: leave } }, session.name ? `Log out ${session.name}` : "Log out")
           : h("a", { href: route("login"), "data-view": "login" }, "Log in"),
       ),
     ),

@@ -62,6 +62,11 @@ const COLUMNS = [
 ];
 
 async function look() {
+  if (!session.read) {
+    fill(list);
+    drawn = "";
+    return;
+  }
   let found;
   try {
     found = await get("/crawls");
@@ -197,7 +202,7 @@ function orderForm() {
 function logInForm() {
   const token = h("input", { type: "password", required: true, autocomplete: "current-password", maxlength: "1024", spellcheck: "false" });
   const done = outcome();
-  const form = h("form", { class: "narrow" }, field("Token", token, "The service prints its address with the token at its start. The token is also in the file .service/token in the folder of the crawls."), h("button", {}, "Log in"), done);
+  const form = h("form", { class: "narrow" }, field("Token", token, "The service shows its address with the token on the terminal at its start. The token is also in the file .service/token in the folder of the crawls."), h("button", {}, "Log in"), done);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     try {
@@ -215,10 +220,14 @@ function logInForm() {
 
 function draw() {
   const who = document.getElementById("session");
-  if (session.write) fill(who, h("button", { type: "button", on: { click: () => logOut() } }, "Log out"));
+  if (session.csrf) fill(who, h("button", { type: "button", on: { click: leave } }, session.name ? `Log out ${session.name}` : "Log out"));
   else fill(who);
-  const last = session.write ? section("New crawl", orderForm()) : section("Log in to give orders", logInForm());
+  const last = session.write ? section("New crawl", orderForm()) : session.csrf ? null : section("Log in", logInForm());
   fill(main, h("h1", {}, "Crawls"), list, said, output, last);
+}
+
+async function leave() {
+  await act(() => logOut(), "You are logged out.");
 }
 
 async function begin() {
@@ -227,7 +236,7 @@ async function begin() {
   if (token) history.replaceState(null, "", location.pathname);
   try {
     await readSession();
-    if (token && !session.write) await logIn(token);
+    if (token && !session.csrf) await logIn(token);
   } catch (error) {
     draw();
     report(said, error.message, "bad");
