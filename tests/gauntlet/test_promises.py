@@ -7,20 +7,117 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.gauntlet.promises import read
+from tests.gauntlet.promises import judge, read
 from tests.gauntlet.promises.stages import STAGES
 from tests.gauntlet.promises.table import JUDGES, KINDS, TECHNOLOGIES
+from webcrawl.features.dashboard.api import ENDPOINTS, PUBLIC
+from webcrawl.features.service.api import ENDPOINTS as OF_THE_SERVICE
 from webcrawl.features.steering.live_settings import LIVE
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Iterable
+
+    from webcrawl.features.dashboard.api import Endpoint
 
 ROOT = Path(__file__).parents[2]
 ROWS = read()
+NO_COMMANDS = {"__init__", "arguments", "changes", "fetch_logs", "output", "page_commands"}
+"""Modules of webcrawl/commands without a command."""
+
+
+UNJUDGED_COMMANDS = {
+    *("check", "dashboard", "demo", "notify", "parse", "serve", "shell", "view"),
+    *("segments", "segments export", "segments import"),
+}
+"""Commands whose effect no judge has seen yet; how they end is judged. Nothing may be added here."""
+UNJUDGED_STATUSES = {
+    *(
+        "cache 0",
+        "check 0",
+        "crawl 0",
+        "crawl 1",
+        "dashboard 0",
+        "exclude 1",
+        "notify 0",
+        "parse 0",
+        "parse 1",
+    ),
+    *(
+        "pause 0",
+        "pause 1",
+        "resume 0",
+        "resume 1",
+        "save 0",
+        "save 1",
+        "serve 0",
+        "set 1",
+        "shell 0",
+        "shell 1",
+    ),
+    *("stop 0", "stop 1", "view 0", "view 1"),
+}
+"""Exit statuses that need an accident, or a row that judges them besides; nothing may be added here."""
+UNJUDGED_OF_THE_DASHBOARD = {"GET /log", "GET /marks"}
+"""Endpoints of the dashboard; nothing may be added here."""
+UNJUDGED_OF_THE_SERVICE = {
+    *(
+        "GET /session",
+        "POST /session",
+        "DELETE /session",
+        "GET /crawls",
+        "POST /crawls",
+        "GET /crawls/{crawl}",
+    ),
+    *("POST /crawls/{crawl}/start", "POST /crawls/{crawl}/stop", "POST /crawls/{crawl}/commands"),
+    *("POST /crawls/{crawl}/seeds", "DELETE /crawls/{crawl}", "GET /crawls/{crawl}/log"),
+    "GET /crawls/{crawl}/report",
+}
+"""Endpoints of the service, which tests/process/test_service.py tests; nothing may be added here."""
 
 
 def names(kind: str) -> set[str]:
     return {row.name for row in ROWS if row.kind == kind}
+
+
+def sections() -> dict[str, str]:
+    """The sections of docs/commands.md by the commands that they are about."""
+    found = {}
+    for section in re.split(r"^## ", (ROOT / "docs/commands.md").read_text(), flags=re.MULTILINE)[1:]:
+        title, _, text = section.partition("\n")
+        if title.startswith("scrapy "):
+            for name in title.removeprefix("scrapy ").split(", "):
+                found[name] = text
+    return found
+
+
+def documented_statuses() -> set[str]:
+    """Command and status, as "add 1": from the paragraph that begins with "Exit status", or the table of crawl."""
+    found = set()
+    for name, text in sections().items():
+        table = re.search(r"^\| exit status \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
+        paragraph = re.search(r"^(?:.*\. )?Exit status.*?(?=\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
+        told = table or paragraph
+        assert told is not None, f"docs/commands.md does not say how scrapy {name} ends"
+        words = re.sub(r"^.*?(?=Exit status|\| exit)", "", told[0], count=1, flags=re.DOTALL)
+        numbers = re.findall(r"(?:^\| |[:;,.] |status |or )([012])(?=[ ,:;])", words, re.MULTILINE)
+        found |= {f"{name} {number}" for number in numbers}
+    return found
+
+
+def subcommands() -> set[str]:
+    """Words such as "archive check" of the blocks with the usage."""
+    found = set()
+    for text in sections().values():
+        usage = re.search(r"```usage\n(.*?)```", text, re.DOTALL)
+        for line in (usage[1] if usage else "").splitlines():
+            match = re.match(r"scrapy (\w+) ([a-z|]+)(?: |$)", line)
+            if match:
+                found |= {f"{match[1]} {word}" for word in match[2].split("|")}
+    return found
+
+
+def endpoints(table: Iterable[Endpoint]) -> set[str]:
+    return {f"{endpoint.method} {endpoint.path}" for endpoint in table}
 
 
 def test_each_row_is_of_a_known_kind_and_has_a_judge_and_a_stage() -> None:
@@ -42,8 +139,24 @@ def test_no_promise_is_there_twice_and_no_judge_is_idle() -> None:
     assert sorted(JUDGES.keys() - {row.judge for row in ROWS}) == []
 
 
+def test_each_command_and_subcommand_has_its_promise() -> None:
+    commands = {path.stem for path in (ROOT / "webcrawl/commands").glob("*.py")} - NO_COMMANDS
+    judged = names("command") | {name.partition(" ")[0] for name in names("command")}
+    assert sorted((commands | subcommands()) - judged) == sorted(UNJUDGED_COMMANDS)
+
+
+def test_each_endpoint_has_its_promise() -> None:
+    dashboard = endpoints(ENDPOINTS) | endpoints(PUBLIC)
+    assert sorted(dashboard - names("dashboard")) == sorted(UNJUDGED_OF_THE_DASHBOARD)
+    assert sorted(endpoints(OF_THE_SERVICE) - names("service")) == sorted(UNJUDGED_OF_THE_SERVICE)
+
+
 def test_each_live_setting_has_its_promise() -> None:
     assert names("live setting") == {*LIVE}
+
+
+def test_each_exit_status_that_is_documented_has_its_promise() -> None:
+    assert sorted(documented_statuses() - names("exit status")) == sorted(UNJUDGED_STATUSES)
 
 
 def test_each_setting_that_matters_first_has_its_promise() -> None:
@@ -53,3 +166,10 @@ def test_each_setting_that_matters_first_has_its_promise() -> None:
     settings = {name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)}
     assert len(settings) >= 10
     assert sorted(settings - names("setting")) == []
+
+
+def test_the_quick_part_is_kept(tmp_path: Path) -> None:
+    """A crawl of one process: pause, resume, add, exclude, a live setting, status and stop."""
+    rows = list(judge(tmp_path / "promises", quick=True))
+    assert len(rows) >= 7
+    assert [row for row in rows if row.has_failed] == []
