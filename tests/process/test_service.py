@@ -9,6 +9,7 @@ import signal
 import time
 from contextlib import suppress
 from http.client import HTTPConnection
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from tests.commands import own_process
 from tests.crawl.crawling import ROOT, Jobdir
 from tests.fakeweb import witness
 from tests.forked import Files
+from webcrawl.urls.politeness_key import registrable_domain
 
 SECONDS = 60.0
 FAST = ["POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0"]
@@ -145,6 +147,40 @@ def test_a_service_takes_an_order_and_shows_what_became_of_it(serve, serving):
     assert service.get("/crawls/first/api/v1/crawl")[0] == 404
     assert {path.name for path in (service.root / ".service").iterdir()} == {"lock", "token"}
     service.end()
+
+
+def test_crawls_of_a_service_share_the_clock_of_a_site(serve, serving):
+    """Judged by the server's log: whoever sent them, two requests to a site never overlap, and never come closer than
+    the longer of the delays of the two crawls. One crawl is killed, and its keys are hosts."""
+    web = serve(hosts=2, pages=None, seed=9)
+    service = serving(SERVICE_RESTARTS_MAX=0)
+    delays = {"slow": 0.6, "hosts": 0.6, "fast": 0.15}
+    for name, delay in delays.items():
+        settings = [
+            f"POLITENESS_MIN_DELAY={delay}",
+            "POLITENESS_FACTOR=0",
+            f"USER_AGENT={name} (+http://a.test/)",
+        ]
+        settings += ["POLITENESS_KEY=host"] if name == "hosts" else []
+        service.order(name, web.seeds, settings=settings)
+
+    def by(name, after=0.0):
+        return [hit for hit in web.hits() if hit.user_agent.startswith(name) and hit.start_mono > after]
+
+    service.until(lambda: all(len(by(name)) > 2 for name in delays))
+    killed_at = time.monotonic()
+    processes.kill(service.row("hosts")["pid"])
+    service.until(lambda: all(len(by(name, killed_at)) > 2 for name in ("slow", "fast")))
+    service.end()
+    sites = witness.by_key(web.hits(), lambda hit: registrable_domain(hit.host))
+    closest = {}
+    for hits in sites.values():
+        for before, after in pairwise(hits):
+            names = [hit.user_agent.partition(" ")[0] for hit in (before, after)]
+            owed = max(delays[name] for name in names)
+            assert after.start_mono - before.end_mono >= owed - 0.005, (names, before, after)
+            closest.setdefault(tuple(names), []).append(after.start_mono - before.end_mono)
+    assert len(closest) > 2
 
 
 def test_a_wrong_start_is_one_line_and_status_2(tmp_path):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
-from webcrawl.config.readers import Reader, as_list, switch, whole
+from webcrawl.config.readers import Reader, as_list, folder, switch, whole
 from webcrawl.config.setting import setting
 
 _NAME = re.compile(r"[A-Z][A-Z0-9_]{0,99}").fullmatch
@@ -62,4 +63,11 @@ class ServiceSettings:
         "",
         "Further settings that an order to `scrapy serve` may have, beside those of its list. Name none that runs "
         "code or names a file.",
+    )
+    service_clocks: Path | None = setting(
+        folder("a folder"),
+        None,
+        "",
+        "Folder of the clocks that crawls of this machine share: one request to a site at a time, over all of them. "
+        "`scrapy serve` gives its crawls one.",
     )

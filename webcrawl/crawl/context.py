@@ -24,7 +24,7 @@ from webcrawl.crawl.rules import CrawlRules, extensions_refused, politeness_of
 from webcrawl.crawl.schemes import schemes_of
 from webcrawl.crawl.seeded_hosts import SeededHosts
 from webcrawl.crawl.storage import backend_of
-from webcrawl.errors import ConfigurationError, Problem
+from webcrawl.errors import ConfigurationError, Problem, StartRefused
 from webcrawl.features.feature import Parts
 from webcrawl.features.registry import FURTHER, SHAPING, Features
 from webcrawl.fetching.bandwidth import Bandwidth, bandwidth_of
@@ -53,6 +53,7 @@ from webcrawl.scope.url_rules import (
 )
 from webcrawl.scope.whitelist import WhitelistRule, whitelist_of
 from webcrawl.storage.contract import Backend, ClockStore, SharedBackend
+from webcrawl.storage.machine_clocks import MachineClocks
 from webcrawl.urls.politeness_key import PolitenessKey, host_of
 from webcrawl.urls.schemes import WEB, Schemes
 
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from webcrawl.frontier.committer import Store
     from webcrawl.processing.chain import Chain
     from webcrawl.processing.text_digest import TextDigests
+    from webcrawl.storage.technology import CrawlClock
 
 ROBOTS_PARSED = 5_000
 """Origins whose rules are kept parsed, in about 60 MB; a miss costs the 0.3 ms of parsing anew."""
@@ -178,7 +180,7 @@ def _build(crawler: Crawler) -> CrawlContext:
         _bandwidth(crawler, backend),
         features,
         archive if revisits is None else revisits.visits,
-        backend.clocks if isinstance(backend, SharedBackend) else None,
+        _clocks(configuration, backend, clock),
         *processing_of(configuration),
     )
 
@@ -192,6 +194,18 @@ def require_contact(spider: object, configuration: Configuration) -> None:
     if hosts and all(map(is_public, hosts)):
         why = contact_problem(configuration.user_agent, configuration.crawler_contact, hosts)
         raise ConfigurationError([Problem("CRAWLER_CONTACT", why or "is missing")])
+
+
+def _clocks(configuration: Configuration, backend: Backend, clock: CrawlClock) -> ClockStore | None:
+    """Return the store of the clocks that this process shares with others; None if it shares none."""
+    if isinstance(backend, SharedBackend):
+        return backend.clocks
+    if configuration.service_clocks is None:
+        return None
+    try:
+        return MachineClocks(configuration.service_clocks, clock)
+    except OSError as error:
+        raise StartRefused(f"SERVICE_CLOCKS: {configuration.service_clocks}: {error.strerror}") from error
 
 
 def _bandwidth(crawler: Crawler, backend: Backend) -> Bandwidth:

@@ -153,6 +153,7 @@ def shared_clocks_of(configuration: Configuration) -> SharedClocks:
         configuration.politeness_host_delay,
         NO_GROUPS if path is None else load_groups(path),
         registrable_domain,
+        configuration.service_clocks is not None,
     )
 
 

@@ -94,8 +94,8 @@ class Frontier:
         self._committer = Committer(
             backend, store, self._on_committed, broken, limits, self._retry, clock, changed
         )
-        store_of_clocks, away = clocks or OwnClocks(clock), self._turned_away
-        limiter = SharedRateLimiter(policies, store_of_clocks, clock, self._retry, changed, broken, away)
+        clock_store, of_key = clocks or OwnClocks(clock), (self._turned_away, self._delay_of)
+        limiter = SharedRateLimiter(policies, clock_store, clock, self._retry, changed, broken, *of_key)
         self._rate_limiter = limiter
         drain = self._committer.drain
         self._keys = ActiveKeys(
@@ -384,6 +384,9 @@ class Frontier:
         self._rate_limiter.drop(active)
         self._policies.refused(entry)
         return NO_RATE_LIMITS
+
+    def _delay_of(self, record: HostRecord) -> float:
+        return self._policies.politeness.delay(record)
 
     def _turned_away(self, active: ActiveKey) -> None:
         self._keys.turned_away(active)

@@ -18,7 +18,7 @@ from webcrawl.frontier.active_key import ActiveKey
 from webcrawl.frontier.policies import Policies
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.storage_retry import StorageRetry, Tasks
-from webcrawl.politeness.host_record import Pauses
+from webcrawl.politeness.host_record import HostRecord, Pauses
 from webcrawl.storage.contract import (
     FOREVER,
     NO_RATE_LIMITS,
@@ -67,12 +67,15 @@ class SharedRateLimiter:
         changed: Callable[[], None],
         broken: Callable[[BaseException], None],
         turned_away: Callable[[ActiveKey], None],
+        delay_of: Callable[[HostRecord], float],
     ) -> None:
         """``changed``: called when a lease was granted. ``turned_away``: called with a key that finds too long a line
-        before it; its record has the time to come again. The rest is as for the frontier."""
+        before it; its record has the time to come again. ``delay_of`` returns the delay of a key. The rest is as for
+        the frontier."""
         self._policy = policies.shared_clocks
         self._shares = bool(self._policy)
         self._locate = policies.locate
+        self._delay_of = delay_of
         self._store = store
         self._clock = clock
         self._retry = retry
@@ -134,7 +137,7 @@ class SharedRateLimiter:
             return NO_RATE_LIMITS
         waiter = _Waiter(active, next(self._tickets), host)
         if not self._policy.needs_address:
-            waiter.pauses = self._policy.of(host, None)
+            waiter.pauses = self._policy.of(host, None, self._delay_of(active.record))
             if not waiter.pauses:
                 return _granted(waiter, FOREVER)
         self._waiters[active.key] = waiter
@@ -205,7 +208,7 @@ class SharedRateLimiter:
 
     async def _find_address(self, waiter: _Waiter) -> None:
         waiter.address = await self._locate(waiter.host) or ""
-        waiter.pauses = self._policy.of(waiter.host, waiter.address)
+        waiter.pauses = self._policy.of(waiter.host, waiter.address, self._delay_of(waiter.active.record))
         if not self._is_here(waiter):
             return
         if waiter.pauses:

@@ -24,17 +24,23 @@ class SharedClocks:
     groups: Groups = NO_GROUPS
     domain_of: Callable[[str], str] = str
     """The registrable domain of a host."""
+    site: bool = False
+    """True if crawls share one clock for each site, which rests for the delay of the politeness key."""
 
     def __bool__(self) -> bool:
-        return bool(self.address_delay or self.domain_delay or self.host_delay or self.groups)
+        return bool(self.address_delay or self.domain_delay or self.host_delay or self.groups or self.site)
 
     @property
     def needs_address(self) -> bool:
         """True if the clocks depend on the address at which a host is contacted."""
         return bool(self.address_delay or self.groups.by_address)
 
-    def of(self, host: str, address: str | None) -> Pauses:
-        """Return the clocks of a fetch from ``host``, as in a resolved URL, at ``address``, if that is known."""
+    def of(self, host: str, address: str | None, delay: float | None = None) -> Pauses:
+        """Return the clocks of a fetch from ``host``, as in a resolved URL, at ``address``, if that is known.
+
+        ``delay``: that of its politeness key; None leaves out the clock of the site, which is named after the
+        registrable domain, whatever the key is: crawls whose keys are hosts and domains meet there.
+        """
         host = host.rstrip(".").lower() or host
         address = plain_address(address) if address else None
         pauses = {}
@@ -42,6 +48,8 @@ class SharedClocks:
             pauses[f"host {host}"] = self.host_delay
         if self.domain_delay:
             pauses[f"domain {self.domain_of(host)}"] = self.domain_delay
+        if self.site and delay is not None:
+            pauses[f"site {self.domain_of(host)}"] = delay
         if self.address_delay and address:
             pauses[f"address {address}"] = self.address_delay
         for group in self.groups.of(host, address) if self.groups else ():

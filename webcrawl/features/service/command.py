@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 TOKEN = "token"
 OPERATORS = "operators"
+CLOCKS = "clocks"
 TELL_SECONDS = 5.0
 """Interval at which an ending service says which crawls it waits for."""
 
@@ -55,7 +56,7 @@ async def serve(
     folder = ServiceFolder(root)
     folder.hold()
     private = configuration.service_private_seeds
-    fixed = {"SEEDS_PRIVATE_ADDRESSES": str(private), "DASHBOARD_PORT": "0"}
+    fixed = {"SEEDS_PRIVATE_ADDRESSES": str(private), "DASHBOARD_PORT": "0"} | _clocks(folder)
     crawls = Crawls(root, given, fixed, f"scrapy serve {quote(str(root))}")
     supervisor = Supervisor(
         crawls, folder, configuration.service_crawls_max, configuration.service_restarts_max
@@ -97,6 +98,10 @@ async def serve(
             await listener.stop()
     finally:
         await service.close()
+
+
+def _clocks(folder: ServiceFolder) -> dict[str, str]:
+    return {"SERVICE_CLOCKS": str(folder.path / CLOCKS)}
 
 
 async def _run(service: Service, tell: Callable[[str], None]) -> None:
