@@ -130,6 +130,9 @@ def test_a_service_takes_an_order_and_shows_what_became_of_it(serve, serving):
     service.order("first", web.seeds)
     row = service.until_state("first", "ended", "failed", "stopped")
     crawl = service.crawl("first")
+    modes = {path: path.stat().st_mode & 0o777 for path in service.root.iterdir()}
+    assert set(modes.values()) == {0o700}, modes
+    assert {path.stat().st_mode & 0o777 for path in (service.root / ".service").glob("token")} == {0o600}
     assert (row["state"], row["reason"]) == ("ended", "finished")
     assert row["figures"]["done"] == crawl.assert_sound().totals["done"] > 0
     assert row["ordered_by"] == "dashboard 127.0.0.1"
@@ -145,7 +148,7 @@ def test_a_service_takes_an_order_and_shows_what_became_of_it(serve, serving):
 
     assert service.ask("DELETE", "/api/v1/crawls/first")[0] == 200
     assert service.get("/crawls/first/api/v1/crawl")[0] == 404
-    assert {path.name for path in (service.root / ".service").iterdir()} == {"lock", "token"}
+    assert {path.name for path in (service.root / ".service").iterdir()} == {"clocks", "lock", "token"}
     service.end()
 
 

@@ -19,6 +19,8 @@ SPIDER = "spider"
 """The file that names the spider of the crawl, or of the worker, in the folder."""
 _FETCHED = ("fetch.jsonl", "warc")
 
+OWNERS = 0o700
+"""The mode of a folder that a crawl makes: requests, logs and the archive may hold what is nobody else's business."""
 CRAWLS = Path("crawls")
 """The folder for crawls without a JOBDIR, relative to the working directory."""
 
@@ -42,7 +44,7 @@ def new_folder(name: str) -> Path:
     while True:
         try:
             CRAWLS.mkdir(exist_ok=True)
-            path.mkdir()
+            path.mkdir(mode=OWNERS)
         except OSError as error:
             if not path.exists():
                 raise JobdirUnusable(f"JOBDIR {path} cannot be used: {error.strerror or error}") from error
@@ -62,7 +64,7 @@ class Jobdir:
     def hold(self) -> None:
         """Create the folder and lock it. :raises JobdirLocked: :raises JobdirUnusable:"""
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(mode=OWNERS, parents=True, exist_ok=True)
             lock = (self.path / "lock").open("a+", encoding="utf-8")
         except OSError as error:
             raise JobdirUnusable(f"JOBDIR {self.path} cannot be used: {error.strerror or error}") from error

@@ -75,7 +75,7 @@ def take(source: Path, target: Path, progress: Callable[[int, int], None] | None
     if unfinished.exists():
         raise CheckpointError(f"{unfinished} is an incomplete checkpoint; remove it first")
     try:
-        unfinished.mkdir(parents=True)
+        unfinished.mkdir(mode=0o700, parents=True)
         try:
             copied = _fill(storage, source, unfinished, progress)
             unfinished.replace(target)

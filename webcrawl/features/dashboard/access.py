@@ -227,6 +227,10 @@ class Asked:
     """The address of its other end."""
 
     @property
+    def has_body(self) -> bool:
+        return self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers
+
+    @property
     def is_change(self) -> bool:
         return self.method not in ("GET", "HEAD", "OPTIONS")
 
@@ -329,7 +333,7 @@ class Access:
 
     def check_change(self, asked: Asked, granted: Granted) -> None:
         """Refuse a change that nobody may make, or that a browser may have been made to send."""
-        check_json(asked)
+        check_json(asked, has_token=granted.by_token)
         if granted.right < Right.WRITE and granted.name:
             raise Denial(403, f"the token of {granted.name} only reads")
         if granted.right < Right.WRITE:
@@ -354,9 +358,12 @@ class Access:
         return found.is_loopback if is_local else is_wildcard(self.bound_to) or host == self.bound_to
 
 
-def check_json(asked: Asked) -> None:
-    """Refuse content types that a form of any page can send. Forms cannot send DELETE, which needs no body."""
+def check_json(asked: Asked, *, has_token: bool = False) -> None:
+    """Refuse content types that a form of any page can send. Forms cannot send DELETE, which needs no body, and no
+    token, with which a request without a body needs no type."""
     if asked.method == "DELETE" and "Content-Type" not in asked.headers:
+        return
+    if has_token and "Content-Type" not in asked.headers and not asked.has_body:
         return
     kind = asked.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind != "application/json":

@@ -200,7 +200,9 @@ def read_query(text: str, fields: Sequence[Field]) -> dict[str, Any]:
 
 
 def read_body(content: bytes, fields: Sequence[Field]) -> dict[str, Any]:
-    """Return the values of a body, an object in JSON. :raises Denial: it is wrong"""
+    """Return the values of a body, an object in JSON; no body is an empty one. :raises Denial: it is wrong"""
+    if not content:
+        return _completed({}, fields)
     try:
         value = json.loads(content.decode(), parse_constant=_no_number, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:

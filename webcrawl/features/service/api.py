@@ -160,7 +160,12 @@ _ROW = {
         "ordered_by": {"type": "string"},
         "ordered_at": {"type": "number"},
         "jobdir": {"type": "string"},
-        "figures": {"type": "object", "additionalProperties": _NUMBER},
+        "figures": {
+            "type": "object",
+            "additionalProperties": _NUMBER,
+            "description": "Of all runs: queued, done, failed, hosts. Of the present run, or the last one: "
+            "pages_of_run, bytes_of_run, pages_per_second.",
+        },
         "arguments": {"type": "object", "additionalProperties": {"type": "string"}},
         "settings": {"type": "object", "additionalProperties": {"type": "string"}},
     },

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.commands.crawl import RESUMED_BY
 from webcrawl.control import folders
-from webcrawl.crawl.jobdir import Jobdir
+from webcrawl.crawl.jobdir import OWNERS, Jobdir
 from webcrawl.features.service.supervisor import Exit
 from webcrawl.reports import run_log
 
@@ -53,7 +53,7 @@ class Crawls:
 
     def start(self, order: Order) -> Child:
         folder = self.folder(order.name)
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(mode=OWNERS, exist_ok=True)
         output = folder / OUTPUT
         with output.open("ab") as file:
             process = subprocess.Popen(

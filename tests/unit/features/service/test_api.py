@@ -330,3 +330,23 @@ def test_a_redirect_never_leaves_the_service(tmp_path):
         assert followed
 
     run(tmp_path, test)
+
+
+def test_a_command_needs_no_body(tmp_path):
+    """As curl -X POST sends it."""
+
+    async def test(site):
+        await site.order("a", start=False)
+        for command in ("start", "stop"):
+            async with site.session.post(
+                f"{site.base}/api/v1/crawls/a/{command}",
+                headers={"Authorization": f"Bearer {TOKEN}"},
+                skip_auto_headers=["Content-Type"],
+            ) as answer:
+                assert answer.status == 200, await answer.text()
+        # Without the token in a header it is what a form of any page can send.
+        async with site.session.post(f"{site.base}/api/v1/crawls/a/stop") as answer:
+            assert answer.status == 415
+        assert (await site.ask("POST", "/crawls", content=b""))[0] == 400
+
+    run(tmp_path, test)
