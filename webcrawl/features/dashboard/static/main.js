@@ -46,6 +46,7 @@ const nav = document.getElementById("views");
 const menu = document.getElementById("menu");
 let left = new AbortController();
 let shown = null;
+let entering = null;
 
 /** What a view gets: where to put its content, and what ends when it is left. */
 class Page {
@@ -95,7 +96,9 @@ async function show(focus = true) {
     main.focus();
     return;
   }
-  if (location.hash.startsWith("#token=")) await useToken();
+  // A browser tells twice of a new address: until the session has begun, no view could read anything.
+  if (location.hash.startsWith("#token=")) entering = useToken();
+  await entering;
   if (location.hash === shown && focus) return;
   shown = location.hash;
   left.abort();
@@ -139,8 +142,6 @@ async function useToken() {
   history.replaceState(null, "", "#/");
   try {
     await logIn(token);
-    // A view that was drawn meanwhile could read nothing.
-    shown = null;
   } catch (error) {
     announce(error.message);
     if (!session.public) history.replaceState(null, "", route("login", { why: error.message }));
