@@ -159,6 +159,9 @@ APART = {
 """Settings that the crawl cannot show beside the others: a value, and the code that acts on it in this project."""
 
 SHOWN = {
+    "tests/install/test_robots_names.py": {
+        "test_what_robots_txt_forbids_to_any_name_of_the_crawl_is_not_requested": "ROBOTSTXT_USER_AGENT",
+    },
     HERE: {
         "test_parts_are_those_that_the_project_names": "STATS_CLASS LOG_FORMATTER",
         "test_the_event_loop_and_its_threads": "ASYNCIO_EVENT_LOOP REACTOR_THREADPOOL_MAXSIZE",
