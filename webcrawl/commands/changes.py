@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
     from webcrawl.control.selection import StoredCrawl
     from webcrawl.control.steering import Situation
-    from webcrawl.features.steering.store import Override
+    from webcrawl.features.steering.store import HostDelay, Override
 
 _VALUE_MOST = 60
+_DELAYS_MOST = 20
+"""Delays of hosts that are listed."""
 
 
 def changes_of(crawl: StoredCrawl | None) -> Situation | None:
@@ -36,11 +38,10 @@ def changes_as_text(changes: Situation | None) -> Iterator[str]:
         return
     numbers = {
         "exclusion": len(changes.excluded),
-        "delay": len(changes.delays),
         "URL to queue": changes.waiting_urls,
     }
     parts = [text.things(number, what) for what, number in numbers.items() if number]
-    if not changes.overlay and not parts:
+    if not changes.overlay and not changes.delays and not parts:
         return
     yield ""
     yield "changed by operators"
@@ -48,6 +49,10 @@ def changes_as_text(changes: Situation | None) -> Iterator[str]:
         yield f"  {printable(name)} = {value_in_words(override.value)}  {given_by(override)}"
         refused = {one.worker: one.refused[name] for one in changes.workers if name in one.refused}
         yield from not_applied(refused)
+    for delay in list(changes.delays.values())[:_DELAYS_MOST]:
+        yield f"  {printable(delay.key)}: a delay of at least {delay.seconds:g} s  {given_by(delay)}"
+    if (more := len(changes.delays) - _DELAYS_MOST) > 0:
+        yield f"  and {text.things(more, 'delay')} of other hosts"
     if parts:
         yield f"  {', '.join(parts)}"
 
@@ -60,6 +65,7 @@ def changes_as_object(changes: Situation | None) -> dict[str, Any] | None:
         "settings": {name: asdict(override) for name, override in changes.overlay.items()},
         "exclusions": len(changes.excluded),
         "delays": len(changes.delays),
+        "delays_of_hosts": {key: asdict(delay) for key, delay in changes.delays.items()},
         "urls_to_queue": changes.waiting_urls,
     }
 
@@ -71,7 +77,7 @@ def value_in_words(value: str) -> str:
     return printable(value, _VALUE_MOST) + ("..." if len(value) > _VALUE_MOST else "")
 
 
-def given_by(override: Override) -> str:
+def given_by(override: Override | HostDelay) -> str:
     """Return who set a value, and when."""
     return f"set by {printable(override.by)}, {text.second(override.at)} UTC"
 

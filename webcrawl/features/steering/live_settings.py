@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.config import SETTINGS, Configuration, check
-from webcrawl.config.readers import EMPTY, Reader, Refusal, choice, domains, optional
+from webcrawl.config.readers import EMPTY, Reader, Refusal, choice, domains, optional, whole
 from webcrawl.config.vocabulary import FOREIGN, nearest, scrapy_reader
 from webcrawl.crawl.rules import wrong_files
 from webcrawl.errors import Problem
@@ -93,6 +93,31 @@ _OF_SCRAPY = {
     "LOG_LEVEL": ("log", "", "Least level of the messages in the log."),
 }
 
+
+def _level(value: object) -> object:
+    """Read a level of messages. Scrapy takes any number, and below 1 all messages of all libraries."""
+    read = scrapy_reader("LOG_LEVEL")
+    assert read is not None
+    read.read(value)
+    text = str(value).strip()
+    if text == "NOTSET":
+        raise ValueError
+    if not text.isalpha() and not (text.isascii() and text.isdigit() and 1 <= int(text) <= _LEVEL_MOST):
+        raise ValueError
+    return value
+
+
+_LEVEL_MOST = 100
+_COUNT_MOST = 10**12
+_READERS = {
+    "CLOSESPIDER_ITEMCOUNT": whole(0, _COUNT_MOST, zero="no limit"),
+    "CLOSESPIDER_ERRORCOUNT": whole(0, _COUNT_MOST, zero="no limit"),
+    "LOG_LEVEL": Reader(
+        f"DEBUG, INFO, WARNING, ERROR, CRITICAL or a whole number from 1 to {_LEVEL_MOST}", _level
+    ),
+}
+"""Readers of Scrapy's settings: narrower than Scrapy's own."""
+
 _LASTING = {
     "CANONICAL_RULES": "the crawl would not know which URLs it has seen",
     "HOST_RULES_FILE": "the crawl would not know which URLs it has seen",
@@ -159,8 +184,7 @@ def _table() -> dict[str, LiveSetting]:
             for name, meaning in _ARGUMENTS.items():
                 found[name] = LiveSetting(name, group, _argument(name), "", meaning, is_argument=True)
     for name, (group, unit, meaning) in _OF_SCRAPY.items():
-        reader = scrapy_reader(name)
-        assert reader is not None
+        reader = _READERS[name]
         found[name] = LiveSetting(name, group, reader, unit, meaning)
     return found
 

@@ -62,8 +62,6 @@ def test_the_value_at_the_start_is_a_value_that_can_be_given(name: str) -> None:
         ("HEALTH_PARK_SECONDS", "90000"),
         ("PORTS_ALLOWED", "0"),
         ("DENY_FILE", "/there/is/none"),
-        ("LOG_LEVEL", "LOUD"),
-        ("CLOSESPIDER_ITEMCOUNT", "x"),
     ],
 )
 def test_a_wrong_value_is_refused_with_the_sentence_of_the_start(name: str, value: str) -> None:
