@@ -402,6 +402,7 @@ class Story(Stage):
             PROCESSING_MODULES="webcrawl.processing.main_text.MainText",
         )
         need(until(lambda: len(self.web.pages()) >= 12), f"it did not begin: {self.workers[0].stderr[-300:]}")
+        self.kept["save begins"] = time.time()
         self.kept["save"] = self.run("save", self.target)
         since = time.time()
         self.kept["stop"] = self.run("stop", self.target)

@@ -64,7 +64,10 @@ def copy_is_complete(stage: Story, promise: Promise) -> str:
     requested = stage.copy_crawls_on(path, which)
     moment = stage.kept["saved at" if which == "save" else "begun again"]
     before = {stage.url(hit) for hit in stage.pages() if hit.start < moment}
-    missing, twice = stage.wanted() - before - requested, before & requested
+    missing = stage.wanted() - before - requested
+    # The checkpoint is of a moment while the command ran: only what came before it must not come again.
+    begun = stage.kept["save begins"] if which == "save" else moment
+    twice = {stage.url(hit) for hit in stage.pages() if hit.start < begun} & requested
     allowed = len(STEADY) if which == "save" else 0
     return need(
         requested and not missing and (len(twice) <= allowed),
