@@ -21,4 +21,12 @@ def test_the_page_is_written_from_the_measured_scorecards() -> None:
 def test_each_row_of_the_page_has_a_judge(tmp_path: Path) -> None:
     there = {(row.section, row.name) for row in arena.judge(list(SUBJECTS.values()), tmp_path)}
     cards = [card for card in from_json(documented.MEASURED.read_text()) if card.crawler in CRAWLERS]
+    assert {card.crawler for card in cards} >= {
+        "webcrawl",
+        "scrapy",
+        "scrapy-redis",
+        "crawlee",
+        "wget2",
+        "httrack",
+    }
     assert [row for card in cards for row in card.rows if (row.section, row.name) not in there] == []

@@ -43,5 +43,8 @@ def obedient(evidence: Evidence, section: str, name: str, promise: str, *hosts: 
     wanted = sum(len(evidence.site.hosts[host].wanted) for host in hosts)
     figures = f"{len(trespassed)} forbidden pages requested, {wanted - len(missed)} of {wanted} allowed ones"
     wrong = f": {listed(trespassed or missed)}" if trespassed or missed else ""
+    if missed and not trespassed and not evidence.run.ended:
+        figures = f"stopped after {evidence.run.seconds:.0f} s, before all were requested: {figures}"
+        return judged(section, name, promise, None, figures)
     asked = bool(evidence.hits) and all(evidence.of(host) for host in hosts)
     return judged(section, name, promise, asked and not missed and not trespassed, figures + wrong)
