@@ -145,9 +145,20 @@ class Deployment:
         deadline = time.monotonic() + seconds
         while not test():
             if time.monotonic() > deadline:
-                logs = self.compose("--profile", "service", "logs", "--tail", "15")
-                raise TooLateError(f"after {seconds:g} s: not {what}; {len(self.hits())} requests\n{logs}")
+                raise TooLateError(
+                    f"after {seconds:g} s: not {what}; {len(self.hits())} requests\n{self._state()}"
+                )
             time.sleep(0.5)
+
+    def _state(self) -> str:
+        """Return what the crawl says of itself, for the report of a failure."""
+        shared = ["-s", "REDIS_URL=redis://redis:6379/0", "-s", "FRONTIER_BACKEND=redis"]
+        told = [
+            self.engine.run("exec", container, "scrapy", *words, *shared, fails=True)
+            for container in self.containers("dashboard")
+            for words in (["frontier", "status"], ["frontier", "check"], ["hosts", "--sort", "queued"])
+        ]
+        return "\n".join([*told, self.compose("logs", "--tail", "15", "worker")])
 
     def ask(self, port: str, path: str, token: str, body: object = None) -> Any:
         """Return the JSON that the service or the dashboard answers on the loopback address of this machine."""
