@@ -26,7 +26,7 @@ from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.meta import CURRENT, detach, fetch_meta
 from webcrawl.refusal import Refused
-from webcrawl.request_codec import EXPLICIT, encode, route_of
+from webcrawl.request_codec import EXPLICIT, encode, how_sent
 from webcrawl.scope.scope import Candidate
 from webcrawl.scope.url_rules import OffsiteRule
 from webcrawl.urls.politeness_key import host_of
@@ -158,7 +158,7 @@ class InlineRequests:
                 return self._offsite.name
         entry.kind, entry.repeat, entry.attempts = Kind.INLINE.value, True, attempts
         entry.payload = encode(request, self._spider).payload
-        entry.payload = route_of(entry) or EXPLICIT
+        entry.payload = how_sent(entry) or EXPLICIT
         return entry
 
     def _parent(self) -> InFlightRequest | None:

@@ -8,6 +8,7 @@ processes share not at all.
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.meta import detach, fetch_meta
 from webcrawl.plain_values import LOST, found_as, plain, plain_from, plain_items
 from webcrawl.robots import requests
+from webcrawl.robots.text import product_token
 from webcrawl.storage.contract import SharedBackend
 
 if TYPE_CHECKING:
@@ -46,6 +48,10 @@ CONDITIONS = (b"If-None-Match", b"If-Modified-Since")
 
 EXPLICIT = '{"explicit":true}'
 """The text of a spider's own Request whose URL is all of its data."""
+
+
+_USER_AGENT = base64.b64encode(b"User-Agent").decode("ascii")
+"""The name of the header field as it stands in a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,28 @@ def route_of(entry: UrlEntry) -> str | None:
         return None
     headers = [pair for pair in plain_from(fields.get("headers", [])) if pair[0] == b"Proxy-Authorization"]
     return _text({"meta": {"proxy": proxy}, "headers": plain(headers, "headers", [])})
+
+
+def agent_of(entry: UrlEntry) -> str | None:
+    """Return the product token of the User-Agent that the Request of an entry sets; None if it sets none."""
+    if entry.kind == Kind.ROBOTS or entry.payload is None or _USER_AGENT not in entry.payload:
+        return None
+    for name, value in plain_from(json.loads(entry.payload).get("headers", [])):
+        if name == b"User-Agent":
+            return product_token(value.decode("latin-1"))
+    return None
+
+
+def how_sent(entry: UrlEntry) -> str | None:
+    """Return the text of a Request that has only what ``route_of`` and ``agent_of`` read in that of an entry; None if
+    that is nothing.
+    """
+    fields = json.loads(route_of(entry) or "{}")
+    if agent_of(entry) is not None:
+        pairs = plain_from(json.loads(entry.payload or "{}")["headers"])
+        kept = [pair for pair in pairs if pair[0] in (b"User-Agent", b"Proxy-Authorization")]
+        fields["headers"] = plain(kept, "headers", [])
+    return _text(fields) if fields else None
 
 
 def is_repeatable(payload: str) -> bool:

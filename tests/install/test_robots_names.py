@@ -8,7 +8,7 @@ from tests.install import home
 
 BROWSER_LIKE = "Mozilla/5.0 (X11; Linux x86_64) locations/1.0 (+https://crawler.example/about) framework/2.19"
 SPIDERS = '''
-from scrapy import Spider
+from scrapy import Request, Spider
 
 
 class Named(Spider):
@@ -22,6 +22,29 @@ class Named(Spider):
 
     def parse(self, response):
         yield {"url": response.url}
+
+
+class Renamed(Spider):
+    """-a origin=... -a agent=... ; Requests with a User-Agent of their own, of ``start`` and inline."""
+
+    name = "renamed"
+
+    def __init__(self, *args, origin="", agent="", **kwargs):
+        super().__init__(*args, **kwargs)
+        self.origin, self.headers = origin, {"user-agent": agent}
+
+    async def start(self):
+        for path in ("/all", "/locations", "/mozilla", "/open"):
+            yield Request(self.origin + path, headers=self.headers)
+
+    async def parse(self, response):
+        if response.url.endswith("/open"):
+            for path in ("/bot", "/inline", "/locations/inline"):
+                request = Request(self.origin + path, headers=self.headers)
+                try:
+                    await self.crawler.engine.download_async(request)
+                except Exception as error:
+                    self.logger.info("Not requested: %s", error)
 '''
 ROBOTS = """
 User-agent: *
@@ -64,3 +87,25 @@ def test_what_robots_txt_forbids_to_any_name_of_the_crawl_is_not_requested(proje
         settings["USER_AGENT"].partition(" (+")[0]
     }
     assert "ROBOTSTXT_USER_AGENT has no effect" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("agent", "allowed"),
+    [
+        ("locations/2.0", {"/mozilla", "/open", "/inline"}),
+        ("bot/2.0", {"/locations", "/mozilla", "/open", "/inline", "/locations/inline"}),
+        ("Mozilla/5.0 (X11; Linux x86_64)", {"/locations", "/open", "/inline", "/locations/inline"}),
+        ("unheard-of/1.0", {"/locations", "/mozilla", "/open", "/inline", "/locations/inline"}),
+    ],
+)
+def test_a_request_with_a_name_of_its_own_is_judged_by_that_and_by_those_of_the_crawl(
+    project, agent, allowed
+):
+    paths = {*ALL, "/inline", "/locations/inline"}
+    with home.served({"/robots.txt": home.text(ROBOTS), **dict.fromkeys(paths, home.page())}) as site:
+        words = ("crawl", "renamed", "-a", f"origin={site.origin}", "-a", f"agent={agent}")
+        done = project.scrapy(*words, USER_AGENT="bot/1.0", ROBOTSTXT_USER_AGENT="unnamed")
+
+    assert done.status == 0, done.err
+    assert {*site.paths()[1:]} == allowed
+    assert {hit.user_agent for hit in site.hits if hit.path in allowed} == {agent}

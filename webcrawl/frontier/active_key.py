@@ -111,7 +111,7 @@ class ActiveKey:
         self.session = budget if activated.queue.more else min(budget, len(self.head))
         """Number of URLs that it may still give in this session, robots.txt not counted: one on the first visit. URLs
         found while the session lasts wait for the next one, behind the hosts that waited longer."""
-        self.unread: RobotsRecord | None = None
+        self.unread: tuple[RobotsRecord, str | None] | None = None
         """A robots.txt that is being parsed; nothing is sent meanwhile."""
         self.leaving = False
         """Another process gets it: it goes back to the backend once its URLs are settled."""
@@ -231,10 +231,10 @@ class ActiveKey:
                     origin, self.key, entry.url, robots_url, policies.route_of(entry)
                 )
                 return pick
-            elif not policies.robots.rules.is_quick(known):
-                self.unread, pick.want = known, Need.RULES
+            elif not policies.robots.rules.is_quick(known, policies.agent_of(entry)):
+                self.unread, pick.want = (known, policies.agent_of(entry)), Need.RULES
                 return pick
-            elif robots.is_allowed(known, policies.robots.rules.rules(known), entry.url, now):
+            elif _is_allowed(known, entry, now, policies):
                 pick.entry, pick.inline = entry, inline
                 return pick
             elif known.state == RobotsState.PENDING:
@@ -285,9 +285,10 @@ class ActiveKey:
                     origin, self.key, entry.url, robots_url, policies.route_of(entry)
                 )
                 return pick
-            if origin is not None and not policies.robots.rules.is_quick(self.robots[origin]):
+            agent = policies.agent_of(entry)
+            if origin is not None and not policies.robots.rules.is_quick(self.robots[origin], agent):
                 self.head.put_back([entry])
-                self.unread, pick.want = self.robots[origin], Need.RULES
+                self.unread, pick.want = (self.robots[origin], agent), Need.RULES
                 return pick
             refusal = self._refusal(entry, origin, now, policies)
             if refusal is None:
@@ -368,7 +369,7 @@ class ActiveKey:
         record = None if origin is None else self.robots.get(origin)
         if origin is None or record is None:
             return None
-        if robots.is_allowed(record, policies.robots.rules.rules(record), entry.url, now):
+        if _is_allowed(record, entry, now, policies):
             return None
         if record.state in (RobotsState.UNREACHABLE, RobotsState.PENDING):
             if record.attempts > policies.retry_times and policies.awaits_refusal(entry):
@@ -384,6 +385,12 @@ class ActiveKey:
             known = record.state not in (RobotsState.UNREACHABLE, RobotsState.PENDING)
             if known or not robots.is_fresh(record, now):
                 self.head.put_back(self._blocked.pop(origin))
+
+
+def _is_allowed(record: RobotsRecord, entry: UrlEntry, now: float, policies: Policies) -> bool:
+    """Return True if what a robots.txt says to every name under which an entry is requested allows it."""
+    rules = policies.robots.rules.rules(record, policies.agent_of(entry))
+    return robots.is_allowed(record, rules, entry.url, now)
 
 
 def _robots_of(entry: UrlEntry, policies: Policies) -> tuple[str | None, str | None]:

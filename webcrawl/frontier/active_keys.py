@@ -473,10 +473,11 @@ class ActiveKeys:
 
     async def _read_rules(self, active: ActiveKey) -> None:
         """Parse a long robots.txt on a thread, one at a time."""
-        record, rules = active.unread, self._policies.robots.rules
-        assert record is not None
+        rules = self._policies.robots.rules
+        assert active.unread is not None
+        record, agent = active.unread
         async with self._reading:
-            rules.hold(record, await asyncio.to_thread(rules.parsed, record))
+            rules.hold(record, await asyncio.to_thread(rules.parsed, record, agent), agent)
         active.unread = None
         self.arm(active)
 

@@ -76,6 +76,9 @@ class Policies:
     route_of: Callable[[UrlEntry], str | None] = lambda entry: None
     """Returns the proxy of a URL, as text that the caller understands, None if it has none: its robots.txt is
     requested by it, too."""
+    agent_of: Callable[[UrlEntry], str | None] = lambda entry: None
+    """Returns the product token of the User-Agent that a URL's own request has, None if it has none: robots.txt is
+    obeyed as what it says to this name, too."""
     awaits_refusal: Callable[[UrlEntry], bool] = lambda entry: False
     """Returns True for an entry that is leased even if it is refused: its errback is called, and nothing is sent."""
     refused: Callable[[UrlEntry], None] = lambda entry: None

@@ -214,6 +214,7 @@ class RulesCache:
     def __init__(self, size: int, *agents: str) -> None:
         self.agents = agents
         """The crawler's product tokens."""
+        self._known = frozenset(agent.lower() for agent in agents)
         self._size = max(1, size)
         self._held: OrderedDict[str, tuple[float, RobotsRules]] = OrderedDict()
         self._weight = 0
@@ -229,43 +230,54 @@ class RulesCache:
     def __len__(self) -> int:
         return len(self._held)
 
-    def rules(self, record: RobotsRecord) -> RobotsRules:
-        """Return the rules of a record's text, parsed if this version of it is not held."""
+    def rules(self, record: RobotsRecord, agent: str | None = None) -> RobotsRules:
+        """Return the rules of a record's text, parsed if this version of it is not held.
+
+        ``agent`` is a further product token, of a request with a User-Agent of its own.
+        """
         if not record.text:
             return self._no_rules
-        held = self._held.get(record.origin)
+        name = self._name(record, agent)
+        held = self._held.get(name)
         if held is not None and held[0] == record.fetched_at:
-            self._held.move_to_end(record.origin)
+            self._held.move_to_end(name)
             self.hits += 1
             return held[1]
         self.misses += 1
-        rules = self.parsed(record)
-        self.hold(record, rules)
+        rules = self.parsed(record, agent)
+        self.hold(record, rules, agent)
         return rules
 
-    def is_quick(self, record: RobotsRecord) -> bool:
+    def is_quick(self, record: RobotsRecord, agent: str | None = None) -> bool:
         """Return True if ``rules`` takes a few milliseconds at most."""
-        held = self._held.get(record.origin)
+        held = self._held.get(self._name(record, agent))
         return len(record.text) <= QUICK_CHARACTERS or (held is not None and held[0] == record.fetched_at)
 
-    def parsed(self, record: RobotsRecord) -> RobotsRules:
+    def parsed(self, record: RobotsRecord, agent: str | None = None) -> RobotsRules:
         """Return the rules of a record's text, parsed now and not held: for another thread, if that takes long."""
-        return RobotsRules(record.text, *self.agents)
+        return RobotsRules(record.text, *self.agents, *(() if agent is None else (agent,)))
 
-    def hold(self, record: RobotsRecord, rules: RobotsRules) -> None:
+    def hold(self, record: RobotsRecord, rules: RobotsRules, agent: str | None = None) -> None:
         """Keep parsed rules."""
-        if record.origin in self._held:
-            self._drop(record.origin)
-        self._held[record.origin] = (record.fetched_at, rules)
+        name = self._name(record, agent)
+        if name in self._held:
+            self._drop(name)
+        self._held[name] = (record.fetched_at, rules)
         self._weight += rules.weight
         while len(self._held) > 1 and self._is_too_large():
             self._drop(next(iter(self._held)))
 
+    def _name(self, record: RobotsRecord, agent: str | None) -> str:
+        """Return the name under which rules are held: the origin, with a product token that is not the crawl's."""
+        if agent is None or agent.lower() in self._known:
+            return record.origin
+        return f"{record.origin} {agent.lower()}"
+
     def _is_too_large(self) -> bool:
         return len(self._held) > self._size or self._weight > self._size * RULES_PER_ORIGIN
 
-    def _drop(self, origin: str) -> None:
-        self._weight -= self._held.pop(origin)[1].weight
+    def _drop(self, name: str) -> None:
+        self._weight -= self._held.pop(name)[1].weight
 
 
 def _target(url: str) -> str:
