@@ -6,6 +6,7 @@ import signal
 from itertools import pairwise
 
 from tests.commands import own_process
+from tests.crawl.dashboards import serving
 from tests.fakeweb import witness
 from webcrawl.control.selection import select_crawl_in
 from webcrawl.features.steering.store import SteeringStore
@@ -83,6 +84,8 @@ def test_a_change_by_command_is_obeyed_by_all_workers_of_a_redis(serve, start, s
 
     asked("exclude", excluded)
     asked("delay", slow, "0.3")
+    # A private address, which the settings of the crawl allow.
+    asked("add", f"http://127.0.0.1:{web.port}/added")
     asked("set", "POLITENESS_MIN_DELAY=0.02", "DEPTH_LIMIT=5000")
     for worker in workers:
         worker.until(lambda worker=worker: "POLITENESS_MIN_DELAY is 0.02 now, it was 5" in worker.stderr)
@@ -96,6 +99,7 @@ def test_a_change_by_command_is_obeyed_by_all_workers_of_a_redis(serve, start, s
     hits = web.hits()
     after = hits[before:]
     assert [hit for hit in after if hit.host == excluded] == []
+    assert "/added" in [hit.path for hit in hits]
     assert witness.violations(after, lambda hit: 0.3 if hit.host == slow else 0.02, tolerance=0.005) == []
     assert witness.most_open(hits) == 1
     assert witness.violations(after, lambda hit: 0 if hit.host == slow else 5) != []
@@ -106,3 +110,32 @@ def test_a_change_by_command_is_obeyed_by_all_workers_of_a_redis(serve, start, s
     assert "  1 exclusion" in shown
     told = own_process(tmp_path, "status", "--json", REDIS_URL=redis.url).told["changes"]
     assert (told["settings"]["DEPTH_LIMIT"]["value"], told["exclusions"], told["delays"]) == ("5000", 1, 1)
+
+
+def test_commands_judge_by_the_settings_of_the_crawl(serve, start, folder, tmp_path):
+    """While it runs and after its end, without -s; a -s of theirs is stronger."""
+    web = serve(hosts=2, pages=60, zipf=0.1, same_host=0.9, seed=8)
+    (folder / "deny.txt").write_text("/denied\n")
+    crawl = start(
+        [f"http://h0000.localhost:{web.port}/"],
+        POLITENESS_MIN_DELAY=0.7,
+        PATH_SEGMENTS_MAX=9,
+        DENY_FILE="../deny.txt",
+        CLOSESPIDER_PAGECOUNT=20,
+    )
+    crawl.until_logged(3)
+    added = f"http://127.0.0.1:{web.port}/added"
+    queued = own_process(tmp_path, "add", added, crawl.path)
+    assert (queued.status, "it is queued" in queued.out) == (0, True), queued
+    stricter = own_process(tmp_path, "add", f"{added}2", crawl.path, FETCH_PRIVATE_ADDRESSES=0)
+    assert (stricter.status, "private" in stricter.out) == (1, True), stricter
+    refused = own_process(tmp_path, "add", f"http://h0000.localhost:{web.port}/denied", crawl.path)
+    assert (refused.status, "deny" in refused.out) == (1, True), refused
+    crawl.wait().assert_ended_well()
+
+    assert [hit.path for hit in web.hits() if hit.path.startswith(("/added", "/denied"))] == ["/added"]
+    told = own_process(tmp_path, "explain", f"{added}3", "--json", JOBDIR=crawl.path).told
+    assert told["conclusion"]["fate"] == "would_be_queued", told
+    with serving(JOBDIR=str(crawl.path)) as dashboard:
+        state = dashboard.get("/crawl")
+        assert (state["politeness"]["min_delay"], state["limits"]["pages"]) == (0.7, 20)

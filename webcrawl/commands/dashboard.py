@@ -41,8 +41,8 @@ class Command(ProjectCommand):
     def long_desc(self) -> str:
         return (
             "Serve a web page and a JSON API on a crawl until Ctrl-C. The crawl may be running or not. Without an "
-            "argument, the crawl of the settings is served. Give the same -a and -s as to the crawl: they are its "
-            "rules, by which the page explains URLs."
+            "argument, the crawl of the settings is served. Its rules and values are those with which it was "
+            "started; a rule given by -s or -a is stronger."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

@@ -202,15 +202,28 @@ class Inquiry:
         return (keys[-1] if keys else key_of({})), snapshot
 
     def _learn_changes(self, crawl: StoredCrawl) -> None:
-        """Apply what operators have changed since the crawl was started."""
+        """Apply the settings with which the crawl was started, unless others were given here, and what operators have
+        changed since."""
         # Scrapy imports all commands at each start.
+        from webcrawl.features.steering.kept_settings import arguments_of_crawl, settings_of_crawl
         from webcrawl.features.steering.live_settings import changed, problems_of, values_at_start
         from webcrawl.features.steering.store import SteeringStore
 
         async def read(store: SteeringStore) -> tuple[Any, ...]:
-            return await store.overlay(), await store.excluded(), await store.delays()
+            return (
+                await store.overlay(),
+                await store.excluded(),
+                await store.delays(),
+                await store.workers(),
+            )
 
-        overlay, self._excluded, delays = crawl.read_store(SteeringStore, read)
+        overlay, self._excluded, delays, workers = crawl.read_store(SteeringStore, read)
+        if workers:
+            self._settings = settings_of_crawl(self._settings, workers)
+            self._configuration = Configuration.from_settings(self._settings)
+            self._choices = CrawlRules(self._configuration)
+            given = {name: value for name, value in vars(self._spider).items() if value}
+            self._spider = SimpleNamespace(**{**vars(self._spider), **arguments_of_crawl(workers), **given})
         self._delays = {key: one.seconds for key, one in delays.items()}
         texts = {name: override.value for name, override in overlay.items()}
         if not texts or problems_of(texts, self._settings, {}):
@@ -532,7 +545,7 @@ class Command(ProjectCommand):
             "Show how a URL is resolved and compared, the results of the rules of scope and of robots.txt, its "
             "state in the frontier, the clock that it waits for, and its lines in the fetch log. -s "
             "REDIS_URL=... or -s JOBDIR=DIR selects the crawl, running or not; without them, only the rules are "
-            "evaluated. Give the same -a and -s as to the crawl: they are its rules."
+            "evaluated. The rules are those with which the crawl was started; a rule given by -s or -a is stronger."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

@@ -18,14 +18,8 @@ from webcrawl.config.setting import DAY
 from webcrawl.control.operating import state_of, this_operator
 from webcrawl.errors import ConfigurationError, CrawlError, Problem
 from webcrawl.explain.account import Fate
-from webcrawl.features.steering.live_settings import (
-    LIVE,
-    as_text,
-    normal,
-    problems_of,
-    settings_of,
-    values_at_start,
-)
+from webcrawl.features.steering.kept_settings import settings_of_crawl
+from webcrawl.features.steering.live_settings import LIVE, as_text, normal, problems_of, values_at_start
 from webcrawl.features.steering.store import SteeringStore
 from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.exclusion_file import Entry
@@ -147,7 +141,7 @@ class Steering:
         self._crawl = crawl
         self._settings = settings
         self._spider = spider
-        self._given = {"allowed_domains": allowed_domains, **(arguments or {})}
+        self._given: dict[str, Any] = {"allowed_domains": allowed_domains, **(arguments or {})}
 
     def situation(self) -> Situation:
         """Return what operators have changed."""
@@ -211,7 +205,7 @@ class Steering:
         changes = {name: _normal(name, value) for name, value in changes.items()}
         unknown = [name for name in changes if name not in LIVE and changes[name] is None and name in overlay]
         asked = {name: value for name, value in changes.items() if name not in unknown}
-        if problems := problems_of(asked, settings_of(self._settings, start), overlay):
+        if problems := problems_of(asked, settings_of_crawl(self._settings, found.workers), overlay):
             raise ConfigurationError(problems)
         who = by or this_operator()
         self._crawl.change_store(SteeringStore, lambda store, now: store.set_all(changes, who, now))
@@ -322,20 +316,12 @@ class Steering:
         # It imports the parts of a crawl.
         from webcrawl.commands.explain import WRONG, Inquiry, Question
 
-        start = self._start(self.situation())
-        settings = settings_of(self._settings, start)
-        arguments: dict[str, Any] = {
-            name: text for name, text in start.items() if name in LIVE and LIVE[name].is_argument and text
-        }
-        domains = arguments.pop("allowed_domains", None)
-        question = Question(
-            url,
-            spider=self._spider,
-            arguments=arguments,
-            allowed_domains=None if domains is None else LIVE["allowed_domains"].reader.read(domains),
-        )
+        arguments = dict(self._given)
+        domains = arguments.pop("allowed_domains")
+        question = Question(url, spider=self._spider, arguments=arguments, allowed_domains=domains)
         try:
-            return Inquiry(settings, Configuration.from_settings(settings), question).of_link(self._crawl)
+            configuration = Configuration.from_settings(self._settings)
+            return Inquiry(self._settings, configuration, question).of_link(self._crawl)
         except WRONG as error:
             raise CrawlError(" ".join(str(error).split())) from error
 

@@ -109,7 +109,8 @@ def _excluded(source: CrawlSource, host: str) -> str | None:
             continue
         if listed.domain_objection(host) is not None:
             return f"{one.entry}, by {one.by}"
-    path = source.configuration.exclusion_file
+    workers = source.crawl.read_store(SteeringStore, SteeringStore.workers)
+    path = source.started(workers).exclusion_file
     if path is None:
         return None
     try:

@@ -14,6 +14,7 @@ from webcrawl.control.steering import Steering
 from webcrawl.features.dashboard.host_index import HostIndex
 from webcrawl.features.dashboard.one_host import describe_host
 from webcrawl.features.dashboard.state import StateReader
+from webcrawl.features.steering.kept_settings import settings_of_crawl
 from webcrawl.features.steering.store import SteeringStore
 from webcrawl.reports import run_log
 from webcrawl.reports.summary import how_it_ended
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from webcrawl.features.steering.store import JournalEntry, Suggestion
+    from webcrawl.features.steering.store import JournalEntry, Suggestion, WorkerState
     from webcrawl.features.timeseries.reading import Series
 
 MARKS_MAX = 200
@@ -57,11 +58,25 @@ class CrawlSource:
         self._state = StateReader(self)
         self._hosts: HostIndex | None = None
         self._lock = threading.Lock()
+        self._started: tuple[list[Mapping[str, str]], Configuration] = [], self.configuration
 
     @property
     def name(self) -> str:
         """The name of the crawl: its folder's, or its spider's in Redis."""
         return self.spider if self.is_shared or self.folder is None else self.folder.resolve().name
+
+    def started(self, workers: Sequence[WorkerState]) -> Configuration:
+        """Return the configuration with which the crawl was started last, as its workers have published it; other
+        values that were given on the command line of the dashboard are stronger.
+
+        :raises CrawlError: the two together are wrong
+        """
+        said = [text for one in workers for text in (one.start, one.kept)]
+        known, configuration = self._started
+        if said != known:
+            configuration = Configuration.from_settings(settings_of_crawl(self.settings, workers))
+            self._started = said, configuration
+        return configuration
 
     def state(self, *, public: bool) -> dict[str, Any]:
         """Return the object of the endpoint ``crawl``. :raises CrawlError: it cannot be read"""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webcrawl.features.dashboard.source import CrawlSource
-    from webcrawl.features.steering.store import Numbers, Override
+    from webcrawl.features.steering.store import Numbers, Override, WorkerState
     from webcrawl.features.timeseries.store import Latest
     from webcrawl.reports.limiting import Estimate, Verdict
     from webcrawl.reports.run_log import Run
@@ -125,8 +125,14 @@ class _Stores:
         self._series = SeriesStore(tables)
         self._steering = SteeringStore(tables)
 
-    async def read(self) -> tuple[list[Latest], dict[str, Override], Numbers]:
-        return await self._series.latest(), await self._steering.overlay(), await self._steering.numbers()
+    async def read(self) -> tuple[list[Latest], dict[str, Override], Numbers, list[WorkerState]]:
+        steering = self._steering
+        return (
+            await self._series.latest(),
+            await steering.overlay(),
+            await steering.numbers(),
+            await steering.workers(),
+        )
 
 
 class StateReader:
@@ -134,6 +140,8 @@ class StateReader:
 
     def __init__(self, source: CrawlSource) -> None:
         self._source = source
+        self._configuration = source.configuration
+        """That of the crawl, as it was started last."""
         self._rates = _Rates()
         self._remaining = Remaining(source.crawl.hosts)
         self._size: tuple[float, int] | None = None
@@ -144,7 +152,8 @@ class StateReader:
         """Return the object of the endpoint ``crawl``. :raises CrawlError: it cannot be read"""
         source = self._source
         status = source.crawl.status()
-        published, overlay, numbers = source.crawl.read_store(_Stores, _Stores.read)
+        published, overlay, numbers, workers = source.crawl.read_store(_Stores, _Stores.read)
+        self._configuration = source.started(workers)
         latest = [one for one in published if status.now - one.at < LIVE_SECONDS and status.workers]
         self._rates.add(latest)
         run, begun_at = self._run()
@@ -167,7 +176,7 @@ class StateReader:
             "reason": None if run is None or status.workers else run.reason,
             "begun_at": begun_at or min((one.begun_at for one in latest), default=None),
             "now": status.now,
-            "user_agent": source.configuration.user_agent if run is None else run.user_agent,
+            "user_agent": self._configuration.user_agent if run is None else run.user_agent,
             "jobdir": None if source.folder is None else str(source.folder),
             "storage": source.crawl.storage,
             "version": webcrawl.__version__,
@@ -224,7 +233,7 @@ class StateReader:
 
     def _is_silent(self, worker: Worker, now: float) -> bool:
         """Return True for a worker of a shared crawl whose leases have ended."""
-        lease = self._source.configuration.lease_seconds
+        lease = self._configuration.lease_seconds
         return self._source.is_shared and now - worker.heartbeat_at >= 2 * lease
 
     def _workers(self, status: CrawlStatus, latest: list[Latest]) -> list[dict[str, Any]]:
@@ -268,9 +277,7 @@ class StateReader:
     def _politeness(self, latest: list[Latest], overlay: Mapping[str, Override]) -> dict[str, float | None]:
         capacity, requests = _sum(latest, "capacity"), self._rates.of("requests")
         return {
-            "min_delay": _changed(
-                overlay, "POLITENESS_MIN_DELAY", self._source.configuration.politeness_min_delay
-            ),
+            "min_delay": _changed(overlay, "POLITENESS_MIN_DELAY", self._configuration.politeness_min_delay),
             "capacity_per_second": capacity,
             "share": requests / capacity if capacity and requests is not None else None,
         }
@@ -322,7 +329,7 @@ class StateReader:
         )
 
     def _limits(self, overlay: Mapping[str, Override]) -> dict[str, float | None]:
-        configuration = self._source.configuration
+        configuration = self._configuration
         pages = _changed(overlay, "CLOSESPIDER_PAGECOUNT", configuration.closespider_pagecount)
         seconds = _changed(overlay, "CLOSESPIDER_TIMEOUT", configuration.closespider_timeout)
         return {"pages": pages or None, "seconds": seconds or None}

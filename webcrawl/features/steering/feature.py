@@ -18,6 +18,7 @@ from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.features.feature import Feature, stop
 from webcrawl.features.steering.commands import CommandError, Commands
 from webcrawl.features.steering.effects import Effects
+from webcrawl.features.steering.kept_settings import kept_settings
 from webcrawl.features.steering.live_settings import LIVE, changed, problems_of, values_at_start
 from webcrawl.features.steering.store import COMMANDS_MOST, Numbers, SteeringStore, WorkerState
 from webcrawl.storage.contract import SharedBackend, uptime
@@ -114,8 +115,13 @@ class SteeringFeature(Feature):
         self._values = self._start
         self._effects = Effects(context, scheduler)
         self._commands = Commands(context, scheduler)
+        start = self._start.texts()
         self._state = replace(
-            self._state, start=self._start.texts(), command=self._numbers.commands, at=self._clock()
+            self._state,
+            start=start,
+            kept=kept_settings(self._settings, start),
+            command=self._numbers.commands,
+            at=self._clock(),
         )
         if self._overlay or self._delays:
             self._apply_overlay({}, is_start=True)

@@ -237,13 +237,6 @@ def changed(start: Values, settings: BaseSettings, overlay: Mapping[str, str]) -
     return Values(configuration, {**start.arguments, **arguments}, {**start.scrapy, **scrapy})
 
 
-def settings_of(settings: BaseSettings, texts: Mapping[str, str]) -> BaseSettings:
-    """Return settings with the values of a crawl, as ``Values.texts`` gives them."""
-    return _over(
-        settings, {name: text for name, text in texts.items() if name in LIVE and not LIVE[name].is_argument}
-    )
-
-
 def problems_of(
     changes: Mapping[str, str | None], settings: BaseSettings, overlay: Mapping[str, str]
 ) -> list[Problem]:
@@ -274,7 +267,12 @@ def problems_of(
 def normal(name: str, text: str) -> str:
     """Return a value as it is stored: the path of a file is absolute, since workers have folders of their own."""
     is_path = name in LIVE and (LIVE[name].is_file or (name == "domains" and _is_file(text)))
-    return str(Path(text).absolute()) if is_path and text not in EMPTY else text
+    return absolute(text) if is_path and text not in EMPTY else text
+
+
+def absolute(path: str) -> str:
+    """Return a path as other processes find it, which have folders of their own."""
+    return str(Path(path).absolute())
 
 
 def _is_file(text: str) -> bool:

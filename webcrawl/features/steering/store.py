@@ -163,6 +163,8 @@ class WorkerState:
     """What carrying out a command gave, such as the path of a checkpoint, by its number."""
     start: Mapping[str, str] = field(default_factory=dict)
     """The values of all settings that can be changed, as it was started with them."""
+    kept: Mapping[str, str] = field(default_factory=dict)
+    """Other settings that it was given, by which commands judge: see ``kept_settings``."""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Why it does not apply an override, by the name of the setting."""
 

@@ -10,15 +10,16 @@ from scrapy.settings import Settings
 
 from webcrawl import settings as components
 from webcrawl.config import Configuration, check
+from webcrawl.features.steering.kept_settings import settings_of_crawl
 from webcrawl.features.steering.live_settings import (
     LIVE,
     as_text,
     changed,
     normal,
     problems_of,
-    settings_of,
     values_at_start,
 )
+from webcrawl.features.steering.store import WorkerState
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -150,7 +151,9 @@ def test_the_maximum_is_never_below_the_minimum() -> None:
 
 def test_values_as_text_make_the_same_settings() -> None:
     start = values({}, DEPTH_LIMIT=4, EXTENSIONS_REFUSED="zip,gz", LOG_LEVEL="ERROR")
-    again = Configuration.from_settings(settings_of(settings(), start.texts()))
+    again = Configuration.from_settings(
+        settings_of_crawl(settings(), [WorkerState("w", 1.0, start=start.texts())])
+    )
     assert (again.depth_limit, again.extensions_refused) == (4, ("zip", "gz"))
 
 
