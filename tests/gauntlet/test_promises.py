@@ -59,20 +59,6 @@ UNJUDGED_STATUSES = {
 """Exit statuses that need an accident, or a row that judges them besides; nothing may be added here."""
 UNJUDGED_OF_THE_DASHBOARD = {"GET /log", "GET /marks"}
 """Endpoints of the dashboard; nothing may be added here."""
-UNJUDGED_OF_THE_SERVICE = {
-    *(
-        "GET /session",
-        "POST /session",
-        "DELETE /session",
-        "GET /crawls",
-        "POST /crawls",
-        "GET /crawls/{crawl}",
-    ),
-    *("POST /crawls/{crawl}/start", "POST /crawls/{crawl}/stop", "POST /crawls/{crawl}/commands"),
-    *("POST /crawls/{crawl}/seeds", "DELETE /crawls/{crawl}", "GET /crawls/{crawl}/log"),
-    "GET /crawls/{crawl}/report",
-}
-"""Endpoints of the service, which tests/process/test_service.py tests; nothing may be added here."""
 
 
 def names(kind: str) -> set[str]:
@@ -148,7 +134,7 @@ def test_each_command_and_subcommand_has_its_promise() -> None:
 def test_each_endpoint_has_its_promise() -> None:
     dashboard = endpoints(ENDPOINTS) | endpoints(PUBLIC)
     assert sorted(dashboard - names("dashboard")) == sorted(UNJUDGED_OF_THE_DASHBOARD)
-    assert sorted(endpoints(OF_THE_SERVICE) - names("service")) == sorted(UNJUDGED_OF_THE_SERVICE)
+    assert sorted(endpoints(OF_THE_SERVICE) - names("service")) == []
 
 
 def test_each_live_setting_has_its_promise() -> None:

@@ -6,16 +6,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.command import ProjectCommand
+from webcrawl.errors import Problem
 from webcrawl.reports import text
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
-
-    from webcrawl.errors import Problem
 
 
 class Command(ProjectCommand):
@@ -34,8 +31,7 @@ class Command(ProjectCommand):
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         if len(args) != 2:
-            raise UsageError
-        yield from ()
+            yield Problem("JOBDIR DEST", f"are two folders, not {len(args)}")
 
     def wrong_settings(self) -> list[Problem]:
         """Return nothing: a checkpoint depends on no setting."""

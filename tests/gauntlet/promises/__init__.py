@@ -52,7 +52,8 @@ def judge(folder: Path, only: Sequence[str] = (), *, quick: bool = False) -> Ite
         for technology in ("sqlite",) if quick else promise.on:
             about = {promise.name, promise.stage, promise.kind, f"{promise.stage}-{technology}"}
             if promise.quick >= quick and technology in promise.on and (not only or about & set(only)):
-                groups.setdefault((promise.stage, technology), []).append(promise)
+                stage = "quick" if quick else promise.stage
+                groups.setdefault((stage, technology), []).append(promise)
     forked.source_path()
     show: Show = queue.SimpleQueue()
 

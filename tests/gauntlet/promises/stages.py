@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from tests import forked
+from tests import forked, processes
 from tests.commands import Done
 from tests.crawl import crawling
 from tests.fakeweb.answer import Answer, Pause
@@ -308,8 +308,10 @@ class Client:
 class Live(Stage):
     """A crawl that runs: ten steady hosts, a request every half second to each."""
 
+    hosts = STEADY
+
     def begin(self) -> None:
-        seeds = [self.site.url(host) for host in STEADY]
+        seeds = [self.site.url(host) for host in self.hosts]
         # Addresses and ports of a site are those of its seeds; a second port of this web is none of them.
         self.lead(
             seeds,
@@ -318,13 +320,24 @@ class Live(Stage):
             STATISTICS_INTERVAL_SECONDS=1,
             LOG_LEVEL="INFO",
         )
-        begun = until(lambda: len(self.web.pages()) > 3 * len(STEADY))
+        begun = until(lambda: len(self.web.pages()) > 2 * len(self.hosts), 2 * SECONDS)
         need(begun, f"the crawl did not begin: {self.workers[0].stderr[-500:]}")
 
     def is_fetching(self, seconds: float = SECONDS) -> bool:
         """Whether requests come."""
         now = time.time()
         return until(lambda: len(self.web.pages(since=now)) >= 5, seconds)
+
+
+class Quick(Live):
+    """The same for the part of ``make test``: fewer hosts, and as many pages as they can send in five minutes."""
+
+    hosts = STEADY[-6:]
+
+    def begin(self) -> None:
+        for host in self.hosts:
+            self.site.drip(host, 600)
+        super().begin()
 
 
 def last_line(text: str) -> str:
@@ -375,6 +388,34 @@ class SlowWeb(Web):
         if not self.is_slow or request.path == "/robots.txt":
             return found
         return Answer(found.status, steps=chain([Pause(1.0), found.wire], found.steps), close=found.close)
+
+
+class Served(Stage):
+    """A service without crawls: its judges order them. Each host is a site, which is what its clocks are of."""
+
+    hosts = tuple(f"www.site{number}.test" for number in range(4))
+
+    def begin(self) -> None:
+        for host in self.hosts:
+            self.site.drip(host, 600)
+        self.root = self.folder / "crawls"
+        fixed = {"SERVICE_PRIVATE_SEEDS": 1, "FETCH_PRIVATE_ADDRESSES": 1, "STATISTICS_INTERVAL_SECONDS": 1}
+        self._service = self.background(
+            "serve", self.root, "--port", 0, DNS_NAMESERVERS=self.web.nameserver, **fixed
+        )
+        said = self._service.until_said("The token is in")
+        address = next(word for word in said.split() if word.startswith("http://"))
+        self.client = Client(address, (self.root / ".service/token").read_text().strip())
+
+    def kill(self) -> None:
+        """End the service, which stops its crawls; what is left then is killed."""
+        pids = [int(path.read_text().split()[-1]) for path in self.root.glob("*/lock") if path.stat().st_size]
+        with suppress(subprocess.TimeoutExpired):
+            self._service.end(signal.SIGTERM)
+        self._service.kill()
+        for pid in pids:
+            if "scrapy" in processes.name_of(pid):
+                processes.kill(pid)
 
 
 class Story(Stage):
@@ -469,4 +510,11 @@ class Story(Stage):
         return path
 
 
-STAGES: dict[str, type[Stage]] = {"live": Live, "trap": Trap, "short": Short, "story": Story}
+STAGES: dict[str, type[Stage]] = {
+    "live": Live,
+    "quick": Quick,
+    "trap": Trap,
+    "short": Short,
+    "story": Story,
+    "service": Served,
+}

@@ -11,8 +11,19 @@ from tests.gauntlet.promises.judges import (
     figures,
     live_politeness,
     live_scope,
+    service,
     starts,
     steering,
 )
 
-__all__ = ["archive", "dashboard", "ends", "figures", "live_politeness", "live_scope", "starts", "steering"]
+__all__ = [
+    "archive",
+    "dashboard",
+    "ends",
+    "figures",
+    "live_politeness",
+    "live_scope",
+    "service",
+    "starts",
+    "steering",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from tests.gauntlet.promises.table import Promise
 
 
-_NO_CRAWL = ("-wal", "-shm", ".token", ".out", ".err")
-"""Endings of files that are no part of a crawl's state."""
+_NO_CRAWL = ("-wal", "-shm", ".token", ".out", ".err", "lock")
+"""Endings of files that are no part of a crawl's state: a command holds the lock while it looks."""
 
 
 def _files(stage: Stage) -> dict[str, tuple[int, int]]:
@@ -52,6 +53,29 @@ def ends(stage: Stage, promise: Promise) -> str:
     if status == 2 and changed:
         wrong.append(f"files changed: {sorted(changed)[:3]}")
     return need(not wrong, "; ".join(wrong) or f"{counted(len(cases), 'command')} ended with {status}")
+
+
+@judge
+def ends_unconfirmed(stage: Stage, promise: Promise) -> str:
+    """A terminal answers no: the status is 1, and no file is gone."""
+    before = _files(stage)
+    terminal, its_end = pty.openpty()
+    name = Path(os.ttyname(its_end))
+    out = stage.folder / "unconfirmed.out"
+    os.write(terminal, b"n\n")
+    words = words_of(stage, promise.given["words"])
+    try:
+        process = forked.scrapy(words, stage.folder, stage.environment, Files(name, out, name))
+        status = process.wait(2 * SECONDS)
+        said = os.read(terminal, 10_000).decode(errors="replace")
+    finally:
+        os.close(its_end)
+        os.close(terminal)
+    lost = sorted(before.keys() - _files(stage).keys())
+    return need(
+        status == 1 and not lost and "was not removed" in said,
+        f"answered no: exit status {status}, {counted(len(lost), 'file')} gone; {last_line(said)}",
+    )
 
 
 @judge

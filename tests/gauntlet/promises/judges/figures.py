@@ -163,7 +163,7 @@ def errors_of_an_ended_crawl(stage: Story, promise: Promise) -> str:
     # A request that a kept connection lost is sent again at once, and is one attempt.
     failed = len({stage.url(hit) for hit in stage.pages() if hit.status is None})
     if stage.redis is not None:
-        number = sum(row.get("errors", 0) for row in stage.ask("errors", stage.target).get("workers", []))
+        number = sum(stage.ask("errors", stage.target)["workers"].values())
         return need(number == failed, f"{number} errors of all workers; {failed} were not answered")
     return need(told["total"] == failed, f"{told['total']} errors; the server has not answered {failed}")
 

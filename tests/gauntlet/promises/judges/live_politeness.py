@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tests.gauntlet.promises.table import Promise
 
 
-def _gaps(stage: Live, since: float, number: int = 12) -> list[float]:
-    until(lambda: len(stage.web.gaps(since=since)) >= number)
+def _gaps(stage: Live, since: float) -> list[float]:
+    until(lambda: len(stage.web.gaps(since=since)) >= len(stage.hosts))
     return stage.web.gaps(since=since)
 
 

@@ -67,7 +67,9 @@ def ends_at_a_number(stage: Short, promise: Promise) -> str:
     settings = {"POLITENESS_MIN_DELAY": 0.1, "TRAPS_QUARANTINE": 0}
     more = {}
     if given.get("spider"):
-        (stage.folder / f"{given['spider']}.py").write_text(FAILS)
+        folder = stage.folder / f"crawl-{stage.kept.get('number', 0) + 1}"
+        folder.mkdir()
+        (folder / f"{given['spider']}.py").write_text(FAILS)
         more = {"spider": given["spider"], "SPIDER_MODULES": given["spider"]}
     live = promise.kind == "live setting"
     if not live:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from tests.fakeweb import witness
 from tests.gauntlet.promises.judges.acting import (
     FORCE_SECONDS,
-    SETTLE_SECONDS,
     act,
     counted,
     fresh,
@@ -19,7 +18,7 @@ from tests.gauntlet.promises.judges.acting import (
 )
 from tests.gauntlet.promises.stages import DELAY
 from tests.gauntlet.promises.table import judge, need
-from tests.gauntlet.promises.web import until
+from tests.gauntlet.promises.web import SECONDS, until
 
 if TYPE_CHECKING:
     from tests.crawl.crawling import Crawl
@@ -52,7 +51,7 @@ def pauses(stage: Live, promise: Promise) -> str:
 def resumes(stage: Live, promise: Promise) -> str:
     need(not stage.web.hits(since=time.time() - 1.0), "the crawl was not paused before the command")
     since = act(stage, promise)
-    come = until(lambda: stage.web.hits(since=since), SETTLE_SECONDS)
+    come = until(lambda: stage.web.hits(since=since))
     return need(come, f"{counted(len(stage.web.hits(since=since)), 'request')} after the command")
 
 
@@ -78,14 +77,14 @@ def stops(stage: Live, promise: Promise) -> str:
     """The processes end with 0, and the command that began the crawl goes on without a page twice."""
     need(stage.is_fetching(), "the crawl did not fetch before the command")
     since = act(stage, promise)
-    gone = until(lambda: not stage.is_running(), SETTLE_SECONDS)
+    gone = until(lambda: not stage.is_running())
     late = len(stage.web.hits(since=time.time() if "request" in promise.given else since))
     if not gone:
         for worker in stage.workers:
             worker.signal(signal.SIGTERM)
     statuses = stage.statuses()
     stage.again()
-    need(gone, f"a process was there {SETTLE_SECONDS:g} s after the command")
+    need(gone, f"a process was there {SECONDS:g} s after the command")
     need(stage.is_fetching(), "the command that began the crawl did not go on with it")
     twice = witness.repeated([hit for hit in stage.web.log.hits if ".steady." in hit.host])
     return need(
