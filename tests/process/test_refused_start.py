@@ -123,6 +123,23 @@ def test_what_is_wrong_is_said_in_lines_and_the_status_is_2(place, module, words
         assert line.startswith(f"scrapy {words[0]}: {word}"), line
 
 
+@pytest.mark.parametrize(
+    ("words", "setting"),
+    [
+        (["runspider", "mine.py"], 'DOWNLOADER_MIDDLEWARES={"nowhere.Part": 500}'),
+        (["runspider", "mine.py"], 'ITEM_PIPELINES={"nowhere.Part": 500}'),
+        (["runspider", "mine.py"], 'DOWNLOAD_HANDLERS={"https": "nowhere.Part"}'),
+        (["crawl", "broad", "-a", SEEDS], 'SPIDER_MIDDLEWARES={"nowhere.Part": 500}'),
+    ],
+)
+def test_a_part_that_cannot_be_created_is_named_with_its_traceback(place, words, setting):
+    module = environment(place, "others")
+    ended = forked.run([*words, "-s", setting, "-s", "CRAWLER_CONTACT=me@crawler.example"], place, module)
+    assert ended.returncode == 1
+    assert "CRITICAL: The crawl could not start" in ended.stderr, ended.stderr
+    assert ended.stderr.count("ModuleNotFoundError: No module named 'nowhere'") == 1, ended.stderr
+
+
 def test_a_jobdir_that_is_held_is_refused_too(place, serve, start):
     web = serve(hosts=4, pages=40)
     first = start(web.seeds, POLITENESS_MIN_DELAY=0.5)

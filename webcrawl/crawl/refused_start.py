@@ -153,6 +153,9 @@ def _task_ended(command: str, crawler: Crawler, task: asyncio.Task[object]) -> N
             task.exception()
         _tell(command, error)
         _exit()
+    elif error is not None:
+        # Reading the task's exception has kept it from being logged: a part that cannot be created, for example.
+        logger.critical("The crawl could not start", exc_info=error)
 
 
 def _tell(command: str, error: BaseException) -> None:
