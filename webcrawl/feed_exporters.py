@@ -40,7 +40,7 @@ already had.
 """
 _FORMULA = re.compile(_BEGINNING)
 _MARKED = re.compile(f"'(?={_BEGINNING})")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d++(?:\.\d*+)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 def inert(text: str) -> str:

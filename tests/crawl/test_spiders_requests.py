@@ -289,3 +289,36 @@ def test_spiders_for_sitemaps_and_feeds_are_those_of_scrapy(mapped, run, spider,
     assert [item[key] for item in plain] == [f"{web.web.origin(0)}{path}" for path in LISTED]
     assert ours == plain
     crawled.assert_ended_well()
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_page_leads_to_no_scheme_that_the_project_does_not_name(web, run, folder, tmp_path, is_named):
+    """The file of a start request is the developer's own wish."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    stored = tmp_path / "files"
+    handlers = {"file": "scrapy.core.downloader.handlers.file.FileDownloadHandler"} if is_named else {}
+    with socket.create_server(("127.0.0.1", 0)) as ftp:
+        ftp.settimeout(0)
+        arguments = {
+            "origin": web.web.origin(0),
+            "file": secret.as_uri(),
+            "ftp": f"ftp://127.0.0.1:{ftp.getsockname()[1]}/",
+        }
+        more = {
+            "FILES_STORE": stored,
+            "ITEM_PIPELINES": json.dumps({"scrapy.pipelines.files.FilesPipeline": 1}),
+            "DOWNLOAD_HANDLERS": json.dumps(handlers),
+        }
+        crawled, items = run("leading", arguments=arguments, **more)
+        with pytest.raises(BlockingIOError):
+            ftp.accept()
+    crawled.assert_ended_well()
+    found = [[value for value in item.values() if value != []] for item in items if "file_urls" not in item]
+    refused = [["data", "scheme"], ["ftp", "scheme"]]
+    if is_named:
+        assert sorted(found) == sorted([*refused, ["secret"], [f"{secret.as_uri()}?found"]])
+    else:
+        assert sorted(found) == sorted([*refused, ["file", "scheme"], ["secret"]])
+        assert not list(stored.rglob("*.txt"))
+    assert "Traceback" not in crawled.stderr

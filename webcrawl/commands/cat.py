@@ -48,7 +48,7 @@ PRUNED = "queue-full"
 _TEXT = re.compile(
     r"text/|application/(?:[a-z0-9.+-]*\+)?(?:json|xml|javascript|ecmascript|yaml)\b|image/svg\+xml"
 )
-_FIELD = re.compile(rb"^([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
+_FIELD = re.compile(rb"^([!#$%&'*+.^_`|~0-9A-Za-z-]++)[ \t]*+:[ \t]*+((?:.*[^ \t\r\n])?)", re.MULTILINE)
 _HAS_SCHEME = re.compile(r"(?!https?:)[A-Za-z][A-Za-z0-9+.-]*:")
 _STAMP = re.compile(r"\d{14}")
 

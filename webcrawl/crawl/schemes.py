@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def schemes_of(settings: BaseSettings) -> Schemes:
-    """Return the schemes whose handler is a ``SchemeHandler``. URLs of all others come from Requests of spiders only.
+    """Return the schemes whose handler is a ``SchemeHandler``. URLs of all others come from Requests of spiders only,
+    and if they were found on a page, only if DOWNLOAD_HANDLERS itself names a handler, be it Scrapy's own.
 
     :raises ConfigurationError: a handler cannot be imported, or is for a scheme that is never followed
     """
@@ -24,8 +25,13 @@ def schemes_of(settings: BaseSettings) -> Schemes:
         for scheme, handler in settings.getwithbase("DOWNLOAD_HANDLERS").items()
         if handler is not None and scheme not in WEB.names and handler != DOWNLOAD_HANDLERS_BASE.get(scheme)
     }
+    others = frozenset(
+        scheme
+        for scheme, handler in settings.getdict("DOWNLOAD_HANDLERS").items()
+        if handler is not None and scheme not in WEB.names
+    )
     if not handlers:
-        return WEB
+        return Schemes(others=others) if others else WEB
     # Only crawls that fetch other schemes need it.
     from webcrawl.fetching.scheme_handler import SchemeHandler
 
@@ -42,4 +48,4 @@ def schemes_of(settings: BaseSettings) -> Schemes:
                 why = f"{scheme} is no scheme in lower case whose URLs name a host"
                 raise ConfigurationError([Problem("DOWNLOAD_HANDLERS", why)])
             robots[scheme] = handler.robots_path
-    return Schemes(robots)
+    return Schemes(robots, others - robots.keys())

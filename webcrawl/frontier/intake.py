@@ -260,10 +260,14 @@ class Intake:
 
     def _elsewhere(self, url: str, depth: int, via: str | None) -> UrlEntry | str:
         """Return the entry of a URL of a scheme that the crawl does not follow (data, file): one queue a scheme, no
-        robots.txt, no scope but the scheme."""
+        robots.txt, no scope but the scheme. One that was found on a page is refused unless the project has named a
+        handler for its scheme: Scrapy's own would read the files of this machine.
+        """
         scheme, colon, _ = url.partition(":")
         if not colon or scheme.lower() in self.schemes.names:
             return "url"
+        if (via is not None or depth > 0) and scheme.lower() not in self.schemes.others:
+            return "scheme"
         return UrlEntry(url, f"{scheme.lower()}:", fingerprint(url), 0, 0, depth, via)
 
     def sitemap(

@@ -42,7 +42,7 @@ _PRESCANNED = re.compile(
 
 
 _ATTRIBUTE = re.compile(
-    rf"""[{SPACE}/]*+([^{SPACE}/>=]++)(?:[{SPACE}]*+=[{SPACE}]*+(?:"([^"]*+)"|'([^']*+)'|([^{SPACE}>]++)))?"""
+    rf"""([^{SPACE}/>=]++)(?:[{SPACE}]*+=[{SPACE}]*+(?:"([^"]*+)"|'([^']*+)'|([^{SPACE}>]++)))?"""
 )
 
 

@@ -21,7 +21,6 @@ _UNIX = re.compile(
 )
 _DOS = re.compile(r"(\d\d-\d\d-\d{2,4}\s++\d\d:\d\d(?:\s?[AaPp][Mm])?)\s++(<DIR>|\d++)\s++(.+)")
 _DOS_DATES = ("%m-%d-%y %I:%M%p", "%m-%d-%Y %I:%M%p", "%m-%d-%y %H:%M", "%m-%d-%Y %H:%M")
-_UNIQUE = re.compile(rb"[^\r\n ]*\bunique=[^;\r\n]+;", re.IGNORECASE)
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f/]")
 
 
@@ -69,7 +68,8 @@ def identifies_files(listing: bytes) -> bool:
     """Return True if a listing states the identity of the files (RFC 3659, section 7.5.2, "unique"): equal ones are
     then of one directory.
     """
-    return _UNIQUE.match(listing) is not None
+    facts = listing[:LINE_MAX].partition(b"\n")[0].partition(b" ")[0].lower()
+    return any(fact.startswith(b"unique=") and len(fact) > len(b"unique=") for fact in facts.split(b";")[:-1])
 
 
 def _item(line: str) -> Item | None:
@@ -110,7 +110,7 @@ def _unix_date(text: str) -> float | None:
 
 
 def _first_date(text: str, forms: tuple[str, ...]) -> float | None:
-    text = re.sub(r"\s+(?=[AaPp][Mm])", "", " ".join(text.split()))
+    text = re.sub(r" (?=[AaPp][Mm])", "", " ".join(text.split()))
     return next((at for form in forms if (at := _date(text, form)) is not None), None)
 
 

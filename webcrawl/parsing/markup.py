@@ -16,7 +16,9 @@ TAG_MAX = 65_536
 """The longest tag in characters; longer ones are text."""
 
 _REFERENCE = re.compile(r"&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9]{1,30}));")
-_ATTRIBUTE = re.compile(r"""([^\s=/"'<>]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'<>]++))""")
+_ATTRIBUTE = re.compile(
+    r"""(?<![^\s=/"'<>])([^\s=/"'<>]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'<>]++))"""
+)
 _PLAIN_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:_.-]*+)>")
 """Matches most tags at a third of the cost."""
 _WHOLE_TAG = re.compile(r"""<[^<>"']*+(?:"[^"<]*+"[^<>"']*+|'[^'<]*+'[^<>"']*+)*+>""")

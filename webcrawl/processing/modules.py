@@ -271,7 +271,8 @@ class Language:
 
 _ROOT = re.compile(rb"<(?:[\w.-]+:)?(rss|feed|rdf|urlset|sitemapindex)[\s>]", re.IGNORECASE)
 _KINDS = {"rss": "rss", "feed": "atom", "rdf": "rss", "urlset": "sitemap", "sitemapindex": "sitemapindex"}
-_TITLE = re.compile(r"<title[^>]{0,200}>\s*(?:<!\[CDATA\[)?(.{0,2000}?)(?:\]\]>)?\s*</title>", re.DOTALL)
+_TITLE = re.compile(r"<title[^<>]{0,200}+>")
+_TITLE_MAX = 2_000
 _XML = ("text/xml", "application/xml", "application/rss+xml", "application/atom+xml", "application/rdf+xml")
 _LOOKED_AT = 8_192
 """Bytes in which the root element and the title of a feed are searched."""
@@ -302,8 +303,13 @@ class Feed:
         return found | self._title(content)
 
     def _title(self, content: Content) -> dict[str, Any]:
-        title = _TITLE.search(content.text[:_LOOKED_AT])
-        return {"title": _unescaped(title[1])} if title else {}
+        text = content.text[:_LOOKED_AT]
+        tag = _TITLE.search(text)
+        end = text.find("</title>", tag.end()) if tag else -1
+        if tag is None or end < 0:
+            return {}
+        title = text[tag.end() : end].strip().removeprefix("<![CDATA[").removesuffix("]]>")
+        return {"title": _unescaped(title[:_TITLE_MAX])}
 
 
 class Sitemap(Feed):

@@ -35,7 +35,7 @@ MORE_MAX = 1000
 """Further lines of a message that are kept."""
 _TIME = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?[+-]\d{4}) ")
 _CRAWL_HEAD = re.compile(r"\[([^\]\s]+)\] ([A-Z]+): ")
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s<>\"'`]+")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s<>\"'`]+")
 _USER = re.compile(r"//[^/?#@]*@")
 _ENDS = ".,;:!?)]}"
 """Characters at the end of a URL in a sentence that belong to the sentence."""

@@ -71,6 +71,8 @@ class Schemes:
 
     robots_paths: Mapping[str, str | None] = field(default_factory=dict)
     """Further schemes, each with the path of robots.txt; None if the scheme has no robots.txt."""
+    others: frozenset[str] = frozenset()
+    """Schemes whose handler the project names, and does not follow the rules of the web."""
 
     @property
     def names(self) -> tuple[str, ...]:

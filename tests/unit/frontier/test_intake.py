@@ -11,6 +11,7 @@ from webcrawl.scope.scope import Candidate, Scope
 from webcrawl.scope.url_rules import DepthRule
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import PolitenessKey
+from webcrawl.urls.schemes import Schemes
 
 VIA = "http://a.test/"
 
@@ -181,6 +182,18 @@ def test_urls_of_other_schemes_have_a_queue_of_their_scheme(intake: Intake) -> N
     assert isinstance(one, UrlEntry)
     assert (one.url, one.key) == ("data:,hello", "data:")
     assert intake.admit(one) is None
+
+
+@pytest.mark.parametrize(
+    "url", ["data:,hello", "file:///etc/passwd", "FILE:///etc/passwd", "s3://bucket/key"]
+)
+@pytest.mark.parametrize(("depth", "via"), [(1, VIA), (0, VIA), (1, None)])
+def test_one_that_a_page_has_is_refused_if_the_project_does_not_name_its_scheme(
+    intake: Intake, url: str, depth: int, via: str | None
+) -> None:
+    assert intake.request(url, "GET", b"", depth, via, 0, True) == "scheme"
+    intake.schemes = Schemes(others=frozenset({"data", "file", "s3"}))
+    assert isinstance(intake.request(url, "GET", b"", depth, via, 0, True), UrlEntry)
 
 
 def test_before_a_fetch_only_the_rules_for_all_urls_are_asked_again(intake: Intake) -> None:

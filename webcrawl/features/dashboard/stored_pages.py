@@ -57,9 +57,9 @@ _TEXT = re.compile(
     r"text/|application/(?:[a-z0-9.+-]*\+)?(?:json|xml|javascript|ecmascript|yaml)\b|image/svg\+xml"
 )
 _RECORD = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,250}\.warc\.gz)@(\d{1,15})")
-_FIELD = re.compile(rb"^([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
+_FIELD = re.compile(rb"^([!#$%&'*+.^_`|~0-9A-Za-z-]++)[ \t]*+:[ \t]*+((?:.*[^ \t\r\n])?)", re.MULTILINE)
 _STATUS = re.compile(rb"HTTP/[0-9.]+[ \t]+(\d{3})")
-_TITLE = re.compile(r"<title\b[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+_TITLE = re.compile(r"<title\b[^<>]*+>([^<]*+(?:<(?!/title)[^<]*+)*+)", re.IGNORECASE | re.DOTALL)
 _LINK = re.compile(r"<link(?=[\s/>])", re.IGNORECASE)
 
 

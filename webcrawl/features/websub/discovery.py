@@ -29,7 +29,7 @@ _QUOTED = r'"((?:[^"\\]|\\.?)*+)(?:"|\Z)'
 _LINK = re.compile(rf'<([^<>]*+)>((?:[^,"<]|{_QUOTED})*+)', re.DOTALL)
 _PARAMETER = re.compile(rf';\s*+([\w!#$%&*+.^`|~-]++)\s*+=\s*+(?:{_QUOTED}|([^\s;,"]*+))', re.DOTALL)
 _HUB = re.compile(rb"\bhub\b")
-_IN_REL = re.compile(rb"""rel\s*=\s*["']?[^"'<>]*\Z""")
+_IN_REL = re.compile(rb"""rel\s*+=\s*+["']?[^"'<>]*+\Z""")
 REL_MAX = 100
 """Number of bytes before the word ``hub`` that are searched for its ``rel``."""
 LOOKED_AT_MAX = 1_000
