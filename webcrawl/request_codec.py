@@ -75,28 +75,28 @@ def encode(request: Request, spider: Spider) -> Encoded:
 
 def with_token(payload: str, token: str) -> str:
     """Return ``payload`` with a token by which this process finds the Request itself, for as long as it lives."""
-    return _text({**json.loads(payload), "token": token})
+    return _text({**_loaded(payload), "token": token})
 
 
 def token_of(payload: str) -> str:
     """Return the token in ``payload``; empty if there is none."""
-    return str(json.loads(payload).get("token", "")) if '"token":' in payload else ""
+    return str(_facts(payload).get("token", "")) if '"token":' in payload else ""
 
 
 def with_revisit(payload: str | None, known: list[Any]) -> str:
     """Return ``payload`` with the known values of a page that is revisited, plain values."""
-    return _text({**json.loads(payload or "{}"), "revisit": known})
+    return _text({**_loaded(payload or "{}"), "revisit": known})
 
 
 def revisit_of(payload: str | None) -> list[Any] | None:
     """Return the values that ``with_revisit`` added to ``payload``; None if it is no revisit."""
-    known = json.loads(payload).get("revisit") if payload and '"revisit":' in payload else None
+    known = _facts(payload).get("revisit") if payload and '"revisit":' in payload else None
     return known if isinstance(known, list) else None
 
 
 def is_explicit(payload: str | None) -> bool:
     """Return True for a Request that a spider made itself, False for a link of a page, revisited or not."""
-    return payload is not None and bool(json.loads(payload).keys() - {"revisit"})
+    return payload is not None and _facts(payload).keys() != {"revisit"} and payload != "{}"
 
 
 def may_have_errback(entry: UrlEntry) -> bool:
@@ -109,11 +109,15 @@ def route_of(entry: UrlEntry) -> str | None:
     """Return the text of a Request that has only the proxy of an entry; None if the entry names none in ``meta``."""
     if entry.payload is None or '"proxy":' not in entry.payload:
         return None
-    fields = json.loads(entry.payload)
-    proxy = fields.get("meta", {}).get("proxy")
-    if not proxy:
-        return None
-    headers = [pair for pair in plain_from(fields.get("headers", [])) if pair[0] == b"Proxy-Authorization"]
+    fields = _facts(entry.payload)
+    try:
+        if not (proxy := fields.get("meta", {}).get("proxy")):
+            return None
+        headers = [
+            pair for pair in plain_from(fields.get("headers", [])) if pair[0] == b"Proxy-Authorization"
+        ]
+    except (AttributeError, TypeError, LookupError, ValueError):
+        return None  # it is no request: the fetch itself will say so
     return _text({"meta": {"proxy": proxy}, "headers": plain(headers, "headers", [])})
 
 
@@ -143,13 +147,13 @@ def is_repeatable(payload: str) -> bool:
     """Return True if the Request may be repeated at any time: a GET, no part of which is only in this process's
     memory.
     """
-    fields = json.loads(payload)
-    return not fields.keys() & {"token", "method", "body"}
+    fields = _facts(payload)
+    return bool(fields) and not fields.keys() & {"token", "method", "body"}
 
 
 def without_revisit(payload: str | None) -> str | None:
     """Return ``payload`` as it was before ``with_revisit``."""
-    fields = json.loads(payload or "{}")
+    fields = _loaded(payload or "{}")
     fields.pop("revisit", None)
     return _text(fields) if fields else None
 
@@ -157,7 +161,7 @@ def without_revisit(payload: str | None) -> str | None:
 def decode(url: str, payload: str, spider: Spider, repeat: bool) -> Request:
     """Restore the Request that ``encode`` encoded. :raises ValueError: it does not fit the current code; says why"""
     try:
-        return _made(url, json.loads(payload), spider, repeat)
+        return _made(url, _loaded(payload), spider, repeat)
     except (
         TypeError,
         LookupError,
@@ -168,6 +172,25 @@ def decode(url: str, payload: str, spider: Spider, repeat: bool) -> Request:
         ArithmeticError,
     ) as error:
         raise ValueError(f"a stored request cannot be made again: {error}") from error
+
+
+def _loaded(payload: str) -> dict[str, Any]:
+    """Return the fields of a stored Request. :raises ValueError: it is none"""
+    try:
+        fields = json.loads(payload)
+    except RecursionError as error:
+        raise ValueError("a stored request cannot be read: it is nested too deep") from error
+    if not isinstance(fields, dict):
+        raise ValueError(f"a stored request cannot be read: it is a {type(fields).__name__} and no object")
+    return fields
+
+
+def _facts(payload: str) -> dict[str, Any]:
+    """Return the fields of a stored Request, none if it cannot be read: ``decode`` says why."""
+    try:
+        return _loaded(payload)
+    except ValueError:
+        return {}
 
 
 def _made(url: str, fields: dict[str, Any], spider: Spider, repeat: bool) -> Request:

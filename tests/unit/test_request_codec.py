@@ -16,8 +16,18 @@ from hypothesis import strategies as st
 from scrapy import Field, Item, Spider
 from scrapy.http import FormRequest, JsonRequest, Request
 
+from webcrawl.frontier.records import UrlEntry
 from webcrawl.meta import KEY, FetchMeta
-from webcrawl.request_codec import decode, encode, token_of, with_token
+from webcrawl.request_codec import (
+    decode,
+    encode,
+    is_explicit,
+    is_repeatable,
+    revisit_of,
+    route_of,
+    token_of,
+    with_token,
+)
 
 URL = "http://a.test/x"
 
@@ -404,6 +414,41 @@ def test_what_no_longer_fits_the_code_says_so(fields: dict[str, Any], why: str) 
 def test_text_that_is_no_request_says_so() -> None:
     with pytest.raises(ValueError, match="Expecting"):
         decode(URL, "no json", SPIDER, False)
+
+
+DEEP = '{"token":"t","revisit":[],"proxy":1,"meta":' + "[" * 100_000 + "]" * 100_000 + "}"
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        '"x"',
+        '"token":',
+        "1",
+        "null",
+        "[]",
+        '["token","revisit"]',
+        '{"meta":"proxy","headers":1,"proxy":',
+        DEEP,
+    ],
+    ids=lambda payload: payload[:30],
+)
+def test_what_is_no_request_is_a_value_error_of_decode_and_nothing_to_other_readers(payload: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        decode(URL, payload, SPIDER, False)
+    assert token_of(payload) == ""
+    assert revisit_of(payload) is None
+    assert is_explicit(payload)
+    assert route_of(UrlEntry(URL, "http://a.test:80", b"", 0, 0, 0, payload=payload)) is None
+    assert not is_repeatable(payload)
+
+
+@pytest.mark.parametrize(
+    "meta", ['"proxy"', "[]", '{"proxy":"p"},"headers":1', '{"proxy":"p"},"headers":[1]']
+)
+def test_a_proxy_that_is_no_proxy_of_a_request_is_none(meta: str) -> None:
+    payload = f'{{"proxy":1,"meta":{meta}}}'
+    assert route_of(UrlEntry(URL, "http://a.test:80", b"", 0, 0, 0, payload=payload)) is None
 
 
 def test_a_token_is_found_again_and_changes_nothing_else() -> None:

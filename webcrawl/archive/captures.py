@@ -51,6 +51,10 @@ class StoredCapture:
     offset: int
 
 
+class NoCdxj(ValueError):  # noqa: N818 - a state of a file
+    """A line of an index is not in its format."""
+
+
 class Content(NamedTuple):
     """The content of a capture."""
 
@@ -125,6 +129,8 @@ def _in_folder(folder: Path, prefix: bytes) -> list[StoredCapture]:
         try:
             with translated(folder):
                 return [_capture(line, folder) for line in _lines(folder, prefix)]
+        except NoCdxj as error:
+            raise ArchiveError(folder / INDEX_FOLDER, str(error)) from error
         except ArchiveError as error:
             # The crawl merges indexes, and renames the file that it closes.
             if not left or not isinstance(error.__cause__, FileNotFoundError):
@@ -198,8 +204,15 @@ def _unindexed(path: Path, name: str, start: int) -> Iterator[bytes]:
 
 
 def _about(line: bytes) -> dict[str, str]:
-    about: dict[str, str] = json.loads(line.split(b" ", 2)[2])
-    return about
+    """Return the JSON block of a line. :raises NoCdxj: it has none, or not what a capture needs"""
+    try:
+        about: dict[str, str] = json.loads(line.split(b" ", 2)[2])
+        if {"url", "filename", "offset", "length"} <= about.keys():
+            int(about["offset"]), int(about["length"])
+            return about
+    except (LookupError, ValueError, TypeError, AttributeError, RecursionError):
+        pass
+    raise NoCdxj(f"a line of an index is no CDXJ: {line[:80]!a}")
 
 
 def _capture(line: bytes, folder: Path) -> StoredCapture:

@@ -25,16 +25,26 @@ port"): browsers refuse them too.
 """
 
 
+COMMAND_PORTS = frozenset((
+    2375, 2525, 3306, 4369, 5432, 5672, 6379, 6380, 9042, 9200, 9300, 11211, 26379, 27017, 27018, 27019,
+))  # fmt: skip
+"""Ports of databases, caches and message brokers that are often without a password, and that browsers do not
+refuse: by a link to one the crawl would send it text that the link's author chose. By number: Docker's API, SMTP
+submission, MySQL, Erlang (epmd), PostgreSQL, AMQP, Redis (and with TLS), Cassandra, Elasticsearch (HTTP and
+transport), memcached, Redis Sentinel, MongoDB.
+"""
+
+
 class BadPortRule:
-    """Refuses the ports that browsers refuse, unless the operator allowed them for all hosts, or for one by a
-    seed.
+    """Refuses the ports that browsers refuse and those of ``COMMAND_PORTS``, unless the operator allowed them for all
+    hosts, or for one by a seed.
     """
 
     name = "bad-port"
 
     def __init__(self, allowed: Iterable[int] = ()) -> None:
         """``allowed``: ports that the operator allowed for all hosts."""
-        self._bad = BAD_PORTS - frozenset(allowed)
+        self._bad = (BAD_PORTS | COMMAND_PORTS) - frozenset(allowed)
         self._seeded: set[tuple[str, int]] = set()
 
     def is_bad(self, url: str) -> bool:

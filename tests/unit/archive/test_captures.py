@@ -124,3 +124,27 @@ def test_what_cannot_be_read_is_said(tmp_path) -> None:
     warc.unlink()
     with pytest.raises(ArchiveError, match="moved away"):
         content_of(found, [job])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "test,example)/1",
+        "test,example)/1 20230101000000",
+        "test,example)/1 20230101000000 no json",
+        "test,example)/1 20230101000000 []",
+        "test,example)/1 20230101000000 {}",
+        'test,example)/1 20230101000000 {"url":"","filename":"","length":"1","offset":"x"}',
+        "test,example)/1 20230101000000 " + "[" * 100_000,
+    ],
+    ids=lambda line: line[:60],
+)
+@pytest.mark.parametrize("name", ["a.cdxj", "a.open-1.cdxj"])
+def test_a_line_that_is_no_cdxj_is_an_error_of_the_archive_that_shows_it(tmp_path, line, name) -> None:
+    made = archive(tmp_path / "job", index=True)
+    made.open()
+    made.close()
+    (tmp_path / "job/index").mkdir(exist_ok=True)
+    (tmp_path / "job/index" / name).write_text(f"{line} \n")
+    with pytest.raises(ArchiveError, match=r"index.*is no CDXJ: b'test,example\)/1"):
+        captures_of("http://example.test/1", [tmp_path / "job"])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from webcrawl.scope.port import BAD_PORTS, BadPortRule
+from webcrawl.scope.port import BAD_PORTS, COMMAND_PORTS, BadPortRule
 from webcrawl.scope.scope import Candidate, Links
 from webcrawl.urls.politeness_key import host_of, port_of
 
@@ -23,7 +23,7 @@ def test_the_list_is_that_of_browsers():
     assert frozenset(map(int, listed)) == BAD_PORTS
 
 
-@pytest.mark.parametrize("port", sorted(BAD_PORTS))
+@pytest.mark.parametrize("port", sorted(BAD_PORTS | COMMAND_PORTS))
 def test_a_port_of_another_service_is_refused(port):
     assert refused(f"http://h.test:{port}/", BadPortRule()) == f"port {port} is of no web server"
     assert refused(f"https://[::1]:{port}/", BadPortRule())
@@ -49,4 +49,8 @@ def test_a_seed_allows_its_own_host_and_port_and_the_operator_a_port_everywhere(
     assert refused("http://h.test.:25/a", rule) is None
     assert refused("http://x.test:6667/", rule) is None
     assert refused("http://h.test:22/", rule)
+    assert refused("http://h.test:6379/", rule)
+    rule.allow_seed("h.test", 6379)
+    assert refused("http://h.test:6379/", rule) is None
+    assert refused("http://x.test:9200/", BadPortRule([9200])) is None
     assert refused("http://www.h.test:25/", rule)

@@ -225,6 +225,8 @@ class Asked:
     cookies: Mapping[str, str]
     client: str | None
     """The address of its other end."""
+    target: str = "/"
+    """The request target, as it was sent."""
 
     @property
     def has_body(self) -> bool:
@@ -274,6 +276,11 @@ class Access:
 
     def check_host(self, asked: Asked) -> None:
         """Refuse names that the dashboard does not have: a page could have its own name resolved to our address."""
+        if authority := authority_in(asked.target):
+            # RFC 9112, section 3.2.2: it is what counts, not the Host header.
+            host = host_in(authority)
+            if host is None or host != host_in(asked.headers.get("Host", "")):
+                raise Denial(421, f"the request is for {shown(authority)}, which is not its Host")
         host = host_in(asked.headers.get("Host", ""))
         if host is None or not (self._is_own(host) or host in self.allowed_hosts):
             raise Denial(
@@ -368,6 +375,13 @@ def check_json(asked: Asked, *, has_token: bool = False) -> None:
     kind = asked.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Denial(415, "the content type must be application/json")
+
+
+def authority_in(target: str) -> str:
+    """Return the authority of a request target in absolute form or authority form; empty if it has none."""
+    if target.startswith("/") or target == "*":
+        return ""
+    return target.partition("://")[2].partition("/")[0].partition("?")[0] or target
 
 
 def host_in(header: str) -> str | None:

@@ -248,7 +248,7 @@ class Dashboard(Site):
 
 def asked_in(request: web.Request) -> Asked:
     """Return what a request says about itself."""
-    return Asked(request.method, request.headers, request.cookies, request.remote)
+    return Asked(request.method, request.headers, request.cookies, request.remote, request.raw_path)
 
 
 def static_files() -> Iterable[tuple[str, bytes, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -220,6 +221,24 @@ def test_a_wrong_line_gives_nobody_a_right_and_is_not_quoted(tmp_path, caplog, l
 def test_the_host_must_be_an_address_or_an_allowed_name(bound_to, host, status):
     one = access(bound_to, allowed_hosts=("crawl.example.org",))
     assert status_of(one.check_host, asked(host=host)) == status
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("/", 0),
+        ("//other/", 0),
+        ("http://127.0.0.1:8765/", 0),
+        ("http://other/", 421),
+        ("http://other?x", 421),
+        ("http://user@127.0.0.1:8765/", 421),
+        ("http:///", 421),
+        ("other:80", 421),
+        ("http:other", 421),
+    ],
+)
+def test_a_request_target_with_an_authority_must_name_the_host(target, status):
+    assert status_of(access().check_host, replace(asked(), target=target)) == status
 
 
 @pytest.mark.parametrize(

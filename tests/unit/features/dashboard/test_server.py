@@ -567,3 +567,13 @@ def test_a_reader_who_reads_slowly_is_not_cut_off():
     assert not one.aborted
     every.abort_stuck(1e6)
     assert one.aborted
+
+
+@on_loopback
+async def test_a_request_whose_target_names_another_host_is_refused(site):
+    """Whatever its Host header says: RFC 9112, section 3.2.2."""
+    statuses = []
+    for target in ("http://other/", "http://127.0.0.1/", "/"):
+        answer = await site.raw(f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        statuses.append(answer.status)
+    assert statuses == [421, 200, 200]
