@@ -139,3 +139,22 @@ def test_commands_judge_by_the_settings_of_the_crawl(serve, start, folder, tmp_p
     with serving(JOBDIR=str(crawl.path)) as dashboard:
         state = dashboard.get("/crawl")
         assert (state["politeness"]["min_delay"], state["limits"]["pages"]) == (0.7, 20)
+
+
+def test_the_dashboard_answers_with_what_came_of_a_command(serve, start):
+    web = serve(hosts=2, pages=60, zipf=0.1, same_host=0.9, seed=8)
+    crawl = start([f"http://h0000.localhost:{web.port}/"], POLITENESS_MIN_DELAY=0.5)
+    crawl.until_logged(2)
+    with serving(JOBDIR=str(crawl.path)) as dashboard:
+        status, value = dashboard.ask("POST", "/commands", {"command": "pause"})
+        assert (status, "it has paused, nothing is open" in value["sentence"]) == (200, True), value
+        asked = len(web.hits())
+        (crawl.path / "checkpoints").write_text("a file where the folder has its place")
+        status, value = dashboard.ask("POST", "/commands", {"command": "save"})
+        assert status == 409, value
+        assert "no checkpoint" in value["error"]
+        assert "checkpoints" in value["error"]
+        assert len(web.hits()) == asked
+        assert "asked to stop" in dashboard.ask("POST", "/commands", {"command": "stop"})[1]["sentence"]
+    crawl.wait()
+    assert len(web.hits()) == asked

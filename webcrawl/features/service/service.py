@@ -49,6 +49,8 @@ FIGURES_WAIT_SECONDS = 3.0
 """An answer waits so long for the figures of all crawls."""
 END_SECONDS = 5.0
 """The longest time that the end of the service waits for its last messages."""
+OBEY_SECONDS = 4.0
+"""Time for which an answer waits for what came of a command."""
 REPORT = "report.html"
 
 
@@ -96,6 +98,8 @@ class Service:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="supervisor")
         self._readers = ThreadPoolExecutor(1, thread_name_prefix="figures")
         self._files = ThreadPoolExecutor(2, thread_name_prefix="files")
+        self._commands = ThreadPoolExecutor(4, thread_name_prefix="commands")
+        """They wait until a crawl has obeyed."""
         self._figures: dict[str, _Figures] = {}
         self._states: dict[str, tuple[Order, StateReader]] = {}
         self._reading: set[str] = set()
@@ -127,6 +131,7 @@ class Service:
         await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
         self._readers.shutdown(wait=False, cancel_futures=True)
         self._files.shutdown(wait=False, cancel_futures=True)
+        self._commands.shutdown(wait=False, cancel_futures=True)
         self._folder.leave()
 
     async def _tick(self) -> None:
@@ -329,13 +334,14 @@ class Service:
         return "added to the seeds with which it begins"
 
     async def command(self, name: str, command: Command, by: str) -> str:
-        """Pass a command on to a crawl, and return a sentence on its effect. The crawl obeys within seconds.
+        """Pass a command on to a crawl, and return what came of it as a sentence, if that takes no longer than some
+        seconds.
 
-        :raises CrawlError: it does not run, or cannot be told
+        :raises CrawlError: it does not run, cannot be told, or could not carry it out
         """
         record = await self.record(name)
         loop = asyncio.get_running_loop()
-        sentence = await loop.run_in_executor(self._files, self._command, record, command, by)
+        sentence = await loop.run_in_executor(self._commands, self._command, record, command, by)
         self._figures.pop(name, None)
         return sentence
 
@@ -344,7 +350,7 @@ class Service:
         if record.state is not State.RUNNING:
             raise ServiceError(f"{name} does not run: it is {record.state}")
         said: list[str] = []
-        self._stored(name).command(command, seconds=0.0, tell=said.append, by=by)
+        self._stored(name).command(command, seconds=OBEY_SECONDS, tell=said.append, by=by)
         return " ".join(said)
 
     def _stored(self, name: str) -> LocalCrawl:

@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from webcrawl.control.operating import NotObeyed
 from webcrawl.errors import CrawlError
 from webcrawl.features.dashboard.access import Denial, Right
-from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, denial_of
+from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, denial_of, sentence_of
 from webcrawl.features.dashboard.fields import TEXT_MAX, Field
 from webcrawl.features.steering.live_settings import LIVE, VALUE_MOST, as_text
 from webcrawl.features.steering.store import Command
@@ -24,6 +25,8 @@ URL_MAX = 8192
 URLS_MAX = 1000
 """URLs that are added at once."""
 _DELAY_MAX = 86_400.0
+OBEY_SECONDS = 4.0
+"""Time for which what came of a command is waited for."""
 _TYPES = {"switch": "boolean", "whole": "integer", "real": "number", "choice": "choice"}
 """What the readers of settings read; all others read text."""
 
@@ -158,10 +161,18 @@ async def add_urls(api: Api, call: Call) -> Any:
 
 
 async def command(api: Api, call: Call) -> Any:
-    """Give a command to all workers; does not wait until they have obeyed."""
+    """Give a command to all workers, and answer with what came of it, if that takes no longer than some seconds."""
     said: list[str] = []
     asked = Command(call.values["command"])
-    await _changed(api, partial(api.source.crawl.command, asked, seconds=0.0, tell=said.append, by=call.by))
+    # The dashboard of a process ends with it.
+    seconds = 0.0 if asked is Command.STOP else OBEY_SECONDS
+    give = partial(api.source.crawl.command, asked, seconds=seconds, tell=said.append, by=call.by)
+    try:
+        await api.blocking(give)
+    except NotObeyed as error:
+        raise Denial(409, f"not obeyed: {sentence_of(error)}") from error
+    except (CrawlError, ValueError) as error:
+        raise denial_of(error) from error
     return {"command": str(asked), "sentence": " ".join(said)}
 
 
@@ -326,8 +337,9 @@ ENDPOINTS = (
         method="POST",
         path="/commands",
         name="command",
-        summary="Pause the crawl, resume it, stop it, or have it saved; does not wait until workers have obeyed",
+        summary="Pause the crawl, resume it, stop it, or have it saved; waits some seconds for what comes of it",
         answer=command,
+        conflicts=True,
         body=(
             Field(
                 name="command",
