@@ -33,7 +33,7 @@ _SECRETS = (
     (re.compile(r"(#token=)[^\s\"'<>]+"), r"\1..."),
     (re.compile(r"(?i)(\bbearer\s+)[\w.~+/=-]+"), r"\1..."),
     (re.compile(r"(?i)\b((?:token|password|passwd|secret|api[_-]?key)\b\s*[=:]\s*)[^\s,;&]+"), r"\1..."),
-    (re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]*://)[^/\s@?#]+@"), r"\1...@"),
+    (re.compile(r"(://)[^/\s@?#]+@"), r"\1...@"),
 )  # fmt: skip
 
 
