@@ -79,7 +79,7 @@ class Stage:
 
     # -- crawls ------------------------------------------------------------------------------------------------
 
-    def start(self, seeds: list[str], name: str = "job", **settings: Any) -> list[Crawl]:
+    def start(self, seeds: list[str] | None, name: str = "job", **settings: Any) -> list[Crawl]:
         """Start a crawl with a process, or with two workers on Redis; the same name again resumes it."""
         common = {"DNS_NAMESERVERS": self.web.nameserver, "POLITENESS_KEY": "host", **settings}
         if self.redis is None:
@@ -90,7 +90,7 @@ class Stage:
             for worker in ("w1", "w2")
         ]
 
-    def _start(self, name: str, seeds: list[str], settings: dict[str, Any]) -> Crawl:
+    def _start(self, name: str, seeds: list[str] | None, settings: dict[str, Any]) -> Crawl:
         crawl = crawling.start(self.folder / name, seeds, **settings)
         self.crawls.append(crawl)
         return crawl
@@ -197,9 +197,10 @@ class Stage:
         key = ("dashboard", *settings)
         if key not in self.kept:
             started = self.background("dashboard", self.target, "--port", 0, **settings)
-            said = started.until_said("Ctrl-C")
+            said = started.until_said("The token is in")
             address = next(word for word in said.split() if word.startswith("http://"))
-            self.kept[key] = Client(address, address.partition("#token=")[2])
+            token = Path(said.partition("The token is in ")[2].partition(".\n")[0]).read_text().strip()
+            self.kept[key] = Client(address, token)
         client: Client = self.kept[key]
         return client
 
@@ -369,8 +370,8 @@ class Trap(Stage):
 class Short(Stage):
     """No crawl of its own: each judge starts one, on Redis after it was emptied."""
 
-    def crawl(self, seeds: list[str], name: str, **settings: Any) -> list[Crawl]:
-        """Start a new crawl."""
+    def crawl(self, seeds: list[str] | None, name: str, **settings: Any) -> list[Crawl]:
+        """Start a new crawl, or go on with the one of this name."""
         self.kill()
         if self.redis is not None:
             self.redis.fresh()
@@ -407,11 +408,15 @@ class Served(Stage):
         address = next(word for word in said.split() if word.startswith("http://"))
         self.client = Client(address, (self.root / ".service/token").read_text().strip())
 
+    def end(self) -> int:
+        """End the service by SIGTERM, and return its exit status."""
+        return self._service.end(signal.SIGTERM)
+
     def kill(self) -> None:
         """End the service, which stops its crawls; what is left then is killed."""
         pids = [int(path.read_text().split()[-1]) for path in self.root.glob("*/lock") if path.stat().st_size]
         with suppress(subprocess.TimeoutExpired):
-            self._service.end(signal.SIGTERM)
+            self.end()
         self._service.kill()
         for pid in pids:
             if "scrapy" in processes.name_of(pid):

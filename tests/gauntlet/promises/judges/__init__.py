@@ -14,6 +14,7 @@ from tests.gauntlet.promises.judges import (
     service,
     starts,
     steering,
+    tools,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "service",
     "starts",
     "steering",
+    "tools",
 ]

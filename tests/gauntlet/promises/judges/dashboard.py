@@ -393,3 +393,37 @@ def decides(stage: Live, promise: Promise) -> str:
         come and not stage.web.has(urls[0]),
         f"accepted: requested {come}; rejected: requested {stage.web.has(urls[0])}",
     )
+
+
+@judge
+def tells_messages(stage: Live, promise: Promise) -> str:
+    """The last messages are those of crawl.log, the last one first; a level leaves the lower ones out."""
+    if stage.redis is not None:
+        return _logs_are_elsewhere(stage, "/log")
+    rows = _rows(stage, "/log?limit=20")
+    text = (stage.jobdirs[0] / "crawl.log").read_text(errors="replace")
+    missing = [row["message"] for row in rows if row["message"] not in text]
+    times = [row["at"] for row in rows]
+    above = {row["level"] for row in _rows(stage, "/log?limit=50&level=WARNING")}
+    return need(
+        rows and not missing and times == sorted(times, reverse=True) and not above & {"INFO", "DEBUG"},
+        f"{counted(len(rows), 'row')}, {len(missing)} not in crawl.log; the last one first: "
+        f"{times == sorted(times, reverse=True)}; levels from WARNING: {sorted(above)}",
+    )
+
+
+@judge
+def tells_marks(stage: Live, promise: Promise) -> str:
+    """A run began just before the first request, and changes are there in the order of time."""
+    rows = _rows(stage, "/marks")
+    times = [row["at"] for row in rows]
+    first = stage.web.hits()[0].start
+    runs = [row["at"] for row in rows if row["kind"] == "run"]
+    changes = [row["text"] for row in rows if row["kind"] == "change"]
+    begun = stage.redis is not None or (runs and first - 60.0 < runs[0] <= first)
+    missing = [name for name in ("POLITENESS_MIN_DELAY", "h6.steady.test") if name not in str(changes)]
+    return need(
+        begun and times == sorted(times) and not missing,
+        f"{counted(len(runs), 'run')}, the first {first - runs[0] if runs else 0.0:.1f} s before the first request; "
+        f"{counted(len(changes), 'change')}, not named: {missing}",
+    )

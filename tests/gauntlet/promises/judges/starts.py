@@ -70,6 +70,8 @@ def ends_at_a_number(stage: Short, promise: Promise) -> str:
         folder = stage.folder / f"crawl-{stage.kept.get('number', 0) + 1}"
         folder.mkdir()
         (folder / f"{given['spider']}.py").write_text(FAILS)
+        # More unexpected errors than this end a crawl with 1, whatever limit is set.
+        settings["ERRORS_UNANTICIPATED_MAX"] = 1000
         more = {"spider": given["spider"], "SPIDER_MODULES": given["spider"]}
     live = promise.kind == "live setting"
     if not live:
