@@ -224,10 +224,11 @@ def keeps_a_pause(stage: Short, promise: Promise) -> str:
     hosts = _sites(stage, "a", "b", pages=5)
     _start(stage, promise, _seeds(stage, tuple(hosts)), **given["settings"])
     statuses = stage.statuses()
-    gaps = stage.web.gaps(hosts)[2:]
+    # The answer with robots.txt takes no time: the two pauses after it and the root are no measure.
+    gaps = [gap for host in hosts for gap in stage.web.gaps([host])[2:]]
     return need(
         set(statuses) == {0}
-        and len(gaps) >= 8
+        and len(gaps) >= 6
         and min(gaps) >= given["least"] - 0.002
         and min(gaps) < given["below"],
         f"exit status {statuses}; shortest of {len(gaps)} pauses {min(gaps):.3f} s, answers take {ANSWER_SECONDS} s",
@@ -294,7 +295,7 @@ def cuts_bodies(stage: Short, promise: Promise) -> str:
     [host] = _sites(stage, "large", pages=0)
     body = b"<!doctype html><title>large</title>" + b"<p>words and more words</p>" * 300_000
     stage.site.answers[host, "/large"] = lambda request: http_answer(200, body)
-    _start(stage, promise, [stage.site.url(host, "/large")], DOWNLOAD_MAXSIZE=65536)
+    _start(stage, promise, [stage.site.url(host, "/large")], DOWNLOAD_MAXSIZE=65536, DOWNLOAD_TEXT_MAXSIZE=0)
     statuses = stage.statuses()
     sizes = [line["bytes"] for worker in stage.workers for line in worker.lines()]
     stored = [
