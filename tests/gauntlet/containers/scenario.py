@@ -124,7 +124,15 @@ class Deployment:
         )
 
     def down(self, *words: str) -> None:
-        """Stop and remove all containers."""
+        """Stop the workers, then stop and remove all containers.
+
+        podman-compose knows of one worker when it is not told the scale, and the web must not go before the workers:
+        its hosts would be parked, as sites that are down.
+        """
+        for name in self.containers("worker"):
+            self.engine.run("stop", "--time", "90", name)
+        for name in self.containers("worker", ended=True):
+            self.engine.run("rm", name)
         self.compose("--profile", "dashboard", "--profile", "service", "down", *words)
 
     def containers(self, service: str, *, ended: bool = False) -> list[str]:
@@ -207,8 +215,6 @@ def shared_crawl(deployment: Deployment) -> Iterator[Judged]:
         "stop", "A worker that is stopped ends with status 0.", set(statuses) == {0}, f"statuses {statuses}"
     )
 
-    # The web must not go before the workers: its hosts would be parked, as sites that are down.
-    deployment.compose("stop", "worker")
     deployment.down()
     at_down = len(deployment.hits())
     time.sleep(3 * DELAY_SECONDS)
