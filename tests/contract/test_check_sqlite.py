@@ -263,4 +263,4 @@ def test_a_crawl_of_another_version_is_refused(stopped: DrivenSqlite, ask) -> No
 def test_it_tells_how_a_crawl_stands(driven: DrivenSqlite) -> None:
     status = read_status(driven.path, NOW)
     assert status.counts == Counts(11, 1, 1, 1, hosts=3, given_up_hosts=1, given_up_urls=2)
-    assert (status.active_hosts, status.workers, status.command) == (1, [], None)
+    assert (status.active_hosts, status.workers) == (1, [])

@@ -90,7 +90,17 @@ class Deployment:
             "",
             "--maxmemory",
         ]
-        redis += ["0", "--maxmemory-policy", "noeviction", "--protected-mode", "no", "--bind", "0.0.0.0"]
+        redis += [
+            "0",
+            "--maxmemory-policy",
+            "noeviction",
+            "--dir",
+            "/data",
+            "--protected-mode",
+            "no",
+            "--bind",
+            "0.0.0.0",
+        ]
         program = ROOT / "tests/gauntlet/containers/web.py"
         return {
             "services": {

@@ -80,7 +80,7 @@ def test_a_setting_without_effect_is_told_with_what_holds(name: str, row: Row) -
     assert sentence.endswith(row.instead or row.here)
 
 
-@pytest.mark.parametrize("priority", ["addon", "project", "spider", "cmdline"])
+@pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
 def test_it_counts_wherever_it_was_given(priority: str) -> None:
     settings = made(priority, ROBOTSTXT_OBEY=False, SCHEDULER_DEBUG=True, TELNETCONSOLE_PORT=[1, 2])
     assert [sentence.partition("=")[0] for sentence in sentences(settings)] == [
@@ -89,6 +89,7 @@ def test_it_counts_wherever_it_was_given(priority: str) -> None:
         "TELNETCONSOLE_PORT",
     ]
     assert sentences(made("command", ROBOTSTXT_OBEY=False)) == [], "the default of a command is nobody's wish"
+    assert sentences(made("addon", ROBOTSTXT_OBEY=False)) == [], "nor is what another package sets"
 
 
 @pytest.mark.parametrize(("name", "row"), WITHOUT)
@@ -117,7 +118,7 @@ def test_a_setting_whose_component_is_enabled_has_an_effect(name: str, enabled: 
     assert sentences(made(**{name: another(name)}, **enabled)) == []
 
 
-@pytest.mark.parametrize("priority", ["addon", "project", "spider", "cmdline"])
+@pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
 def test_a_larger_download_delay_raises_the_minimum(priority: str) -> None:
     settings = made(priority, DOWNLOAD_DELAY="90")
     read = Configuration.from_settings(settings)

@@ -92,6 +92,7 @@ def test_when_no_file_can_be_opened_lines_are_left_out_and_written_again_later(
         return iter(())
 
     monkeypatch.setattr(Path, "iterdir", iterdir)
+    monkeypatch.setattr("webcrawl.extensions.progress_log.memory", lambda: None)
     asyncio.run(opened_for(made, 1, tmp_path))
     assert asked > 3
     assert len(list(progress_log.read(tmp_path))) == asked - 3
