@@ -277,7 +277,7 @@ def test_a_robots_txt_that_takes_long_to_be_parsed_is_not_parsed_in_between() ->
 
     asked = key.pick(NOW, rules, BLOCKED_MAX)
     assert (asked.entry, asked.want, asked.refused) == (None, Need.RULES, [])
-    assert key.unread is record
+    assert key.unread == (record, None)
 
     rules.robots.rules.hold(record, rules.robots.rules.parsed(record))
     taken = key.pick(NOW, rules, BLOCKED_MAX)
