@@ -315,7 +315,7 @@ def test_a_page_leads_to_no_scheme_that_the_project_does_not_name(web, run, fold
             ftp.accept()
     crawled.assert_ended_well()
     found = [[value for value in item.values() if value != []] for item in items if "file_urls" not in item]
-    refused = [["data", "scheme"], ["ftp", "scheme"]]
+    refused = [["data:,text"], ["ftp", "scheme"]]
     if is_named:
         assert sorted(found) == sorted([*refused, ["secret"], [f"{secret.as_uri()}?found"]])
     else:

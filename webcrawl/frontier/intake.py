@@ -261,14 +261,15 @@ class Intake:
     def _elsewhere(self, url: str, depth: int, via: str | None) -> UrlEntry | str:
         """Return the entry of a URL of a scheme that the crawl does not follow (data, file): one queue a scheme, no
         robots.txt, no scope but the scheme. One that was found on a page is refused unless the project has named a
-        handler for its scheme: Scrapy's own would read the files of this machine.
+        handler for its scheme: Scrapy's own would read the files of this machine. ``data:`` reads nothing.
         """
         scheme, colon, _ = url.partition(":")
         if not colon or scheme.lower() in self.schemes.names:
             return "url"
-        if (via is not None or depth > 0) and scheme.lower() not in self.schemes.others:
+        scheme = scheme.lower()
+        if (via is not None or depth > 0) and scheme != "data" and scheme not in self.schemes.others:
             return "scheme"
-        return UrlEntry(url, f"{scheme.lower()}:", fingerprint(url), 0, 0, depth, via)
+        return UrlEntry(url, f"{scheme}:", fingerprint(url), 0, 0, depth, via)
 
     def sitemap(
         self, url: str, named_by: str, via: str, depth: int = 0, redirects: int = 0

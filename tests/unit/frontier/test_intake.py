@@ -185,15 +185,19 @@ def test_urls_of_other_schemes_have_a_queue_of_their_scheme(intake: Intake) -> N
 
 
 @pytest.mark.parametrize(
-    "url", ["data:,hello", "file:///etc/passwd", "FILE:///etc/passwd", "s3://bucket/key"]
+    "url", ["ftp://a.test/", "file:///etc/passwd", "FILE:///etc/passwd", "s3://bucket/key"]
 )
 @pytest.mark.parametrize(("depth", "via"), [(1, VIA), (0, VIA), (1, None)])
 def test_one_that_a_page_has_is_refused_if_the_project_does_not_name_its_scheme(
     intake: Intake, url: str, depth: int, via: str | None
 ) -> None:
     assert intake.request(url, "GET", b"", depth, via, 0, True) == "scheme"
-    intake.schemes = Schemes(others=frozenset({"data", "file", "s3"}))
+    intake.schemes = Schemes(others=frozenset({"ftp", "file", "s3"}))
     assert isinstance(intake.request(url, "GET", b"", depth, via, 0, True), UrlEntry)
+
+
+def test_data_that_a_page_has_is_no_request_to_anybody(intake: Intake) -> None:
+    assert isinstance(intake.request("data:,hello", "GET", b"", 1, VIA, 0, True), UrlEntry)
 
 
 def test_before_a_fetch_only_the_rules_for_all_urls_are_asked_again(intake: Intake) -> None:
