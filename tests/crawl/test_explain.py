@@ -103,7 +103,10 @@ class Truth:
             if not re.search(ALLOW, url):
                 return {("would_be_refused", "allow")}
             if url not in self.parents:
-                return {("would_be_queued", None)}
+                fact = self.facts.get(url)
+                forbidden = fact is not None and fact.host in RULES and fact.forbidden
+                known = url[: url.index("/", 8)] in self.robots
+                return {("would_be_refused", "robots") if forbidden and known else ("would_be_queued", None)}
         fact = self.facts[url]
         if fact.host in RULES and fact.forbidden:
             asked = url.partition("//")[2].partition("/")[0] in {
