@@ -70,7 +70,12 @@ MACHINE = {
     "features.focus": ("parsing", "urls", "errors", "frontier.records"),
     "features.hints": ("parsing.sitemap", "features.revisits", "errors", "storage.tables"),
     "features.link_scores": ("errors", "frontier.records", "storage.shared_parts"),
-    "features.metrics": ("child_process", "features.dashboard.connections", "features.timeseries.figures"),
+    "features.metrics": (
+        "child_process",
+        "features.dashboard.connections",
+        "features.timeseries.figures",
+        "reports.statuses",
+    ),
     "features.notifications": ("reports.text",),
     "features.revisits": (
         "archive.capture",
@@ -99,7 +104,7 @@ MACHINE = {
         "urls",
     ),
     "features.steering.store": ("errors", "storage.tables"),
-    "features.timeseries": ("errors", "storage.tables"),
+    "features.timeseries": ("errors", "reports.statuses", "storage.tables"),
     "features.traps": ("urls", "scope", "errors", "frontier.records", "storage.tables"),
     "features.websub": ("urls", "parsing", "errors", "storage.tables"),
 }

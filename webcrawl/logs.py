@@ -15,6 +15,7 @@ from scrapy.logformatter import LogFormatter, LogFormatterResult
 from scrapy.utils.log import get_scrapy_root_handler
 
 from webcrawl import fetch_errors
+from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.fetching.failures import LocalShortageError, failure_word
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.python.failure import Failure
 
-_ANTICIPATED = (DownloadFailedError, IgnoreRequest)
-"""The exceptions of a request that was not answered, or not sent, for a reason that is no error in the code."""
+_ANTICIPATED = (DownloadFailedError, IgnoreRequest, StorageFull, StorageLost)
+"""The exceptions of a request that was not answered, sent or kept, for a reason that is no error in the code."""
 _SCRAPER = "scrapy.core.scraper"
 """The logger of Scrapy's download errors, which are logged with a traceback in any case."""
 _INVENTORY = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware", "scrapy.utils.log")

@@ -225,9 +225,8 @@ def test_a_middleware_may_ask_other_hosts_before_and_its_own_after(inline):
     assert [item["status"] for item in of(inline, "after")] == [200]
 
 
-def test_a_request_of_robots_txt_to_its_own_host_would_wait_for_itself_and_is_refused(inline):
-    [robots] = of(inline, "robots")
-    assert robots["why"].startswith("own-key: ")
+def test_a_middleware_of_a_project_gets_no_robots_txt_to_ask_for_anything_before(inline):
+    assert of(inline, "robots") == []
 
 
 def test_a_spider_may_log_in_when_it_starts_and_a_middleware_may_refresh_its_token(inline):

@@ -82,6 +82,7 @@ def crawled(crawl, web):
     done = crawl(
         [f"{web}/"],
         DOWNLOAD_HANDLERS=ON,
+        EXTENSIONS_REFUSED="",
         POLITENESS_MIN_DELAY=DELAY,
         LINK_LOG_ENABLED=1,
         arguments={"domains": "localhost"},
@@ -229,10 +230,10 @@ def test_kill_and_resume_lose_nothing(start, folder):
     for number in range(60):
         (root / f"{number}.txt").write_text(str(number))
     with serve_ftp(root) as ftp:
-        crawl = start([ftp.url], DOWNLOAD_HANDLERS=ON, POLITENESS_MIN_DELAY=0.02)
+        crawl = start([ftp.url], DOWNLOAD_HANDLERS=ON, EXTENSIONS_REFUSED="", POLITENESS_MIN_DELAY=0.02)
         crawl.until_logged(20)
         crawl.kill()
-        again = start(of=crawl, DOWNLOAD_HANDLERS=ON).wait().assert_ended_well()
+        again = start(of=crawl, DOWNLOAD_HANDLERS=ON, EXTENSIONS_REFUSED="").wait().assert_ended_well()
         fetched = again.fetched()
     assert set(fetched) == {ftp.url, *(f"{ftp.url}{number}.txt" for number in range(60))}
     assert set(again.statuses().values()) == {200}

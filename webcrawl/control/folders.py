@@ -15,10 +15,10 @@ from webcrawl.archive import fetchlog
 from webcrawl.control.selection import select_crawl_in
 from webcrawl.crawl.jobdir import SPIDER, Jobdir
 from webcrawl.errors import CrawlError, JobdirUnusable
-from webcrawl.features.timeseries.figures import STATUS_CLASSES
 from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
 from webcrawl.reports.run_log import State
+from webcrawl.reports.statuses import STATUS_CLASSES
 from webcrawl.storage import technology_in
 
 if TYPE_CHECKING:

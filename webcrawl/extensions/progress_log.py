@@ -13,9 +13,9 @@ from scrapy.exceptions import NotConfigured
 from webcrawl.config import Configuration
 from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier_of
 from webcrawl.extensions.periodic_task import PeriodicTask
-from webcrawl.features.timeseries.figures import by_class
 from webcrawl.processes import cpu_seconds, memory
 from webcrawl.reports import progress_log
+from webcrawl.reports.statuses import by_class
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,12 +20,12 @@ from webcrawl.control import folders
 from webcrawl.control.remaining import Remaining
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.features.steering.store import SteeringStore
-from webcrawl.features.timeseries.figures import STATUS_CLASSES
 from webcrawl.features.timeseries.store import SeriesStore
 from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
 from webcrawl.reports.limiting import Situation, limiting
 from webcrawl.reports.run_log import State
+from webcrawl.reports.statuses import STATUS_CLASSES
 from webcrawl.storage.inspection import Demand
 
 if TYPE_CHECKING:

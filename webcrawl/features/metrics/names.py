@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from webcrawl.features.timeseries.figures import KINDS, STATUS_CLASSES
+from webcrawl.features.timeseries.figures import KINDS
+from webcrawl.reports.statuses import STATUS_CLASSES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,10 +19,11 @@ from webcrawl.extensions.metrics_reader import cache_figures, cores
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.features.feature import Feature, stop
 from webcrawl.features.timeseries.archives import ARCHIVES, Recorder
-from webcrawl.features.timeseries.figures import KINDS, by_class, kind_of
+from webcrawl.features.timeseries.figures import KINDS, kind_of
 from webcrawl.features.timeseries.reading import SAVE_SECONDS, Slot
 from webcrawl.features.timeseries.store import Latest, SeriesStore
 from webcrawl.processes import cpu_seconds, memory
+from webcrawl.reports.statuses import by_class
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from webcrawl.reports.statuses import STATUS_CLASSES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -37,8 +39,6 @@ def _counter(name: str, unit: str, meaning: str) -> Figure:
     return Figure(name, unit, meaning, is_counter=True)
 
 
-STATUS_CLASSES = ("2xx", "3xx", "4xx", "5xx", "other")
-"""The classes of HTTP statuses."""
 ERROR_KINDS = {
     "dns": ("dns",),
     "connect": ("connection-refused", "unreachable"),
@@ -128,17 +128,3 @@ MAX = ":max"
 def kind_of(word: str) -> str:
     """Return the kind of an error word of the fetch log."""
     return _KIND_OF.get(word, "other")
-
-
-def class_of(status: int) -> str:
-    """Return the class of an HTTP status."""
-    name = f"{status // 100}xx"
-    return name if name in STATUS_CLASSES else "other"
-
-
-def by_class(statuses: Mapping[int, int]) -> dict[str, int]:
-    """Return the figures of pages by class of status: ``pages_2xx`` and so on."""
-    found = {f"pages_{name}": 0 for name in STATUS_CLASSES}
-    for status, number in statuses.items():
-        found[f"pages_{class_of(status)}"] += number
-    return found
