@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from webcrawl.archive.spool_files import delete
+
 if TYPE_CHECKING:
     from webcrawl.archive.listed_links import LinkRow, SpooledLinks
 
@@ -37,7 +39,7 @@ class Spooled:
 
     def remove(self) -> None:
         """Delete the file."""
-        Path(self.path).unlink(missing_ok=True)
+        delete(self.path)
 
 
 @dataclass(slots=True)

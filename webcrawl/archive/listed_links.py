@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webcrawl.archive.spool_files import delete
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -46,7 +48,7 @@ class SpooledLinks:
 
     def remove(self) -> None:
         """Delete the file."""
-        Path(self.path).unlink(missing_ok=True)
+        delete(self.path)
 
 
 class ListedLinks:

@@ -20,6 +20,7 @@ from xxhash import xxh3_128
 
 from webcrawl.archive.capture import Spooled
 from webcrawl.archive.disk import translated
+from webcrawl.archive.spool_files import delete
 from webcrawl.engine.signals import has_listeners
 from webcrawl.fetching.body import announced_lengths
 from webcrawl.fetching.response_head import MAX_TYPE_BYTES
@@ -130,7 +131,7 @@ class Spool:
             return
         self._close()
         if self._path is not None:
-            Path(self._path).unlink(missing_ok=True)
+            delete(self._path)
             self._path = None
 
     def _begin(self) -> None:
