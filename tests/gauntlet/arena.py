@@ -75,6 +75,7 @@ def _order(subjects: Sequence[Subject], folder: Path, ready: Ready) -> Order:
         hosts=tuple(host.address for site in sites for host in site.hosts.values()),
         nameserver=f"127.0.0.1:{ready.dns}",
         subjects=tuple(subject.name for subject in subjects),
+        requests=first.requests,
     )
 
 

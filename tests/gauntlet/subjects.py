@@ -34,6 +34,8 @@ class Subject:
     redirects: int = 3
     limit_seconds: float = 120.0
     """After this time the crawl is stopped."""
+    requests: int = 0
+    """The most requests of a process that are not done at a time; 0 for the crawler's own number."""
     kills: tuple[int, ...] = ()
     """After so many requests it is killed, and started again."""
 
@@ -79,7 +81,7 @@ SUBJECTS = {
         Subject("slow", 11),
         Subject("traps", 12, delay_seconds=0.0, limit_seconds=150.0),
         Subject("bombs", 13),
-        Subject("resume", 14, delay_seconds=0.1, limit_seconds=120.0, kills=resume.KILLS),
+        Subject("resume", 14, delay_seconds=0.1, requests=resume.REQUESTS, kills=resume.KILLS),
         Subject("memory", 15, delay_seconds=0.3, request_seconds=20.0, limit_seconds=memory.SECONDS),
         Subject("traps-real", 16, delay_seconds=0.0, request_seconds=20.0, limit_seconds=traps_real.SECONDS),
     )

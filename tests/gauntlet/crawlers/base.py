@@ -32,6 +32,8 @@ class Order:
     nameserver: str
     """``ADDRESS:PORT`` of the web's name server."""
     subjects: tuple[str, ...] = ()
+    requests: int = 0
+    """The most requests of a process that are not done at a time; 0 for the crawler's own number."""
     network: str = NETWORK
 
 

@@ -53,6 +53,7 @@ class WebcrawlOnSqlite(Crawler):
             "FETCH_PRIVATE_ADDRESSES": order.network,
             # Hosts of the web that are parked for longer have shown all that there is to see.
             "FRONTIER_PATIENCE_SECONDS": 15,
+            **({"CONCURRENT_REQUESTS": order.requests} if order.requests else {}),
             **more,
         }
         words = [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.gauntlet.judges.rows import complete, naming
 from tests.gauntlet.scorecard import Judged, judged
-from tests.gauntlet.web.resume import HOSTS, KILLS
+from tests.gauntlet.web.resume import KILLS, REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,11 +41,12 @@ def judge(evidence: Evidence) -> Iterator[Judged]:
     )
     again = sorted(path for path, number in counts.items() if number > 1)
     extra = counts.total() - len(counts)
+    open_at_most = REQUESTS * max(1, len(evidence.run.exit_statuses))
     yield judged(
         SECTION,
         "again",
-        f"Only what was in flight is requested again: at most {HOSTS} pages a kill.",
-        bool(counts) and extra <= HOSTS * kills,
+        f"Only what was in flight is requested again: at most the {REQUESTS} requests that a process may have open.",
+        bool(counts) and extra <= open_at_most * kills,
         f"{extra} requests more than {len(counts)} pages after {kills} kills{naming(again)}",
     )
     run = evidence.run

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from tests.fakeweb.connection import Site
     from tests.fakeweb.log import Hit
 
+BROWSER = "browser"
+"""The program that commands open pages with: a script of a judge in the folder of the stage."""
 DELAY = 0.3
 """Seconds between two requests to a host of a crawl that runs."""
 
@@ -213,6 +215,7 @@ class Stage:
             "PYTHONPATH": os.pathsep.join([str(self.folder), str(crawling.ROOT)]),
             "HOME": str(self.folder),
             "XDG_STATE_HOME": str(self.folder / "state"),
+            "BROWSER": f"{self.folder / BROWSER} %s",
             "COLUMNS": "160",
             "TERM": "dumb",
         }
@@ -339,6 +342,10 @@ class Quick(Live):
         for host in self.hosts:
             self.site.drip(host, 600)
         super().begin()
+
+
+class Accident(Quick):
+    """The same again, for what needs a process that is killed or hangs."""
 
 
 def last_line(text: str) -> str:
@@ -518,6 +525,7 @@ class Story(Stage):
 STAGES: dict[str, type[Stage]] = {
     "live": Live,
     "quick": Quick,
+    "accident": Accident,
     "trap": Trap,
     "short": Short,
     "story": Story,

@@ -9,6 +9,7 @@ A row has these fields:
 ``judge``   the function that judges it
 ``stage``   the crawl on which it is judged; the rows of a stage are judged in the order of the table
 ``quick``   whether it is in the part that ``make test`` runs, on SQLite
+``ends``    exit statuses that its judge demands besides, as "pause 0"
 ``given``   further values for the judge
 """
 
@@ -49,6 +50,7 @@ class Promise:
     stage: str
     on: tuple[str, ...] = TECHNOLOGIES
     quick: bool = False
+    ends: tuple[str, ...] = ()
     given: dict[str, Any] = field(default_factory=dict)
 
 
@@ -68,4 +70,7 @@ def judge(function: Callable[[Any, Promise], str]) -> Callable[[Any, Promise], s
 def read(path: Path = FILE) -> list[Promise]:
     """Return the rows in their order."""
     rows = tomllib.loads(path.read_text(encoding="utf-8"))["promise"]
-    return [Promise(**{**row, "on": tuple(row.get("on", TECHNOLOGIES))}) for row in rows]
+    return [
+        Promise(**{**row, "on": tuple(row.get("on", TECHNOLOGIES)), "ends": tuple(row.get("ends", ()))})
+        for row in rows
+    ]

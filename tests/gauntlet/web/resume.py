@@ -7,6 +7,8 @@ from tests.gauntlet.web.site import Host, Site, page, pages, text
 HOSTS, PAGES = 4, 40
 KILLS = (40, 90)
 """After so many requests the crawl is killed."""
+REQUESTS = 8
+"""The most requests that a process may have on their way, answers that it has not stored yet included."""
 
 
 def build(number: int) -> Site:

@@ -5,6 +5,7 @@ words are only compared with them.
 from __future__ import annotations
 
 from tests.gauntlet.promises.judges import (
+    accidents,
     archive,
     dashboard,
     ends,
@@ -18,6 +19,7 @@ from tests.gauntlet.promises.judges import (
 )
 
 __all__ = [
+    "accidents",
     "archive",
     "dashboard",
     "ends",

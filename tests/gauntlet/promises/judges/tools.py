@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from http.client import HTTPConnection
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.fakeweb.answer import http_answer
 from tests.gauntlet.promises.judges.acting import counted
-from tests.gauntlet.promises.stages import last_line
+from tests.gauntlet.promises.stages import BROWSER, last_line
 from tests.gauntlet.promises.table import judge, need
 from tests.gauntlet.promises.web import until
 
@@ -34,6 +35,17 @@ class Checked(scrapy.Spider):
         """
         yield {{"title": response.css("title::text").get()}}
 '''
+
+UNMADE = """
+import scrapy
+
+
+class Unmade(scrapy.Spider):
+    name = "unmade"
+
+    def __init__(self, *arguments, **named):
+        raise ValueError("as this spider is meant to")
+"""
 
 
 def _status_of(port: int, path: str) -> tuple[int, str]:
@@ -96,6 +108,67 @@ def asks_for_one_page(stage: Short, promise: Promise) -> str:
     return need(
         paths == ["/page"] and said in done.out + done.err,
         f"requested: {paths}; it {'said' if said in done.out + done.err else 'did not say'} {said!r}",
+    )
+
+
+@judge
+def opens_a_browser(stage: Short, promise: Promise) -> str:
+    """The browser gets a file with the page; for a page that robots.txt forbids none is started."""
+    host = "viewed.test"
+    stage.site.robots[host] = "User-agent: *\nDisallow: /private\n"
+    opened = stage.folder / "opened"
+    browser = stage.folder / BROWSER
+    browser.write_text(f'#!/bin/sh\ncat "${{1#file://}}" >> {opened}\n')
+    browser.chmod(0o755)
+    settings: dict[str, Any] = {"DNS_NAMESERVERS": stage.web.nameserver, "FETCH_PRIVATE_ADDRESSES": 1}
+    good = stage.run("view", stage.site.put(host, "/page", [], "what was viewed"), **settings)
+    shown = until(opened.exists, 5.0) and "what was viewed" in opened.read_text()
+    opened.unlink(missing_ok=True)
+    refused = stage.run("view", stage.site.put(host, "/private/page", [], "secret"), **settings)
+    paths = [hit.path for hit in stage.web.pages(host)]
+    return need(
+        (good.status, shown, refused.status, opened.exists()) == (0, True, 1, False) and paths == ["/page"],
+        f"exit status {good.status}, the browser {'has shown' if shown else 'did not show'} the page; forbidden: "
+        f"{refused.status}, the browser was {'started' if opened.exists() else 'not started'}; requested: {paths}",
+    )
+
+
+@judge
+def ends_with_an_error(stage: Short, promise: Promise) -> str:
+    """The status is 1, and the page was requested as often as the row says."""
+    host = f"{promise.name.replace(' ', '')}.error.test"
+    (stage.folder / "unmade.py").write_text(UNMADE)
+    words = [stage.site.url(host, "/page") if word == "{page}" else word for word in promise.given["words"]]
+    settings: dict[str, Any] = {"DNS_NAMESERVERS": stage.web.nameserver, "FETCH_PRIVATE_ADDRESSES": 1}
+    done = stage.run(*words, SPIDER_MODULES="unmade", **settings)
+    number = len(stage.web.pages(host))
+    return need(
+        (done.status, number) == (1, promise.given["requested"]),
+        f"exit status {done.status}, {counted(number, 'request')}; {last_line(done.err)}",
+    )
+
+
+@judge
+def imports_urls(stage: Short, promise: Promise) -> str:
+    """A crawl that has ended imports a file of URLs, and goes on with them alone."""
+    host = "www.imported.test"
+    stage.site.drip(host, 3)
+    seeds = [stage.site.url(host)]
+    stage.crawl(seeds, "importing", POLITENESS_MIN_DELAY=0.1)
+    ended = stage.statuses()
+    before = len(stage.web.pages(host))
+    urls = [stage.site.url(host, f"/imported/{number}") for number in range(3)]
+    file = stage.folder / "by-hand.jsonl"
+    file.write_text("".join(json.dumps({"url": url}) + "\n" for url in [*urls, seeds[0]]))
+    stage.do("segments", "import", file, JOBDIR=stage.jobdirs[0], POLITENESS_KEY="host")
+    stage.crawl(seeds, "importing", POLITENESS_MIN_DELAY=0.1)
+    ended += stage.statuses()
+    pages = [hit.path for hit in stage.web.pages(host)]
+    come = sum(stage.web.has(url) for url in urls)
+    return need(
+        set(ended) == {0} and (before, come, len(pages), len(set(pages))) == (4, 3, 7, 7),
+        f"exit status {ended}; {before} pages before; of 3 imported URLs {come} were requested, "
+        f"{len(pages) - len(set(pages))} pages twice",
     )
 
 
