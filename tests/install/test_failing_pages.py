@@ -62,7 +62,8 @@ def mixed(project):
         "/forbidden": home.text("", 403),
         **dict.fromkeys(["/a", "/b", "/c", "/drop"], home.page()),
     }
-    with home.served(pages) as site, closed_port() as refused:
+    bad = {"/robots.txt": home.text("", 503), "/no-robots": home.page()}
+    with home.served(pages) as site, home.served(bad) as other, closed_port() as refused:
         paths = [
             "/busy",
             "/a",
@@ -75,6 +76,10 @@ def mixed(project):
             "/drop",
         ]
         urls = [*(site.origin + path for path in paths), f"http://127.0.0.1:{refused}/refused"]
+        urls += [
+            f"{other.origin.replace('127.0.0.1', 'localhost')}/no-robots",
+            "http://nowhere.invalid/no-name",
+        ]
         done = project.scrapy(
             "crawl",
             "mixed",
@@ -87,7 +92,8 @@ def mixed(project):
         )
     assert done.status == 0, done.err
     items = [json.loads(line) for line in done.out.splitlines() if line.startswith("{")]
-    return {"/" + item["asked"].rpartition("/")[2]: item for item in items}, site, done
+    items = {"/" + item["asked"].rpartition("/")[2]: item for item in items}
+    return items, (site, other), done
 
 
 def test_each_request_gets_its_callback_or_its_errback_before_the_crawl_has_finished(mixed):
@@ -101,20 +107,22 @@ def test_each_request_gets_its_callback_or_its_errback_before_the_crawl_has_fini
         "/none": 404,
         "/hop13": None,
         "/refused": None,
+        "/no-robots": None,
+        "/no-name": None,
     }
     assert items["/refused"]["failed"]
     assert "finished after" in done.err
 
 
 def test_one_page_that_fails_does_not_park_its_site(mixed):
-    _, site, _ = mixed
+    _, (site, _), _ = mixed
 
     assert max(hit.at for hit in site.hits) - min(hit.at for hit in site.hits) < 30
     assert site.paths().count("/busy") == 3
 
 
 def test_what_is_given_up_dropped_or_redirected_too_often_has_a_line_at_info(mixed):
-    _, site, done = mixed
+    _, (site, _), done = mixed
 
     assert (
         f"ERROR: Gave up retrying <GET {site.origin}/busy> (failed 3 times): 503 Service Unavailable"
@@ -124,3 +132,10 @@ def test_what_is_given_up_dropped_or_redirected_too_often_has_a_line_at_info(mix
     assert "/hop34" not in site.paths()
     assert f"Not fetched: {site.origin}/hop33 (redirected 21 times" in done.err
     assert "1 dropped" in done.err
+
+
+def test_a_robots_txt_that_fails_is_requested_again_in_seconds_and_its_pages_never(mixed):
+    _, (_, other), _ = mixed
+
+    assert other.paths() == ["/robots.txt"] * 3
+    assert other.hits[-1].at - other.hits[0].at < 30

@@ -234,7 +234,8 @@ class Truth:
         if answer.error:
             self._policies.health.failed(host.record, answer.error, now)
         elif answer.status in BUSY_STATUSES:
-            self._policies.health.busy(host.record, now, answer.retry_after)
+            again = flight.lease.entry.attempts > 0
+            self._policies.health.busy(host.record, now, answer.retry_after, again=again)
         else:
             self._policies.health.succeeded(host.record)
         return Ending(started, worker_now, answer.status or None, answer.error, answer.retry_after)

@@ -203,7 +203,8 @@ class World:
         if answer.error:
             self._policies.health.failed(record, answer.error, now)
         elif answer.status in BUSY_STATUSES:
-            self._policies.health.busy(record, now, answer.retry_after)
+            again = flight.lease.entry.attempts > 0
+            self._policies.health.busy(record, now, answer.retry_after, again=again)
         else:
             self._policies.health.succeeded(record)
         return Ending(started, now, answer.status or None, answer.error, answer.retry_after)

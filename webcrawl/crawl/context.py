@@ -34,7 +34,7 @@ from webcrawl.frontier.intake import Intake
 from webcrawl.frontier.order import LevelSampler
 from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
 from webcrawl.politeness.health import Health
-from webcrawl.request_codec import agent_of, may_have_errback, route_of
+from webcrawl.request_codec import agent_of, is_explicit, may_have_errback, route_of
 from webcrawl.robots.answer import Absence
 from webcrawl.robots.rules import RulesCache
 from webcrawl.scope.exclusion import ExclusionList, ExclusionRule
@@ -366,6 +366,7 @@ def _policies(
         forget=intake.forget,
         may_return=intake.may_return,
         awaits_refusal=may_have_errback,
+        is_own=lambda entry: is_explicit(entry.payload),
         route_of=route_of,
         agent_of=agent_of,
         shared_clocks=choices.shared_clocks,

@@ -82,6 +82,11 @@ class RetryMiddleware:
                     extra={"spider": self._crawler.spider},
                 )
             return None
+        logger.debug(
+            "Retrying %(request)s (failed %(times)d times): %(reason)s",
+            {"request": request, "times": flight.lease.entry.attempts + 1, "reason": reason},
+            extra={"spider": self._crawler.spider},
+        )
         count("retry/count")
         count(f"retry/reason_count/{reason}")
         flight.outcome.result = Result.RETRY

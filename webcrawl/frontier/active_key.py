@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 
 ROBOTS_UNREACHABLE = "robots-unreachable"
-"""The rule by which a URL with an errback waits no longer: its robots.txt has failed as often as a page may fail."""
+"""The rule by which a spider's own Request waits no longer: its robots.txt has failed as often as a page may fail."""
+
+
+RECENT_SECONDS = 60.0
+"""Time after which a robots.txt that has failed is requested again for the next Request, be it a spider's own."""
 
 
 class Need(Enum):
@@ -280,6 +284,9 @@ class ActiveKey:
                 continue
             origin, robots_url = _robots_of(entry, policies)
             if origin is not None and not robots.is_fresh(self.robots.get(origin), now):
+                if self._is_given_up(entry, self.robots.get(origin), now, policies):
+                    self._refuse(pick, entry, ROBOTS_UNREACHABLE, policies)
+                    return pick
                 self.head.put_back([entry])
                 pick.entry = requests.first_request(
                     origin, self.key, entry.url, robots_url, policies.route_of(entry)
@@ -320,8 +327,8 @@ class ActiveKey:
 
     @staticmethod
     def _refuse(pick: Pick, entry: UrlEntry, rule: str, policies: Policies) -> bool:
-        """Add a refused URL to the pick. Return True if it is given out for its errback, as the last one."""
-        if not policies.awaits_refusal(entry):
+        """Add a refused URL to the pick. Return True if it is given out as the last one, to fail."""
+        if rule != ROBOTS_UNREACHABLE and not policies.awaits_refusal(entry):
             pick.refused.append((entry, rule))
             return False
         pick.entry, pick.refusal = entry, rule
@@ -372,11 +379,23 @@ class ActiveKey:
         if _is_allowed(record, entry, now, policies):
             return None
         if record.state in (RobotsState.UNREACHABLE, RobotsState.PENDING):
-            if record.attempts > policies.retry_times and policies.awaits_refusal(entry):
+            if self._is_given_up(entry, record, now, policies):
                 return ROBOTS_UNREACHABLE
             self._blocked.setdefault(origin, []).append(entry)
             return ""
         return "robots"
+
+    @staticmethod
+    def _is_given_up(entry: UrlEntry, record: RobotsRecord | None, now: float, policies: Policies) -> bool:
+        """Return True for a spider's own Request whose robots.txt has just failed as often as a page may fail.
+
+        A busy host may be contacted again only when its robots.txt is due again, too.
+        """
+        if record is None or record.attempts <= policies.retry_times:
+            return False
+        has_failed = record.state in (RobotsState.UNREACHABLE, RobotsState.PENDING)
+        is_own = policies.is_own(entry) or policies.awaits_refusal(entry)
+        return has_failed and is_own and now < record.expires_at + RECENT_SECONDS
 
     def _unblock(self, now: float) -> None:
         """Put back URLs whose origin has a new answer, or is due for another request."""

@@ -81,6 +81,9 @@ class Policies:
     obeyed as what it says to this name, too."""
     awaits_refusal: Callable[[UrlEntry], bool] = lambda entry: False
     """Returns True for an entry that is leased even if it is refused: its errback is called, and nothing is sent."""
+    is_own: Callable[[UrlEntry], bool] = lambda entry: False
+    """Returns True for an entry that stands for a Request that a spider made itself. It fails like a page when its
+    robots.txt has failed as often as a page may fail; a link of a page stays queued until there is a robots.txt."""
     refused: Callable[[UrlEntry], None] = lambda entry: None
     """Called with each queued URL that is refused when its turn comes."""
     forget: Callable[[], None] = lambda: None

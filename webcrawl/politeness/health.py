@@ -91,8 +91,12 @@ class Health:
         if error in HOST_FAILURES or error not in FAILURES:
             self._count(record, now, 0.0)
 
-    def busy(self, record: HostRecord, now: float, retry_after: float | None) -> None:
+    def busy(self, record: HostRecord, now: float, retry_after: float | None, *, again: bool = False) -> None:
         """Note a 429 or 503; ``retry_after`` is the required pause in seconds, None if it named none.
+
+        ``again``: the URL has failed before. Unless the key is parked that tells nothing new about the host: the key
+        is blocked for as long as the last time, and the answer is not one more in a row. Each URL is tried a few
+        times only.
 
         The key is blocked for that long, at most 24 h. Without a length it is blocked for a time that doubles each
         time until it is forgiven, and is ``park_seconds`` when so many came in a row that it is parked: one page that
@@ -100,17 +104,22 @@ class Health:
         """
         record.answered = True
         record.last_error = "busy"
+        counts = not again or record.parks > 0
         if retry_after is None or math.isnan(retry_after):
             if now >= record.forgiven_at:
                 record.backoffs = 0
             first = self.park_seconds / 2.0 ** max(self.failures_to_park, 0)
-            wait = backoff_seconds(record.key, first, record.backoffs, self.park_max_seconds)
-            record.backoffs += 1
+            times = record.backoffs if counts else max(record.backoffs - 1, 0)
+            wait = backoff_seconds(record.key, first, times, self.park_max_seconds)
+            record.backoffs = times + 1
         else:
             wait = max(0.0, min(retry_after, RETRY_AFTER_MAX_SECONDS))
         if math.isfinite(now):
             record.forgiven_at = max(record.forgiven_at, now + 2 * wait)
-        self._count(record, now, wait)
+        if counts:
+            self._count(record, now, wait)
+        else:
+            self._block(record, now, wait)
 
     def revive(self, record: HostRecord) -> None:
         """Give a key that was given up one more try in a resumed crawl; if that fails it is given up again."""
@@ -124,6 +133,10 @@ class Health:
             record.parks += 1
             limit = self.parks_to_give_up if record.answered else min(self.parks_to_give_up, 1)
             record.given_up = 0 < limit < record.parks
+        self._block(record, now, wait)
+
+    @staticmethod
+    def _block(record: HostRecord, now: float, wait: float) -> None:
         if math.isfinite(now):
             record.next_fetch_at = max(record.next_fetch_at, now + wait)
 

@@ -44,7 +44,8 @@ TTL_SECONDS = 86_400.0
 MAX_REDIRECTS = 5
 """Redirects followed for one robots.txt, across hosts; one more and it is unreachable."""
 
-RETRY_SECONDS = 60.0
+RETRY_SECONDS = 60.0 / 2**5
+"""The first wait, which doubles: as long as after a page that says that its host is busy, see ``Health.busy``."""
 COPY_RETRY_SECONDS = 600.0
 """While the last text is in force there is no hurry; and a host that asks for a pause with each robots.txt request
 must also receive requests for pages."""

@@ -25,7 +25,7 @@ class _Forced(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         self._loader.exec_module(module)
-        module.__dict__["ADDONS"] = {"webcrawl.Addon": 100, "loopback.Loopback": 200}
+        module.__dict__["ADDONS"] = {"loopback.Loopback": 50, "webcrawl.Addon": 100}
 
 
 class _Finder(MetaPathFinder):

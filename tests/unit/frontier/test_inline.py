@@ -216,7 +216,8 @@ def test_what_the_scope_refuses_when_its_turn_comes_is_refused() -> None:
 
 def test_an_origin_whose_robots_txt_cannot_be_had_fails(crawl: SmallCrawl) -> None:
     first, second = ask(crawl, "a.test/1", "a.test/2")
-    crawl.answer_robots(wait_for_lease(crawl), 0, error="timeout")
+    for _ in range(3):
+        crawl.answer_robots(wait_for_lease(crawl), 500)
     crawl.clock.now += DELAY
     assert lease(crawl) is None
     assert told(first) == told(second) == (ROBOTS_UNAVAILABLE, False)

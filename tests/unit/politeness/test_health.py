@@ -167,6 +167,24 @@ def test_a_busy_host_without_retry_after_is_left_alone_for_doubling_times() -> N
     assert waits[-1] == within_jitter(DAY)
 
 
+def test_a_url_that_fails_again_neither_doubles_the_pause_nor_parks_its_host() -> None:
+    record, health, waits = host(), Health(), []
+    for attempts in (0, 0, 1, 1, 2, 2):
+        now = record.next_fetch_at
+        health.busy(record, now, None, again=attempts > 0)
+        waits.append(round(wait_of(record, now) / backoff_seconds(record.key, FIRST_BUSY, 0, DAY)))
+    assert waits == [1, 2, 2, 2, 2, 2]
+    assert (record.failures, record.parks) == (2, 0)
+
+
+def test_a_parked_host_that_is_busy_again_is_parked_for_longer() -> None:
+    record, health = host(), Health()
+    for _ in range(5):
+        health.busy(record, NOW, None)
+    health.busy(record, record.next_fetch_at, None, again=True)
+    assert record.parks == 2
+
+
 def busy_waits(record: HostRecord, *quiet: float) -> list[float]:
     """Let it ask for a pause, again and again, each time ``quiet`` seconds after the pause is over."""
     waits, now = [], NOW
