@@ -113,6 +113,10 @@ class Scorecard:
         title = f"{self.crawler} {self.version}".strip()
         return f"{title}: {len(self.rows)} promises judged: {figures}"
 
+    def broken(self) -> list[str]:
+        """Return the broken promises by their names, with the evidence."""
+        return [f"FAIL  {row.section}/{row.name}: {row.evidence}" for row in self.failed]
+
     def to_text(self) -> str:
         """Return it for a terminal."""
         lines = [line for row in self.rows for line in lines_of(row)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import time
 from collections import Counter
 from itertools import pairwise
@@ -244,7 +245,9 @@ def checks_the_frontier(stage: Story, promise: Promise) -> str:
     sound = stage.run("frontier", "check", **stage.select)
     if stage.redis is not None:
         return need(sound.status == 0, f"exit status {sound.status}: {sound.out[-100:]}")
-    damaged: dict[str, Any] = {"JOBDIR": stage.names["damaged"]}
+    copy = stage.folder / "repaired"
+    shutil.copytree(stage.names["damaged"], copy)
+    damaged: dict[str, Any] = {"JOBDIR": copy}
     broken = stage.run("frontier", "check", **damaged)
     repaired = stage.run("frontier", "check", "--repair", **damaged)
     after = stage.run("frontier", "check", **damaged)
