@@ -66,7 +66,11 @@ def _cards(options: argparse.Namespace, command: str, folder: Path) -> Iterator[
         case "peers":
             install_peers()
             yield from comparison.compare(
-                options.only or list(SUBJECTS), folder, jobs=options.jobs, command=command
+                options.only or list(TOGETHER),
+                folder,
+                jobs=options.jobs,
+                minutes=options.minutes,
+                command=command,
             )
         case "run":
             yield _crawled(options.crawler, options.only, command, folder, together=options.together)
@@ -107,7 +111,15 @@ def _parser() -> argparse.ArgumentParser:
     promises.add_argument("--only", nargs="+", default=[], metavar="NAME", help="the promises to judge (all)")
     peers = subcommands.add_parser("peers", help="install other crawlers and judge each beside webcrawl")
     peers.add_argument(
-        "--only", nargs="+", default=[], metavar="NAME", choices=SUBJECTS, help="the subjects (all)"
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        choices=SUBJECTS,
+        help="the subjects (those of one crawl)",
+    )
+    peers.add_argument(
+        "--minutes", type=float, default=30.0, metavar="N", help="begin no crawl after so many minutes (30)"
     )
     peers.add_argument("--jobs", type=int, default=2, metavar="N", help="crawls at a time (2)")
     docs = subcommands.add_parser("docs", help="write docs/gauntlet.md from the measured scorecards")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -28,8 +29,14 @@ LIMITS = {"robots": 120.0}
 """Where hosts never answer: a crawler with one connection waits for each of them."""
 
 
-def compare(names: Sequence[str], folder: Path, *, jobs: int, command: str) -> list[Scorecard]:
-    """Return a scorecard for each crawler; one that is not installed has no rows."""
+def compare(
+    names: Sequence[str], folder: Path, *, jobs: int, minutes: float, command: str
+) -> list[Scorecard]:
+    """Return a scorecard for each crawler; one that is not installed has no rows.
+
+    Crawls that have not begun after so many minutes are not made, so that all is over some minutes later.
+    """
+    deadline = time.monotonic() + 60.0 * minutes
     versions = {name: CRAWLERS[name]().version() for name in COMPARED}
     # Two crawls of a subject at once would want the same ports for its wires.
     locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
@@ -39,6 +46,9 @@ def compare(names: Sequence[str], folder: Path, *, jobs: int, command: str) -> l
             SUBJECTS[name], limit_seconds=min(SUBJECTS[name].limit_seconds, LIMITS.get(name, LIMIT_SECONDS))
         )
         with locks[name]:
+            if time.monotonic() > deadline:
+                sys.stderr.write(f"{crawler} {name}: no time left, not judged\n")
+                return []
             rows = list(arena.run(CRAWLERS[crawler](), [subject], folder / crawler / name))
         if not read_log(folder / crawler / name / ACCESS):
             # On a busy machine it did not get so far as to show anything.
@@ -50,7 +60,11 @@ def compare(names: Sequence[str], folder: Path, *, jobs: int, command: str) -> l
     installed = [name for name in COMPARED if versions[name] is not None]
     with ThreadPoolExecutor(jobs) as pool:
         futures = {
-            (crawler, name): pool.submit(one, crawler, name) for crawler in installed for name in names
+            # A few subjects at a time: what there is no time for is missing for all crawlers.
+            (crawler, name): pool.submit(one, crawler, name)
+            for first in range(0, len(names), jobs)
+            for crawler in installed
+            for name in names[first : first + jobs]
         }
         rows = {key: future.result() for key, future in futures.items()}
     return [
