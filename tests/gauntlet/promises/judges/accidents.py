@@ -94,9 +94,10 @@ def forced_to_end(stage: Short, promise: Promise) -> str:
     silent = stage.site.url("www.silent.test")
     stage.site.answers["www.silent.test", "/"] = lambda request: Answer(200, steps=iter([Pause(60.0)]))
     seeds = [silent, *map(stage.site.url, hosts)]
+    begun = time.time()
     stage.crawl(seeds, "forced", POLITENESS_MIN_DELAY=DELAY)
     worker = stage.workers[0]
-    need(until(lambda: len(stage.web.pages()) > 8), "the crawl did not begin")
+    need(until(lambda: len(stage.web.pages(since=begun)) > 8), "the crawl did not begin")
     worker.signal(signal.SIGINT)
     need(until(lambda: "Received SIGINT" in worker.stderr), "it did not say that it got a signal")
     since = time.time()
