@@ -9,7 +9,7 @@ RUN python -m venv --without-pip /venv \
  && pip --python /venv/bin/python install --no-cache-dir --disable-pip-version-check -r requirements.txt
 # Extras of pyproject.toml, with commas: docker build --build-arg EXTRAS=parquet,search .
 ARG EXTRAS=""
-COPY requirements-extras.txt pyproject.toml README.md LICENSE ./
+COPY requirements-extras.txt pyproject.toml setup.py README.md LICENSE ./
 COPY webcrawl ./webcrawl
 RUN pip --python /venv/bin/python install --no-cache-dir --disable-pip-version-check \
     -c requirements.txt -c requirements-extras.txt ".${EXTRAS:+[$EXTRAS]}"

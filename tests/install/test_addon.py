@@ -232,5 +232,5 @@ def test_outside_of_a_project_the_commands_that_read_crawls_work(both, shop, sit
 
     assert audit.status == 0, audit.err
     assert crawled.status == 2
-    assert "there is no Scrapy project in this folder" in crawled.err
+    assert "The crawl command is not available from this location." in crawled.out
     assert nowhere.scrapy("version").status == 0

@@ -134,6 +134,13 @@ def test_what_is_given_up_dropped_or_redirected_too_often_has_a_line_at_info(mix
     assert "1 dropped" in done.err
 
 
+def test_requests_that_fail_with_their_robots_txt_have_a_line_each(mixed):
+    _, _, done = mixed
+
+    assert done.err.count("ERROR: Gave up <GET ") == 3
+    assert "ERROR: Gave up <GET http://nowhere.invalid/no-name>: the robots.txt of its host" in done.err
+
+
 def test_a_robots_txt_that_fails_is_requested_again_in_seconds_and_its_pages_never(mixed):
     _, (_, other), _ = mixed
 

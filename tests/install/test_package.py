@@ -97,6 +97,22 @@ def test_the_wheel_has_all_files_of_the_package_and_nothing_else(wheel):
     )
 
 
+def test_the_long_description_has_no_link_that_leads_nowhere(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = [
+            archive.read(name).decode() for name in archive.namelist() if name.endswith("/METADATA")
+        ]
+    description = metadata.partition("\n\n")[2]
+    links = re.findall(r"\]\(([^)]*)\)", description)
+
+    assert "Description-Content-Type: text/markdown" in metadata
+    assert "## " in description
+    assert "The [gauntlet]" not in description
+    assert "The gauntlet judges" in description
+    assert links
+    assert [link for link in links if not link.startswith(("https://", "#"))] == []
+
+
 def test_the_first_make_says_that_it_installs_before_it_does(tmp_path):
     """In an empty folder with what the Makefile asks for; nothing is carried out."""
     for name in ("Makefile", "requirements.txt", "requirements-extras.txt", "requirements-dev.txt"):
@@ -124,6 +140,22 @@ def run(python, folder, *words, path=(), **variables):
         check=False,
         timeout=120,
     )
+
+
+@pytest.mark.parametrize(
+    "words", [["-h"], ["crawl", "shop"], ["check"], ["parse", "-h"], ["runspider", "-h"]]
+)
+def test_outside_of_projects_scrapys_commands_are_as_without_the_package(installed, tmp_path, words):
+    plain = run(sys.executable, tmp_path, "-m", "scrapy", *words)
+    beside = run(installed, tmp_path, "-m", "scrapy", *words)
+
+    assert (beside.returncode, beside.stdout, beside.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+
+
+def test_outside_of_projects_a_folder_of_a_crawl_can_be_read(installed, tmp_path):
+    done = run(installed, tmp_path, "-m", "scrapy", "report", "nowhere")
+
+    assert (done.returncode, "nowhere" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("storage", ["sqlite", pytest.param("redis", marks=pytest.mark.soak)])

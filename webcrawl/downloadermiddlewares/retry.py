@@ -12,6 +12,7 @@ from webcrawl.config.readers import as_switch
 from webcrawl.config.scrapy_settings import retried_exceptions, retried_statuses
 from webcrawl.crawl.context import context_of
 from webcrawl.fetching.failures import failure_word
+from webcrawl.frontier.active_key import ROBOTS_UNREACHABLE
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.policies import RETRIED_STATUSES
 from webcrawl.frontier.records import Kind
@@ -53,6 +54,13 @@ class RetryMiddleware:
         return response if again is None else again
 
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
+        flight = in_flight_request_of(self._crawler, request)
+        if flight is not None and flight.lease.refusal == ROBOTS_UNREACHABLE:
+            logger.error(
+                "Gave up %(request)s: the robots.txt of its host could not be fetched",
+                {"request": request},
+                extra={"spider": self._crawler.spider},
+            )
         if not self._may_succeed(request, exception):
             return None
         return self._again(request, global_object_name(type(exception)))
