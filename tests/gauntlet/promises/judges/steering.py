@@ -113,15 +113,14 @@ def excludes(stage: Live, promise: Promise) -> str:
 
 @judge
 def readmits(stage: Live, promise: Promise) -> str:
-    """A URL of a host that was excluded is requested when the exclusion has been taken back."""
+    """A host is requested when its exclusion has been taken back: new links to it, or what it had left."""
     host = promise.given["host"]
     need(not stage.web.hits(host, time.time() - 1.0), f"{host} was not excluded before")
-    act(stage, promise, host=host)
+    since = act(stage, promise, host=host)
     url = stage.site.url(host, f"/again-{promise.kind}")
-    time.sleep(WATCH_SECONDS)
     stage.site.announce(url)
-    come = until(lambda: stage.web.has(url))
-    return need(come, "a new link to it was requested" if come else "a new link to it was not requested")
+    come = until(lambda: stage.web.pages(host, since))
+    return need(come, f"{stage.web.pages(host, since)[0].path} was requested" if come else "no request came")
 
 
 @judge
