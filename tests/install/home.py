@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import subprocess
 import sys
 import time
@@ -62,8 +63,11 @@ def text(words: str, status: int = 200, **headers: str) -> Answer:
 
 
 @contextmanager
-def served(pages: Mapping[str, Answer | Callable[[int], Answer]]) -> Iterator[Site]:
-    """Serve pages on loopback until the end of the block; every other path is answered with 404."""
+def served(
+    pages: Mapping[str, Answer | Callable[[int], Answer]], tls: ssl.SSLContext | None = None
+) -> Iterator[Site]:
+    """Serve pages on loopback until the end of the block, over TLS with a context; every other path is answered with
+    404."""
     site = Site(dict(pages))
 
     class Handler(BaseHTTPRequestHandler):
@@ -86,7 +90,9 @@ def served(pages: Mapping[str, Answer | Callable[[int], Answer]]) -> Iterator[Si
             """``hits`` is the log."""
 
     with serving(Handler) as server:
-        site.origin = f"http://127.0.0.1:{server.server_port}"
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        site.origin = f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_port}"
         yield site
 
 
