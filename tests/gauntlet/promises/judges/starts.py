@@ -105,10 +105,12 @@ def ends_after_seconds(stage: Short, promise: Promise) -> str:
         need(until(lambda: len(stage.web.pages(since=since)) > 5), "the crawl did not begin")
         stage.do("set", f"{promise.name}={seconds:g}", stage.target)
     statuses = stage.statuses()
-    last = stage.web.hits()[-1].start - since
+    # The start of a process takes as long as the machine is busy; the limit counts from the moment the spider opened.
+    hits = stage.web.hits(since=since)
+    last = hits[-1].start - hits[0].start
     return need(
-        set(statuses) == {0} and seconds - 2.0 <= last <= seconds + 8.0,
-        f"exit status {statuses}; the last request began {last:.1f} s after the start, the limit is {seconds:g} s",
+        set(statuses) == {0} and seconds - 3.0 <= last <= seconds + 8.0,
+        f"exit status {statuses}; the last request began {last:.1f} s after the first, the limit is {seconds:g} s",
     )
 
 
