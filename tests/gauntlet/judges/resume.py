@@ -23,6 +23,7 @@ def judge(evidence: Evidence) -> Iterator[Judged]:
         why = "this crawler has no option to go on after it was killed"
         yield judged(SECTION, "lost", "No page is lost.", None, why)
         yield judged(SECTION, "again", "Only what was in flight is requested again.", None, why)
+        yield judged(SECTION, "ends", "The crawl ends with status 0 after that.", None, why)
         return
     kills = len(evidence.run.kills)
     row = complete(
