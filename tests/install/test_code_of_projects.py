@@ -12,13 +12,14 @@ from scrapy.exceptions import StopDownload
 
 
 class Base(Spider):
-    """-a origin=... ; a page, with a callback and an errback."""
+    """-a origin=... ; a page, and one that robots.txt forbids, with a callback and an errback."""
 
     def __init__(self, *args, origin="", **kwargs):
         super().__init__(*args, **kwargs)
         self.origin = origin
 
     async def start(self):
+        yield Request(f"{self.origin}/x", self.came, errback=self.failed)
         yield Request(f"{self.origin}/page", self.came, errback=self.failed)
 
     def came(self, response):
@@ -91,26 +92,32 @@ class OwnProxy:
 '''
 
 
+HTTP11 = {"DOWNLOAD_HANDLERS": '{"http": "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler"}'}
+"""Scrapy's own download handler, which sends the signals of a download by itself."""
+
+
+def middleware(name):
+    return {"DOWNLOADER_MIDDLEWARES": f'{{"home.middlewares.{name}": 543}}'}
+
+
 @pytest.fixture(scope="module")
 def project(folder):
     return home.bare(folder / "home", spiders=SPIDERS, middlewares=MIDDLEWARES)
 
 
 @pytest.mark.parametrize(
-    ("spider", "middleware", "item"),
+    ("spider", "settings", "item"),
     [
-        ("stopping", None, '"flags": ["download_stopped"]'),
-        ("plain", "Html", '"came"'),
-        ("plain", "Named", '"came"'),
-        ("plain", "Dividing", '"failed": "ZeroDivisionError"'),
-        ("plain", "OwnProxy", '"came"'),
-        ("bare", None, '"came"'),
+        ("stopping", {}, '"flags": ["download_stopped"]'),
+        ("stopping", HTTP11, '"flags": ["download_stopped"]'),
+        ("plain", middleware("Html"), '"came"'),
+        ("plain", middleware("Named"), '"came"'),
+        ("plain", middleware("Dividing"), '"failed": "ZeroDivisionError"'),
+        ("plain", middleware("OwnProxy"), '"came"'),
+        ("bare", {}, '"came"'),
     ],
 )
-def test_an_accident_with_pages_is_none_of_the_host(project, spider, middleware, item):
-    settings = {}
-    if middleware is not None:
-        settings["DOWNLOADER_MIDDLEWARES"] = f'{{"home.middlewares.{middleware}": 543}}'
+def test_an_accident_with_pages_is_none_of_the_host(project, spider, settings, item):
     pages = {"/robots.txt": home.text("User-agent: *\nDisallow: /x\n"), "/page": home.page()}
     with home.served(pages) as site:
         done = project.scrapy("crawl", spider, "-a", f"origin={site.origin}", "-O", "-:jsonlines", **settings)
@@ -123,9 +130,8 @@ def test_an_accident_with_pages_is_none_of_the_host(project, spider, middleware,
 
 
 def test_what_a_middleware_raises_is_shown_with_its_traceback(project):
-    settings = {"DOWNLOADER_MIDDLEWARES": '{"home.middlewares.Dividing": 543}'}
     with home.served({"/page": home.page()}) as site:
-        done = project.scrapy("crawl", "loud", "-a", f"origin={site.origin}", **settings)
+        done = project.scrapy("crawl", "loud", "-a", f"origin={site.origin}", **middleware("Dividing"))
 
     assert "Traceback" in done.err
     assert "1 / 0" in done.err

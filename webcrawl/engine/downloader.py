@@ -22,7 +22,7 @@ from webcrawl.crawl import essentials
 from webcrawl.crawl.refused_start import answering
 from webcrawl.engine import chains
 from webcrawl.engine.scrapy_private import split_domains_of_cookies
-from webcrawl.engine.signals import tell
+from webcrawl.engine.signals import spare_robots, tell
 from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.frontier.records import Kind
 from webcrawl.meta import fetch_meta
@@ -67,6 +67,8 @@ class DirectDownloader(Downloader):
             essentials.require(crawler.settings)
         if crawler.settings.getbool("COOKIES_ENABLED"):
             split_domains_of_cookies(suffix_extractor())
+        # Before the handlers, which send signals.
+        spare_robots(crawler)
         super().__init__(crawler)
         self._has_restored_agent = False
         self._chain_of_robots: DownloaderMiddlewareManager | None = None
@@ -111,8 +113,6 @@ class DirectDownloader(Downloader):
         meta = fetch_meta(request)
         self._check_unchanged(request, meta)
         meta.contacted = True
-        if meta.kind == Kind.ROBOTS:
-            return await self.handlers.download_request_async(request)
         tell(self.signals, signals.request_reached_downloader, request=request, spider=spider)
         try:
             response = await self.handlers.download_request_async(request)

@@ -1,4 +1,4 @@
-"""The receivers of a signal: looked up several times per page, and mostly none.
+"""The receivers of a signal: looked up several times per page, mostly none, and none at all for robots.txt.
 
 pydispatch finds a signal's receivers by four look-ups, each of which raises an exception internally if there are
 none; the same four in its table of connections, without exceptions, take a tenth of the time. Nothing is cached, so a
@@ -10,9 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pydispatch import dispatcher
+from scrapy import Request
+from scrapy.signalmanager import SignalManager
+
+from webcrawl.frontier.records import Kind
+from webcrawl.meta import fetch_meta
 
 if TYPE_CHECKING:
-    from scrapy.signalmanager import SignalManager
+    from scrapy.crawler import Crawler
 
 _NOBODY: dict[object, list[Any]] = {}
 
@@ -38,3 +43,29 @@ def tell(signals: SignalManager, signal: object, **facts: Any) -> None:
     """Call ``signals.send_catch_log`` if there are receivers."""
     if has_listeners(signals, signal):
         signals.send_catch_log(signal, **facts)
+
+
+class SignalsOfPages(SignalManager):
+    """Scrapy's signal manager, which sends nothing about a robots.txt.
+
+    Receivers expect pages: one that stops each download at its first bytes would take the host from the crawl.
+    Download handlers of others send signals, too.
+    """
+
+    def send_catch_log(self, signal: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+        return [] if _is_about_robots(kwargs.get("request")) else super().send_catch_log(signal, **kwargs)
+
+    async def send_catch_log_async(self, signal: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+        if _is_about_robots(kwargs.get("request")):
+            return []
+        return await super().send_catch_log_async(signal, **kwargs)
+
+
+def _is_about_robots(request: object) -> bool:
+    return isinstance(request, Request) and fetch_meta(request).kind == Kind.ROBOTS
+
+
+def spare_robots(crawler: Crawler) -> None:
+    """Have a crawler send no signals about robots.txt. Receivers that are connected already remain so."""
+    if type(crawler.signals) is SignalManager:
+        crawler.signals = SignalsOfPages(crawler.signals.sender)

@@ -245,9 +245,7 @@ class HttpDownloadHandler:
         """Send on this connection and wait until the exchange has ended."""
         request, capture, gate = fetch_task.request, fetch_task.capture, fetch_task.gate
         loop = asyncio.get_running_loop()
-        listens = fetch_task.fetch.kind != Kind.ROBOTS and has_listeners(
-            self._crawler.signals, signals.bytes_received
-        )
+        listens = has_listeners(self._crawler.signals, signals.bytes_received)
         reading = Reading(
             fetch_task.fetch, fetch_task.limit_of, fetch_task.deadline, connection, self._bandwidth
         )

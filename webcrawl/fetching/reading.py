@@ -25,8 +25,6 @@ from webcrawl.engine.signals import has_listeners
 from webcrawl.fetching.body import announced_lengths
 from webcrawl.fetching.response_head import MAX_TYPE_BYTES
 from webcrawl.fetching.scrapy_response import scrapy_headers
-from webcrawl.frontier.records import Kind
-from webcrawl.meta import fetch_meta
 from webcrawl.parsing.mime import HTML_TYPES, mime_type
 
 if TYPE_CHECKING:
@@ -357,9 +355,7 @@ class Gate:
 
     def on_head(self, head: ResponseHead) -> str | None:
         """Return None, or the reason why the body is not read."""
-        # A robots.txt is no page of the spider's: nobody may stop it.
-        is_page = fetch_meta(self._request).kind != Kind.ROBOTS
-        listens = is_page and has_listeners(self._crawler.signals, signals.headers_received)
+        listens = has_listeners(self._crawler.signals, signals.headers_received)
         if listens and self._send_headers_received(head):
             return STOPPED
         if self._wanted is not None and 200 <= head.status < 300:

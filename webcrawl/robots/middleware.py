@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 _NOT_WHOLE = ("cancelled:", "truncated", "dataloss", "download_stopped")
-"""The beginnings of the flags of bodies that are not whole; the cache does not keep flags."""
+"""The beginnings of the flags of bodies that are not whole. Scrapy's cache does not keep flags."""
 
 
 class CheckedCachePolicy:
@@ -147,7 +147,7 @@ class RobotsMiddleware:
         )
         if "cached" in response.flags:
             reply = replace(reply, received_at=received_at(response))
-        if 200 <= response.status < 300 and _is_cut_off(request, response):
+        if 200 <= response.status < 300 and is_cut_off(request, response):
             reply = await self._with_previous(flight, RobotsReply(0, b"", CUT_OFF))
         elif 200 <= response.status < 300:
             reply = await self._read(flight, reply)
@@ -263,12 +263,15 @@ def _log(sitemaps: Sequence[str], flight: InFlightRequest) -> None:
     add_link_counts(kept.record, len(kept.links), len(kept.other_links))
 
 
-def _is_cut_off(request: Request, response: Response) -> bool:
+def is_cut_off(request: Request, response: Response) -> bool:
     """Return True if a robots.txt is longer than the part that came, and not because of our own limit: the rest could
     forbid."""
     facts = fetch_meta(request)
     capture = facts.capture
-    if capture is None or capture.truncated == "length":
+    if capture is None:
+        # A handler of others says it with a flag.
+        return any(flag.startswith(_NOT_WHOLE) for flag in response.flags)
+    if capture.truncated == "length":
         return False
     # A body without any coding, whatever its header says, is read as it is.
     damaged = facts.decode_error is not None and response.body != capture.payload

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 from pydispatch import dispatcher
+from scrapy import Request
 from scrapy.exceptions import StopDownload
 from scrapy.signalmanager import SignalManager
+from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred
 
-from webcrawl.engine.signals import has_listeners, receivers, tell
+from webcrawl.engine.signals import has_listeners, receivers, spare_robots, tell
+from webcrawl.meta import KEY, FetchMeta
 
 SIGNAL, OTHER = object(), object()
 
@@ -104,3 +108,16 @@ def test_what_goes_wrong_with_one_listener_is_logged_and_the_next_is_told(
     tell(signals, SIGNAL, what=1)
     assert listener.heard == [1]
     assert (said in caplog.text) if said else not caplog.text
+
+
+@pytest.mark.parametrize(("kind", "heard"), [("robots", []), ("page", [1, 2]), ("sitemap", [1, 2])])
+def test_no_receiver_is_told_of_a_robots_txt(kind: str, heard: list[int]) -> None:
+    crawler, listener = get_crawler(), Listener()
+    crawler.signals.connect(listener.hear, SIGNAL)
+    spare_robots(crawler)
+    request = Request("http://a.test/robots.txt", meta={KEY: FetchMeta(kind=kind)})
+
+    crawler.signals.send_catch_log(SIGNAL, request=request, what=1)
+    asyncio.run(crawler.signals.send_catch_log_async(SIGNAL, request=request, what=2))
+
+    assert listener.heard == heard
