@@ -203,7 +203,7 @@ def test_forms_steer_the_crawl_and_pages_of_others_do_not(running, site):
         go(page, "add", "Add URLs")
         page.get_by_label("URLs, one on each line").fill(f"{site}/777\n{site}/forbidden\nnot a URL")
         page.get_by_role("button", name="Add to the crawl").click()
-        expect(page.locator("form .outcome")).to_have_text("2 URLs of 3 queued.")
+        expect(page.locator("form .outcome")).to_have_text("1 URL of 3 queued.")
         verdicts = page.get_by_role("row")
         expect(verdicts.filter(has_text="/forbidden")).to_contain_text("robots.txt forbids")
         expect(verdicts.filter(has_text="not a URL")).to_contain_text("invalid")

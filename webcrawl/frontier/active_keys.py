@@ -38,7 +38,9 @@ READY_LEAST = 32
 """If fewer keys are ready, others become active at the end of a session."""
 
 LONG_SECONDS = 30.0
-"""A key that waits longer than this, and not because of its delay, is parked."""
+"""A key that waits longer than this, or than the crawl's patience, and not because of its delay, is parked."""
+ROUNDING_SECONDS = 0.5
+"""A wait that is this short is none that the crawl could do without: times have rounding errors."""
 
 
 BETTER_SECONDS = 1.0
@@ -132,6 +134,7 @@ class ActiveKeys:
     def _limit(self, limits: Limits) -> None:
         self._limits = limits
         self._unprocessed_max = limits.unprocessed_max
+        self._long_seconds = min(LONG_SECONDS, max(limits.patience_seconds, ROUNDING_SECONDS))
         self._dry_max = min(limits.dry_max, limits.active_max // 2)
 
     def change(self, policies: Policies, limits: Limits) -> None:
@@ -429,7 +432,7 @@ class ActiveKeys:
             return
         if record.given_up or (active.leaving and not active.hops):
             self._release([active])
-        elif record.next_fetch_at - self._clock() > max(record.delay_seconds, LONG_SECONDS):
+        elif record.next_fetch_at - self._clock() > max(record.delay_seconds, self._long_seconds):
             self._park(active, 0.0)
         elif active.session <= 0 and self._is_over(active):
             self._dry.pop(key, None)
