@@ -34,8 +34,14 @@ class Command(CrawlCommand):
         return (
             "Add URLs to the queue of a crawl. The rules of scope are those of links, and their verdict is shown for "
             "each URL, with what robots.txt says. A running crawl queues them within seconds; otherwise they "
-            "wait for its next run. They do not allow hosts with private addresses, as seeds do."
+            "wait for its next run. They do not allow hosts with private addresses, as seeds do. With --next, the "
+            "next page that is requested of their host is theirs, also of URLs that are queued already."
         )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        add = parser.add_argument
+        add("--next", action="store_true", help="fetch them before all other URLs of their hosts")
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         places = args[-1:] if args and (args[-1].startswith(SERVERS) or Path(args[-1]).is_dir()) else []
@@ -50,7 +56,7 @@ class Command(CrawlCommand):
 
         assert self.settings is not None
         crawl = self.crawl(opts)
-        rows = Steering(crawl, self.settings, opts.spider).add(self._urls)
+        rows = Steering(crawl, self.settings, opts.spider).add(self._urls, are_first=opts.next)
         running = bool(crawl.running_workers())
         if opts.json:
             tell(crawl_as_json(crawl, rows=[asdict(row) for row in rows], running=running))

@@ -20,9 +20,12 @@ from webcrawl.errors import ConfigurationError, CrawlError, Problem
 from webcrawl.explain.account import Fate
 from webcrawl.features.steering.kept_settings import settings_of_crawl
 from webcrawl.features.steering.live_settings import LIVE, as_text, normal, problems_of, values_at_start
-from webcrawl.features.steering.store import SteeringStore
+from webcrawl.features.steering.store import Place, SteeringStore
+from webcrawl.frontier.active_keys import LONG_SECONDS
+from webcrawl.reports.text import second
 from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.exclusion_file import Entry
+from webcrawl.storage.inspection import Activity
 from webcrawl.urls.lists import hostname, printable
 from webcrawl.urls.seeds import BadSeed, read_seed
 
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
         Override,
         WorkerState,
     )
+    from webcrawl.storage.inspection import UrlSnapshot
 
 ADDED_MOST = 1000
 """URLs that are judged and added at a time."""
@@ -268,22 +272,29 @@ class Steering:
 
     # -- URLs --------------------------------------------------------------------------------------------------
 
-    def add(self, urls: Sequence[str], by: str | None = None) -> list[Added]:
+    def add(self, urls: Sequence[str], by: str | None = None, *, are_first: bool = False) -> list[Added]:
         """Add URLs to the queue of the crawl, those that its rules allow and that it does not know; return what comes
         of each. A process of the crawl queues them within seconds; they do not allow private addresses.
+        ``are_first``: they come before all others of their hosts, also those that are queued already.
 
         :raises CrawlError: there are too many
         """
         if len(urls) > ADDED_MOST:
             raise CrawlError(f"at most {ADDED_MOST:,} URLs at a time, not {len(urls):,}")
-        rows = [self._judge(url) for url in urls]
+        places: dict[str, Place] = {}
+        rows = [self._judge(url, places if are_first else None) for url in urls]
         queued = [row.url for row in rows if row.verdict == "queued"]
         who = by or this_operator()
         if queued:
-            self._crawl.change_store(SteeringStore, lambda store, now: store.inject(queued, who, now))
+            self._crawl.change_store(
+                SteeringStore,
+                lambda store, now: store.inject(queued, who, now, are_first=are_first, places=places),
+            )
         return rows
 
-    def _judge(self, text: str) -> Added:
+    def _judge(self, text: str, places: dict[str, Place] | None) -> Added:
+        """Judge a URL that is to be added. ``places``: gets its place, if it is queued and is to come first; None for
+        one that waits for its turn."""
         shown = printable(text, 200)
         if len(text) > URL_MOST:
             sentence = f"it has {len(text):,} characters; at most {URL_MOST:,} are allowed"
@@ -292,15 +303,30 @@ class Steering:
         if isinstance(seed, BadSeed):
             return Added(shown, "invalid", None, "unknown", seed.reason)
         explanation = self._explained(seed.url)
-        url, conclusion = explanation.address.url, explanation.conclusion
+        url, conclusion, snapshot = (
+            explanation.address.url,
+            explanation.conclusion,
+            explanation.snapshot,
+        )
         robots = "unknown"
         if explanation.robots.record is not None and explanation.robots.fresh:
             robots = "forbidden" if explanation.robots.forbids else "allowed"
         match conclusion.fate:
             case Fate.WOULD_BE_QUEUED:
                 later = "; robots.txt forbids it, so it is refused when its turn comes"
-                sentence = f"it is queued{later if robots == 'forbidden' else ''}"
+                turn = "" if places is None else f" as the next of its host{_rest(snapshot)}"
+                sentence = f"it is queued{turn}{later if robots == 'forbidden' else ''}"
                 return Added(url, "queued", "robots" if robots == "forbidden" else None, robots, sentence)
+            case Fate.WAITS | Fate.KEPT if places is not None and snapshot is not None and snapshot.entry:
+                entry = snapshot.entry
+                places[url] = Place(entry.key, entry.fingerprint, entry.level, entry.position)
+                return Added(
+                    url,
+                    "queued",
+                    None,
+                    robots,
+                    f"it was queued, and is the next of its host now{_rest(snapshot)}",
+                )
             case Fate.WOULD_BE_REFUSED:
                 decided = explanation.scoping.decided_by
                 detail = "" if decided is None else f": {decided.objection}"
@@ -341,6 +367,18 @@ async def _situation(store: SteeringStore) -> Situation:
         numbers.is_paused,
         await store.workers(),
     )
+
+
+def _rest(snapshot: UrlSnapshot | None) -> str:
+    """Return, for a host that is left alone, until when, to be added to a sentence; else nothing."""
+    key = None if snapshot is None else snapshot.key
+    if snapshot is None or key is None:
+        return ""
+    if key.activity is Activity.GIVEN_UP:
+        return "; its host is given up in this run"
+    until = max(key.record.next_fetch_at, key.record.blocked_until)
+    is_long = until - snapshot.now > max(key.record.delay_seconds, LONG_SECONDS)
+    return f"; its host is left alone until {second(until)} UTC" if is_long else ""
 
 
 def _entry(text: str) -> str:

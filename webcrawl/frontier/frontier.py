@@ -20,6 +20,8 @@ from webcrawl.frontier.committer import Change, Committer, Store
 from webcrawl.frontier.heartbeat import SharedBandwidth, WorkerHeartbeat
 from webcrawl.frontier.inline import ROBOTS_UNAVAILABLE, STOPPED, InlineRequest
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result, count, verdict
+from webcrawl.frontier.moves import Mover
+from webcrawl.frontier.order import FIRST
 from webcrawl.frontier.policies import BUSY_STATUSES, Limits, Policies
 from webcrawl.frontier.queue_head import REQUESTED, QueuePosition, queue_position
 from webcrawl.frontier.records import Kind, State, UrlEntry, UrlRecord
@@ -38,6 +40,7 @@ from webcrawl.storage.contract import (
     Committed,
     Counts,
     HeartbeatAnswer,
+    Move,
     OwnClocks,
     RateLimitLease,
     Settled,
@@ -102,10 +105,11 @@ class Frontier:
             backend, policies, limits, clock, drain, changed, broken, self._retry, limiter
         )
         self.has_work = self._keys.has_work
+        self._mover = Mover(backend, self._keys)
         self.reordering: Reordering | None = None
         if policies.order.scorer is not None:
             self.reordering = Reordering(
-                policies.order, backend, self._keys, self._committer.drain, broken, limits.reordering_share
+                policies.order, backend, self._mover, self._committer.drain, broken, limits.reordering_share
             )
         self._unsettled: dict[int, Lease] = {}
         self._has_inline = False
@@ -176,6 +180,21 @@ class Frontier:
         """Queue those of ``entries`` that were never seen. They are durable some moments later."""
         self._policies.order.set_time(self._clock())
         self._committer.add(Change(discovered=self._policies.order.place_all(list(entries))))
+
+    def place_first(self, entry: UrlEntry) -> UrlEntry:
+        """Give an entry that is to be added the first place in the queue of its key, behind those that got it
+        before."""
+        self._policies.order.set_time(self._clock())
+        entry.level = FIRST
+        return self._policies.order.place_again(entry)
+
+    async def bring_forward(self, entry: UrlEntry) -> bool:
+        """Move a queued entry to the front of its queue; of the entry, key and place are needed. Returns False if it
+        was not moved: another process holds its key, it is being fetched, or is at another place by now."""
+        if entry.level == FIRST:
+            return True
+        await self._committer.drain()
+        return bool(await self.with_retry(lambda: self._mover.move([Move(entry, FIRST)], are_whole=False)))
 
     async def drain(self) -> bool:
         """Wait until all added entries are durable, for callers that add many. Returns False if they cannot become

@@ -1,8 +1,7 @@
 """Re-ordering of queued entries: when the scorer changes its scores, URLs move to their new levels.
 
 A walk through all queues in the background, a part at a time, and never more of the time than its share: it competes
-with fetching. It moves no entry that is being fetched, and each move is carried out only if the entry is still at its
-position.
+with fetching.
 """
 
 from __future__ import annotations
@@ -13,10 +12,8 @@ from contextlib import suppress
 from typing import Any
 
 from webcrawl.errors import StorageFull
-from webcrawl.frontier.active_key import ActiveKey
-from webcrawl.frontier.active_keys import ActiveKeys
+from webcrawl.frontier.moves import Mover
 from webcrawl.frontier.order import Order
-from webcrawl.frontier.queue_head import EVERYTHING, queue_position
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.frontier.storage_retry import Tasks
 from webcrawl.storage.contract import Backend, Move, uptime
@@ -40,7 +37,7 @@ class Reordering:
         self,
         order: Order,
         backend: Backend,
-        keys: ActiveKeys,
+        mover: Mover,
         drain: Callable[[], Coroutine[Any, Any, object]],
         broken: Callable[[BaseException], None],
         share: float,
@@ -51,7 +48,7 @@ class Reordering:
         self._scorer = order.scorer
         self._order = order
         self._backend = backend
-        self._keys = keys
+        self._mover = mover
         self._drain = drain
         self._share = share
         self._tasks = Tasks(broken)
@@ -86,7 +83,7 @@ class Reordering:
                 await self._drain()
                 began = uptime()
                 for first in range(0, len(changed), MOVED_AT_ONCE):
-                    await self._move(changed[first : first + MOVED_AT_ONCE])
+                    await self._mover.move(changed[first : first + MOVED_AT_ONCE])
                 worked += uptime() - began
             if (spot := walked.spot) is None:
                 self._scored = version
@@ -106,42 +103,6 @@ class Reordering:
             ]
             await asyncio.sleep(0)
         return changed
-
-    async def _move(self, wanted: Sequence[Move]) -> None:
-        """Move entries in queues of this process and in those without a holder."""
-        held: dict[str, ActiveKey] = {}
-        moves: list[Move] = []
-        for move in wanted:
-            active = self._keys.get(move.entry.key)
-            if active is None:
-                moves.append(move)
-            elif active.head.withhold(queue_position(move.entry)):
-                held[active.key] = active
-                moves.append(Move(move.entry, move.level, active.record.fence))
-        with self._keys.moving():
-            ours = [move for move in moves if move.fence is not None]
-            try:
-                moved = await self._backend.move(moves)
-            except StorageFull:
-                self._update_heads(held, ours, None)
-                raise
-            self._update_heads(held, ours, {id(move) for move in moved})
-
-    def _update_heads(
-        self, held: dict[str, ActiveKey], moves: Sequence[Move], moved: set[int] | None
-    ) -> None:
-        """Update the queue heads of the keys. ``moved``: identities of the moves that were made; None: unknown."""
-        for move in moves:
-            active = held[move.entry.key]
-            active.head.gone(move.entry)
-            if moved is None:
-                active.head.reopen(EVERYTHING)
-            elif id(move) in moved:
-                active.offer(move.moved())
-            else:
-                active.head.reopen(queue_position(move.entry))
-        for active in held.values():
-            self._keys.arm(active)
 
     async def _run(self) -> None:
         while not self._ending.is_set():

@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from webcrawl.control.selection import select_crawl_in
+from webcrawl.features.steering.store import Place, SteeringStore
+from webcrawl.storage import technology_in
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -104,6 +108,20 @@ def test_added_urls_are_judged_one_by_one(job: str, command: Callable[..., Comma
     assert lines[4].endswith("no process works on it; the URLs are queued when it runs again")
     row = told(give, "http://a.test/new2", job)["rows"][0]
     assert (row["verdict"], row["robots"]) == ("queued", "unknown")
+
+
+def test_urls_that_are_to_come_first_wait_with_their_places(
+    job: str, stopped_crawl: DrivenSqlite, command: Callable[..., Command]
+) -> None:
+    done = command("add")("--next", "http://a.test/new", "http://a.test/0", job)
+    assert (done.status, done.err) == (0, "")
+    assert "queued   http://a.test/new: it is queued as the next of its host" in done.out
+    assert "queued   http://a.test/0: it was queued, and is the next of its host now" in done.out
+    crawl = select_crawl_in(stopped_crawl.directory, technology_in(stopped_crawl.directory))
+    new, known = crawl.read_store(SteeringStore, lambda store: store.injected(9))
+    assert (new.url, new.is_first, new.place) == ("http://a.test/new", True, None)
+    [entry] = [one for one in crawl.queue("a.test", 100) if one.url == known.url]
+    assert Place(**known.place) == Place(entry.key, entry.fingerprint, entry.level, entry.position)
 
 
 def test_an_entry_is_excluded_and_taken_back_without_a_file(

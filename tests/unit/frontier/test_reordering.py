@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.properties.world import page
 from tests.unit.frontier.small_crawl import SmallCrawl
 from webcrawl.errors import StorageFull
+from webcrawl.frontier.records import UrlEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from webcrawl.frontier.records import UrlEntry
 
 
 class Opinion:
@@ -153,3 +153,47 @@ def test_best_first_exchanges_the_worst_active_host_for_a_better_one(opinion: Op
     second = crawl.wait_for_lease()
     assert second.entry.url == "http://c.test/robots.txt"
     crawl.dispose()
+
+
+def bring_forward(crawl: SmallCrawl, url: str) -> bool:
+    """Ask for a queued URL to come first, by its key and place alone."""
+    entry = next(one for one in crawl.loop.run(walked(crawl)) if one.url.endswith(url))
+    known = UrlEntry("", entry.key, entry.fingerprint, entry.level, entry.position)
+    return bool(crawl.loop.run(crawl.frontier.bring_forward(known)))
+
+
+async def walked(crawl: SmallCrawl) -> list[UrlEntry]:
+    return [one async for one in crawl.frontier.waiting()]
+
+
+def test_a_url_that_an_operator_brings_forward_is_the_next_of_its_host(crawl: SmallCrawl) -> None:
+    crawl.add(*(f"a.test/p{number}" for number in range(60)))
+    assert bring_forward(crawl, "/p59"), "of a host that is idle"
+    crawl.allow("a.test")
+    assert fetched(crawl, 2) == ["p59", "p0"]
+    assert bring_forward(crawl, "/p58"), "of one that is active"
+    assert bring_forward(crawl, "/p3"), "and one that its key has in hand"
+    assert fetched(crawl, 3) == ["p3", "p58", "p1"]
+    rest = fetched(crawl, 55)
+    assert rest == ["p2", *(f"p{number}" for number in range(4, 58))]
+    assert crawl.is_finished()
+
+
+def test_what_is_being_fetched_or_has_moved_is_not_brought_forward(crawl: SmallCrawl) -> None:
+    crawl.add("a.test/one", "a.test/two")
+    crawl.allow("a.test")
+    lease = crawl.wait_for_lease()
+    one = lease.entry
+    assert not crawl.loop.run(crawl.frontier.bring_forward(one))
+    crawl.fetch(lease)
+    assert not crawl.loop.run(crawl.frontier.bring_forward(one))
+    assert fetched(crawl, 1) == ["two"]
+
+
+def test_a_url_that_is_added_as_the_next_comes_before_those_that_wait(crawl: SmallCrawl) -> None:
+    crawl.add("a.test/one", "a.test/two")
+    crawl.allow("a.test")
+    for path in ("first", "second"):
+        crawl.loop.call(crawl.frontier.add, [crawl.frontier.place_first(page("a.test", path))])
+    crawl.rest()
+    assert fetched(crawl, 4) == ["first", "second", "one", "two"]

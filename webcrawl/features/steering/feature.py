@@ -20,13 +20,14 @@ from webcrawl.features.steering.commands import CommandError, Commands
 from webcrawl.features.steering.effects import Effects
 from webcrawl.features.steering.kept_settings import kept_settings
 from webcrawl.features.steering.live_settings import LIVE, changed, problems_of, values_at_start
-from webcrawl.features.steering.store import COMMANDS_MOST, Numbers, SteeringStore, WorkerState
+from webcrawl.features.steering.store import COMMANDS_MOST, Numbers, Place, SteeringStore, WorkerState
+from webcrawl.frontier.records import State, UrlEntry
 from webcrawl.storage.contract import SharedBackend, uptime
 from webcrawl.urls.lists import printable
 from webcrawl.urls.schemes import resolve_any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from scrapy.settings import BaseSettings
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from webcrawl.features.feature import Parts
     from webcrawl.features.steering.live_settings import Values
     from webcrawl.features.steering.store import Excluded, HostDelay, Injected, Override, Request
-    from webcrawl.frontier.records import UrlEntry
     from webcrawl.scheduler import Scheduler
     from webcrawl.storage.contract import Counts
 
@@ -46,6 +46,8 @@ TAKEN_AT_ONCE = 500
 """Injected URLs that are queued together."""
 CLAIM_SECONDS = 30.0
 """Time for which one worker alone queues injected URLs; it renews it."""
+FIRST_SECONDS = 60.0
+"""Time for which it is tried to bring a queued URL forward: it may be in the hands of any worker."""
 WORKERS_KEPT = 200
 """Workers whose states are kept."""
 ANSWER_MOST = 2000
@@ -367,16 +369,50 @@ class SteeringFeature(Feature):
         """Queue the URLs that wait, unless another worker does. A URL is deleted when it is durably queued: if this
         process is killed before, another one queues it again, and the seen test removes doubles."""
         store, with_retry = self.store, self._scheduler.frontier.with_retry
-        while taken := await with_retry(partial(store.injected, TAKEN_AT_ONCE)):
-            if not await with_retry(partial(store.claim_urls, self._worker, CLAIM_SECONDS)):
+        left: set[bytes] = set()
+        while taken := await with_retry(partial(store.injected, TAKEN_AT_ONCE + len(left))):
+            taken = [one for one in taken if one.id not in left]
+            if not taken:
+                # Each process holds some hosts, and looks at what the others have left.
                 return
-            entries = [entry for one in taken if (entry := self._entry(one)) is not None]
-            if not await self._scheduler.add_seeds(entries):
+            moved, waiting = await self._bring_forward([one for one in taken if one.place is not None])
+            left.update(one.id for one in waiting)
+            new = [one for one in taken if one.place is None]
+            if new and not await with_retry(partial(store.claim_urls, self._worker, CLAIM_SECONDS)):
+                await with_retry(partial(store.queued, moved))
+                return
+            entries = [entry for one in new if (entry := self._entry(one)) is not None]
+            if entries and not await self._scheduler.add_seeds(entries):
                 # The crawl ends; the URLs stay for the next run.
                 return
-            await with_retry(partial(store.queued, taken))
-            logger.info("%d of %d added URLs are in scope and queued", len(entries), len(taken))
+            await with_retry(partial(store.queued, [*moved, *new]))
+            if new:
+                logger.info("%d of %d added URLs are in scope and queued", len(entries), len(new))
         self._has_urls = False
+
+    async def _bring_forward(self, asked: Sequence[Injected]) -> tuple[list[Injected], list[Injected]]:
+        """Move queued URLs to the front of their queues. Return those of which nothing is left to be done, and those
+        that are left: another process holds their hosts."""
+        over: list[Injected] = []
+        left: list[Injected] = []
+        backend, frontier = self._context.backend, self._scheduler.frontier
+        for one in asked:
+            assert one.place is not None
+            place = Place(**one.place)
+            entry = UrlEntry(one.url, place.key, place.fingerprint, place.level, place.position)
+            if await frontier.bring_forward(entry):
+                logger.info("%s comes first now, as %s asked", printable(one.url), printable(one.by))
+                over.append(one)
+                continue
+            record = await frontier.with_retry(partial(backend.url_record, place.key, place.fingerprint))
+            is_over = record is not None and record.state is not State.QUEUED
+            if not is_over and self._clock() - one.at > FIRST_SECONDS:
+                logger.warning(
+                    "%s could not be brought forward: it has another place by now", printable(one.url)
+                )
+                is_over = True
+            (over if is_over else left).append(one)
+        return over, left
 
     def _entry(self, injected: Injected) -> UrlEntry | None:
         """Return the entry of an injected URL, as of a link; None if the scope refuses it. It does not allow its
@@ -386,7 +422,7 @@ class SteeringFeature(Feature):
         if isinstance(entry, str):
             logger.info("Added URL refused (%s): %s", entry, printable(injected.url))
             return None
-        return entry
+        return self._scheduler.frontier.place_first(entry) if injected.is_first else entry
 
 
 def build(parts: Parts) -> SteeringFeature:

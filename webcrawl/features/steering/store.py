@@ -104,6 +104,16 @@ class HostDelay:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a URL that is queued."""
+
+    key: str
+    fingerprint: int
+    level: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
 class Injected:
     """A URL that waits to be queued by a worker."""
 
@@ -111,6 +121,10 @@ class Injected:
     url: str
     by: str
     at: float
+    is_first: bool = False
+    """Whether it comes before all others of its host."""
+    place: Mapping[str, Any] | None = None
+    """The ``Place`` where it was queued when an operator asked for it to come first; None if it was not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,8 +354,17 @@ class SteeringStore:
 
     # -- injected URLs -----------------------------------------------------------------------------------------
 
-    async def inject(self, urls: Sequence[str], by: str, now: float) -> None:
-        """Hand over URLs, which a worker queues.
+    async def inject(
+        self,
+        urls: Sequence[str],
+        by: str,
+        now: float,
+        *,
+        are_first: bool = False,
+        places: Mapping[str, Place] | None = None,
+    ) -> None:
+        """Hand over URLs, which a worker queues. ``are_first``: they come before all others of their hosts, also
+        those that are queued already, at ``places``.
 
         :raises SteeringRefused: one is too long, there are too many, or too many wait already
         """
@@ -352,20 +375,22 @@ class SteeringStore:
         if not urls:
             return
         for first in range(0, len(urls), _AT_ONCE):
-            await self._hand_over(urls[first : first + _AT_ONCE], by, now)
+            some = urls[first : first + _AT_ONCE]
+            known = [None if (place := (places or {}).get(url)) is None else asdict(place) for url in some]
+            await self._hand_over(
+                [Injected(b"", url, by, now, are_first, at) for url, at in zip(some, known, strict=True)]
+            )
         shown = urls[0] if len(urls) == 1 else f"{len(urls):,} URLs"
-        entry = JournalEntry(0, now, by, "add", shown, None, None)
+        entry = JournalEntry(0, now, by, "add", shown, None, "comes first" if are_first else None)
         await self._edit([], lambda *_: _News("urls", journal=[entry]))
 
-    async def _hand_over(self, urls: Sequence[str], by: str, now: float) -> None:
+    async def _hand_over(self, urls: Sequence[Injected]) -> None:
         while True:
             [header] = await self._table.get([RowId(_URLS, HEADER)])
             waiting, number = _counts(header)
             if waiting + len(urls) > URLS_MOST:
                 raise SteeringRefused(f"{waiting:,} URLs wait already, and at most {URLS_MOST:,} may")
-            rows = [
-                _row(_ordered(number + at), Injected(b"", url, by, now)) for at, url in enumerate(urls, 1)
-            ]
+            rows = [_row(_ordered(number + at), one) for at, one in enumerate(urls, 1)]
             counts = _header_of(waiting + len(urls), number + len(urls))
             if await self._update(_URLS, header, [*rows, counts]):
                 return

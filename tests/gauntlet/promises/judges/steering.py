@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 WATCH_SECONDS = 2.0
 """How long the log is watched for what must not come; a crawl at work makes dozens of requests in it."""
 
+OBEY_SECONDS = 5.0
+"""How long it may take until a crawl has taken what an operator gave it."""
+
 
 def _nothing_comes(stage: Live, since: float, host: str = "") -> str:
     time.sleep(WATCH_SECONDS)
@@ -100,6 +103,24 @@ def adds(stage: Live, promise: Promise) -> str:
     since = act(stage, promise, url=url)
     come = until(lambda: stage.web.has(url))
     return need(come, f"requested after {time.time() - since:.1f} s" if come else "it was not requested")
+
+
+@judge
+def fetches_next(stage: Live, promise: Promise) -> str:
+    """A host with many pages in its queue is asked for the last of them next, and for a URL that it did not have."""
+    host = promise.given["host"]
+    evidence = []
+    for path in (promise.given["path"], f"/next-{promise.kind}"):
+        url = stage.site.url(host, path)
+        need(not stage.web.has(url), f"{url} was requested before")
+        since = act(stage, promise, url=url)
+        come = until(lambda: stage.web.has(url))  # noqa: B023 - called at once
+        before = [hit for hit in stage.web.pages(host, since + OBEY_SECONDS) if hit.path != path]
+        hits = stage.web.hits(host, path=path)
+        late = [hit for hit in before if hits and hit.start < hits[0].start]
+        need(come and not late, f"{path}: requested {come}, {counted(len(late), 'request')} came before it")
+        evidence.append(f"{path} requested after {hits[0].start - since:.1f} s")
+    return ", ".join(evidence)
 
 
 @judge

@@ -156,7 +156,9 @@ async def set_delay(api: Api, call: Call) -> Any:
 
 async def add_urls(api: Api, call: Call) -> Any:
     """Add URLs to the queue, those that the rules of the crawl allow."""
-    rows = await _changed(api, partial(api.source.steering.add, call.values["urls"], by=call.by))
+    values = call.values
+    add = partial(api.source.steering.add, values["urls"], by=call.by, are_first=values["next"])
+    rows = await _changed(api, add)
     return {"rows": [asdict(one) for one in rows]}
 
 
@@ -328,6 +330,12 @@ ENDPOINTS = (
                 least=1,
                 most=URLS_MAX,
                 each_most=URL_MAX,
+            ),
+            Field(
+                name="next",
+                meaning="true to fetch them before all other URLs of their hosts, also if they are queued already",
+                kind="boolean",
+                default=False,
             ),
         ),
         right=Right.WRITE,

@@ -83,7 +83,7 @@ function explanation(url, found) {
       mine ? h("span", {}, "host: ", hostLink(mine)) : null,
       offers("GET /pages") && link("stored versions", "pages", { u: canonical }),
     ),
-    injectOne(canonical, frontier?.known),
+    injectOne(canonical, frontier?.known, frontier?.queued),
     scope ? section("Scope", h("p", {}, scope.allowed ? badge("allowed", "good") : badge("refused", "bad"), scope.decided_by ? ` by ${scope.decided_by}` : ""), details("all rules", scope.rules, ["rule", "allowed", "reason"])) : null,
     robots ? section("robots.txt", h("p", {}, robots.allowed === false ? badge("forbidden", "bad") : badge(robots.allowed ? "allowed" : "not known yet", robots.allowed ? "good" : "plain")), plain(robots, ["group", "allowed", "origin"]), details("the lines of its group", robots.group)) : null,
     frontier ? section("Frontier", plain(frontier, ["queued"]), frontier.queued ? [h("h3", {}, "In the queue"), plain(frontier.queued)] : null) : null,
@@ -106,31 +106,26 @@ function details(summary, rows, first) {
   return rows?.length ? h("details", {}, h("summary", {}, summary), rowsOf(rows, summary, first)) : null;
 }
 
-/** Return a form of one button, which adds the URL to the crawl. */
-function injectOne(url, known) {
-  if (known || !session.write || !offers("POST /urls")) return null;
+/** Return buttons that add the URL to the crawl, or let it be the next of its host. */
+function injectOne(url, known, queued) {
+  if ((known && !queued) || !session.write || !offers("POST /urls")) return null;
   const said = outcome();
-  const button = h(
-    "button",
-    {
-      type: "button",
-      on: {
-        click: async () => {
-          button.disabled = true;
-          try {
-            const { rows = [] } = await change("POST", "/urls", { urls: [url] });
-            report(said, rows[0]?.sentence ?? "The URL was taken.", rows[0]?.verdict === "queued" ? "good" : "bad");
-          } catch (error) {
-            report(said, error.message, "bad");
-          } finally {
-            button.disabled = false;
-          }
-        },
-      },
-    },
-    "Add it to the crawl",
+  const buttons = [known ? null : ["Add it to the crawl", false], ["Fetch it next", true]].filter(Boolean).map(([label, next]) =>
+    h("button", { type: "button", on: { click: () => give(next) } }, label),
   );
-  return h("div", { class: "inject" }, button, said);
+
+  async function give(next) {
+    for (const one of buttons) one.disabled = true;
+    try {
+      const { rows = [] } = await change("POST", "/urls", { urls: [url], next });
+      report(said, rows[0]?.sentence ?? "The URL was taken.", rows[0]?.verdict === "queued" ? "good" : "bad");
+    } catch (error) {
+      report(said, error.message, "bad");
+    } finally {
+      for (const one of buttons) one.disabled = false;
+    }
+  }
+  return h("div", { class: "inject" }, buttons, said);
 }
 
 // -- new URLs ---------------------------------------------------------------------------------------------------
@@ -141,10 +136,11 @@ export function inject(page) {
     return;
   }
   const text = h("textarea", { rows: "6", required: true, spellcheck: "false", autocomplete: "off", placeholder: "https://example.org/" });
+  const next = h("input", { type: "checkbox" });
   const button = h("button", {}, "Add to the crawl");
   const said = outcome();
   const results = h("div");
-  const form = h("form", {}, field("URLs, one on each line", text, "Each is checked by the rules of the crawl's scope and by robots.txt, and fetched when it is its host's turn."), button, said);
+  const form = h("form", {}, field("URLs, one on each line", text, "Each is checked by the rules of the crawl's scope and by robots.txt, and fetched when it is its host's turn."), h("label", { class: "check" }, next, " fetch next: before all other URLs of their hosts, also those that are queued already"), button, said);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const urls = text.value.split(/\s*\n\s*/).map((one) => one.trim()).filter(Boolean);
@@ -152,7 +148,7 @@ export function inject(page) {
     if (urls.length > URLS_MAX) return report(said, `These are ${count(urls.length)} URLs. At most ${count(URLS_MAX)} can be added at once; more are given to the crawl as a file.`, "bad");
     button.disabled = true;
     try {
-      const { rows = [] } = await change("POST", "/urls", { urls });
+      const { rows = [] } = await change("POST", "/urls", { urls, next: next.checked });
       const queued = rows.filter((one) => one.verdict === "queued").length;
       report(said, `${things(queued, "URL")} of ${count(rows.length)} queued.`, queued ? "good" : "bad");
       fill(results, section("Verdicts", verdicts(rows)));
