@@ -34,7 +34,7 @@ APART = {
 
 @pytest.fixture(scope="module")
 def counted(serve, crawl):
-    """What the same spider counts under this crawler and under plain Scrapy."""
+    """What the same spider counts here and under plain Scrapy, with Scrapy's middleware for robots.txt in both."""
     found = {}
     for name in ("settings", "plain_settings"):
         named = Placement("robots-sitemap", hosts=("h0000.localhost",), options={"sitemaps": SITEMAP})
@@ -44,6 +44,10 @@ def counted(serve, crawl):
             module=f"tests.crawl.ordinary.{name}",
             arguments={"origin": web.web.origin(0), "output": "stats.json"},
             RETRY_TIMES=1,
+            ROBOTSTXT_OBEY=1,
+            DOWNLOADER_MIDDLEWARES=json.dumps(
+                {"scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": 100}
+            ),
         )
         assert crawled.status == 0, crawled.stderr
         stats = json.loads((crawled.path.parent / "stats.json").read_text())

@@ -134,7 +134,8 @@ OUTCOME = "webcrawl.downloadermiddlewares.outcome.OutcomeMiddleware"
         (
             "crawl",
             'SCHEDULER = "scrapy_redis.scheduler.Scheduler"',
-            "SCHEDULER: must be webcrawl.scheduler.Scheduler",
+            "SCHEDULER: must be webcrawl.scheduler.Scheduler or a subclass, not 'scrapy_redis.scheduler.Scheduler': "
+            "it keeps the crawl polite; remove the line",
         ),
         (
             "runspider",

@@ -1,7 +1,7 @@
 """Messages at the start of a crawl about the settings of Scrapy that were given.
 
-Those without effect have a warning each, with what to write instead, and those that raise a delay a message.
-``config/scrapy_settings.py`` has the table.
+Those without effect have a warning each, with what to write instead, and those that raise a delay a message, once in
+a process. ``config/scrapy_settings.py`` has the table.
 """
 
 from __future__ import annotations
@@ -38,16 +38,23 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_logged: set[str] = set()
+"""The lines that this process has logged: a script with many crawls would repeat them with each."""
+
 _SHOWN = 60
 """The number of characters of a value that are shown."""
 
 
 def tell_of_settings(settings: BaseSettings, spider: Spider) -> None:
-    """Log a line for each setting of Scrapy that has no effect, or not the expected one."""
-    for line in without_effect(settings, spider):
-        logger.warning("%s", line)
-    for line in raised_delays(settings):
-        logger.info("%s", line)
+    """Log a line for each setting of Scrapy that has no effect, or not the expected one. Logs each once."""
+    for level, lines in (
+        (logging.WARNING, without_effect(settings, spider)),
+        (logging.INFO, raised_delays(settings)),
+    ):
+        for line in lines:
+            if line not in _logged:
+                _logged.add(line)
+                logger.log(level, "%s", line)
 
 
 def without_effect(settings: BaseSettings, spider: object) -> Iterator[str]:

@@ -16,6 +16,7 @@ from scrapy.core.downloader import Downloader
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.downloadermiddlewares.httpauth import HttpAuthMiddleware
 from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.defer import deferred_from_coro
 
 from webcrawl.crawl import essentials
@@ -30,6 +31,8 @@ from webcrawl.refusal import Refused
 from webcrawl.urls.politeness_key import suffix_extractor
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
@@ -70,6 +73,8 @@ class DirectDownloader(Downloader):
         # Before the handlers, which send signals.
         spare_robots(crawler)
         super().__init__(crawler)
+        # The frontier does what Scrapy's middleware for robots.txt would ask for and count once more.
+        self.middleware = self._chain(lambda middleware: middleware is not RobotsTxtMiddleware)
         self._has_restored_agent = False
         self._chain_of_robots: DownloaderMiddlewareManager | None = None
 
@@ -104,9 +109,13 @@ class DirectDownloader(Downloader):
         authentication are the route to the host.
         """
         if self._chain_of_robots is None:
-            passed = [one for one in self.middleware.middlewares if _is_for_robots(type(one))]
-            self._chain_of_robots = DownloaderMiddlewareManager(*passed, crawler=self.crawler)
+            self._chain_of_robots = self._chain(_is_for_robots)
         return self._chain_of_robots
+
+    def _chain(self, takes: Callable[[type], bool]) -> DownloaderMiddlewareManager:
+        """Return the chain of those downloader middlewares whose class is taken."""
+        kept = [middleware for middleware in self.middleware.middlewares if takes(type(middleware))]
+        return DownloaderMiddlewareManager(*kept, crawler=self.crawler)
 
     async def _download_now(self, request: Request) -> Response:
         spider = self.crawler.spider

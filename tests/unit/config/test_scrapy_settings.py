@@ -235,3 +235,16 @@ def test_the_sentences_are_warnings_and_the_raised_delays_are_not(caplog: pytest
         ("WARNING", "ROBOTSTXT_OBEY=0 has no effect: the crawl always obeys robots.txt"),
         ("INFO", "DOWNLOAD_DELAY=7: POLITENESS_MIN_DELAY is 7 s"),
     ]
+    tell_of_settings(made(ROBOTSTXT_OBEY="0", DOWNLOAD_DELAY=7), Plain())
+    assert len(caplog.records) == 2, "a second crawl of the process repeats nothing"
+
+
+def test_a_maximum_that_is_overruled_is_told_to_the_one_who_wrote_it_and_to_nobody_who_knows() -> None:
+    throttled = {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_MAX_DELAY": 30.0}
+    (sentence,) = sentences(made("project", **throttled))
+
+    assert sentence.startswith(
+        "AUTOTHROTTLE_MAX_DELAY=30.0 has no effect: it never lowers POLITENESS_MAX_DELAY"
+    )
+    assert sentences(made("addon", **throttled)) == []
+    assert sentences(made("project", **throttled, POLITENESS_MAX_DELAY=60)) == []
