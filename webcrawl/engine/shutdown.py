@@ -246,13 +246,13 @@ class ShutdownSignals:
             if since is None and not self._number:
                 # Another crawl of the process has ended; this one runs on.
                 continue
-            self._stopping_since = min(self._stopping_since, since or self._stopping_since)
             try:
                 found = crawl.waits()
             except Exception:
                 logger.exception("What the crawl waits for is not known")
                 continue
             if found is not None:
+                self._stopping_since = min(self._stopping_since, since or self._stopping_since)
                 yield found
 
     def _end(self) -> None:
