@@ -14,17 +14,22 @@ from scrapy import Request, Spider
 
 
 class Mixed(Spider):
-    """-a urls=A,B ; every one gets its callback or its errback."""
+    """-a urls=A,B -a start=C ; every one gets its callback or its errback, and the start URL ``parse``."""
 
     name = "mixed"
 
-    def __init__(self, *args, urls="", **kwargs):
+    def __init__(self, *args, urls="", start="", **kwargs):
         super().__init__(*args, **kwargs)
-        self.urls = urls.split(",")
+        self.urls, self.start_urls = urls.split(","), [start]
 
     async def start(self):
+        async for request in super().start():
+            yield request
         for url in self.urls:
             yield Request(url, self.came, errback=self.failed, cb_kwargs={"asked": url})
+
+    def parse(self, response):
+        yield {"asked": response.url, "status": response.status}
 
     def came(self, response, asked):
         yield {"asked": asked, "status": response.status}
@@ -57,7 +62,9 @@ def mixed(project):
     hops = {f"/hop{number}": (302, {"Location": f"/hop{number + 1}"}, b"") for number in range(60)}
     pages = {
         **hops,
+        **{f"/turn{number}": (302, {"Location": f"/turn{number + 1}"}, b"") for number in range(20)},
         "/hop12": home.page(),
+        "/turn20": home.page(),
         "/busy": home.text("", 503),
         "/forbidden": home.text("", 403),
         **dict.fromkeys(["/a", "/b", "/c", "/drop"], home.page()),
@@ -85,6 +92,8 @@ def mixed(project):
             "mixed",
             "-a",
             f"urls={','.join(urls)}",
+            "-a",
+            f"start={site.origin}/turn0",
             "-O",
             "-:jsonlines",
             ITEM_PIPELINES='{"home.pipelines.Dropping": 300}',
@@ -101,7 +110,7 @@ def test_each_request_gets_its_callback_or_its_errback_before_the_crawl_has_fini
 
     statuses = {path: item.get("status") for path, item in items.items()}
     assert statuses == {
-        **dict.fromkeys(["/a", "/b", "/c", "/hop0"], 200),
+        **dict.fromkeys(["/a", "/b", "/c", "/hop0", "/turn20"], 200),
         "/busy": 503,
         "/forbidden": 403,
         "/none": 404,

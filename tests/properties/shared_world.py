@@ -235,7 +235,8 @@ class Truth:
             self._policies.health.failed(host.record, answer.error, now)
         elif answer.status in BUSY_STATUSES:
             again = flight.lease.entry.attempts > 0
-            self._policies.health.busy(host.record, now, answer.retry_after, again=again)
+            health = self._policies.health
+            health.busy(host.record, now, answer.retry_after, status=answer.status, again=again)
         else:
             self._policies.health.succeeded(host.record)
         return Ending(started, worker_now, answer.status or None, answer.error, answer.retry_after)

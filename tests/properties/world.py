@@ -204,7 +204,7 @@ class World:
             self._policies.health.failed(record, answer.error, now)
         elif answer.status in BUSY_STATUSES:
             again = flight.lease.entry.attempts > 0
-            self._policies.health.busy(record, now, answer.retry_after, again=again)
+            self._policies.health.busy(record, now, answer.retry_after, status=answer.status, again=again)
         else:
             self._policies.health.succeeded(record)
         return Ending(started, now, answer.status or None, answer.error, answer.retry_after)

@@ -532,8 +532,8 @@ class Frontier:
             if ending.error in HOST_FAILURES and not lease.rate_limit_lease.validity.is_over():
                 health.failed(record, ending.error, ending.ended_at)
         elif ending.status in BUSY_STATUSES:
-            again = lease.entry.attempts > 0
-            health.busy(record, ending.ended_at, ending.retry_after_seconds, again=again)
+            again, after = lease.entry.attempts > 0, ending.retry_after_seconds
+            health.busy(record, ending.ended_at, after, status=ending.status, again=again)
         else:
             health.succeeded(record)
 

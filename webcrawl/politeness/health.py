@@ -42,6 +42,7 @@ FAILURES: Mapping[str, str] = MappingProxyType(
 HOST_FAILURES = frozenset(FAILURES) - {"private", "unsupported", "cancelled"}
 """The failures that count against a host. An unknown one counts: in doubt a host is left alone."""
 
+TOO_MANY_REQUESTS = 429
 RETRY_AFTER_MAX_SECONDS = 86_400.0
 JITTER = 0.1
 
@@ -91,7 +92,15 @@ class Health:
         if error in HOST_FAILURES or error not in FAILURES:
             self._count(record, now, 0.0)
 
-    def busy(self, record: HostRecord, now: float, retry_after: float | None, *, again: bool = False) -> None:
+    def busy(
+        self,
+        record: HostRecord,
+        now: float,
+        retry_after: float | None,
+        *,
+        status: int = TOO_MANY_REQUESTS,
+        again: bool = False,
+    ) -> None:
         """Note a 429 or 503; ``retry_after`` is the required pause in seconds, None if it named none.
 
         ``again``: the URL has failed before. Unless the key is parked that tells nothing new about the host: the key
@@ -100,7 +109,9 @@ class Health:
 
         The key is blocked for that long, at most 24 h. Without a length it is blocked for a time that doubles each
         time until it is forgiven, and is ``park_seconds`` when so many came in a row that it is parked: one page that
-        always fails does not stop its site.
+        always fails does not stop its site. After a success a 503 does not double it, since the host is not busy as a
+        whole: pages that always fail cost their site the same each, however many they are. A 429 does, since it is
+        about the requests before.
         """
         record.answered = True
         record.last_error = "busy"
@@ -110,8 +121,10 @@ class Health:
                 record.backoffs = 0
             first = self.park_seconds / 2.0 ** max(self.failures_to_park, 0)
             times = record.backoffs if counts else max(record.backoffs - 1, 0)
+            if status != TOO_MANY_REQUESTS:
+                times = min(times, record.failures)
             wait = backoff_seconds(record.key, first, times, self.park_max_seconds)
-            record.backoffs = times + 1
+            record.backoffs = max(record.backoffs, times + 1)
         else:
             wait = max(0.0, min(retry_after, RETRY_AFTER_MAX_SECONDS))
         if math.isfinite(now):

@@ -203,6 +203,32 @@ def test_a_back_off_is_forgiven_after_as_much_quiet_and_not_by_an_answer_in_betw
     assert busy_waits(host(), 0.1, 0.1, 8.5, 0.1) == [1, 2, 4, 1]
 
 
+@pytest.mark.parametrize(("status", "longest"), [(503, 1), (429, 16)])
+def test_pages_that_are_unavailable_among_others_cost_a_short_pause_each(status: int, longest: int) -> None:
+    """Five of a site with twenty, each tried three times: the first round with pages in between, then one by one."""
+    record, health, now, waits = host(), Health(), NOW, []
+    for attempts in range(3):
+        for _ in range(5):
+            health.busy(record, now, None, status=status, again=attempts > 0)
+            waits.append(round(wait_of(record, now) / backoff_seconds(record.key, FIRST_BUSY, 0, DAY)))
+            now = record.next_fetch_at
+            if attempts == 0:
+                health.succeeded(record)
+    assert waits == ([1] * 15 if status == 503 else [1, 2, 4, 8, *[longest] * 11])
+
+
+def test_a_host_that_is_unavailable_as_a_whole_is_left_alone_for_doubling_times() -> None:
+    record, health, waits = host(), Health(), []
+    for _ in range(6):
+        now = record.next_fetch_at
+        health.busy(record, now, None, status=503)
+        waits.append(round(wait_of(record, now) / backoff_seconds(record.key, FIRST_BUSY, 0, DAY)))
+    assert waits == [1, 2, 4, 8, 32, 64]
+    health.succeeded(record)
+    health.busy(record, record.next_fetch_at, None, status=503)
+    assert record.failures == 1
+
+
 def test_a_pause_of_known_length_is_no_quiet() -> None:
     record = host()
     Health().busy(record, NOW, None)
