@@ -12,6 +12,7 @@ import tomllib
 import zipfile
 from importlib import import_module
 from inspect import isclass
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,12 @@ from tests.install import project
 from webcrawl import installed_commands
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+COMMON = {
+    "metrics": ["prometheus_client"],
+    "processing": ["imagesize", "py3langid", "numpy", "pypdf", "resiliparse"],
+    "warc": ["warcio"],
+}
+"""The extras that requirements.txt has, with the names under which they are imported."""
 REQUIREMENT = re.compile(r"([\w.-]+)(?:([=>]=)([\w.]+)(,<[\d.]+)?)?(; .+)?")
 QUICK = {"POLITENESS_MIN_DELAY": 0, "POLITENESS_FACTOR": 0, "FETCH_PRIVATE_ADDRESSES": 1}
 
@@ -46,16 +53,18 @@ def given(**settings):
     return [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
 
 
-def test_what_a_crawl_needs_is_said_once():
-    assert requirements(PYPROJECT["dependencies"]) == pinned("requirements.txt")
+def of_extras(*names):
+    return requirements(line for name in names for line in PYPROJECT["optional-dependencies"][name])
 
 
-def test_the_extras_are_what_the_file_of_extras_has():
-    extras = PYPROJECT["optional-dependencies"]
-    assert {*extras} == {"parquet", "focus", "search", "graph", "upload"}
-    assert requirements(line for lines in extras.values() for line in lines) == pinned(
-        "requirements-extras.txt"
-    )
+def test_what_a_clone_has_is_what_the_package_requires_and_its_common_extras():
+    assert requirements(PYPROJECT["dependencies"]) | of_extras(*COMMON) == pinned("requirements.txt")
+
+
+def test_the_other_extras_are_what_the_file_of_extras_has():
+    others = {*PYPROJECT["optional-dependencies"]} - {*COMMON}
+    assert others == {"parquet", "focus", "search", "graph", "upload"}
+    assert of_extras(*others) == pinned("requirements-extras.txt")
     constrained = [name for name, (version, _) in pinned("requirements-dev.txt").items() if version is None]
     assert {*constrained} <= {*pinned("requirements-extras.txt")}
 
@@ -92,9 +101,8 @@ def test_the_wheel_has_all_files_of_the_package_and_nothing_else(wheel):
     assert sum(name.endswith(".lua") for name in there) > 40
     assert len(licences) == 1
     assert "License-Expression: BSD-3-Clause" in metadata
-    assert metadata.count("Requires-Dist: ") == len(pinned("requirements.txt")) + len(
-        pinned("requirements-extras.txt")
-    )
+    needed = [*pinned("requirements.txt"), *pinned("requirements-extras.txt")]
+    assert metadata.count("Requires-Dist: ") == len(needed)
 
 
 def test_the_long_description_has_no_link_that_leads_nowhere(wheel):
@@ -160,18 +168,34 @@ def test_outside_of_projects_a_folder_of_a_crawl_can_be_read(installed, tmp_path
 
 @pytest.mark.parametrize("storage", ["sqlite", pytest.param("redis", marks=pytest.mark.soak)])
 def test_it_crawls_out_of_a_zip(wheel, serve, tmp_path, storage, request):
-    """Schema, scripts and lists lie beside the code, and are read out of it."""
+    """Schema, scripts and lists lie beside the code, and are read out of it. It needs no extras."""
+    (tmp_path / "without").mkdir()
+    (tmp_path / "without/sitecustomize.py").write_text(
+        f"import sys\nsys.modules |= dict.fromkeys({[*chain(*COMMON.values())]})\n"
+    )
     web = serve(hosts=2, pages=6)
     shared = {"REDIS_URL": request.getfixturevalue("redis_server").url} if storage == "redis" else {}
     settings = given(JOBDIR="job", **QUICK, **shared)
     words = ["-m", "scrapy", "crawl", "broad", "-a", f"seeds={web.seeds[0]}", *settings]
-    done = run(sys.executable, tmp_path, *words, path=[wheel], SCRAPY_SETTINGS_MODULE="webcrawl.settings")
+    path, variables = [tmp_path / "without", wheel], {"SCRAPY_SETTINGS_MODULE": "webcrawl.settings"}
+    done = run(sys.executable, tmp_path, *words, path=path, **variables)
 
     assert done.returncode == 0, done.stderr
     folder = Jobdir(tmp_path / "job")
     assert len(folder.lines()) == 6
     assert len([record for record in folder.records() if record.type == "response"]) >= 6
     assert "Traceback" not in done.stderr
+
+    modules = "webcrawl.processing.modules.Language,webcrawl.processing.main_text.Markdown"
+    words += given(PROCESSING_MODULES=modules, METRICS_PORT=9410)
+    refused = run(sys.executable, tmp_path, *words, path=path, **variables)
+
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines() == [
+        "scrapy crawl: PROCESSING_MODULES: needs py3langid and pypdf and resiliparse, which are not installed: "
+        "pip install py3langid pypdf resiliparse",
+        "scrapy crawl: METRICS_PORT: needs prometheus-client, which is not installed: pip install prometheus-client",
+    ]
 
 
 @pytest.mark.soak

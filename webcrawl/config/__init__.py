@@ -30,10 +30,10 @@ from webcrawl.config.features import (
 )
 from webcrawl.config.fetching import FetchingSettings
 from webcrawl.config.frontier import FrontierSettings
-from webcrawl.config.metrics import MetricsSettings
+from webcrawl.config.metrics import MetricsSettings, metrics_contradictions
 from webcrawl.config.notifications import NotificationSettings
 from webcrawl.config.politeness import PolitenessSettings
-from webcrawl.config.processing import ProcessingSettings
+from webcrawl.config.processing import ProcessingSettings, processing_contradictions
 from webcrawl.config.renames import renamed
 from webcrawl.config.scope import ScopeSettings
 from webcrawl.config.scrapy_settings import translate, wrong_values
@@ -178,6 +178,8 @@ def check(settings: BaseSettings, given: Iterable[str] = (), known: Iterable[str
     read = {item.name: partial(item.read, settings) for item in SETTINGS if item.name not in broken}
     problems += contradictions(read)
     problems += search_contradictions(read)
+    problems += processing_contradictions(read)
+    problems += metrics_contradictions(read)
     problems += sink_contradictions(read)
     problems += seed_refill_contradictions(read)
     return problems

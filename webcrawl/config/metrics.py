@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from webcrawl.config.checks import Read
 from webcrawl.config.dashboard import listening_host
+from webcrawl.config.packages import lack_of
 from webcrawl.config.readers import whole
 from webcrawl.config.setting import setting
+from webcrawl.errors import Problem
+
+LIBRARY = "prometheus_client"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,3 +26,10 @@ class MetricsSettings:
         "Port at which a process of the crawl answers `/metrics` (Prometheus), `/healthz` and `/readyz`.",
     )
     metrics_host: str = setting(listening_host(), "127.0.0.1", "", "Address on which it listens for them.")
+
+
+def metrics_contradictions(read: Read) -> Iterator[Problem]:
+    """Yield a problem if there are to be metrics, and their library is not installed."""
+    is_on = "METRICS_PORT" in read and read["METRICS_PORT"]()
+    if is_on and (why := lack_of([LIBRARY])) is not None:
+        yield Problem("METRICS_PORT", why)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from webcrawl.config.checks import Read
+from webcrawl.config.packages import lack_of
 from webcrawl.config.readers import Reader, Refusal, as_list, real, whole
 from webcrawl.config.setting import DAY, MIB, setting
+from webcrawl.errors import Problem
 from webcrawl.items import COLUMNS, ON_DEMAND
 from webcrawl.processing.contract import load, schema_of
 
@@ -73,3 +77,10 @@ class ProcessingSettings:
         "replaced between two pieces of work. Nothing is lost with it. A page reader is refused more than twice as "
         "much (on Linux).",
     )
+
+
+def processing_contradictions(read: Read) -> Iterator[Problem]:
+    """Yield a problem if modules need packages that are not installed."""
+    modules = read["PROCESSING_MODULES"]() if "PROCESSING_MODULES" in read else ()
+    if (why := lack_of(name for path in modules for name in load(path).packages)) is not None:
+        yield Problem("PROCESSING_MODULES", why)

@@ -165,6 +165,9 @@ class Module(Protocol):
 
     It may have ``in_place = True``: then it runs on the event loop, gets ``content.document``, and must be done in
     some microseconds. Without that it runs in another process, where it may take its time and fail in any way.
+
+    It may have ``packages``, the names of packages that it imports and that not every environment has: a crawl with
+    the module does not start without them.
     """
 
     mime_types: Sequence[str]
@@ -190,6 +193,7 @@ class Loaded:
     mime_types: tuple[str, ...]
     fields: dict[str, Kind]
     in_place: bool
+    packages: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -215,7 +219,8 @@ def load(path: str) -> Loaded:
     except (AttributeError, ValueError) as error:
         kinds = ", ".join(Kind)
         raise TypeError(f"{path}.fields must name each field with its kind ({kinds}): {error}") from error
-    return Loaded(path, found, tuple(mime_types), fields, bool(getattr(found, "in_place", False)))
+    in_place, packages = bool(getattr(found, "in_place", False)), tuple(getattr(found, "packages", ()))
+    return Loaded(path, found, tuple(mime_types), fields, in_place, packages)
 
 
 def schema_of(modules: Iterable[Loaded]) -> dict[str, Kind]:

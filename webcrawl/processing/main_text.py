@@ -35,10 +35,10 @@ class Markdown:
     """The text without boilerplate as Markdown: headings, lists, links and preformatted text are kept."""
 
     mime_types = HTML
+    packages = ("resiliparse",)
     fields: ClassVar[dict[str, str]] = {"markdown": "text"}
 
     def __init__(self) -> None:
-
         import webcrawl.processing.visible_text  # noqa: F401
 
     def process(self, content: Content) -> Mapping[str, Any]:

@@ -136,6 +136,7 @@ class Image:
     """
 
     mime_types = ("image/*",)
+    packages = ("imagesize",)
     fields: ClassVar[dict[str, str]] = {"image_type": "line", "image_width": "whole", "image_height": "whole"}
 
     def process(self, content: Content) -> Mapping[str, Any]:
@@ -248,6 +249,7 @@ class Language:
     """The language of the main text (of HTML), of a PDF or of a plain text, as an ISO 639 code."""
 
     mime_types = (*HTML, "text/plain", "text/markdown", "application/pdf")
+    packages = ("py3langid", "pypdf")
     fields: ClassVar[dict[str, str]] = {"language": "line", "language_probability": "real"}
 
     def __init__(self) -> None:

@@ -23,6 +23,7 @@ class Pdf:
     """
 
     mime_types = ("application/pdf", "application/x-pdf")
+    packages = ("pypdf",)
     fields: ClassVar[dict[str, str]] = {"text": "text", "title": "line", "author": "line", "pages": "whole"}
 
     def __init__(self) -> None:

@@ -36,7 +36,7 @@ class TextDigest:
     fields: ClassVar[dict[str, str]] = {_FIELD: "line"}
 
     def __init__(self) -> None:
-        import resiliparse.extract.html2text  # noqa: F401 - where it is used: in the processes of the pool
+        import webcrawl.processing.visible_text  # noqa: F401 - where it is used: in the processes of the pool
 
     def process(self, content: Content) -> Mapping[str, Any]:
         return {_FIELD: text_digest(main_text(content)).hex()}

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 import webcrawl
+from webcrawl.config.metrics import LIBRARY
+from webcrawl.config.packages import lack_of
 from webcrawl.errors import CrawlError
 from webcrawl.features.dashboard import openapi
 from webcrawl.features.dashboard.access import (
@@ -233,6 +235,8 @@ class Dashboard(Site):
         """Answer Prometheus. However many ask, the crawl is read every two seconds at most."""
         if self._access.granted(asked_in(request), time.time()).right < Right.READ:
             raise Denial(401, "reading needs the token: send Authorization: Bearer TOKEN")
+        if (why := lack_of([LIBRARY])) is not None:
+            raise Denial(501, f"/metrics {why}")
         try:
             view = view_of((await self._state.latest()).value)
         except Denial:

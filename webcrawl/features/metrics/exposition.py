@@ -1,4 +1,7 @@
-"""Figures as the text that Prometheus reads, in its own format or in OpenMetrics."""
+"""Figures as the text that Prometheus reads, in its own format or in OpenMetrics.
+
+The library is imported by the functions that use it: not every environment has it, and a dashboard goes without.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.exposition import choose_encoder
-
 from webcrawl.features.metrics import names
 from webcrawl.features.metrics.names import Kind, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
     from prometheus_client.core import Metric as Family
 
 OPENMETRICS = "application/openmetrics-text"
@@ -49,7 +50,12 @@ class View:
 
 
 def exposed(view: View, accept: str) -> tuple[bytes, str]:
-    """Return the text of a view and its content type: OpenMetrics if a request's header Accept has it."""
+    """Return the text of a view and its content type: OpenMetrics if a request's header Accept has it.
+
+    :raises ImportError: prometheus-client is not installed
+    """
+    from prometheus_client.exposition import choose_encoder
+
     # The rest of the header may be anything, and the library fails on versions that are none.
     encode, content_type = choose_encoder(OPENMETRICS if OPENMETRICS in accept else "")
     return encode(_Collected(list(families(view)))), content_type
@@ -98,6 +104,8 @@ class _Collected:
 
 
 def _family(metric: Metric) -> CounterMetricFamily | GaugeMetricFamily:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
     kind = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
     return kind(metric.name.removesuffix("_total"), metric.meaning, labels=names.labels_of(metric))
 

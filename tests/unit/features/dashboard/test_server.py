@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import json
 import logging
+import sys
 from functools import wraps
 
 import pytest
@@ -52,6 +53,15 @@ async def test_a_crawl_is_json_in_ascii_whatever_it_is_called(site):
         "public": False,
     }
     assert answer.headers["content-type"] == "application/json"
+
+
+@on_loopback
+async def test_metrics_without_their_library_say_what_to_install(site, monkeypatch):
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    answer = await site.ask(path="/metrics")
+
+    assert answer.status == 501
+    assert "pip install prometheus-client" in json.dumps(answer.told)
 
 
 @on_loopback
