@@ -25,17 +25,21 @@ from webcrawl.commands.output import (
 from webcrawl.config import Configuration, check
 from webcrawl.config.readers import as_list
 from webcrawl.control.selection import apply_spider_settings, require_crawl, select_crawl_in
-from webcrawl.errors import CrawlError, Problem
+from webcrawl.errors import ConfigurationError, CrawlError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from scrapy.settings import BaseSettings
 
+    from webcrawl.control.operating import Tell
     from webcrawl.control.selection import StoredCrawl
 
 BROAD = "broad"
 """The name of the project's own spider."""
+
+SERVERS = ("redis://", "rediss://", "unix://")
+"""The beginnings of REDIS_URL."""
 
 Number = TypeVar("Number", int, float)
 
@@ -157,6 +161,12 @@ class ProjectCommand(ScrapyCommand):
         return [error] if isinstance(error, CrawlError | OSError) else str(error).splitlines()
 
 
+def words_and_place(args: list[str]) -> tuple[list[str], list[str]]:
+    """Return the words of a command, and the JOBDIR or REDIS_URL that may come last."""
+    has_place = bool(args) and (args[-1].startswith(SERVERS) or Path(args[-1]).is_dir())
+    return (args[:-1], args[-1:]) if has_place else (list(args), [])
+
+
 class CrawlCommand(ProjectCommand):
     """A command on one crawl, which is given as a JOBDIR or a REDIS_URL, or by the settings."""
 
@@ -216,14 +226,18 @@ class CrawlCommand(ProjectCommand):
         raise CrawlError(f"{folder} is no crawl with a frontier on disk")
 
 
-class OperatorCommand(CrawlCommand):
-    """A command to a running crawl: its module's name is what it asks for."""
+class WaitingCommand(CrawlCommand):
+    """A command that waits until a running crawl has obeyed."""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument(
             "--no-wait", dest="wait", action="store_false", help="do not wait until the crawl has obeyed"
         )
+
+
+class OperatorCommand(WaitingCommand):
+    """A command to a running crawl: its module's name is what it asks for."""
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int:
         return command_crawl(self.crawl(opts), self.name, wait=opts.wait, as_json=opts.json)
@@ -232,15 +246,30 @@ class OperatorCommand(CrawlCommand):
 def command_crawl(crawl: StoredCrawl, verb: str, *, wait: bool, as_json: bool = False) -> int:
     """Give a command to a crawl, and print what comes of it; return the exit status: 1 if it was not obeyed."""
     # Scrapy imports all commands at each start.
-    from webcrawl.control.operating import NotObeyed
     from webcrawl.features.steering.store import Command
+
+    def give(say: Tell) -> None:
+        crawl.command(Command(verb), seconds=None if wait else 0.0, tell=say)
+
+    return obeyed(crawl, verb, give, wait=wait, as_json=as_json)
+
+
+def obeyed(
+    crawl: StoredCrawl, verb: str, give: Callable[[Tell], object], *, wait: bool, as_json: bool
+) -> int:
+    """Give a command to a crawl by ``give``, and print what comes of it; return the exit status: 1 if it was not
+    obeyed."""
+    # Scrapy imports all commands at each start.
+    from webcrawl.control.operating import NotObeyed
 
     said: list[str] = []
     try:
-        crawl.command(Command(verb), seconds=None if wait else 0.0, tell=said.append if as_json else tell)
+        give(said.append if as_json else tell)
         why = None
     except NotObeyed as error:
         why = str(error)
+    except ConfigurationError as error:
+        refuse(verb, error.problems)
     if as_json:
         obeyed = None if not wait else why is None
         tell(crawl_as_json(crawl, command=verb, obeyed=obeyed, messages=[*said, *([why] if why else [])]))

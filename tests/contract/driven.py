@@ -110,8 +110,8 @@ class Driven(ABC):
         [one] = self.activate(1, now)
         return one
 
-    def acquire(self, key: str, now: float = NOW) -> Activated | Unavailable:
-        return self.run(self.backend.acquire(key, now))
+    def acquire(self, key: str, now: float = NOW, *, given_up: bool = False) -> Activated | Unavailable:
+        return self.run(self.backend.acquire(key, now, given_up=given_up))
 
     def load(self, key: str, after: QueuePosition | None = None, count: int = 1000) -> Loaded:
         return self.run(self.backend.load(key, after, count))

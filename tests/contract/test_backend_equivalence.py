@@ -119,10 +119,10 @@ class Twins(RuleBasedStateMachine):
             self.active[one.record.key] = one.record
             self.hold(one.queue.entries)
 
-    @rule(key=st.sampled_from([*KEYS, "unknown"]))
-    def acquire(self, key: str) -> None:
+    @rule(key=st.sampled_from([*KEYS, "unknown"]), given_up=st.booleans())
+    def acquire(self, key: str, given_up: bool) -> None:
         def call(backend: Driven, own) -> Activated | Unavailable:
-            found = backend.acquire(key)
+            found = backend.acquire(key, given_up=given_up)
             if isinstance(found, Activated):
                 found.queue.robots.sort(key=lambda record: record.origin)
             return found

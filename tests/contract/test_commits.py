@@ -80,7 +80,8 @@ def test_settling_a_repeat_does_not_count_its_url_again(backend: Driven) -> None
     backend.commit(settled(first, State.FAILED))
     backend.commit(settled(second, State.DONE))
     counts = backend.counts()
-    assert (counts.queued, counts.done, counts.failed) == (0, 0, 1)
+    # It has come good; a seen test without states does not know that it had failed.
+    assert (counts.queued, counts.done, counts.failed) == ((0, 1, 0) if backend.exact else (0, 0, 1))
 
 
 @pytest.mark.parametrize(("state", "name"), ENDS)
@@ -162,20 +163,40 @@ def test_a_url_keeps_its_status_until_there_is_another_response(
 
 
 @pytest.mark.parametrize(("state", "name"), ENDS)
-def test_the_response_to_a_repeat_changes_the_status_alone(backend: Driven, state: State, name: str) -> None:
+def test_the_response_to_a_repeat_changes_the_status_and_what_was_not_done_is_done(
+    backend: Driven, state: State, name: str
+) -> None:
     backend.commit(found(one := entry("http://a/1")))
     backend.activate_one()
     rule = None if state is State.DONE else name
     backend.commit(ended(one, state, rule, 200))
-    for status, expected in ((304, 304), (None, 304), (200, 200), (410, 410)):
+    for status, expected in ((None, 200), (304, 304), (None, 304), (200, 200), (410, 410)):
         [repeat] = backend.commit(found(entry("http://a/1", repeat=True))).queued
         other = State.FAILED if status is None else State.DONE
         backend.commit(ended(repeat, other, None if status else "timeout", status))
+        if other is State.DONE and backend.exact:
+            state, rule, name = State.DONE, None, "done"
         counts = backend.counts()
         assert getattr(counts, name) == 1
         assert (counts.queued, counts.done + counts.failed + counts.refused) == (0, 1)
         if backend.exact:
             assert backend.record_of(one) == UrlRecord(state, rule, expected)
+
+
+@pytest.mark.parametrize("status", [200, 404, None])
+def test_urls_that_failed_and_their_repeats_may_be_settled_in_one_commit(
+    backend: Driven, status: int | None
+) -> None:
+    first = pages("a", 3)
+    backend.commit(found(*first, *(repeats := [entry(one.url, repeat=True) for one in first])))
+    backend.activate_one()
+    failed = [Settled(one, UrlRecord(State.FAILED, "timeout", None)) for one in first]
+    done = [Settled(one, UrlRecord(State.DONE, None, status)) for one in repeats]
+    backend.commit(Batch(settled=[*failed, *done]))
+    counts = backend.counts()
+    assert (counts.queued, counts.done, counts.failed) == ((0, 3, 0) if backend.exact else (0, 0, 3))
+    if backend.exact:
+        assert {backend.record_of(one) for one in first} == {UrlRecord(State.DONE, None, status)}
 
 
 def test_of_a_url_and_its_repeat_in_one_commit_the_last_response_counts(backend: Driven) -> None:

@@ -190,6 +190,7 @@ def test_the_last_words_of_a_released_key_come_back_with_it(backend: Driven) -> 
         backoffs=4,
         forgiven_at=NOW + 12.5,
         pages=70_000,
+        asked_until=NOW + 3600.5,
         last_error="tim\u00e9out",
     )
     backend.release(last)
@@ -313,6 +314,18 @@ def test_a_key_that_is_given_up_is_not_acquired(backend: Driven) -> None:
     idle_key(backend, "a", NOW, given_up=True)
     assert backend.acquire("a") is Unavailable.GIVEN_UP
     assert backend.counts().given_up_hosts == 1
+
+
+def test_a_key_that_is_given_up_is_acquired_if_it_is_asked_for(backend: Driven) -> None:
+    idle_key(backend, "a", NOW + 500, given_up=True)
+    found_key = backend.acquire("a", given_up=True)
+    assert isinstance(found_key, Activated)
+    assert (found_key.record.given_up, urls(found_key.queue.entries)) == (False, ["http://a/"])
+    counts = backend.counts()
+    assert (counts.given_up_hosts, counts.given_up_urls, counts.queued) == (0, 0, 1)
+    found_key.record.next_fetch_at = NOW
+    backend.release(found_key.record)
+    assert backend.active_keys(now=NOW) == ["a"]
 
 
 def test_a_key_that_was_acquired_rests_after_a_crash(make_backend: MakeBackend) -> None:

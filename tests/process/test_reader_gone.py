@@ -53,10 +53,12 @@ OTHERS = {
     "pause": "it is for a running crawl",
     "report": "it writes a file",
     "resume": "it is for a running crawl",
+    "retry": "it is for a running crawl",
     "save": "it is for a running crawl",
     "segments": "it writes files",
     "serve": "it serves until it is stopped",
     "stop": "it is for a running crawl",
+    "unpark": "it is for a running crawl",
     "view": "it is fetch with a browser",
     "websub": "it is for a crawl with subscriptions",
 }

@@ -122,6 +122,9 @@ class Ledger:
             status = expected[2]
         known = self.records.get(entry.fingerprint)
         if entry.repeat and known is not None and entry.fingerprint not in self.may_return:
+            failed = known.state in (State.FAILED, State.REFUSED)
+            if self._exact and failed and settled.record.state is State.DONE:
+                known = known._replace(state=State.DONE)
             self.records[entry.fingerprint] = known._replace(status=status or known.status)
         if not entry.repeat and entry.kind != Kind.ROBOTS:
             assert known is not None

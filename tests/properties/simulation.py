@@ -155,8 +155,8 @@ class Slow:
         await asyncio.sleep(0)
         return activated
 
-    async def acquire(self, key: str, now: float) -> Activated | Unavailable:
-        found = await self._do(lambda: self._backend.acquire(key, now))
+    async def acquire(self, key: str, now: float, *, given_up: bool = False) -> Activated | Unavailable:
+        found = await self._do(lambda: self._backend.acquire(key, now, given_up=given_up))
         await asyncio.sleep(0)
         return found
 

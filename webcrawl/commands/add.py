@@ -7,10 +7,9 @@ there is no such crawl; nothing was changed.
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webcrawl.command import CrawlCommand
+from webcrawl.command import CrawlCommand, words_and_place
 from webcrawl.commands.output import crawl_as_json, tell
 from webcrawl.errors import Problem
 from webcrawl.urls.lists import printable
@@ -18,9 +17,6 @@ from webcrawl.urls.lists import printable
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
-
-SERVERS = ("redis://", "rediss://", "unix://")
-"""The beginnings of REDIS_URL."""
 
 
 class Command(CrawlCommand):
@@ -44,11 +40,10 @@ class Command(CrawlCommand):
         add("--next", action="store_true", help="fetch them before all other URLs of their hosts")
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
-        places = args[-1:] if args and (args[-1].startswith(SERVERS) or Path(args[-1]).is_dir()) else []
-        self._urls = args[: len(args) - len(places)]
+        self._urls, place = words_and_place(args)
         if not self._urls:
             yield Problem("", "no URL; give one or several")
-        yield from super().wrong_words(places, opts)
+        yield from super().wrong_words(place, opts)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int:
         # Scrapy imports all commands at each start.

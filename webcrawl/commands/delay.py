@@ -10,8 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webcrawl.command import CrawlCommand
-from webcrawl.commands.add import SERVERS
+from webcrawl.command import SERVERS, CrawlCommand
 from webcrawl.commands.output import crawl_as_json, refuse, tell
 from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.reports.text import second

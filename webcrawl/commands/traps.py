@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.command import ProjectCommand
 from webcrawl.commands.output import crawl_as_json, instead, tell
 from webcrawl.control.selection import require_crawl
-from webcrawl.errors import CrawlError, Problem
+from webcrawl.errors import Problem
 from webcrawl.reports import text
 from webcrawl.urls.lists import printable
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from webcrawl.control.selection import StoredCrawl
     from webcrawl.features.traps.quarantine import Trap
 
-RELEASE, ALL = "release", "all"
+RELEASE = "release"
 
 
 class Command(ProjectCommand):
@@ -55,19 +55,15 @@ class Command(ProjectCommand):
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
         # Scrapy imports all commands at each start.
+        from webcrawl.control.steering import Steering
         from webcrawl.features.traps.store import TrapStore
 
         crawl = require_crawl(self.settings, opts.spider)
-        traps = crawl.read_store(TrapStore, TrapStore.traps)
         if not args:
+            traps = crawl.read_store(TrapStore, TrapStore.traps)
             tell(_as_json(crawl, traps) if opts.json else _as_text(crawl, traps))
             return
-        chosen = _chosen(args[1:], traps)
-        if not opts.dry_run and chosen:
-            patterns = [trap.pattern for trap in chosen]
-            crawl.change_store(TrapStore, lambda store, now: store.release(patterns, now))
-            after = {trap.pattern: trap for trap in crawl.read_store(TrapStore, TrapStore.traps)}
-            chosen = [after[pattern] for pattern in patterns]
+        chosen = Steering(crawl, self.settings, opts.spider).release(args[1:], is_trial=opts.dry_run)
         if opts.json:
             tell(_as_json(crawl, chosen))
         else:
@@ -81,20 +77,6 @@ def _wrong_words(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Prob
         yield Problem(RELEASE, "no pattern; give patterns or their ids as scrapy traps lists them, or all")
     elif opts.dry_run and not args:
         yield Problem("--dry-run", f"is for {RELEASE}")
-
-
-def _chosen(names: Sequence[str], traps: Sequence[Trap]) -> list[Trap]:
-    """Return the named traps that are in quarantine. :raises CrawlError: one is not known"""
-    held = [trap for trap in traps if trap.released_at is None]
-    if list(names) == [ALL]:
-        return held
-    chosen: dict[str, Trap] = {}
-    for name in names:
-        found = [trap for trap in traps if name in (trap.id, trap.pattern)]
-        if not found:
-            raise CrawlError(f"no trap of this crawl is called {printable(name)}")
-        chosen.update((trap.pattern, trap) for trap in found if trap.released_at is None)
-    return list(chosen.values())
 
 
 def _as_text(crawl: StoredCrawl, traps: Sequence[Trap]) -> str:

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from webcrawl.control import Result, Store, blocking
 from webcrawl.control.operating import demand_of, operate, this_operator
@@ -215,6 +216,7 @@ class LocalCrawl:
         command: Command,
         *,
         tell: Callable[[str], None],
+        arguments: Mapping[str, Any] | None = None,
         seconds: float | None = None,
         by: str | None = None,
     ) -> bool:
@@ -231,7 +233,8 @@ class LocalCrawl:
             runs = []
         last = runs[-1] if runs else None
         run = None if last is None else (last.version, last.begun_at)
-        return operate(self, command, by or this_operator(), tell, seconds=seconds, run=run)
+        who = by or this_operator()
+        return operate(self, command, who, tell, arguments=arguments, seconds=seconds, run=run)
 
     def _demand(self) -> Demand:
         """Return what operators want; that it runs, if it cannot be read."""

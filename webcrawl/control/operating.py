@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from webcrawl.errors import CrawlError
-from webcrawl.features.steering.store import Command, Numbers, SteeringStore, WorkerState
+from webcrawl.features.steering.store import LASTING, Command, Numbers, SteeringStore, WorkerState
 from webcrawl.reports import text
 from webcrawl.storage.inspection import Demand
 
@@ -274,6 +274,8 @@ class _Waiting:
         if self._gone and not self._obeyed:
             raise NotObeyed(f"{_names(self._gone)} has ended meanwhile")
         results = ", ".join(sorted(filter(None, self._obeyed.values())))
+        if self._command in LASTING and not results:
+            results = "nothing"
         said = (_ALL_OBEYED if self._crawl.is_shared else _OBEYED)[self._command]
         self._tell(f"{said}{f': {results}' if results else ''}")
 
@@ -330,6 +332,11 @@ def _said(command: Command, before: Demand, workers: Sequence[Worker], *, is_sha
             return f"is asked to stop: {there}. Open requests are finished; the command that began it resumes it."
         case Command.SAVE:
             return f"is asked to save: {there}. It goes on meanwhile."
+        case Command.UNPARK:
+            what = "contact hosts again"
+        case Command.RETRY:
+            what = "fetch failed URLs again"
+    return f"is asked to {what}: {there}" if workers else f"will {what} when it runs again: {there}"
 
 
 _OBEYED = {
@@ -337,10 +344,14 @@ _OBEYED = {
     Command.RESUME: "it goes on",
     Command.STOP: "it has ended",
     Command.SAVE: "it is saved",
+    Command.UNPARK: "contacted again",
+    Command.RETRY: "queued again",
 }
 _ALL_OBEYED = {
     Command.PAUSE: "all have paused, nothing is open",
     Command.RESUME: "all go on",
     Command.STOP: "all have ended",
     Command.SAVE: "all have stored what they had, in Redis: there are no checkpoints of a crawl on Redis",
+    Command.UNPARK: "contacted again",
+    Command.RETRY: "queued again",
 }

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from webcrawl.control import Result, Store, blocking
@@ -227,6 +227,7 @@ class SharedCrawl:
         command: Command,
         *,
         tell: Callable[[str], None],
+        arguments: Mapping[str, Any] | None = None,
         seconds: float | None = None,
         by: str | None = None,
     ) -> bool:
@@ -234,7 +235,7 @@ class SharedCrawl:
 
         :raises webcrawl.control.operating.NotObeyed: a worker does not obey, or could not carry it out
         """
-        return operate(self, command, by or this_operator(), tell, seconds=seconds)
+        return operate(self, command, by or this_operator(), tell, arguments=arguments, seconds=seconds)
 
     @blocking
     async def look(self) -> list[Worker]:

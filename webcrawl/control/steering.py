@@ -18,10 +18,12 @@ from webcrawl.config.setting import DAY
 from webcrawl.control.operating import state_of, this_operator
 from webcrawl.errors import ConfigurationError, CrawlError, Problem
 from webcrawl.explain.account import Fate
+from webcrawl.features.steering.failures import FailureStore, Selection
 from webcrawl.features.steering.kept_settings import settings_of_crawl
 from webcrawl.features.steering.live_settings import LIVE, as_text, normal, problems_of, values_at_start
-from webcrawl.features.steering.store import Place, SteeringStore
+from webcrawl.features.steering.store import KEYS_MOST, Command, Place, SteeringStore
 from webcrawl.frontier.active_keys import LONG_SECONDS
+from webcrawl.frontier.unparking import rests
 from webcrawl.reports.text import second
 from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.exclusion_file import Entry
@@ -30,7 +32,7 @@ from webcrawl.urls.lists import hostname, printable
 from webcrawl.urls.seeds import BadSeed, read_seed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from scrapy.settings import BaseSettings
 
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
         Override,
         WorkerState,
     )
+    from webcrawl.features.traps.quarantine import Trap
     from webcrawl.storage.inspection import UrlSnapshot
 
 ADDED_MOST = 1000
@@ -51,6 +54,8 @@ ADDED_MOST = 1000
 URL_MOST = 8192
 """Characters of a URL that is added."""
 
+ALL = "all"
+"""In place of the names of hosts and traps."""
 OBEY_SECONDS = 8.0
 """Time within which processes obey, unless they hang."""
 LOOK_SECONDS = 0.25
@@ -269,6 +274,117 @@ class Steering:
         self._crawl.change_store(SteeringStore, lambda store, now: store.set_delay(key, value, who, now))
         least = next(one.value for one in self.settings() if one.name == "POLITENESS_MIN_DELAY")
         return Delayed(key, value, float(least or 0))
+
+    # -- hosts, failed URLs and traps --------------------------------------------------------------------------
+
+    def parked(self) -> list[str]:
+        """Return the hosts that are parked or given up, and have URLs; at most as many as one command takes."""
+        found: list[str] = []
+        for some in self._crawl.hosts():
+            at_rest = (one for one in some if one.is_parked or one.activity is Activity.GIVEN_UP)
+            found += [one.key for one in at_rest if one.queued]
+            if len(found) >= KEYS_MOST:
+                break
+        return found[:KEYS_MOST]
+
+    def unpark(
+        self,
+        hosts: Sequence[str],
+        tell: Callable[[str], None],
+        *,
+        seconds: float | None = None,
+        by: str | None = None,
+    ) -> None:
+        """Contact hosts again that are parked or given up, after their delays; see ``Health.unpark``. ``hosts`` may
+        be ``all`` alone. ``tell`` gets sentences. ``seconds``: the time for which the processes are waited for; None
+        for as long as it takes.
+
+        :raises ConfigurationError: one is no host of the crawl :raises NotObeyed: see ``operating.operate``
+        """
+        if len(hosts) > KEYS_MOST:
+            raise CrawlError(f"at most {KEYS_MOST:,} hosts at a time, not {len(hosts):,}")
+        if list(hosts) == [ALL] and not (hosts := self.parked()):
+            tell("no host is parked or given up")
+        found = {host: self._host(host) for host in hosts}
+        if unknown := [host for host, snapshot in found.items() if snapshot.key is None]:
+            raise ConfigurationError(
+                [Problem("", f"{printable(host[:200])} is no host of this crawl") for host in unknown]
+            )
+        keys = []
+        for snapshot in found.values():
+            key = snapshot.key
+            assert key is not None
+            name, now = printable(key.record.key), snapshot.now
+            if not key.queued:
+                tell(f"{name} has no URLs in its queue")
+            elif key.activity is not Activity.GIVEN_UP and not rests(key.record, now):
+                tell(f"{name} is not parked")
+            else:
+                keys.append(key.record.key)
+                if key.record.asked_until > now:
+                    until = second(key.record.asked_until)
+                    tell(f"{name} has asked to be left alone until {until} UTC: it is contacted then")
+        if keys:
+            self._crawl.command(Command.UNPARK, tell=tell, arguments={"keys": keys}, seconds=seconds, by=by)
+
+    def _host(self, host: str) -> UrlSnapshot:
+        """Return what is known of a host, given by its name or by its politeness key."""
+        key = host.strip()
+        found = self._crawl.snapshot(lambda settings: key, 0, f"http://{key}")
+        name = hostname(key) if found.key is None and len(key) <= URL_MOST else None
+        if name is None:
+            return found
+        key = self._explained(f"http://{name}/").key
+        return self._crawl.snapshot(lambda settings: key, 0, f"http://{key}")
+
+    def retry(
+        self,
+        host: str,
+        error: str,
+        tell: Callable[[str], None],
+        *,
+        seconds: float | None = None,
+        by: str | None = None,
+    ) -> int:
+        """Fetch URLs again whose fetch failed; return how many are chosen. ``host`` and ``error``: see
+        ``failures.Selection``; the rest is as for ``unpark``."""
+        selection = Selection(host.strip().lower(), error.strip())
+        number: int = self._crawl.read_store(FailureStore, lambda store: store.count(selection))
+        if number:
+            arguments = {"host": selection.host, "error": selection.error}
+            self._crawl.command(Command.RETRY, tell=tell, arguments=arguments, seconds=seconds, by=by)
+        else:
+            tell("no URL that failed is chosen")
+        return number
+
+    def release(self, names: Sequence[str], by: str | None = None, *, is_trial: bool = False) -> list[Trap]:
+        """Release traps, given by their ids or patterns, or all with ``all``; return those that were in quarantine.
+        Their URLs are queued within seconds, or when the crawl runs again. ``is_trial``: change nothing.
+
+        :raises ConfigurationError: one is unknown
+        """
+        # A crawl without traps does not need this import.
+        from webcrawl.features.traps.store import TrapStore
+
+        traps = self._crawl.read_store(TrapStore, TrapStore.traps)
+        known = {name for trap in traps for name in (trap.id, trap.pattern)}
+        if unknown := [name for name in names if name not in known and list(names) != [ALL]]:
+            raise ConfigurationError(
+                [Problem("", f"no trap of this crawl is called {printable(name[:500])}") for name in unknown]
+            )
+        chosen = [
+            trap
+            for trap in traps
+            if trap.released_at is None and (list(names) == [ALL] or {trap.id, trap.pattern} & set(names))
+        ]
+        if is_trial or not chosen:
+            return chosen
+        patterns = [trap.pattern for trap in chosen]
+        self._crawl.change_store(TrapStore, lambda store, now: store.release(patterns, now))
+        who = by or this_operator()
+        self._crawl.change_store(SteeringStore, lambda store, now: store.note("release", patterns, who, now))
+        after = {trap.pattern: trap for trap in self._crawl.read_store(TrapStore, TrapStore.traps)}
+        return [after[pattern] for pattern in patterns]
 
     # -- URLs --------------------------------------------------------------------------------------------------
 

@@ -568,6 +568,12 @@ class ActiveKeys:
         await self._retry.with_retry(lambda: self._backend.release(records))
         self._idle = None
 
+    def retimed(self, active: ActiveKey) -> None:
+        """Put a key whose time has changed where it belongs now."""
+        self._heap.remove(active.key)
+        self._inline.remove(active.key)
+        self.arm(active)
+
     def answered(self, key: str, answer: RobotsRecord) -> None:
         """Take the answer of a robots.txt of this key, perhaps fetched by another one."""
         active = self._keys.get(key)

@@ -29,6 +29,7 @@ from webcrawl.frontier.reordering import Reordering
 from webcrawl.frontier.shared_clocks import SharedRateLimiter
 from webcrawl.frontier.storage_retry import StorageRetry
 from webcrawl.frontier.tally import Backlog, Snapshot, Tally
+from webcrawl.frontier.unparking import Unparking
 from webcrawl.politeness.health import HOST_FAILURES
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord, counts
 from webcrawl.robots import requests
@@ -106,6 +107,7 @@ class Frontier:
         )
         self.has_work = self._keys.has_work
         self._mover = Mover(backend, self._keys)
+        self._unparking = Unparking(backend, self._keys, clock, self._retry, drain)
         self.reordering: Reordering | None = None
         if policies.order.scorer is not None:
             self.reordering = Reordering(
@@ -195,6 +197,12 @@ class Frontier:
             return True
         await self._committer.drain()
         return bool(await self.with_retry(lambda: self._mover.move([Move(entry, FIRST)], are_whole=False)))
+
+    async def unpark(self, key: str) -> bool:
+        """Contact a host again that is parked or given up; see ``Unparking.unpark``."""
+        is_unparked = await self._unparking.unpark(key, self._policies.health)
+        self._changed()
+        return is_unparked
 
     async def drain(self) -> bool:
         """Wait until all added entries are durable, for callers that add many. Returns False if they cannot become

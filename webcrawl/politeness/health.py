@@ -127,6 +127,8 @@ class Health:
             record.backoffs = max(record.backoffs, times + 1)
         else:
             wait = max(0.0, min(retry_after, RETRY_AFTER_MAX_SECONDS))
+            if math.isfinite(now):
+                record.asked_until = max(record.asked_until, now + wait)
         if math.isfinite(now):
             record.forgiven_at = max(record.forgiven_at, now + 2 * wait)
         if counts:
@@ -134,9 +136,13 @@ class Health:
         else:
             self._block(record, now, wait)
 
-    def revive(self, record: HostRecord) -> None:
-        """Give a key that was given up one more try in a resumed crawl; if that fails it is given up again."""
-        record.given_up = False
+    def unpark(self, record: HostRecord, now: float) -> None:
+        """Let a host that is parked or given up be contacted again, as an operator asks: after its delay, and not
+        before a time that it has named. Its failures are forgiven."""
+        record.given_up = record.parked = False
+        record.blocked_until = 0.0
+        record.failures = record.parks = record.backoffs = 0
+        record.next_fetch_at = min(record.next_fetch_at, max(now + record.delay_seconds, record.asked_until))
 
     def _count(self, record: HostRecord, now: float, wait: float) -> None:
         record.failures += 1

@@ -40,6 +40,8 @@ class HostRecord:
     """Number of times that it required a pause without a length, since this was last forgiven."""
     forgiven_at: float = 0.0
     """Time at which that is forgiven, if it asks for no further pause until then."""
+    asked_until: float = 0.0
+    """The end of the longest pause that the host has asked for by its length."""
     given_up: bool = False
     """No longer contacted in this run; its URLs stay queued."""
     parked: bool = False

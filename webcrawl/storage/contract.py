@@ -232,7 +232,8 @@ class Settled:
 
     entry: UrlEntry
     record: UrlRecord
-    """The record that the URL gets. If it is a repeat, the state and the rule of the first stay."""
+    """The record that the URL gets. If it is a repeat, the state and the rule of the first stay, unless that one
+    failed or was refused, and this one is done."""
     again: UrlEntry | None = None
     """With the state QUEUED: the entry that goes back to the queue (same fingerprint, new position)."""
     fence: int = 0
@@ -427,8 +428,9 @@ class Backend(Protocol):
         """
         ...
 
-    async def acquire(self, key: str, now: float) -> Activated | Unavailable:
-        """Make this key active, new or known, whether or not it has URLs and its time has come.
+    async def acquire(self, key: str, now: float, *, given_up: bool = False) -> Activated | Unavailable:
+        """Make this key active, new or known, whether or not it has URLs and its time has come; ``given_up``: also if
+        it is given up.
 
         If another process holds the key, its next heartbeat says so (``REQUESTED`` in ``changed_queues``).
         """

@@ -101,21 +101,28 @@ def test_one_success_forgives_all_failures() -> None:
     assert record == HostRecord("example.com", answered=True, next_fetch_at=record.next_fetch_at)
 
 
-def test_a_revived_host_has_one_more_try() -> None:
+def test_a_host_that_an_operator_unparks_is_contacted_after_its_delay_and_may_fail_as_often_as_a_new_one() -> (
+    None
+):
     record = host()
+    record.delay_seconds = 7.0
     fail(record, 10)
-    Health().revive(record)
-    assert not record.given_up
-    fail(record, 1)
-    assert record.given_up
+    assert (record.given_up, record.next_fetch_at > NOW + 7) == (True, True)
+    Health().unpark(record, NOW)
+    assert (record.given_up, record.parks, record.failures, record.next_fetch_at) == (False, 0, 0, NOW + 7)
+    fail(record, 4)
+    assert (record.parks, record.next_fetch_at) == (0, NOW + 7)
 
 
-def test_a_revived_host_that_answers_is_as_good_as_new() -> None:
-    record = host(answered=False)
-    fail(record, 6)
-    Health().revive(record)
-    Health().succeeded(record)
-    assert (record.given_up, record.parks, record.failures) == (False, 0, 0)
+def test_a_pause_whose_length_a_host_has_named_is_kept_when_it_is_unparked() -> None:
+    named, unnamed = host(), host()
+    Health().busy(named, NOW, 3600.0)
+    for _ in range(6):
+        Health().busy(unnamed, NOW, None)
+    assert min(named.next_fetch_at, unnamed.next_fetch_at) > NOW + 60
+    for record in (named, unnamed):
+        Health().unpark(record, NOW)
+    assert (named.next_fetch_at, unnamed.next_fetch_at) == (NOW + 3600, NOW)
 
 
 @pytest.mark.parametrize("error", sorted(FAILURES))

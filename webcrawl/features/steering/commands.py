@@ -8,23 +8,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
+from webcrawl.config.readers import Reader
+from webcrawl.config.readers import text as text_reader
 from webcrawl.errors import CrawlError
-from webcrawl.features.steering.store import Command
+from webcrawl.features.steering.failures import Selection, is_failure
+from webcrawl.features.steering.store import KEYS_MOST, Command
+from webcrawl.frontier.records import State
+from webcrawl.frontier.tally import BACKLOG_FULL
+from webcrawl.reports import text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from webcrawl.config.readers import Reader
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.features.checkpoints.feature import CheckpointsFeature
+    from webcrawl.features.steering.failures import Failure, FailureStore
     from webcrawl.features.steering.store import Request
+    from webcrawl.frontier.records import UrlEntry
     from webcrawl.scheduler import Scheduler
 
 LOOK_SECONDS = 0.1
 """Interval at which a command looks whether the crawl has got where it asks for."""
+CLAIM_SECONDS = 30.0
+"""Time for which one worker alone queues failed URLs again; it renews it."""
 UNKNOWN = "this version of webcrawl does not know the command"
 
 logger = logging.getLogger(__name__)
@@ -41,9 +51,10 @@ class Commands:
     they were given.
     """
 
-    def __init__(self, context: CrawlContext, scheduler: Scheduler) -> None:
+    def __init__(self, context: CrawlContext, scheduler: Scheduler, failures: FailureStore) -> None:
         self._context = context
         self._scheduler = scheduler
+        self._failures = failures
         self._checkpoints: CheckpointsFeature | None = None
         """Takes the checkpoints of a crawl that takes none by itself."""
 
@@ -111,6 +122,53 @@ class Commands:
         except ValueError as error:
             raise CommandError(f"no checkpoint: {error}") from error
 
+    async def unpark(self, keys: Sequence[str]) -> str | None:
+        """Contact hosts again that are parked or given up; return how many this process has freed."""
+        frontier = self._scheduler.frontier
+        number = 0
+        for key in keys:
+            number += await frontier.unpark(key)
+        return text.things(number, "host") if number else None
+
+    async def retry(self, host: str, error: str) -> str | None:
+        """Queue URLs again whose fetch failed; return how many. Nothing is done if another process does it.
+
+        :raises CommandError: they cannot be queued now
+        """
+        frontier, failures = self._scheduler.frontier, self._failures
+        worker, selection = self._context.configuration.worker_name, Selection(host, error)
+        number, after = 0, b""
+        while await frontier.with_retry(partial(failures.claim, worker, CLAIM_SECONDS)):
+            if not (some := await frontier.with_retry(partial(failures.some, after))):
+                break
+            after = some[-1].id
+            chosen = [one for one in some if selection.has(one)]
+            again = [one.again() for one in chosen if await self._has_failed(one)]
+            await self._queue(again)
+            await frontier.with_retry(partial(failures.remove, chosen))
+            number += len(again)
+        return text.things(number, "URL") if number else None
+
+    async def _has_failed(self, failure: Failure) -> bool:
+        """Return whether a URL has not been fetched since."""
+        look = partial(self._context.backend.url_record, failure.entry.key, failure.entry.fingerprint)
+        record = await self._scheduler.frontier.with_retry(look)
+        if record is None or record.state is State.FAILED:
+            return True
+        return record.state is State.DONE and record.status is not None and is_failure(record.status)
+
+    async def _queue(self, entries: list[UrlEntry]) -> None:
+        """:raises CommandError: they are not queued"""
+        frontier = self._scheduler.frontier
+        refused = frontier.tally.refused_by_rule
+        before = refused[BACKLOG_FULL]
+        if entries:
+            frontier.add(entries)
+            if not await frontier.drain():
+                raise CommandError("the URLs cannot be stored any more")
+            if refused[BACKLOG_FULL] != before:
+                raise CommandError("the storage has no room for more URLs")
+
     async def _stored(self, failed: str) -> None:
         """Wait until all results are durable. ``failed``: the beginning of the message if they cannot be stored.
 
@@ -134,6 +192,18 @@ class Commands:
             await self._checkpoints.close()
 
 
+def _keys() -> Reader:
+    def read(value: object) -> list[str]:
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise ValueError("the keys must be a list of texts")
+        return value[:KEYS_MOST]
+
+    return Reader("a list of politeness keys", read)
+
+
+_WORD = text_reader("a text")
+
+
 class CommandRow(NamedTuple):
     """A command of operators."""
 
@@ -148,6 +218,8 @@ COMMANDS: Mapping[str, CommandRow] = {
     Command.RESUME: CommandRow(Commands.resume),
     Command.STOP: CommandRow(Commands.stop),
     Command.SAVE: CommandRow(Commands.save),
+    Command.UNPARK: CommandRow(Commands.unpark, {"keys": _keys()}),
+    Command.RETRY: CommandRow(Commands.retry, {"host": _WORD, "error": _WORD}),
 }
 """All commands that this version knows."""
 

@@ -18,10 +18,20 @@ from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.features.feature import Feature, stop
 from webcrawl.features.steering.commands import CommandError, Commands
 from webcrawl.features.steering.effects import Effects
+from webcrawl.features.steering.failures import AT_ONCE as FAILURES_AT_ONCE
+from webcrawl.features.steering.failures import Failure, FailureStore, is_failure
 from webcrawl.features.steering.kept_settings import kept_settings
 from webcrawl.features.steering.live_settings import LIVE, changed, problems_of, values_at_start
-from webcrawl.features.steering.store import COMMANDS_MOST, Numbers, Place, SteeringStore, WorkerState
-from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.features.steering.store import (
+    COMMANDS_MOST,
+    LASTING,
+    Numbers,
+    Place,
+    SteeringStore,
+    WorkerState,
+)
+from webcrawl.frontier.lease import Result
+from webcrawl.frontier.records import Kind, State, UrlEntry
 from webcrawl.storage.contract import SharedBackend, uptime
 from webcrawl.urls.lists import printable
 from webcrawl.urls.schemes import resolve_any
@@ -35,7 +45,7 @@ if TYPE_CHECKING:
     from webcrawl.features.feature import Parts
     from webcrawl.features.steering.live_settings import Values
     from webcrawl.features.steering.store import Excluded, HostDelay, Injected, Override, Request
-    from webcrawl.scheduler import Scheduler
+    from webcrawl.scheduler import InFlightRequest, Scheduler
     from webcrawl.storage.contract import Counts
 
 logger = logging.getLogger(__name__)
@@ -48,6 +58,8 @@ CLAIM_SECONDS = 30.0
 """Time for which one worker alone queues injected URLs; it renews it."""
 FIRST_SECONDS = 60.0
 """Time for which it is tried to bring a queued URL forward: it may be in the hands of any worker."""
+FAILED_MOST = 10_000
+"""URLs that failed and wait for a storage that is away."""
 WORKERS_KEPT = 200
 """Workers whose states are kept."""
 ANSWER_MOST = 2000
@@ -67,8 +79,13 @@ class SteeringFeature(Feature):
         self.store = SteeringStore(parts.backend.tables)
         self._shared = parts.backend if isinstance(parts.backend, SharedBackend) else None
         self._born_at = parts.clock()
+        self._failures = FailureStore(parts.backend.tables)
+        self._failed: list[Failure] = []
+        """URLs that failed, and are not in the store yet."""
         self._early: list[Request] = []
-        """Commands that were given since this process began."""
+        """Commands that were given since this process began, or wait since before."""
+        self._lasting: set[asyncio.Task[None]] = set()
+        """Commands that are being carried out, for which the crawl stays open."""
         self._ends_with_others = False
         """True if the crawl was stopped, and others still obey."""
         self._looked_at = uptime()
@@ -95,7 +112,13 @@ class SteeringFeature(Feature):
     async def open(self, counts: Counts) -> None:
         self._numbers = numbers = await self.store.numbers()
         await self._read(numbers, Numbers())
-        self._early = [one for one in await self.store.requests() if one.at >= self._born_at]
+        requests = await self.store.requests()
+        answered = {number for state in await self.store.workers() for number in state.answers}
+        self._early = [
+            one
+            for one in requests
+            if one.at >= self._born_at or (one.command in LASTING and str(one.number) not in answered)
+        ]
         if numbers.is_stopped and numbers.stopped_at < self._born_at:
             if self._shared is not None and await self._shared.workers_before(numbers.stopped_at):
                 self._ends_with_others = True
@@ -116,7 +139,7 @@ class SteeringFeature(Feature):
         self._start = values_at_start(self._settings, context.configuration, scheduler.spider)
         self._values = self._start
         self._effects = Effects(context, scheduler)
-        self._commands = Commands(context, scheduler)
+        self._commands = Commands(context, scheduler, self._failures)
         start = self._start.texts()
         self._state = replace(
             self._state,
@@ -161,10 +184,41 @@ class SteeringFeature(Feature):
         if self._commands is not None:
             await self._commands.close()
 
+    def settled(self, flight: InFlightRequest) -> None:
+        """Note a URL that failed for good."""
+        entry, outcome = flight.lease.entry, flight.outcome
+        if entry.kind not in (Kind.PAGE, Kind.SITEMAP) or flight.lease.validity.is_over():
+            return
+        record = None if outcome.entry is None else outcome.entry.record
+        status = None if record is None else record.status
+        tries_again = outcome.result is Result.RETRY and entry.attempts < self._context.policies.retry_times
+        if outcome.result in (Result.FAILED, Result.RETRY) and not tries_again:
+            error = outcome.rule or (record and record.error) or str(status or "other")
+        elif outcome.result is Result.FETCHED and status is not None and is_failure(status):
+            error = str(status)
+        else:
+            return
+        if len(self._failed) < FAILED_MOST:
+            self._failed.append(Failure(entry, error, self._clock()))
+
+    async def _keep_failures(self) -> None:
+        """Store the URLs that failed. A storage that is away or full gets them at a later look."""
+        failed, self._failed = self._failed, []
+        try:
+            for first in range(0, len(failed), FAILURES_AT_ONCE):
+                await self._failures.add(failed[first : first + FAILURES_AT_ONCE])
+        except CrawlError:
+            self._failed = failed + self._failed
+
+    async def drained(self) -> None:
+        await self._keep_failures()
+
     def keeps_open(self) -> bool:
         """Return whether an idle crawl must wait: until it is known that no URLs wait to be taken."""
         if self._scheduler.frontier.is_closing():
             return False
+        if self._lasting:
+            return True
         if asyncio.get_running_loop().time() - self._quiet_at < LOOK_SECONDS:
             return False
         if self._last_look is None or self._last_look.done():
@@ -199,6 +253,7 @@ class SteeringFeature(Feature):
                 self._taking = self._scheduler.run_beside(self._take_urls())
             if self._published != self._state:
                 await self._publish()
+            await self._keep_failures()
 
     async def _obey(self, numbers: Numbers) -> None:
         before, overlay, delays = self._numbers, self._overlay, self._delays
@@ -229,6 +284,13 @@ class SteeringFeature(Feature):
         task = asyncio.get_running_loop().create_task(self._carry_out(request))
         self._obeying.add(task)
         task.add_done_callback(self._obeying.discard)
+        if request.command in LASTING:
+            self._lasting.add(task)
+            task.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        self._lasting.discard(task)
+        self._scheduler.wake()
 
     async def _read(self, numbers: Numbers, before: Numbers) -> None:
         """Read what has changed."""

@@ -67,6 +67,18 @@ class Command(StrEnum):
     RESUME = "resume"
     STOP = "stop"
     SAVE = "save"
+    UNPARK = "unpark"
+    """With ``keys``: the politeness keys that are contacted again."""
+    RETRY = "retry"
+    """With ``host`` and ``error``: the failed URLs that are fetched again, see ``failures.Selection``."""
+
+
+PLAIN = (Command.PAUSE, Command.RESUME, Command.STOP, Command.SAVE)
+"""Commands without arguments."""
+LASTING = frozenset({Command.UNPARK, Command.RETRY})
+"""Commands that wait for the next run of a crawl that does not run."""
+KEYS_MOST = 1000
+"""Keys of a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,7 +445,7 @@ class SteeringStore:
             nonlocal number
             number = numbers.last + 1
             row = _row(_COMMAND + _ordered(number), Request(number, str(command), by, now, arguments or {}))
-            shown = " ".join(f"{name}={value}" for name, value in (arguments or {}).items())
+            shown = " ".join(f"{name}={_text(value)}" for name, value in (arguments or {}).items() if value)
             return _News(
                 "commands",
                 [row],
@@ -482,6 +494,11 @@ class SteeringStore:
         """Return the last changes, the latest first."""
         found = [_read(JournalEntry, row) for row in await self._scan(_MAIN, _JOURNAL)]
         return found[::-1][:most]
+
+    async def note(self, what: str, names: Sequence[str], by: str, now: float) -> None:
+        """Note a change in the journal that is stored elsewhere."""
+        entry = JournalEntry(0, now, by, what, ", ".join(names))
+        await self._edit([], lambda *_: _News("last", journal=[entry]))
 
     async def suggest(self, url: str, note: str, by: str, now: float) -> str:
         """Hold a URL until an operator decides; return its id. A URL that is held already keeps its first note.
@@ -562,6 +579,10 @@ class SteeringStore:
         while some := await self._table.scan(partition, _AT_ONCE, rows[-1].id if rows else prefix, before):
             rows += some
         return rows
+
+
+def _text(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _demands(command: str, now: float) -> dict[str, Any]:

@@ -99,11 +99,13 @@ class MemoryBackend:
             chosen += ready[level][:wanted]
         return [self._activate(host) for host in chosen]
 
-    async def acquire(self, key: str, now: float) -> Activated | Unavailable:
+    async def acquire(self, key: str, now: float, *, given_up: bool = False) -> Activated | Unavailable:
         host = self._host(key)
         if host.active:
             return Unavailable.HELD
-        return Unavailable.GIVEN_UP if host.record.given_up else self._activate(host)
+        if host.record.given_up and not given_up:
+            return Unavailable.GIVEN_UP
+        return self._activate(host)
 
     async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         queue = self._hosts[key].queue
@@ -296,17 +298,25 @@ class MemoryBackend:
         """Store the record with which a URL leaves its queue, and count its state."""
         known = host.urls.get(entry.fingerprint)
         if entry.repeat:
-            # Of a repeat only the status is stored.
-            if known is not None and known.rule != QUEUE_FULL:
-                self._keep(host, entry, known._replace(status=record.status or known.status))
+            # Of a repeat only the status is stored, and that it is done.
+            if known is None or known.rule == QUEUE_FULL:
+                return
+            if record.state is State.DONE and known.state in (State.FAILED, State.REFUSED):
+                self._count(known.state, -1)
+                self._count(State.DONE, 1)
+                known = UrlRecord(State.DONE, None, known.status)
+            self._keep(host, entry, known._replace(status=record.status or known.status))
             return
         if self._seen is None:
             if known is not None and record.status is None and record.rule != QUEUE_FULL:
                 record = record._replace(status=known.status)
             self._keep(host, entry, record)
         if record.state is not State.QUEUED:
-            name = record.state.name.lower()
-            setattr(self._counts, name, getattr(self._counts, name) + 1)
+            self._count(record.state, 1)
+
+    def _count(self, state: State, by: int) -> None:
+        name = state.name.lower()
+        setattr(self._counts, name, getattr(self._counts, name) + by)
 
     def _keep(self, host: _Host, entry: UrlEntry, record: UrlRecord) -> None:
         host.urls[entry.fingerprint] = self._records.setdefault(record, record)

@@ -204,9 +204,10 @@ class RedisBackend:
             for (shard, record), queue in zip(leased, loaded, strict=True)
         ]
 
-    async def acquire(self, key: str, now: float) -> Activated | Unavailable:
+    async def acquire(self, key: str, now: float, *, given_up: bool = False) -> Activated | Unavailable:
         await self._holding.return_unknown_keys()
-        found = await self._holding.acquire(self._shard_of(key), key, self._options.delay_seconds)
+        shard, delay = self._shard_of(key), self._options.delay_seconds
+        found = await self._holding.acquire(shard, key, delay, given_up=given_up)
         if isinstance(found, Unavailable):
             return found
         shard, record = found

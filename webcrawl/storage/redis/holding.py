@@ -99,11 +99,12 @@ class Holding:
         return leased
 
     async def acquire(
-        self, shard: Shard, key: str, delay_seconds: float
+        self, shard: Shard, key: str, delay_seconds: float, *, given_up: bool
     ) -> tuple[Shard, HostRecord] | Unavailable:
-        """Take one key, whatever its time. ``delay_seconds``: of a new key."""
+        """Take one key, whatever its time; one that is given up only with ``given_up``. ``delay_seconds``: of a new
+        key."""
         now = repr(self._clock() + self._clock.slack_seconds)
-        args = [given_time(self._clock), now, self._member, encoded(key), repr(delay_seconds)]
+        args = [given_time(self._clock), now, self._member, encoded(key), repr(delay_seconds), int(given_up)]
         async with self._turn:
             with _doubtful_unless_done([shard]):
                 [(fence, *value)] = await self._server.call("acquire", [(shard.names.fixed, args)])

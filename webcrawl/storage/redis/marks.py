@@ -109,9 +109,13 @@ def pack_result(entry: UrlEntry, record: UrlRecord, words: dict[str, int]) -> by
         number = words.setdefault(word, len(words) + 1)
     return b"%b%b%c" % (
         mark_bytes(entry.fingerprint),
-        b"-" if entry.repeat else b"%d" % record.state,
+        _repeat(record) if entry.repeat else b"%d" % record.state,
         number,
     )
+
+
+def _repeat(record: UrlRecord) -> bytes:
+    return b"+" if record.state is State.DONE else b"-"
 
 
 _WORDS_MAX = 254

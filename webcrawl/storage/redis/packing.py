@@ -55,7 +55,7 @@ _POSITIONS = 1 << 63
 _HEADER = struct.Struct("<III14s6sdddBB")
 _RECORD = struct.Struct("<dddBB")
 _REST = struct.Struct("<IIIIdBdB")
-_ANSWERED, _CRAWL_DELAY, _ERROR, _PAGES = 1, 2, 4, 8
+_ANSWERED, _CRAWL_DELAY, _ERROR, _PAGES, _ASKED = 1, 2, 4, 8, 16
 _MICROSECONDS = 1_000_000
 _ENTRY = struct.Struct(">HIQIcBq")
 """Queue position (two parts of its rank, its position), length of the rest, repeat, flags, fingerprint."""
@@ -323,6 +323,8 @@ def pack_record(record: HostRecord, slack_seconds: float) -> bytes:
         flags |= _ERROR
     if record.pages:
         flags |= _PAGES
+    if record.asked_until:
+        flags |= _ASKED
     downloads = [min(max(round(one * _MICROSECONDS), 0), 0xFFFFFFFF) for one in record.download_seconds]
     return b"".join(
         (
@@ -345,6 +347,7 @@ def pack_record(record: HostRecord, slack_seconds: float) -> bytes:
             ),
             struct.pack(f"<{len(downloads)}I", *downloads),
             struct.pack("<I", record.pages) if record.pages else b"",
+            struct.pack("<d", record.asked_until) if record.asked_until else b"",
             encoded(record.last_error or ""),
         )
     )
@@ -375,6 +378,9 @@ def _unpack_rest(record: HostRecord, rest: bytes) -> None:
     if flags & _PAGES:
         [record.pages] = struct.unpack_from("<I", rest, at)
         at += 4
+    if flags & _ASKED:
+        [record.asked_until] = struct.unpack_from("<d", rest, at)
+        at += 8
     if flags & _ERROR:
         record.last_error = decoded(rest[at:])
 

@@ -88,14 +88,25 @@ class Commits:
                 self._totals["refused"] -= 1
             if one.again is not None:
                 rows.append((host_id, one.again))
-            if not entry.repeat:
+            counts = not entry.repeat or self._has_come_good(mark, one.record, ends)
+            if counts:
                 self._end(ends, mark, one.record)
-            if one.record.status is not None and entry.repeat:
+            if one.record.status is not None and not counts:
                 answers[mark] = one.record.status
             elif one.record.status is not None:
                 answers.pop(mark, None)
         self._seen.settle(ends, answers)
         return rows
+
+    def _has_come_good(self, mark: Mark, record: UrlRecord, ends: Ends) -> bool:
+        """Return True if a URL that had failed or was refused is done by a repeat; it no longer counts as that."""
+        if record.state is not State.DONE or not self._seen.keeps_states:
+            return False
+        known = ends.get(mark) or self._seen.record(*mark)
+        if known is None or known.state not in (State.FAILED, State.REFUSED) or known.rule == QUEUE_FULL:
+            return False
+        self._totals[known.state.name.lower()] -= 1
+        return True
 
     def _is_refused(self, mark: Mark, ends: Ends) -> bool:
         """Return True if a URL that left its queue is refused by now; ``ends`` are not in the seen test yet. A seen

@@ -95,8 +95,8 @@ class SqliteBackend:
     async def activate(self, count: int, now: float, sampler: LevelSampler) -> list[Activated]:
         return await self._run(self._activate, count, now, sampler)
 
-    async def acquire(self, key: str, now: float) -> Activated | Unavailable:
-        return await self._run(self._acquire, key)
+    async def acquire(self, key: str, now: float, *, given_up: bool = False) -> Activated | Unavailable:
+        return await self._run(self._acquire, key, given_up=given_up)
 
     async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         return await self._run(self._load, key, after, count)
@@ -198,12 +198,12 @@ class SqliteBackend:
                 for host_id, record in self._keys.activate(count, now, sampler)
             ]
 
-    def _acquire(self, key: str) -> Activated | Unavailable:
+    def _acquire(self, key: str, *, given_up: bool) -> Activated | Unavailable:
         with self._transaction():
             host_id = self._keys.id_of(key)
             added = self._keys.added
             self._connection.execute("UPDATE totals SET hosts = hosts + ?", (added,))
-            record = self._keys.acquire(host_id)
+            record = self._keys.acquire(host_id, even_given_up=given_up)
             queue = self._queues.load(host_id, key, None, HEAD)
         self._totals["hosts"] += added
         return record if isinstance(record, Unavailable) else Activated(record, queue)

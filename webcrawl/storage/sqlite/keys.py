@@ -38,7 +38,7 @@ _STORE = (
     "record = new.record FROM new WHERE id = new.host"
 )
 # Its own time again, in case it was blocked until then: a crash would keep the value of the column.
-_ACTIVE = "UPDATE hosts SET active = 1, idle = 0, parked = 0, next_fetch_at = ? WHERE id = ?"
+_ACTIVE = "UPDATE hosts SET active = 1, idle = 0, parked = 0, given_up = 0, next_fetch_at = ? WHERE id = ?"
 _values = attrgetter(*_FIELDS)
 _DEFAULTS = list(zip(_FIELDS, _values(HostRecord("")), strict=True))
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
@@ -177,7 +177,7 @@ class Keys:
         )
         return chosen
 
-    def acquire(self, host_id: int) -> HostRecord | Unavailable:
+    def acquire(self, host_id: int, *, even_given_up: bool) -> HostRecord | Unavailable:
         """Make a key active that is not, whatever its time."""
         active, given_up, *row = self._cursor.execute(
             "SELECT active, given_up, key, next_fetch_at, delay_seconds, record FROM hosts WHERE id = ?",
@@ -185,7 +185,7 @@ class Keys:
         ).fetchone()
         if active:
             return Unavailable.HELD
-        if given_up:
+        if given_up and not even_given_up:
             return Unavailable.GIVEN_UP
         record = self._record(*row)
         self._cursor.execute(_ACTIVE, (record.next_fetch_at, host_id))

@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING
 from tests.fakeweb import witness
 from tests.fakeweb.answer import Answer, Pause
 from tests.gauntlet.promises.judges.acting import counted, words_of
+from tests.gauntlet.promises.judges.live_politeness import (
+    FAILURES_TO_PARK,
+    SILENT_SECONDS,
+    failing_host,
+)
+from tests.gauntlet.promises.judges.steering import TRIES, failed_page
 from tests.gauntlet.promises.stages import DELAY, last_line
 from tests.gauntlet.promises.table import judge, need
 from tests.gauntlet.promises.web import until
@@ -42,6 +48,13 @@ def fails_to_save(stage: Accident, promise: Promise) -> str:
 @judge
 def dies_instead(stage: Accident, promise: Promise) -> str:
     """The process hangs and is killed while the command waits for it. Afterwards the same command resumes it."""
+    if "failing" in promise.given:
+        host = failing_host(stage, "dying")
+        failed_page(stage, "dying.hubs.test")
+        stage.site.announce(stage.site.url("dying.hubs.test", "/hub"))
+        failed = stage.web.pages
+        until(lambda: len(failed(host)) > FAILURES_TO_PARK and len(failed("dying.hubs.test")) > TRIES)
+        time.sleep(SILENT_SECONDS)
     words = words_of(stage, promise.given["words"])
     pid = stage.workers[0].process.pid
     os.kill(pid, signal.SIGSTOP)

@@ -281,9 +281,16 @@ def tells_traps(stage: Stage, promise: Promise) -> str:
 
 @judge
 def releases_traps(stage: Stage, promise: Promise) -> str:
-    rows = _quarantine(stage)
-    need(rows, "nothing is in quarantine")
-    stage.do("traps", "release", "all", **stage.select)
+    def held() -> list[dict[str, Any]]:
+        return [row for row in _quarantine(stage) if row["released_at"] is None]
+
+    need(until(held, 60.0), "nothing is in quarantine")
+    if promise.kind == "command":
+        rows = held()
+        stage.do("traps", "release", "all", **stage.select)
+    else:
+        rows = held()[:1]
+        stage.dashboard().change("POST", f"{API}/traps/release", {"traps": [rows[0]["id"]]})
     since = time.time()
 
     def requested() -> int:

@@ -117,6 +117,10 @@ def limits_crawl_delay(stage: Live, promise: Promise) -> str:
     )
 
 
+FAILURES_TO_PARK, PARK_SECONDS = 5, 60.0
+"""What the crawler does with a host that fails, unless it is told otherwise."""
+SILENT_SECONDS = 3.0
+
 # -- hosts that fail ---------------------------------------------------------------------------------------------
 
 
@@ -132,6 +136,24 @@ def failing_host(stage: Live, label: str) -> str:
     stage.site.announce(stage.site.url(host, "/hub"))
     need(until(lambda: stage.web.pages(host)), f"{host} was not crawled")
     return host
+
+
+@judge
+def unparks(stage: Live, promise: Promise) -> str:
+    """A host that has failed five times in a row rests for a minute. It is asked again well before, and goes on."""
+    host = failing_host(stage, f"unparked-{promise.kind}")
+    need(until(lambda: len(_failures(stage, host)) >= FAILURES_TO_PARK), f"{host} did not fail so often")
+    parked_at = time.time()
+    time.sleep(SILENT_SECONDS)
+    need(not stage.web.hits(host, parked_at + 0.5), f"{host} did not rest")
+    del stage.site.answers[host, "*"]
+    since = act(stage, promise, host=host)
+    come = until(lambda: len(stage.web.pages(host, parked_at + 0.5)) >= 3, PARK_SECONDS / 2)
+    found = stage.web.pages(host, parked_at + 0.5)
+    return need(
+        come and found[0].start < parked_at + PARK_SECONDS - 10.0,
+        f"asked {found[0].start - since:.1f} s after it, and went on" if found else "no request came",
+    )
 
 
 def _failures(stage: Live, host: str) -> list[float]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tests.fakeweb import witness
+from tests.fakeweb.answer import Answer, Cut
 from tests.gauntlet.promises.judges.acting import (
     FORCE_SECONDS,
     act,
@@ -15,6 +16,7 @@ from tests.gauntlet.promises.judges.acting import (
     fresh,
     need_gaps,
     settled,
+    words_of,
 )
 from tests.gauntlet.promises.stages import DELAY
 from tests.gauntlet.promises.table import judge, need
@@ -22,7 +24,7 @@ from tests.gauntlet.promises.web import SECONDS, until
 
 if TYPE_CHECKING:
     from tests.crawl.crawling import Crawl
-    from tests.gauntlet.promises.stages import Live
+    from tests.gauntlet.promises.stages import Live, Short, Stage
     from tests.gauntlet.promises.table import Promise
 
 WATCH_SECONDS = 2.0
@@ -30,6 +32,8 @@ WATCH_SECONDS = 2.0
 
 OBEY_SECONDS = 5.0
 """How long it may take until a crawl has taken what an operator gave it."""
+TRIES = 3
+"""How often a page that fails is requested, unless the crawler is told otherwise."""
 
 
 def _nothing_comes(stage: Live, since: float, host: str = "") -> str:
@@ -121,6 +125,57 @@ def fetches_next(stage: Live, promise: Promise) -> str:
         need(come and not late, f"{path}: requested {come}, {counted(len(late), 'request')} came before it")
         evidence.append(f"{path} requested after {hits[0].start - since:.1f} s")
     return ", ".join(evidence)
+
+
+def failed_page(stage: Stage, host: str) -> str:
+    """Put up a page that cuts each connection, and return its URL. The page that links to it is ``/hub``."""
+    stage.site.put(host, "/hub", ["/bad"])
+    stage.site.answers[host, "/bad"] = lambda request: Answer(None, steps=iter([Cut.RESET]))
+    return str(stage.site.url(host, "/bad"))
+
+
+def _tries(stage: Stage, host: str) -> int:
+    return len(stage.web.hits(host, path="/bad"))
+
+
+@judge
+def retries(stage: Live, promise: Promise) -> str:
+    """A page that has failed for good is requested again, and its answer counts."""
+    host = fresh(stage, f"retried-{promise.kind}")
+    url = failed_page(stage, host)
+    stage.site.announce(stage.site.url(host, "/hub"))
+    need(until(lambda: _tries(stage, host) >= TRIES), f"{url} was not tried {TRIES} times")
+    # A request that is lost with a kept connection is sent once more at once.
+    time.sleep(WATCH_SECONDS)
+    before = _tries(stage, host)
+    time.sleep(WATCH_SECONDS)
+    need(_tries(stage, host) == before, f"{url} is still tried")
+    stage.site.put(host, "/bad", ["/behind"])
+    since = act(stage, promise, host=host)
+    come = until(lambda: stage.web.has(stage.site.url(host, "/behind")))
+    again = _tries(stage, host) - before
+    return need(
+        come and again == 1,
+        f"requested {counted(again, 'time')} again, {time.time() - since:.1f} s later its link: {come}",
+    )
+
+
+@judge
+def retries_later(stage: Short, promise: Promise) -> str:
+    """The next run of a crawl that has ended requests what had failed, and no other page."""
+    host = "www.later.test"
+    failed_page(stage, host)
+    seeds = [stage.site.url(host, "/hub")]
+    stage.crawl(seeds, "later", POLITENESS_MIN_DELAY=0.1)
+    need(stage.statuses() == [0] * len(stage.workers), "the crawl did not end")
+    need(_tries(stage, host) >= TRIES, f"the page was tried {_tries(stage, host)} times")
+    stage.site.put(host, "/bad", [])
+    stage.do(*words_of(stage, promise.given["words"]))
+    since = time.time()
+    stage.workers = stage.start(seeds, "later", POLITENESS_MIN_DELAY=0.1)
+    statuses = stage.statuses()
+    paths = [hit.path for hit in stage.web.pages(host, since)]
+    return need((set(statuses), paths) == ({0}, ["/bad"]), f"exit status {statuses}; requested {paths}")
 
 
 @judge

@@ -14,7 +14,7 @@ from webcrawl.features.dashboard.access import Denial, Right
 from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, denial_of, sentence_of
 from webcrawl.features.dashboard.fields import TEXT_MAX, Field
 from webcrawl.features.steering.live_settings import LIVE, VALUE_MOST, as_text
-from webcrawl.features.steering.store import Command
+from webcrawl.features.steering.store import KEYS_MOST, PLAIN, Command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,6 +176,44 @@ async def command(api: Api, call: Call) -> Any:
     except (CrawlError, ValueError) as error:
         raise denial_of(error) from error
     return {"command": str(asked), "sentence": " ".join(said)}
+
+
+async def unpark(api: Api, call: Call) -> Any:
+    """Contact hosts again that are parked or given up."""
+    return await _obeyed(api, partial(api.source.steering.unpark, call.values["hosts"], by=call.by))
+
+
+async def retry(api: Api, call: Call) -> Any:
+    """Fetch URLs again whose fetch failed."""
+    values = call.values
+    return await _obeyed(api, partial(api.source.steering.retry, values["host"], values["error"], by=call.by))
+
+
+async def _obeyed(api: Api, give: Callable[..., Any]) -> Any:
+    """Give a command, and answer with what came of it, if that takes no longer than some seconds."""
+    said: list[str] = []
+    try:
+        await api.blocking(partial(give, said.append, seconds=OBEY_SECONDS))
+    except NotObeyed as error:
+        raise Denial(409, f"not obeyed: {sentence_of(error)}") from error
+    except (CrawlError, ValueError) as error:
+        raise denial_of(error) from error
+    return {"sentence": _sentences(said)}
+
+
+async def release(api: Api, call: Call) -> Any:
+    """Release traps: their URLs are queued."""
+    released = await _changed(api, partial(api.source.steering.release, call.values["traps"], by=call.by))
+    if not released:
+        return {"released": [], "sentence": "Nothing of it is in quarantine."}
+    patterns = [trap.pattern for trap in released]
+    withheld = sum(trap.withheld for trap in released)
+    sentence = f"{', '.join(patterns[:5])}: released; {withheld:,} URLs that were withheld are queued within seconds."
+    return {"released": patterns, "sentence": sentence}
+
+
+def _sentences(said: list[str]) -> str:
+    return " ".join(f"{one[:1].upper()}{one[1:]}{'' if one.endswith('.') else '.'}" for one in said)
 
 
 async def decide(api: Api, call: Call) -> Any:
@@ -353,7 +391,62 @@ ENDPOINTS = (
                 name="command",
                 meaning="what to do",
                 required=True,
-                choices=tuple(map(str, Command)),
+                choices=tuple(map(str, PLAIN)),
+            ),
+        ),
+        right=Right.WRITE,
+        result=_SAID,
+    ),
+    Endpoint(
+        method="POST",
+        path="/hosts/unpark",
+        name="unpark",
+        summary="Contact hosts again that are parked or given up; waits some seconds for what comes of it",
+        answer=unpark,
+        conflicts=True,
+        body=(
+            Field(
+                name="hosts",
+                meaning="hosts, or all alone",
+                kind="strings",
+                required=True,
+                least=1,
+                most=KEYS_MOST,
+                each_most=300,
+            ),
+        ),
+        right=Right.WRITE,
+        result=_SAID,
+    ),
+    Endpoint(
+        method="POST",
+        path="/retry",
+        name="retry",
+        summary="Fetch URLs again whose fetch failed; waits some seconds for what comes of it",
+        answer=retry,
+        conflicts=True,
+        body=(
+            Field(name="host", meaning="only URLs of this host and its subdomains", default="", most=300),
+            Field(name="error", meaning="only this error, such as timeout or 503", default="", most=100),
+        ),
+        right=Right.WRITE,
+        result=_SAID,
+    ),
+    Endpoint(
+        method="POST",
+        path="/traps/release",
+        name="release",
+        summary="End the quarantine of URL patterns: their URLs are queued, and the patterns are never traps again",
+        answer=release,
+        body=(
+            Field(
+                name="traps",
+                meaning="ids or patterns, or all alone",
+                kind="strings",
+                required=True,
+                least=1,
+                most=1000,
+                each_most=URL_MAX,
             ),
         ),
         right=Right.WRITE,

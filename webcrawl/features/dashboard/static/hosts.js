@@ -146,7 +146,7 @@ function robots(found) {
 }
 
 /** Return the forms for a host: its delay, and its exclusion. */
-function steering(key, host, again) {
+function steering(key, host, reload) {
   if (!offers("PUT /hosts/delay")) return null;
   if (!session.write) return section("Change", h("p", { class: "quiet" }, link("Log in", "login", { to: location.hash.slice(2) }), " to set a delay or to exclude the host."));
   const said = outcome();
@@ -156,7 +156,7 @@ function steering(key, host, again) {
     button.disabled = true;
     try {
       const answer = await change(method, path, body);
-      await again();
+      await reload();
       // The section is a new one.
       const place = document.querySelector(".steering .outcome");
       if (place) report(place, answer?.sentence ?? sentence);
@@ -206,7 +206,14 @@ function steering(key, host, again) {
     },
     entry ? `Readmit ${cut(entry, 80)}` : "Exclude this host",
   );
-  return h("div", { class: "steering" }, section("Change", form, exclude && h("p", {}, exclude), said));
+  const isAtRest = host.state === "parked" || host.state === "given_up";
+  const again = isAtRest && simple("Contact it again", `${key} is contacted again.`, "/hosts/unpark", { hosts: [key] });
+  const failed = simple("Fetch its failed URLs again", `Failed URLs of ${key} are fetched again.`, "/retry", { host: key });
+  return h("div", { class: "steering" }, section("Change", form, h("p", { class: "buttons" }, exclude, again, failed), said));
+
+  function simple(label, sentence, path, body) {
+    return h("button", { type: "button", on: { click: (event) => act(event.currentTarget, sentence, "POST", path, body) } }, label);
+  }
 }
 
 /** Return a queue's key as an entry of the exclusion list, which names hosts without ports. */

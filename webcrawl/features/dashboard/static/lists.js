@@ -1,7 +1,7 @@
 /* The short lists: errors, recent fetches, traps, parked hosts, and the log. */
 
-import { get } from "./api.js";
-import { add, address, badge, cut, empty, field, fill, h, hostLink, link, problem, route, setText, table } from "./dom.js";
+import { change, get, offers, session } from "./api.js";
+import { add, address, badge, cut, empty, field, fill, h, hostLink, link, outcome, problem, report, route, setText, table } from "./dom.js";
 import { count, isNumber, moment, NONE, relative, size, span } from "./format.js";
 import { when } from "./values.js";
 
@@ -45,6 +45,7 @@ export function errors(page) {
     search: "Search in URLs",
     filters: [{ name: "error", label: "Error" }],
     about: (answer) => kinds(answer),
+    tools: (act, chosen) => act("/retry", "Fetch failed URLs again", () => ({ error: chosen().error })),
     nothing: "There are no errors: each request had a response.",
   });
 }
@@ -93,9 +94,10 @@ export function traps(page) {
       { label: "reason", cell: (row) => whole(row.reason ?? "") },
       { label: "samples", cell: (row) => h("ul", { class: "samples" }, (row.samples ?? []).map((one) => h("li", {}, address(one, 2000)))) },
     ],
+    rowTool: (act, row) => (isNumber(row.released_at) ? null : act("/traps/release", "Release", () => ({ traps: [row.id] }), `Release ${cut(row.pattern, 80)}`)),
     search: "Search in patterns",
     nothing: "No traps were found.",
-    help: () => ["A trap is a part of a site that has pages without end. In the terminal ", h("code", {}, "scrapy traps release PATTERN"), " lets one be crawled."],
+    help: () => ["A trap is a part of a site that has pages without end. Once it is released, its URLs are crawled."],
   });
 }
 
@@ -109,6 +111,8 @@ export function parked(page) {
       { label: "queued", number: true, cell: (row) => count(row.queued) },
       { label: "failures in a row", number: true, cell: (row) => count(row.failures) },
     ],
+    rowTool: (act, row) => act("/hosts/unpark", "Contact it again", () => ({ hosts: [row.key] }), `Contact ${cut(row.key, 80)} again`),
+    tools: (act) => act("/hosts/unpark", "Contact all of them again", () => ({ hosts: ["all"] })),
     search: "Search in hosts",
     nothing: "No host is parked.",
     help: () => ["A host is parked for some time after several failures in a row, if it asks for a pause, or while its robots.txt cannot be had."],
@@ -136,6 +140,11 @@ export function log(page) {
   });
 }
 
+/** Return whether this browser may change the crawl. */
+function mayChange() {
+  return session.write && offers("POST /retry");
+}
+
 /** Return the control of a filter: a choice, or a text. */
 function control({ name, choices }, query, changed) {
   const value = query[name] ?? choices?.[0] ?? "";
@@ -149,18 +158,38 @@ function control({ name, choices }, query, changed) {
 }
 
 /** Show a list that fits on a page, and read it again while it is looked at. */
-async function short(page, { path, columns, search, filters = [], about, nothing, help, every = REFRESH_SECONDS }) {
+async function short(page, { path, columns, search, filters = [], about, tools, rowTool, nothing, help, every = REFRESH_SECONDS }) {
   const input = h("input", { type: "search", value: page.query.q ?? "", maxlength: "2000", autocomplete: "off", spellcheck: "false" });
   const keep = h("input", { type: "checkbox", checked: true });
   const extent = h("p", { class: "extent", role: "status" });
   const place = h("div");
   const above = h("div");
+  const said = outcome();
+  const shown = rowTool && mayChange() ? [...columns, { label: "action", cell: (row) => rowTool(act, row) ?? NONE }] : columns;
   const controls = filters.map((one) => [one.name, control(one, page.query, changed)]);
   let typing = null;
   let number = 0;
 
   function chosen() {
     return Object.fromEntries(controls.map(([name, one]) => [name, one.value.trim()]));
+  }
+
+  /** Return a button that has the crawl do something, and shows what came of it. */
+  function act(endpoint, label, body, name = null) {
+    const button = h("button", { type: "button", "aria-label": name, on: { click: once } }, label);
+    async function once() {
+      button.disabled = true;
+      try {
+        const { sentence = "Done." } = await change("POST", endpoint, body());
+        report(said, sentence);
+        await load(true);
+      } catch (error) {
+        report(said, error.message, "bad");
+      } finally {
+        button.disabled = false;
+      }
+    }
+    return button;
   }
 
   function changed() {
@@ -181,6 +210,8 @@ async function short(page, { path, columns, search, filters = [], about, nothing
       h("label", { class: "check" }, keep, ` refresh every ${every} s`),
       h("button", { type: "button", on: { click: () => load() } }, "Refresh"),
     ),
+    tools && mayChange() ? h("p", { class: "buttons" }, tools(act, chosen)) : null,
+    said,
     above,
     extent,
     place,
@@ -197,7 +228,7 @@ async function short(page, { path, columns, search, filters = [], about, nothing
       const isFiltered = Object.entries(wanted).some(([name, value]) => !["limit", "log"].includes(name) && value);
       if (!quietly || rows.length) setText(extent, rows.length ? extentOf(rows, answer) : "");
       if (about) fill(above, about(answer));
-      if (rows.length) fill(place, table(columns, rows, document.title));
+      if (rows.length) fill(place, table(shown, rows, document.title));
       else fill(place, isFiltered ? empty("Nothing matches.") : empty(nothing, help && h("p", {}, help())));
     } catch (error) {
       if (!page.signal.aborted && !quietly) fill(place, problem(error, () => load()));

@@ -7,6 +7,7 @@
 -- ARGV[3]     the caller's name as a member
 -- ARGV[4]     the key
 -- ARGV[5]     delay_seconds of a new key
+-- ARGV[6]     '1' for a key that may be given up
 -- Returns     {fence, its value in `hosts`}; {0} if the caller's own lease has ended or keys may not be leased yet
 --             (see recover.lua); {-1} if a member holds it, whose next heartbeat says that it is requested; {-2} if it
 --             is given up
@@ -30,14 +31,14 @@ end
 local host = read(key)
 if not host then
     host = new_record(tonumber(ARGV[5]))
-elseif host.given_up == 1 then
+elseif host.given_up == 1 and ARGV[6] ~= '1' then
     settle_totals()
     return { -2 }
 else
     displace(key, host)
 end
 local fence = redis.call('HINCRBY', TOTALS, 'fence', 1)
-host.parked, host.blocked = 0, 0
+host.parked, host.blocked, host.given_up = 0, 0, 0
 count('held_urls', host.queued)
 redis.call('HSET', HELD, key, token(string.format('%d', fence), me))
 write(key, host)

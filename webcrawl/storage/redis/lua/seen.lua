@@ -19,7 +19,7 @@
 
 local FULL, MANY = 64, 16384
 local STATES, DONE, FAILED, REFUSED = { [0] = 'queued', 'done', 'failed', 'refused' }, 1, 2, 3
-local REPEAT, WORDS_MAX, WITH_STATUS_MAX, UNKNOWN = 45, 63, 23, '\n'
+local REPEAT, DONE_AGAIN, WORDS_MAX, WITH_STATUS_MAX, UNKNOWN = 45, 43, 63, 23, '\n'
 -- The rule of URLs that were pruned: these have no status, so that their code is always the same.
 local QUEUE_FULL = 'queue-full'
 
@@ -225,8 +225,9 @@ function seen.take_words(words)
     seen.words = words
 end
 
--- Results: 10 bytes, in which a URL has its mark, its new state (a digit; '-' for a repeat, which has none) and the
--- number of its word among those of the call (a byte; 0 for none). Of a repeat only the status is stored.
+-- Results: 10 bytes, in which a URL has its mark, its new state (a digit; for a repeat '+' if it
+-- is done, else '-') and the number of its word among those of the call (a byte; 0 for none). Of a repeat only the status
+-- is stored, and that it is done if the URL had failed or was refused.
 
 -- Request the segment of the mark of a result that begins at `at`. Returns its number; false if nothing is stored.
 function seen.request_result(key, known, text, at)
@@ -239,11 +240,18 @@ local function turn_to(number, found, code)
     end
 end
 
--- Store the status of the mark at `found`.
-local function answer(number, found, status)
+-- Store the result of a repeat of the mark at `found`. `status`: nil for none.
+local function answer(number, found, is_done, status)
     local code = seen.code(number, found)
-    local rule = record_of(code)
-    turn_to(number, found, code_of(code % 4, rule, status))
+    local state, rule, kept = code % 4, record_of(code)
+    if is_done and state >= FAILED and rule ~= QUEUE_FULL then
+        count(STATES[state], -1)
+        count(STATES[DONE], 1)
+        state, rule = DONE, ''
+    elseif not status then
+        return
+    end
+    turn_to(number, found, code_of(state, rule, status or kept))
 end
 
 -- Carry out the result that begins at `at`. `removed`: whether the URL was in its queue. Returns true if it was new
@@ -252,9 +260,9 @@ function seen.settle(number, text, at, removed)
     local mark, state, word = sub(text, at, at + 7), byte(text, at + 8), seen.words[byte(text, at + 9)]
     local found = seen.find(number, mark)
     local rule, status = parts_of(word or '')
-    if state == REPEAT then
+    if state == REPEAT or state == DONE_AGAIN then
         if found then
-            answer(number, found, status)
+            answer(number, found, state == DONE_AGAIN, word and status)
         end
         return false
     end
