@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +19,6 @@ from tests.redis_server import RedisCluster, RedisServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from tests.crawl.crawling import Crawl
     from tests.fakeweb import Served
@@ -28,12 +28,32 @@ if TYPE_CHECKING:
     ServeRedis = Callable[..., RedisServer]
 
 
+TESTS = Path(__file__).parent
+
 settings.register_profile("searching", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
     "steady", settings.get_profile("searching"), derandomize=True, database=None, print_blob=True
 )
 # The same examples in each run, however slow the machine is; `make soak` looks for new ones.
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+WAITING = ("contract", "crawl", "gauntlet", "install", "process")
+"""Folders whose tests mostly wait for other processes."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of several workers some wait and some compute at any time: the files of both kinds are mixed, in the order of
+    their names. Those that wait come to their end a little earlier, since they are the longer ones."""
+    if not hasattr(config, "workerinput"):
+        return
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    place: dict[Path, float] = {}
+    for waits, share in ((True, 0.9), (False, 1.0)):
+        kind = [path for path in files if (path.relative_to(TESTS).parts[0] in WAITING) == waits]
+        place |= {path: share * number / len(kind) for number, path in enumerate(kind)}
+    items[:] = [item for path in sorted(files, key=lambda path: (place[path], path)) for item in files[path]]
 
 
 @pytest.fixture(scope="module")

@@ -72,15 +72,19 @@ def _value(node, module, known):
 
 
 @functools.cache
+def modules():
+    """The source of each module that may have expressions, by its name."""
+    sources = {name_of(path): path.read_text(encoding="utf-8") for path in FILES}
+    uses = [f"import {engine}\n" for engine in ENGINES]
+    return {name: text for name, text in sources.items() if any(use in text for use in uses)}
+
+
+@functools.cache
 def expressions():
     """All expressions in the project's code."""
     found = []
-    for path in FILES:
-        text = path.read_text(encoding="utf-8")
-        if not any(f"import {engine}\n" in text for engine in ENGINES):
-            continue
+    for module, text in modules().items():
         tree = ast.parse(text)
-        module = name_of(path)
         known = vars(importlib.import_module(f"webcrawl.{module}"))
         for call, name in calls(tree):
             ways = ways_of(tree, call, name)
