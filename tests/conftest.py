@@ -37,23 +37,26 @@ settings.register_profile(
 # The same examples in each run, however slow the machine is; `make soak` looks for new ones.
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
-WAITING = ("contract", "crawl", "gauntlet", "install", "process")
-"""Folders whose tests mostly wait for other processes."""
+WAITING = ("process", "install", "crawl", "gauntlet", "contract")
+"""Folders whose tests mostly wait for other processes; those with the longest files first."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of several workers some wait and some compute at any time: the files of both kinds are mixed, in the order of
-    their names. Those that wait come to their end a little earlier, since they are the longer ones."""
+    """Of several workers some wait and some compute at any time: the files of both kinds are mixed. Those that wait
+    come to their end a little earlier."""
     if not hasattr(config, "workerinput"):
         return
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
-    place: dict[Path, float] = {}
-    for waits, share in ((True, 0.9), (False, 1.0)):
-        kind = [path for path in files if (path.relative_to(TESTS).parts[0] in WAITING) == waits]
-        place |= {path: share * number / len(kind) for number, path in enumerate(kind)}
-    items[:] = [item for path in sorted(files, key=lambda path: (place[path], path)) for item in files[path]]
+    folders = {path: path.relative_to(TESTS).parts[0] for path in files}
+    waiting = sorted(
+        (path for path in files if folders[path] in WAITING), key=lambda path: WAITING.index(folders[path])
+    )
+    computing = [path for path in files if folders[path] not in WAITING]
+    place = {path: 0.9 * number / len(waiting) for number, path in enumerate(waiting)}
+    place |= {path: number / len(computing) for number, path in enumerate(computing)}
+    items[:] = [item for path in sorted(files, key=lambda path: place[path]) for item in files[path]]
 
 
 @pytest.fixture(scope="module")
