@@ -28,7 +28,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import textwrap
@@ -43,6 +42,7 @@ from urllib.parse import urlsplit
 
 from tests import forked, processes
 from tests.fakeweb import Config, serve_in_process
+from tests.fakeweb.ports import free_port
 from webcrawl import demo
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ class Session:
     running: list[Running] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.port, self.dashboard_port, self.service_port = _free_port(), _free_port(), _free_port()
+        self.port, self.dashboard_port, self.service_port = free_port(), free_port(), free_port()
         self.is_serving = False
         self.web: Served | None = None
         self.at = self.folder / "project"
@@ -379,10 +379,3 @@ class Session:
             self.at = Path(self._state.read_text().strip())
             agreed = agrees(f"{before}{after}", printed, block.exact, block.varies)
             assert agreed, f"{block.name}: {command}\nprinted:\n{printed}\nand not:\n{before}{after}"
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port

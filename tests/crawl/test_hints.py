@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from aiohttp import web
 
-from tests.crawl.test_websub import free_port, until
+from tests.crawl.test_websub import until
+from tests.fakeweb.ports import free_port
 from tests.hub import Hub
 from webcrawl.features.hints.trust import Trust
 from webcrawl.features.revisits.estimate import History

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 from collections import Counter
-from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -15,6 +13,7 @@ import pytest
 from aiohttp import web
 
 from tests import commands
+from tests.fakeweb.ports import free_port
 from tests.hub import Hub
 
 if TYPE_CHECKING:
@@ -69,12 +68,6 @@ class Site:
         self._note(request)
         await self.may_end.wait()
         return web.Response(text="<title>slow</title>", content_type="text/html")
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 async def until(crawl: Crawl, what: Callable[[], object]) -> None:

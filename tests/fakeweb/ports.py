@@ -1,9 +1,10 @@
-"""The ports a fake web is reached at, and two that lead nowhere."""
+"""The ports a fake web is reached at, two that lead nowhere, and free ones."""
 
 from __future__ import annotations
 
+import random
 import socket
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,22 @@ class Ports:
     silent: int | None = None
     """Nobody answers: connections time out."""
     dns: int | None = None
+
+
+SERVERS = range(10_000, 15_000)
+"""Below those that the system gives to clients, and those of the tests' Redis servers."""
+_CHANCE = random.SystemRandom()
+"""Tests seed the other one: several at the same time would choose the same port."""
+
+
+def free_port() -> int:
+    """Return a port of loopback for a server that is told which to take. Nobody listens on it, and no client gets it
+    meanwhile."""
+    while True:
+        port = _CHANCE.choice(SERVERS)
+        with suppress(OSError), socket.socket() as one:
+            one.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager

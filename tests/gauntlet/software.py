@@ -12,6 +12,8 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 
+from tests.fakeweb.ports import free_port
+
 HOME = Path(__file__).resolve().parents[2] / ".venv" / "software"
 PACKAGES = ("datasette", "mercurial")
 START_SECONDS = 60.0
@@ -147,13 +149,6 @@ def changesets(path: Path) -> list[str]:
 def word(chance: random.Random) -> str:
     """Return a word that nobody has said."""
     return "".join(chance.choice("bdfgklmnprst") + chance.choice("aeiou") for _ in range(3))
-
-
-def free_port() -> int:
-    """Return a port that was free a moment ago."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def wait_for(port: int) -> None:

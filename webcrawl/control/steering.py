@@ -446,7 +446,8 @@ class Steering:
             case Fate.WOULD_BE_REFUSED:
                 decided = explanation.scoping.decided_by
                 detail = "" if decided is None else f": {decided.objection}"
-                sentence = f"the rule {conclusion.rule} refuses it{printable(detail)}"
+                refused = f"the rule {conclusion.rule} refuses it{printable(detail)}"
+                sentence = "robots.txt forbids it" if conclusion.rule == "robots" else refused
                 return Added(url, "refused", conclusion.rule, robots, sentence)
             case Fate.ROBOTS:
                 sentence = "a robots.txt is requested when a page of its origin needs it"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import time
 import urllib.request
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tests.fakeweb.ports import free_port
 from tests.gauntlet.containers import web
 from tests.gauntlet.containers.engine import REDIS, ROOT
 from tests.gauntlet.scorecard import Judged, judged
@@ -62,7 +62,7 @@ class Deployment:
         seeds = folder / "seeds.txt"
         seeds.write_text("".join(f"http://{web.name(number)}/\n" for number in range(HOSTS)))
         seeds.chmod(0o644)
-        self.ports = {name: _free_port() for name in ("SERVICE_PORT", "DASHBOARD_PORT")}
+        self.ports = {name: free_port() for name in ("SERVICE_PORT", "DASHBOARD_PORT")}
         self._variables = {
             "SEEDS": str(seeds),
             "WORKER_MEMORY": f"{WORKER_MEBIBYTES}m",
@@ -419,9 +419,3 @@ def _clients(hits: list[Hit]) -> set[str]:
 def _by_client(deployment: Deployment) -> str:
     counts = sorted(Counter(hit.client for hit in deployment.hits()).values(), reverse=True)
     return f"requests by address: {', '.join(map(str, counts))}"
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])

@@ -17,6 +17,7 @@ from aiohttp import web
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
 
+from tests.fakeweb.ports import free_port
 from tests.fakeweb.tls import self_signed
 from webcrawl.features.notifications.messages import Crawl, Message
 from webcrawl.features.notifications.receivers import Mailbox, MailServer, NotDelivered, Webhook
@@ -155,12 +156,6 @@ def test_an_answer_that_is_no_http_is_a_failure():
         return failed.value
 
     assert not asyncio.run(run()).is_final
-
-
-def free_port():
-    with closing(socket.socket()) as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def test_a_receiver_that_refuses_connections_is_a_failure():
