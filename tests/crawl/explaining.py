@@ -8,8 +8,8 @@ from scrapy.settings import Settings
 from scrapy.utils.project import get_project_settings
 
 from tests.crawl.crawling import AT_ONCE
-from webcrawl.commands.explain import Inquiry, Question
 from webcrawl.config import Configuration
+from webcrawl.control.inquiry import Inquiry, Question
 
 if TYPE_CHECKING:
     from collections.abc import Callable

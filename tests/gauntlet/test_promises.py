@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 ROWS = read()
-NO_COMMANDS = {"__init__", "arguments", "changes", "fetch_logs", "output", "page_commands"}
+NO_COMMANDS = {"__init__", "changes", "fetch_logs", "output", "page_commands"}
 """Modules of webcrawl/commands without a command."""
 
 

@@ -62,7 +62,7 @@ OTHERS = {
     "view": "it is fetch with a browser",
     "websub": "it is for a crawl with subscriptions",
 }
-NO_COMMANDS = {"__init__", "arguments", "changes", "fetch_logs", "output", "page_commands"}
+NO_COMMANDS = {"__init__", "changes", "fetch_logs", "output", "page_commands"}
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from webcrawl.audit import TOLERANCE_SECONDS
 from webcrawl.audit.clocks import NOTHING_SENT, Clocks, Kind, Numbers, SharedClocksKept, Violation
 from webcrawl.audit.robots import KnownRobots
 from webcrawl.politeness.shared_clocks import NO_SHARED_CLOCKS, SharedClocks
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from webcrawl.politeness.delay import Politeness
     from webcrawl.reports.fetch_logs import Request
 
-TOLERANCE_SECONDS = 0.01
-"""The default tolerance in seconds for differences between the clocks of a crawl's machines."""
 _SWEEP = 10_000
 """The number of keys and origins from which on expired ones are removed, whenever their number has doubled."""
 

@@ -6,31 +6,22 @@ written; a line on standard error says why.
 
 from __future__ import annotations
 
-import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from webcrawl.archive.cdxj import INDEX_FOLDER, build, index_path, write_lines
-from webcrawl.archive.check import Check, indexes_of
-from webcrawl.archive.disk import ArchiveError, Disk
-from webcrawl.archive.reading import Damaged
+from webcrawl.archive.disk import ArchiveError
 from webcrawl.archive.repair import WARC_FOLDER
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import complain, tell
+from webcrawl.commands.output import complain
 from webcrawl.config.vocabulary import nearest
 from webcrawl.errors import Problem
-from webcrawl.external_sort import merged
-from webcrawl.links.check import LinkLogCheck
-from webcrawl.reports import text as units
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from webcrawl.archive.record_check import Totals
 
 VERBS = ("check", "index")
 
@@ -70,6 +61,9 @@ class Command(ProjectCommand):
         return _wrong_words(args[0], opts)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
+        # Scrapy imports all commands at each start.
+        from webcrawl.archive.command import check, make_indexes
+
         verb, *given = args
         jobdir = self.configuration.jobdir
         folders = list(dict.fromkeys(map(Path, given or ([str(jobdir)] if jobdir else []))))
@@ -78,67 +72,7 @@ class Command(ProjectCommand):
         target = opts.merged and Path(opts.merged)
         if verb != "check":
             return make_indexes(folders, opts.again, target)
-        with LinkLogCheck(folders) as links:
-            return carry_out(Check(folders, time.time(), [links], target), as_json=opts.json)
-
-
-def carry_out(check: Check, *, as_json: bool) -> int:
-    """Print every problem when it is found, and the totals. Return the exit status."""
-    for problem in check.problems():
-        tell(
-            json.dumps(problem._asdict())
-            if as_json
-            else f"{_printable(problem.where)}: {_printable(problem.what)}"
-        )
-    totals = check.totals
-    if as_json:
-        figures = {name: getattr(totals, name) for name in totals.__slots__}
-        tell(json.dumps({"faults" if name == "problems" else name: value for name, value in figures.items()}))
-    else:
-        tell("\n".join(_summary(totals)))
-    return 1 if totals.problems else 0
-
-
-def make_indexes(folders: Sequence[Path], again: bool, target: Path | None) -> int:
-    """Build missing indexes, and merge all. Return the exit status."""
-    failed: list[str] = []
-    for folder in folders:
-        indexes = folder / INDEX_FOLDER
-        indexes.mkdir(exist_ok=True)
-        for warc in sorted((folder / WARC_FOLDER).glob("*.warc.gz")):
-            path = index_path(indexes, warc.name)
-            if again or not path.exists():
-                try:
-                    number = build(warc, path, Disk())
-                    tell(f"{path}: {units.things(number, 'line')}")
-                except Damaged as damage:
-                    failed.append(f"{warc} has no index: {damage}; see scrapy archive check")
-    if target is not None:
-        paths = indexes_of(folders)
-        with merged(paths) as lines:
-            write_lines(target, lines, Disk(), durable=True)
-        tell(f"{target}: {units.things(len(paths), 'file')} of indexes merged")
-    return complain("archive", failed) if failed else 0
-
-
-def _summary(totals: Totals) -> Iterator[str]:
-    kinds = ", ".join(f"{units.count(number)} {kind}" for kind, number in sorted(totals.records.items()))
-    yield (
-        f"{units.things(totals.files, 'WARC file')}, {units.count(totals.bytes)} bytes: "
-        f"{units.things(totals.records.total(), 'record')}{f' ({kinds})' if kinds else ''}"
-    )
-    yield (
-        f"{units.things(totals.lines, 'line')} of the fetch log, {units.count(totals.indexed)} of the index, "
-        f"{units.count(totals.links)} of the link log"
-    )
-    for remark in totals.remarks:
-        yield f"  {_printable(remark)}"
-    yield f"{units.things(totals.problems, 'fault')}" if totals.problems else "Nothing is wrong."
-
-
-def _printable(text: str) -> str:
-    """Return the text without characters that control the terminal; it comes from other sites."""
-    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)
+        return check(folders, target, as_json=opts.json)
 
 
 def _wrong_words(verb: str, opts: argparse.Namespace) -> Iterator[Problem]:

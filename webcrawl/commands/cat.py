@@ -115,7 +115,7 @@ class Command(ProjectCommand):
         if last is not None:
             yield f"the last request for it was at {second(float(last['start']))} UTC: {_outcome(last)}"
         # Scrapy imports all commands at each start.
-        from webcrawl.commands.explain import WRONG, Inquiry, Question
+        from webcrawl.control.inquiry import WRONG, Inquiry, Question
         from webcrawl.explain.account import Fate
         from webcrawl.explain.as_text import conclusion_in_words
 

@@ -10,7 +10,6 @@ from scrapy.commands import fetch
 from webcrawl.command import own_names
 from webcrawl.commands import page_commands
 from webcrawl.commands.output import until_reader_leaves
-from webcrawl.commands.page_commands import refused
 
 if TYPE_CHECKING:
     import argparse
@@ -34,6 +33,9 @@ class Command(fetch.Command):
         page_commands.take_url(fetch, self.name, self.settings, args)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        # Scrapy imports all commands at each start.
+        from webcrawl.crawl.verdicts import refused
+
         dispatcher.connect(self._refused, signal=refused)
         super().run(args, opts)
 

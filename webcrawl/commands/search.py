@@ -18,7 +18,6 @@ from webcrawl.config import Configuration
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports.text import second
 from webcrawl.search import engine as query
-from webcrawl.search.finding import IndexSettings, search
 from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:
@@ -72,8 +71,13 @@ class Command(ProjectCommand):
         return [f"the query {error}"] if isinstance(error, query.QueryError) else super().lines(error)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        # Scrapy imports all commands at each start.
+        from webcrawl.search.finding import IndexSettings, search
+
+        settings = self.configuration
+        index = IndexSettings(settings.search_engine, settings.search_url, settings.search_stemmer)
         parsed = query.read(args[0], site=opts.site, language=opts.language)
-        found = search(_folders(args[1:], self.configuration), _index(self.configuration), parsed, opts.limit)
+        found = search(_folders(args[1:], settings), index, parsed, opts.limit)
         tell(as_json(found) if opts.json else as_text(found, marked=sys.stdout.isatty()))
 
 
@@ -87,10 +91,6 @@ def _wrong(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Problem]:
 def _folders(named: Sequence[str], configuration: Configuration) -> list[Path]:
     jobdir = configuration.jobdir
     return [Path(one) for one in named] or ([] if jobdir is None else [jobdir])
-
-
-def _index(configuration: Configuration) -> IndexSettings:
-    return IndexSettings(configuration.search_engine, configuration.search_url, configuration.search_stemmer)
 
 
 def as_json(found: Found) -> str:

@@ -44,7 +44,6 @@ from webcrawl.config.vocabulary import misspelt_names, unknown_names, wrong_type
 from webcrawl.crawl import contact
 from webcrawl.crawl.contact import contact_problem
 from webcrawl.errors import ConfigurationError, Problem
-from webcrawl.robots.text import product_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -96,6 +95,9 @@ class Configuration(
     @property
     def product_tokens(self) -> tuple[str, ...]:
         """The names of this crawler in robots.txt: that of its User-Agent, and that of ROBOTSTXT_USER_AGENT."""
+        # Commands that judge no URL do not need it.
+        from webcrawl.robots.text import product_tokens
+
         return product_tokens(self.user_agent, self.robots_user_agent)
 
     @property

@@ -8,11 +8,9 @@ from urllib.parse import urlsplit
 
 from webcrawl import storage
 from webcrawl.archive import sinks
-from webcrawl.archive.upload import remote_of
 from webcrawl.config.readers import EMPTY, Reader, Refusal, as_list, in_full
 from webcrawl.crawl import contact
 from webcrawl.errors import Problem
-from webcrawl.processing.contract import load, schema_of
 
 LEAST_BUDGET = 16 << 20
 """With a smaller budget, the data on its way to the server at one moment would matter."""
@@ -94,6 +92,9 @@ def upload_url() -> Reader:
             return None
         if not isinstance(value, str) or not urlsplit(value).scheme:
             raise ValueError
+        # A crawl that copies nothing away does not need it.
+        from webcrawl.archive.upload import remote_of
+
         try:
             remote_of(value)
         except (ImportError, ValueError, OSError) as error:
@@ -107,6 +108,9 @@ def sink_contradictions(read: Read) -> Iterator[Problem]:
     """Yield a problem for each field that a sink needs and no module finds. Wrong settings are left out."""
     if not read.keys() >= {"ARCHIVE_SINKS", "PROCESSING_MODULES"} or not (paths := read["ARCHIVE_SINKS"]()):
         return
+    # Without sinks no module is looked at.
+    from webcrawl.processing.contract import load, schema_of
+
     found = {"title", *schema_of(map(load, read["PROCESSING_MODULES"]()))}
     for path in paths:
         missing = [name for name in sinks.load(path).fields_needed if name not in found]

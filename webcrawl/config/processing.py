@@ -11,7 +11,6 @@ from webcrawl.config.readers import Reader, Refusal, as_list, real, whole
 from webcrawl.config.setting import DAY, MIB, setting
 from webcrawl.errors import Problem
 from webcrawl.items import COLUMNS, ON_DEMAND
-from webcrawl.processing.contract import load, schema_of
 
 DEFAULT = "webcrawl.processing.modules.Head"
 
@@ -24,6 +23,11 @@ def processing_modules() -> Reader:
         found = tuple(as_list(value))
         if len(set(found)) < len(found):
             raise Refusal("must be a list that names each module once")
+        if found == (DEFAULT,):
+            # Each start of a command reads it, and few need what it imports.
+            return found
+        from webcrawl.processing.contract import load, schema_of
+
         try:
             schema = schema_of([load(path) for path in found])
         except (ImportError, TypeError) as error:
@@ -81,6 +85,10 @@ class ProcessingSettings:
 
 def processing_contradictions(read: Read) -> Iterator[Problem]:
     """Yield a problem if modules need packages that are not installed."""
-    modules = read["PROCESSING_MODULES"]() if "PROCESSING_MODULES" in read else ()
+    modules = read["PROCESSING_MODULES"]() if "PROCESSING_MODULES" in read else (DEFAULT,)
+    if modules == (DEFAULT,):
+        return
+    from webcrawl.processing.contract import load
+
     if (why := lack_of(name for path in modules for name in load(path).packages)) is not None:
         yield Problem("PROCESSING_MODULES", why)

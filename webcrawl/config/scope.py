@@ -24,7 +24,7 @@ from webcrawl.config.readers import (
 )
 from webcrawl.config.setting import ANY, setting
 from webcrawl.parsing.links import FOLLOWED, NOFOLLOW, TYPES
-from webcrawl.parsing.sitemap import MAX_BYTES, URLS_MAX
+from webcrawl.parsing.sitemap_limits import MAX_BYTES, URLS_MAX
 from webcrawl.scope.url_rules import USELESS_EXTENSIONS
 
 

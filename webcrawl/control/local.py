@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from webcrawl.control import Result, Store, blocking
 from webcrawl.control.operating import demand_of, operate, this_operator
@@ -17,8 +17,6 @@ from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
 from webcrawl.crawl.seeded_hosts import read_kept
 from webcrawl.errors import CrawlError, JobdirUnusable
-from webcrawl.features.focus import store as learned
-from webcrawl.features.focus.learner import Learner
 from webcrawl.features.steering.store import Command, SteeringStore
 from webcrawl.features.timeseries.reading import Series
 from webcrawl.features.timeseries.store import Latest, SeriesStore
@@ -41,6 +39,9 @@ from webcrawl.storage.inspection import (
 )
 from webcrawl.storage.tables import Tables
 from webcrawl.storage.technology import Technology
+
+if TYPE_CHECKING:
+    from webcrawl.features.focus.learner import Learner
 
 
 class LocalCrawl:
@@ -191,6 +192,9 @@ class LocalCrawl:
 
     def learner(self) -> Learner | None:
         """Return the trained model of link scores; None if the crawl is not focused."""
+        # Few crawls are focused.
+        from webcrawl.features.focus import store as learned
+
         try:
             saved = learned.read(self._jobdir.path / learned.NAME)
             return None if saved is None else saved.learner()

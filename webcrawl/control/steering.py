@@ -17,13 +17,10 @@ from webcrawl.config.readers import real
 from webcrawl.config.setting import DAY
 from webcrawl.control.operating import state_of, this_operator
 from webcrawl.errors import ConfigurationError, CrawlError, Problem
-from webcrawl.explain.account import Fate
 from webcrawl.features.steering.failures import FailureStore, Selection
 from webcrawl.features.steering.kept_settings import settings_of_crawl
 from webcrawl.features.steering.live_settings import LIVE, as_text, normal, problems_of, values_at_start
 from webcrawl.features.steering.store import KEYS_MOST, Command, Place, SteeringStore
-from webcrawl.frontier.active_keys import LONG_SECONDS
-from webcrawl.frontier.unparking import rests
 from webcrawl.reports.text import second
 from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.exclusion_file import Entry
@@ -301,6 +298,9 @@ class Steering:
 
         :raises ConfigurationError: one is no host of the crawl :raises NotObeyed: see ``operating.operate``
         """
+        # It imports the frontier.
+        from webcrawl.frontier.unparking import rests
+
         if len(hosts) > KEYS_MOST:
             raise CrawlError(f"at most {KEYS_MOST:,} hosts at a time, not {len(hosts):,}")
         if list(hosts) == [ALL] and not (hosts := self.parked()):
@@ -419,45 +419,14 @@ class Steering:
         if isinstance(seed, BadSeed):
             return Added(shown, "invalid", None, "unknown", seed.reason)
         explanation = self._explained(seed.url)
-        url, conclusion, snapshot = (
-            explanation.address.url,
-            explanation.conclusion,
-            explanation.snapshot,
-        )
-        robots = "unknown"
-        if explanation.robots.record is not None and explanation.robots.fresh:
-            robots = "forbidden" if explanation.robots.forbids else "allowed"
-        match conclusion.fate:
-            case Fate.WOULD_BE_QUEUED:
-                later = "; robots.txt forbids it, so it is refused when its turn comes"
-                turn = "" if places is None else f" as the next of its host{_rest(snapshot)}"
-                sentence = f"it is queued{turn}{later if robots == 'forbidden' else ''}"
-                return Added(url, "queued", "robots" if robots == "forbidden" else None, robots, sentence)
-            case Fate.WAITS | Fate.KEPT if places is not None and snapshot is not None and snapshot.entry:
-                entry = snapshot.entry
-                places[url] = Place(entry.key, entry.fingerprint, entry.level, entry.position)
-                return Added(
-                    url,
-                    "queued",
-                    None,
-                    robots,
-                    f"it was queued, and is the next of its host now{_rest(snapshot)}",
-                )
-            case Fate.WOULD_BE_REFUSED:
-                decided = explanation.scoping.decided_by
-                detail = "" if decided is None else f": {decided.objection}"
-                refused = f"the rule {conclusion.rule} refuses it{printable(detail)}"
-                sentence = "robots.txt forbids it" if conclusion.rule == "robots" else refused
-                return Added(url, "refused", conclusion.rule, robots, sentence)
-            case Fate.ROBOTS:
-                sentence = "a robots.txt is requested when a page of its origin needs it"
-                return Added(url, "refused", None, robots, sentence)
-            case fate:
-                return Added(url, "known", conclusion.rule, robots, f"it is known: {_KNOWN.get(fate, fate)}")
+        # A change of a setting explains no URL.
+        from webcrawl.control.adding import added
+
+        return added(explanation, places)
 
     def _explained(self, url: str) -> Explanation:
         # It imports the parts of a crawl.
-        from webcrawl.commands.explain import WRONG, Inquiry, Question
+        from webcrawl.control.inquiry import WRONG, Inquiry, Question
 
         arguments = dict(self._given)
         domains = arguments.pop("allowed_domains")
@@ -486,18 +455,6 @@ async def _situation(store: SteeringStore) -> Situation:
     )
 
 
-def _rest(snapshot: UrlSnapshot | None) -> str:
-    """Return, for a host that is left alone, until when, to be added to a sentence; else nothing."""
-    key = None if snapshot is None else snapshot.key
-    if snapshot is None or key is None:
-        return ""
-    if key.activity is Activity.GIVEN_UP:
-        return "; its host is given up in this run"
-    until = max(key.record.next_fetch_at, key.record.blocked_until)
-    is_long = until - snapshot.now > max(key.record.delay_seconds, LONG_SECONDS)
-    return f"; its host is left alone until {second(until)} UTC" if is_long else ""
-
-
 def _entry(text: str) -> str:
     try:
         return Entry.read(text[: URL_MOST + 1]).text
@@ -507,14 +464,3 @@ def _entry(text: str) -> str:
 
 def _normal(name: str, value: str | None) -> str | None:
     return value if value is None or len(value) > URL_MOST else normal(name, value)
-
-
-_KNOWN = {
-    Fate.DONE: "fetched",
-    Fate.FAILED: "its fetch failed",
-    Fate.REFUSED: "it was refused",
-    Fate.SETTLED: "fetched or refused",
-    Fate.WAITS: "queued",
-    Fate.KEPT: "queued",
-    Fate.WILL_BE_REFUSED: "queued, and a rule will refuse it",
-}

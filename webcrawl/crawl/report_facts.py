@@ -8,7 +8,8 @@ import time
 from typing import TYPE_CHECKING
 
 from webcrawl.archive import fetchlog
-from webcrawl.audit.audit import TOLERANCE_SECONDS, Rules, totals_of
+from webcrawl.audit import TOLERANCE_SECONDS
+from webcrawl.audit.audit import Rules, totals_of
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.crawl.rules import politeness_of, shared_clocks_of
 from webcrawl.reports import run_log

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from webcrawl.errors import JobdirUnusable
-from webcrawl.fetching.addresses import FirstAddresses
+from webcrawl.fetching.private_addresses import FirstAddresses
 from webcrawl.scope.scope import Candidate
 from webcrawl.storage.contract import SharedBackend
 from webcrawl.urls.politeness_key import host_of, port_of
 
 if TYPE_CHECKING:
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.fetching.addresses import SeedAddresses
+    from webcrawl.fetching.private_addresses import SeedAddresses
     from webcrawl.scope.port import BadPortRule
 
 logger = logging.getLogger(__name__)

@@ -29,18 +29,16 @@ from scrapy.exceptions import CannotResolveHostError
 
 from webcrawl.engine.scrapy_private import tls_context
 from webcrawl.fetching.addresses import (
-    SETTING,
     PinnedAddresses,
     PinnedResolver,
-    SeedAddresses,
     SeedResolver,
-    address_rule,
     literal_address,
     pinned,
 )
 from webcrawl.fetching.bandwidth import Bandwidth, bandwidth_of
 from webcrawl.fetching.connection import LONGEST_SECONDS, PageConnection, PageProtocol, SlowLane
 from webcrawl.fetching.failures import LocalShortageError, PrivateAddressError
+from webcrawl.fetching.private_addresses import SETTING, SeedAddresses, address_rule
 from webcrawl.fetching.resolver import Resolver
 from webcrawl.fetching.shortage import Shortage, scarce
 from webcrawl.politeness.shared_clocks import plain_address

@@ -26,6 +26,7 @@ from typing import NamedTuple, Protocol
 from webcrawl.parsing.charset import codec_of
 from webcrawl.parsing.findings import HREF_MAX
 from webcrawl.parsing.markup import Markup, attributes_of, has_bare_ampersand, unescaped
+from webcrawl.parsing.sitemap_limits import MAX_BYTES, URLS_MAX
 from webcrawl.parsing.text import line, w3c_seconds
 from webcrawl.urls.resolve import resolve
 
@@ -340,12 +341,6 @@ def _with_host(text: str) -> str:
     url = written_url(text)
     return absolute_url(url) or url
 
-
-URLS_MAX = 50_000
-"""The number of URLs that the protocol allows in one file, and of sitemaps in one index."""
-
-MAX_BYTES = 50 * 1024 * 1024
-"""The number of bytes that the protocol allows for a file, uncompressed."""
 
 _PIECE = 8_192
 """Bytes processed in one step, some 1 ms."""

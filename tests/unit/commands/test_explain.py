@@ -17,7 +17,7 @@ from tests.contract.sample_crawl import HELD, SHORT, SampleCrawl
 from tests.contract.samples import entry, pages, robots, settled
 from tests.unit.commands.conftest import local_crawl
 from tests.unit.links.logged import kept, page
-from webcrawl.commands import explain as inquiry
+from webcrawl.control import inquiry
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.storage.contract import Batch
 

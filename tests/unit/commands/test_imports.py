@@ -4,10 +4,44 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
 from webcrawl import settings
+
+if TYPE_CHECKING:
+    from tests.contract.driven import DrivenSqlite
+
+OF_A_CRAWL = {
+    "aiohttp",
+    "aiodns",
+    "protego",
+    "pyarrow",
+    "redis",
+    "requests",
+    "selectolax",
+    "tldextract",
+    "webcrawl.archive.check",
+    "webcrawl.audit.audit",
+    "webcrawl.control.inquiry",
+    "webcrawl.crawl.context",
+    "webcrawl.crawl.essentials",
+    "webcrawl.crawl.refused_start",
+    "webcrawl.engine",
+    "webcrawl.explain.account",
+    "webcrawl.features.focus.learner",
+    "webcrawl.frontier.frontier",
+    "webcrawl.links.check",
+    "webcrawl.parsing.html",
+    "webcrawl.parsing.sitemap",
+    "webcrawl.processing.main_text",
+    "webcrawl.reports.page",
+    "webcrawl.robots.rules",
+    "webcrawl.scheduler",
+    "webcrawl.search.finding",
+}
+"""What a command that steers a crawl, or lists commands, does not need: each takes time at its start."""
 
 
 def imported(code: str) -> set[str]:
@@ -28,20 +62,31 @@ def test_the_list_of_commands_imports_no_parts_of_a_crawl() -> None:
         "    importlib.import_module(f'webcrawl.commands.{each.name}')"
     )
     assert "webcrawl.commands.crawl" in found
-    assert found.isdisjoint(
-        {
-            "aiohttp",
-            "redis",
-            "pyarrow",
-            "webcrawl.control.local",
-            "webcrawl.crawl.context",
-            "webcrawl.reports.page",
-        }
-    )
+    assert found & (OF_A_CRAWL | {"webcrawl.control.local"}) == set()
     features = {
         name.removeprefix("webcrawl.features.") for name in found if name.startswith("webcrawl.features.")
     }
     assert features <= {"feature", "registry"}
+
+
+def test_commands_that_steer_or_read_a_crawl_import_no_parts_of_it(stopped_crawl: DrivenSqlite) -> None:
+    job = str(stopped_crawl.directory)
+    commands = [
+        ["pause", job, "--no-wait"],
+        ["status", job],
+        ["errors", job],
+        ["set", "DEPTH_LIMIT=3", job],
+    ]
+    found = imported(
+        "from scrapy.cmdline import execute\n"
+        f"for words in {commands}:\n"
+        "    try:\n"
+        "        execute(['scrapy', *words])\n"
+        "    except SystemExit as end:\n"
+        "        assert end.code == 0, words"
+    )
+    assert {"webcrawl.commands.pause", "webcrawl.control.local", "webcrawl.spiders.broad"} <= found
+    assert found & OF_A_CRAWL == set()
 
 
 @pytest.mark.parametrize("child", ["archive.keeper", "parsing.reader", "processing.worker", "search.indexer"])

@@ -42,7 +42,7 @@ def settings(**given: Any) -> Settings:
         {"DOWNLOADER_MIDDLEWARES": {"webcrawl.downloadermiddlewares.retry.RetryMiddleware": None}},
         {"DOWNLOAD_HANDLERS": {"http": THEIRS}},
         {"EXTENSIONS": {EXCLUSIONS: None}},
-        {"SCHEDULER": "webcrawl.commands.page_commands.PlainScheduler", "DOWNLOADER_MIDDLEWARES_BASE": {}},
+        {"SCHEDULER": "webcrawl.crawl.verdicts.PlainScheduler", "DOWNLOADER_MIDDLEWARES_BASE": {}},
     ],
 )
 def test_what_others_add_and_what_a_crawl_can_do_without_is_no_problem(given: dict[str, Any]) -> None:

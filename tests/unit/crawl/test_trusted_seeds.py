@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from webcrawl.crawl.seeded_hosts import SeededHosts
-from webcrawl.fetching.addresses import SeedAddresses
+from webcrawl.fetching.private_addresses import SeedAddresses
 from webcrawl.scope.port import BadPortRule
 from webcrawl.scope.private import PrivateAddressRule
 from webcrawl.scope.scope import Candidate

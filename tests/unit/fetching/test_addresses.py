@@ -10,9 +10,9 @@ from tests.unit.fetching.lab import LOOPS, Client, answering, run, serving
 from tests.unit.fetching.nameserver import name_server
 from webcrawl.crawl.seeded_hosts import NAME, KeptSeeds
 from webcrawl.fetching import resolver
-from webcrawl.fetching.addresses import address_rule
 from webcrawl.fetching.failures import PrivateAddressError
 from webcrawl.fetching.network import network_of, seed_addresses
+from webcrawl.fetching.private_addresses import address_rule
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -114,7 +114,7 @@ class CrawlSource:
         :raises CrawlError: or a ValueError that names the cause
         """
         # It imports the parts of a crawl.
-        from webcrawl.commands.explain import Inquiry, Question
+        from webcrawl.control.inquiry import Inquiry, Question
 
         question = Question(
             url,

@@ -13,8 +13,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from webcrawl.command import BROAD
-from webcrawl.commands.crawl import find_problems, spider_named, unreadable_settings
 from webcrawl.config.service import is_of_service
+from webcrawl.crawl.start import find_problems, spider_named, unreadable_settings
 from webcrawl.errors import Problem
 
 if TYPE_CHECKING:

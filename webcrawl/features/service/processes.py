@@ -15,9 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webcrawl.commands.crawl import RESUMED_BY
 from webcrawl.control import folders
 from webcrawl.crawl.jobdir import OWNERS, Jobdir
+from webcrawl.crawl.start import RESUMED_BY
 from webcrawl.features.service.supervisor import Exit
 from webcrawl.reports import run_log
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import scrapy
 
-from webcrawl.commands.arguments import check_arguments
 from webcrawl.config import Configuration
+from webcrawl.crawl.arguments import check_arguments
 from webcrawl.spiders.broad import BroadSpider
 
 if TYPE_CHECKING:

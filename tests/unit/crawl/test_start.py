@@ -11,9 +11,8 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
 from webcrawl.command import own_names
-from webcrawl.commands import crawl
 from webcrawl.config import check
-from webcrawl.crawl import jobdir
+from webcrawl.crawl import jobdir, start
 from webcrawl.errors import JobdirUnusable, Problem
 from webcrawl.extensions.summary import RESUME_COMMAND
 
@@ -38,9 +37,9 @@ def options(*settings: str, **arguments: str) -> Namespace:
 def problems(opts: Namespace) -> list[str]:
     settings = Settings()
     before = frozenset(settings)
-    named = crawl.unreadable_settings(opts)
+    named = start.unreadable_settings(opts)
     settings.setdict(dict(item.split("=", 1) for item in opts.set), priority="cmdline")
-    return [str(problem) for problem in [*named, *crawl.find_problems(settings, Broad, opts, before)]]
+    return [str(problem) for problem in [*named, *start.find_problems(settings, Broad, opts, before)]]
 
 
 def test_settings_and_arguments_are_checked_in_one_go() -> None:
@@ -72,7 +71,7 @@ def test_a_jobdir_that_holds_a_crawl_needs_no_seeds(tmp_path: Path) -> None:
 def complete(monkeypatch: pytest.MonkeyPatch, *argv: str, **given: Any) -> Settings:
     monkeypatch.setattr("sys.argv", ["scrapy", *argv])
     settings = Settings(given)
-    crawl.complete(settings, Broad)
+    start.complete(settings, Broad)
     return settings
 
 
@@ -149,20 +148,20 @@ SPIDERS = {"SPIDER_MODULES": ["webcrawl.spiders"]}
     ],
 )
 def test_what_is_no_spider_is_named(args: list[str], said: str) -> None:
-    found = crawl.spider_named(args, Settings(SPIDERS))
+    found = start.spider_named(args, Settings(SPIDERS))
     assert isinstance(found, Problem)
     assert str(found).startswith(said)
 
 
 def test_the_spider_is_found_by_its_name() -> None:
-    found = crawl.spider_named(["broad"], Settings(SPIDERS))
+    found = start.spider_named(["broad"], Settings(SPIDERS))
     assert isinstance(found, type)
     assert found.name == "broad"
 
 
 def test_no_spider_at_all_asks_for_help() -> None:
     with pytest.raises(UsageError):
-        crawl.spider_named([], Settings(SPIDERS))
+        start.spider_named([], Settings(SPIDERS))
 
 
 def test_a_name_of_the_users_own_passes_with_a_plus_sign() -> None:
@@ -173,7 +172,7 @@ def test_a_name_of_the_users_own_passes_with_a_plus_sign() -> None:
     ]  # fmt: skip
     given = Settings()
     given.setdict(dict(item.split("=", 1) for item in opts.set), priority="cmdline")
-    assert crawl.find_problems(given, Broad, opts, own) == []
+    assert start.find_problems(given, Broad, opts, own) == []
     assert check(given) == [], "the crawl itself takes them too"
     (problem,) = problems(options("MYPIPE_DB=1", seeds="http://a.test/"))
     assert problem.startswith("MYPIPE_DB: is not a setting")
@@ -191,7 +190,7 @@ def test_urls_of_a_spider_without_a_scheme_are_named_and_local_ones_need_no_cont
         start_urls = ["localhost:8000/x", "http://localhost/"]  # noqa: RUF012
         allowed_domains = ["localhost:8000", ""]  # noqa: RUF012
 
-    found = crawl.find_problems(Settings(), Local, options(), frozenset())
+    found = start.find_problems(Settings(), Local, options(), frozenset())
     assert [str(problem) for problem in found] == [
         "start_urls: 'localhost:8000/x' has no scheme; write 'https://localhost:8000/x'"
     ]
