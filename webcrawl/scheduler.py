@@ -185,6 +185,7 @@ class Scheduler:
             broken=self.broken,
             clocks=context.clocks,
             bandwidth=context.bandwidth,
+            worker=self._configuration.worker_name,
         )
         remember_seeds(context, self.frontier.with_retry)
 

@@ -100,7 +100,7 @@ def test_everything_that_counts_errors_and_hosts_says_the_same(site, start, caps
     report = (crawl.path / "report.html").read_text()
     assert re.search(rf">{number}</[^>]+>\s*<[^>]+>errors<|{number}[^0-9,]{{1,60}}errors", report)
     told = in_process("status", capsys)(str(crawl.path)).out
-    assert f"errors   {number} in the last run" in told
+    assert f"errors   {number}: requests without a response" in told
     assert f"4xx {missing}" in told
     with dashboard(JOBDIR=crawl.path) as served:
         totals = served.get("/crawl")["totals"]

@@ -10,6 +10,8 @@ import pytest
 from tests.crawl import expectation
 from tests.crawl.auditing import audited
 from tests.fakeweb import witness
+from webcrawl.control.selection import select_crawl_in
+from webcrawl.storage import technology_in
 
 KILLS = 20
 PAGES = 3000
@@ -60,6 +62,8 @@ def test_twenty_kills_lose_nothing(serve, start, crawl, draw, seen):
         before = len(asked)
         assert len(again) <= CONCURRENT
         refetched += len(again)
+        status = select_crawl_in(killed.path, technology_in(killed.path)).status()
+        assert status.counts.done <= status.totals["pages"] <= len(asked)
         if seen == "exact":
             killed.assert_sound()
         last = killed

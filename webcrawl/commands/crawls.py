@@ -140,7 +140,7 @@ def _pages(crawl: CrawlFolder) -> int | None:
     from webcrawl.control.folders import rates
 
     with suppress(OSError):
-        figures = rates(crawl.path)
+        figures = rates(crawl.path, crawl.status)
         return None if figures is None else figures.pages
     return None
 

@@ -7,20 +7,24 @@ why.
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import CrawlCommand, number
 from webcrawl.commands.output import crawl_as_json, cut, table, tell, width
 from webcrawl.reports import text
+from webcrawl.reports.statuses import errors_of
 
 if TYPE_CHECKING:
     import argparse
-    from collections import Counter
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from webcrawl.control.error_log import ErrorReport
+    from webcrawl.control.error_log import ErrorReport, LoggedError
     from webcrawl.control.selection import StoredCrawl
+    from webcrawl.features.steering.failures import Failure, FailureStore
+    from webcrawl.storage.inspection import CrawlStatus
 
 LIMIT = 20
 LIMIT_MOST = 10_000
@@ -36,7 +40,8 @@ class Command(CrawlCommand):
         return (
             "Show how many URLs failed in which way, the hosts with the most errors, and the last errors with their "
             "URLs: what errors.log in the JOBDIR still has, of all runs. The crawl may be running or not. For a "
-            "crawl on Redis the number of each worker is shown; the URLs are in the JOBDIRs of the workers."
+            "crawl on Redis the numbers are of all runs and workers, and the URLs those that failed for good; "
+            "the others are in the JOBDIRs of the workers."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -50,7 +55,7 @@ class Command(CrawlCommand):
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         folder = self.folder
         if folder is None:
-            _tell_of_workers(self.crawl(opts), as_json=opts.json)
+            _tell_of_workers(self.crawl(opts), opts)
             return
         # Scrapy imports all commands at each start.
         from webcrawl.control import error_log
@@ -74,8 +79,12 @@ def _as_text(folder: Path, found: ErrorReport, columns: int | None) -> Iterator[
     yield from _counted("most errors", found.hosts, _HOSTS, columns)
     if found.last:
         yield from ("", "last errors")
-    longest = max((len(error.error) for error in found.last), default=0)
-    for error in found.last:
+    yield from _last(found.last, columns)
+
+
+def _last(errors: Sequence[LoggedError], columns: int | None) -> Iterator[str]:
+    longest = max((len(error.error) for error in errors), default=0)
+    for error in errors:
         head = f"  {text.second(error.at)} UTC  {error.error:<{longest}}  "
         if columns is not None and columns - len(head) < len(error.url) and columns < 100:
             # A narrow terminal: the URL on a line of its own.
@@ -93,17 +102,50 @@ def _counted(name: str, counts: Counter[str], most: int | None, columns: int | N
         yield f"  {'':>9}  and {text.things(len(counts) - most, 'host')} more"
 
 
-def _tell_of_workers(crawl: StoredCrawl, *, as_json: bool) -> None:
-    workers = crawl.status().workers
-    errors = {worker.name: int(worker.figures.get("errors", 0)) for worker in workers}
-    if as_json:
-        found: dict[str, Any] = {"total": sum(errors.values()), "workers": errors}
-        tell(crawl_as_json(crawl, **found))
+def _tell_of_workers(crawl: StoredCrawl, opts: argparse.Namespace) -> None:
+    """Tell of a crawl on Redis the errors that its processes have counted, and the last URLs that failed for good."""
+    # Scrapy imports all commands at each start.
+    from webcrawl.control.error_log import LoggedError
+    from webcrawl.features.steering.failures import FailureStore
+
+    workers, kinds = _counted_by_workers(crawl.status())
+    failed = crawl.read_store(FailureStore, _failures)
+    chosen = [
+        one
+        for one in sorted(failed, key=lambda one: one.at, reverse=True)
+        if opts.search in one.entry.url and opts.kind in ("", one.error)
+    ]
+    last = [LoggedError(one.at, one.error, one.entry.url) for one in chosen[: opts.limit]]
+    if opts.json:
+        found: dict[str, Any] = {"total": workers.total(), "workers": dict(workers), "kinds": dict(kinds)}
+        tell(crawl_as_json(crawl, **found, failed=len(chosen), last=[asdict(one) for one in last]))
         return
-    tell(
-        f"{crawl.name}: {text.things(sum(errors.values()), 'error')} of {text.things(len(errors), 'worker')}"
-    )
-    if errors:
-        rows = [(name, text.count(one)) for name, one in sorted(errors.items())]
-        tell("\n".join(["", *table([("worker", "errors"), *rows], 1)]))
-    tell("\nThe URLs are in the JOBDIR of each worker: scrapy errors JOBDIR")
+    total, names = text.things(workers.total(), "error"), text.things(len(workers), "worker")
+    lines = [f"{crawl.name}: {total} of {names}, in all runs"]
+    if kinds:
+        lines += _counted("errors", kinds, None, width())
+    if workers:
+        rows = [(name, text.count(one)) for name, one in sorted(workers.items())]
+        lines += ["", *table([("worker", "errors"), *rows], 1)]
+    if last:
+        lines += ["", "last URLs that failed for good", *_last(last, width())]
+    lines += ["", "The URLs of other errors are in the JOBDIR of each worker: scrapy errors JOBDIR"]
+    tell("\n".join(lines))
+
+
+def _counted_by_workers(status: CrawlStatus) -> tuple[Counter[str], Counter[str]]:
+    """Return the errors by worker and by kind, of all runs."""
+    workers: Counter[str] = Counter({worker.name: 0 for worker in status.workers})
+    kinds: Counter[str] = Counter()
+    for one in status.counted:
+        found = errors_of(one.numbers)
+        workers[one.worker] += sum(found.values())
+        kinds.update(found)
+    return workers, kinds
+
+
+async def _failures(store: FailureStore) -> list[Failure]:
+    found: list[Failure] = []
+    while some := await store.some(found[-1].id if found else b""):
+        found += some
+    return found

@@ -20,6 +20,7 @@ from webcrawl.config.vocabulary import nearest
 from webcrawl.control.selection import apply_spider_settings, require_crawl
 from webcrawl.errors import Problem
 from webcrawl.reports import text
+from webcrawl.reports.statuses import STATUS_CLASSES, figures_of
 from webcrawl.storage.inspection import MEANINGS, Demand, Kind
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from webcrawl.commands.output import NamedCrawl
     from webcrawl.control.steering import Situation
+    from webcrawl.reports.limiting import Verdict
     from webcrawl.storage.inspection import Checked, CrawlStatus, Findings, Worker
 
 
@@ -55,11 +57,41 @@ def status_as_text(crawl: NamedCrawl, status: CrawlStatus, changes: Situation | 
         f"hosts  {text.count(counts.hosts)} known, {text.count(status.active_hosts)} active, "
         f"{text.count(counts.parked_hosts)} parked, {given_up}",
     ]
+    lines += _totals(status)
     lines += _memory(status)
     if status.is_shared and status.workers:
         lines += ["", *table([_HEAD, *(_row(worker, status) for worker in status.workers)], _LEFT)]
     lines += changes_as_text(changes)
     return "\n".join(lines)
+
+
+def _totals(status: CrawlStatus) -> Iterator[str]:
+    """Yield lines on what all processes of all runs have counted, on what limits those that run, and on their
+    memory."""
+    if status.counted:
+        found = figures_of(status.totals)
+        by_class = ", ".join(f"{name} {text.count(found[f'pages_{name}'])}" for name in STATUS_CLASSES)
+        yield f"pages  {text.count(found['pages'])}, {text.size(found['bytes'])} received"
+        yield f"errors {text.count(found['errors'])}: requests without a response"
+        yield f"status {by_class}"
+    if (verdict := _verdict(status)) is not None:
+        yield f"limit  {verdict.sentence}"
+    if used := _resident(status):
+        parts = ", ".join(f"{name} {text.size(size)}" for name, size in used.items())
+        yield f"memory {text.size(sum(used.values()))} resident: {parts}"
+
+
+def _verdict(status: CrawlStatus) -> Verdict | None:
+    # Scrapy imports all commands at each start.
+    from webcrawl.control.remaining import verdict_of
+
+    return verdict_of(status)
+
+
+def _resident(status: CrawlStatus) -> dict[str, float]:
+    """Return the resident bytes of each worker with its children."""
+    known = [(worker.name, worker.figures.get("rss_all")) for worker in status.workers]
+    return {name: size for name, size in known if size}
 
 
 def _memory(status: CrawlStatus) -> list[str]:
@@ -70,7 +102,7 @@ def _memory(status: CrawlStatus) -> list[str]:
     figures = max(reporting, key=lambda worker: worker.heartbeat_at).figures
     refused = sum(int(worker.figures.get("backlog_full", 0)) for worker in reporting)
     return [
-        f"memory {text.size(figures['used_bytes'])} used of {text.size(figures['budget_bytes'])}, "
+        f"Redis  {text.size(figures['used_bytes'])} used of {text.size(figures['budget_bytes'])}, "
         f"{text.count(refused)} URLs rejected for lack of space"
     ]
 
@@ -141,12 +173,21 @@ def status_as_json(crawl: NamedCrawl, status: CrawlStatus, changes: Situation | 
         "given_up": counts.given_up_hosts,
         "given_up_urls": counts.given_up_urls,
     }
+    found: dict[str, Any] = {}
+    if status.counted:
+        totals = figures_of(status.totals)
+        found = {name: totals[name] for name in ("pages", "bytes", "errors")}
+        found["statuses"] = {name: totals[f"pages_{name}"] for name in STATUS_CLASSES}
+    verdict = _verdict(status)
     return crawl_as_json(
         crawl,
         now=round(status.now, 3),
         command=str(status.demand),
         urls=urls,
         hosts=hosts,
+        **found,
+        limit=None if verdict is None else verdict.sentence,
+        memory=_resident(status),
         workers=[_status_object(worker, status) for worker in status.workers],
         changes=changes_as_object(changes),
     )

@@ -109,12 +109,12 @@ def _folder_as_text(folder: Path) -> Iterator[str]:
             f"hosts    {text.count(counts.hosts)} known, {text.count(status.active_hosts)} active, "
             f"{text.count(counts.parked_hosts)} parked, {text.count(counts.given_up_hosts)} given up"
         )
-    if (figures := folders.rates(folder)) is not None:
+    if (figures := folders.rates(folder, crawl.status)) is not None:
         yield f"pages    {_pages(figures, is_running=crawl.state is State.RUNNING)}"
     if crawl.state is State.RUNNING and figures is not None and figures.memory:
         yield f"memory   {_memory(figures.memory)}"
-    if (numbers := folders.last_numbers(folder)) is not None:
-        yield f"errors   {text.count(numbers.pop('errors'))} in the last run: requests without a response"
+    if (numbers := folders.numbers_of(folder, crawl.status)) is not None:
+        yield f"errors   {text.count(numbers.pop('errors'))}: requests without a response"
         yield f"status   {', '.join(f'{name} {text.count(number)}' for name, number in numbers.items())}"
     if crawl.state is State.RUNNING and (verdict := _verdict(folder)) is not None:
         yield f"limit    {verdict}"
@@ -173,7 +173,8 @@ def _folder_as_json(folder: Path) -> str:
     from webcrawl.control import folders
     from webcrawl.reports.run_log import State
 
-    crawl, figures = _read(folder), folders.rates(folder)
+    crawl = _read(folder)
+    figures = folders.rates(folder, crawl.status)
     found: dict[str, Any] = dict(folders.as_object(crawl))
     if (status := crawl.status) is not None:
         counts = status.counts
@@ -193,7 +194,7 @@ def _folder_as_json(folder: Path) -> str:
         found["pages_per_second"] = figures.per_second
         found["pages_per_second_mean"] = figures.mean_per_second
         found["memory"] = figures.memory if crawl.state is State.RUNNING else {}
-    if (numbers := folders.last_numbers(folder)) is not None:
+    if (numbers := folders.numbers_of(folder, crawl.status)) is not None:
         found["errors"] = numbers.pop("errors")
         found["statuses"] = numbers
     found["last_errors"] = folders.errors_as_objects(folders.last_errors(folder))

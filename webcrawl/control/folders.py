@@ -18,7 +18,7 @@ from webcrawl.errors import CrawlError, JobdirUnusable
 from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
 from webcrawl.reports.run_log import State
-from webcrawl.reports.statuses import STATUS_CLASSES
+from webcrawl.reports.statuses import STATUS_CLASSES, figures_of
 from webcrawl.storage import technology_in
 
 if TYPE_CHECKING:
@@ -126,22 +126,24 @@ def look(path: Path) -> CrawlFolder:
     )
 
 
-def rates(path: Path) -> Rates | None:
-    """Return the rates of a crawl; None if it has no progress log. :raises OSError: it cannot be read"""
+def rates(path: Path, status: CrawlStatus | None = None) -> Rates | None:
+    """Return the rates of a crawl; None if it has no progress log. ``status`` has its pages and bytes, which that log
+    lacks of a run that was killed. :raises OSError: it cannot be read"""
     course, last = progress_log.Course(), deque[dict[str, Any]](maxlen=2)
     for line in progress_log.read(path):
         course.add(line)
         last.append(line)
+    totals = None if status is None or not status.counted else figures_of(status.totals)
     if not course.runs:
-        return None
+        return None if totals is None else Rates(totals["pages"], None, None, totals["bytes"], {})
     run = max(course.runs.items(), key=lambda item: item[1].at)
     (_, began_at), figures = run
     lines = [line for line in last if line.get("run") == began_at]
     return Rates(
-        course.pages,
+        course.pages if totals is None else totals["pages"],
         _rate(lines[0], lines[-1]) if len(lines) == 2 else None,
         figures.pages / (figures.at - began_at) if figures.at > began_at else None,
-        sum(run.bytes for run in course.runs.values()),
+        sum(run.bytes for run in course.runs.values()) if totals is None else totals["bytes"],
         _memory(lines[-1]) if lines else {},
     )
 
@@ -153,12 +155,15 @@ def _memory(line: dict[str, Any]) -> dict[str, int]:
     return {name: int(size) for name, size in numbers if size is not None}
 
 
-def last_numbers(path: Path) -> dict[str, int] | None:
-    """Return ``errors`` and the pages by class of status (``2xx``...) of the last run, from the last line of
-    ``progress.jsonl``; None if that has none. :raises OSError: it cannot be read"""
+def numbers_of(path: Path, status: CrawlStatus | None) -> dict[str, int] | None:
+    """Return ``errors`` and the pages by class of status (``2xx``...) of all runs; None if these are not known. Of a
+    crawl whose storage has no such figures, those of the last run. :raises OSError: they cannot be read"""
+    if status is not None and status.counted:
+        found = figures_of(status.totals)
+        return {"errors": found["errors"]} | {name: found[f"pages_{name}"] for name in STATUS_CLASSES}
     last = next(iter(deque(progress_log.read(path), maxlen=1)), {})
-    found = {name: number_in(last.get(f"pages_{name}")) for name in STATUS_CLASSES}
-    numbers = {"errors": number_in(last.get("errors")), **found}
+    statuses = {name: number_in(last.get(f"pages_{name}")) for name in STATUS_CLASSES}
+    numbers = {"errors": number_in(last.get("errors")), **statuses}
     if None in numbers.values():
         return None
     return {name: int(number or 0) for name, number in numbers.items()}

@@ -22,7 +22,7 @@ from webcrawl.frontier.policies import Limits
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.storage_retry import StorageRetry
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
-from webcrawl.storage.contract import Backend, Batch, Committed, Settled
+from webcrawl.storage.contract import Backend, Batch, Committed, Counted, Settled
 
 GROUP_BYTES = 16 << 20
 """The bytes of bodies with which a group is full: data for the archive is in memory more than once on its way."""
@@ -64,9 +64,11 @@ class Committer:
         retry: StorageRetry,
         clock: Callable[[], float],
         drained: Callable[[], None] = lambda: None,
+        counted: Callable[[], Counted | None] = lambda: None,
     ) -> None:
         """``committed`` is called when a group is durable, with None if it changed nothing of the state; ``drained``
-        when nothing is left to do, which may be the last thing a crawl waits for."""
+        when nothing is left to do, which may be the last thing a crawl waits for. ``counted`` returns what this
+        process has counted, for each commit."""
         self._backend = backend
         self._store = store
         self._committed = committed
@@ -84,6 +86,7 @@ class Committer:
         self._retry = retry
         self._clock = clock
         self._drained = drained
+        self._counted = counted
 
     @property
     def committing(self) -> int:
@@ -171,7 +174,7 @@ class Committer:
 
     async def _commit(self, group: list[Change]) -> None:
         """Settle the URLs of a group, whose pages are durable. The next group is archived meanwhile."""
-        batch = Batch(at=self._clock())
+        batch = Batch(at=self._clock(), counted=self._counted())
         hosts: dict[str, HostRecord] = {}
         for change in group:
             batch.discovered += change.discovered

@@ -39,6 +39,7 @@ from webcrawl.storage.contract import (
     Backend,
     ClockStore,
     Committed,
+    Counted,
     Counts,
     HeartbeatAnswer,
     Move,
@@ -81,11 +82,12 @@ class Frontier:
         broken: Callable[[BaseException], None] = lambda error: None,
         clocks: ClockStore | None = None,
         bandwidth: SharedBandwidth | None = None,
+        worker: str | None = None,
     ) -> None:
         """``clock``: epoch seconds that never run backwards. ``changed`` is called when ``next`` may have an answer
         again, or the crawl may be finished; ``broken`` when state can no longer be kept. ``clocks``: the store of the
-        clocks that keys share.
-        ``bandwidth``: the limit of which a shared crawl gives this process a share."""
+        clocks that keys share. ``bandwidth``: the limit of which a shared crawl gives this process a share.
+        ``worker``: the name under which its counts are stored."""
         self._backend = backend
         self._bandwidth = bandwidth
         self._policies = policies
@@ -95,9 +97,8 @@ class Frontier:
         self._broken = broken
         self._is_unheard: Callable[[], bool] = lambda: False
         self._retry = StorageRetry()
-        self._committer = Committer(
-            backend, store, self._on_committed, broken, limits, self._retry, clock, changed
-        )
+        self._worker, self._begun_at, calls = worker, clock(), (clock, changed, self._counted)
+        self._committer = Committer(backend, store, self._on_committed, broken, limits, self._retry, *calls)
         clock_store, of_key = clocks or OwnClocks(clock), (self._turned_away, self._delay_of)
         limiter = SharedRateLimiter(policies, clock_store, clock, self._retry, changed, broken, *of_key)
         self._rate_limiter = limiter
@@ -118,9 +119,8 @@ class Frontier:
         """True from the first inline request on: most crawls have none."""
         self._inline_unsettled = self._inline_awaited = 0
         """How many of these ``next_inline`` gave, and how many inline requests somebody waits for."""
-        self._kept: dict[
-            tuple[str, QueuePosition], Lease
-        ] = {}  # of ``_unsettled`` those whose key was let go
+        self._kept: dict[tuple[str, QueuePosition], Lease] = {}
+        """Of ``_unsettled`` those whose key was let go."""
         self._lease_ids = itertools.count(1)
         self._closing = self._paused = False
         self._last_errors: dict[str, str] = {}
@@ -622,6 +622,10 @@ class Frontier:
             if lease.entry.kind == Kind.ROBOTS:
                 active.awaits_robots = False
             self._keys.arm(active)
+
+    def _counted(self) -> Counted | None:
+        """Return what this process has counted until now."""
+        return Counted(self._worker, self._begun_at, self.tally.counters()) if self._worker else None
 
     def _on_committed(self, committed: Committed | None) -> None:
         """Free the slots of a group that is durable: each of its leases is settled."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 SKIPPED_MAX = 1_000
+STORED = ("pages", "bytes", "requests", "robots", "sitemaps", "redirects", "retries")
 
 
 @dataclass(slots=True)
@@ -108,6 +109,13 @@ class Tally:
             self.statuses[ending.status] += 1
             if ending.mime:
                 self.mimes[ending.mime] += 1
+
+    def counters(self) -> dict[str, int]:
+        """Return the counters that are stored with the crawl: those of ``STORED``, ``status N`` of pages, and ``error
+        WORD``."""
+        found = {name: int(getattr(self, name)) for name in STORED}
+        found |= {f"status {status}": number for status, number in self.statuses.items()}
+        return found | {f"error {word}": number for word, number in self.errors.items()}
 
     def committed(self, committed: Committed) -> None:
         """Count the entries of a commit: those that were queued, and those of URLs that were known."""

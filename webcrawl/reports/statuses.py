@@ -16,6 +16,25 @@ def class_of(status: int) -> str:
     return name if name in STATUS_CLASSES else "other"
 
 
+def figures_of(counted: Mapping[str, int]) -> dict[str, int]:
+    """Return the figures of counters that a crawl has stored: ``pages``, ``bytes``, ``errors``, and those of
+    ``by_class``."""
+    statuses = {
+        int(name.partition(" ")[2]): number for name, number in counted.items() if _is(name, "status")
+    }
+    found = {name: counted.get(name, 0) for name in ("pages", "bytes")}
+    return found | {"errors": sum(errors_of(counted).values())} | by_class(statuses)
+
+
+def errors_of(counted: Mapping[str, int]) -> dict[str, int]:
+    """Return the errors among counters that a crawl has stored, by their words."""
+    return {name.partition(" ")[2]: number for name, number in counted.items() if _is(name, "error")}
+
+
+def _is(name: str, kind: str) -> bool:
+    return name.partition(" ")[0] == kind
+
+
 def by_class(statuses: Mapping[int, int]) -> dict[str, int]:
     """Return the figures of pages by class of status: ``pages_2xx`` and so on."""
     found = {f"pages_{name}": 0 for name in STATUS_CLASSES}

@@ -21,6 +21,7 @@ a clock is leased to this process.
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -240,6 +241,34 @@ class Settled:
     """The ``HostRecord.fence`` under which the URL was leased; 0 is not checked."""
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What one process has counted from its start on: see ``Tally.counters``. It is stored with each commit, in place
+    of what it had counted before, so that a process that is killed leaves the figures of all that is stored."""
+
+    worker: str
+    begun_at: float
+    """Epoch seconds. With the worker's name it says which process it is."""
+    numbers: Mapping[str, int]
+
+    @property
+    def name(self) -> str:
+        return f"{self.begun_at:.3f} {self.worker}"
+
+    def packed(self) -> str:
+        return json.dumps(self.numbers, separators=(",", ":"))
+
+    @classmethod
+    def read(cls, name: str, packed: str) -> Counted | None:
+        """Return what is stored under a name; None if it cannot be read."""
+        begun_at, _, worker = name.partition(" ")
+        try:
+            numbers = {str(word): int(number) for word, number in json.loads(packed).items()}
+            return cls(worker, float(begun_at), numbers)
+        except (ValueError, TypeError, AttributeError):
+            return None
+
+
 @dataclass(slots=True)
 class Batch:
     """The changes of one commit. Discovered URLs that are known already are dropped, unless they have ``repeat``
@@ -250,6 +279,8 @@ class Batch:
     hosts: list[HostRecord] = field(default_factory=list)
     """Records of active keys that changed."""
     robots: list[RobotsRecord] = field(default_factory=list)
+    counted: Counted | None = None
+    """What this process has counted since its start."""
     at: float = 0.0
     """The time of the commit (epoch seconds). An idle key whose queue was empty waits for its turn from then on."""
 

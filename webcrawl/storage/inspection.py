@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from webcrawl.frontier.records import State, UrlEntry, UrlRecord
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
-from webcrawl.storage.contract import Counts
+from webcrawl.storage.contract import Counted, Counts
 from webcrawl.storage.tables import Tables
 
 if TYPE_CHECKING:
@@ -333,6 +333,16 @@ class CrawlStatus:
     demand: Demand = Demand.RUN
     is_shared: bool = False
     """True if several processes can work on it."""
+    counted: Sequence[Counted] = ()
+    """What each process of all runs has counted."""
+
+    @property
+    def totals(self) -> Counter[str]:
+        """What all processes of all runs have counted together; see ``Tally.counters``."""
+        total: Counter[str] = Counter()
+        for one in self.counted:
+            total.update(one.numbers)
+        return total
 
 
 class StoredTables(Tables, Protocol):

@@ -110,7 +110,7 @@ def test_programs_get_all_of_it() -> None:
 def test_with_a_budget_it_says_how_much_of_it_is_used() -> None:
     one = worker("w1", 2.0, used_bytes=1e9, budget_bytes=4e9, backlog_full=10)
     other = worker("w2", 0.5, used_bytes=3.5e9, budget_bytes=4e9, backlog_full=2000)
-    assert "memory 3.5 GB used of 4.0 GB, 2,010 URLs rejected for lack of space" in lines(
+    assert "Redis  3.5 GB used of 4.0 GB, 2,010 URLs rejected for lack of space" in lines(
         status(one, other, worker("w3"))
     )
     assert not any(line.startswith("memory") for line in lines(status(worker("w3"))))

@@ -25,7 +25,7 @@ from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
 from webcrawl.reports.limiting import Situation, limiting
 from webcrawl.reports.run_log import State
-from webcrawl.reports.statuses import STATUS_CLASSES
+from webcrawl.reports.statuses import STATUS_CLASSES, figures_of
 from webcrawl.storage.inspection import Demand
 
 if TYPE_CHECKING:
@@ -160,6 +160,7 @@ class StateReader:
         counts = status.counts
         progress = self._progress(run)
         state, politeness = self._state(status, latest, numbers, run), self._politeness(latest, overlay)
+        totals = _totals(status, latest, progress)
         verdict, ends = None, None
         if latest and state in _WORKING:
             verdict = limiting(self._situation(status, latest, state, politeness["capacity_per_second"]))
@@ -170,7 +171,7 @@ class StateReader:
             "name": source.name,
             "spider": source.spider if run is None else run.spider or source.spider,
             "state": state,
-            "has": self._has(status.now, counts, _totals(latest, progress)["errors"]),
+            "has": self._has(status.now, counts, totals["errors"]),
             "limit": _verdict(verdict),
             "ends": _estimate(ends),
             "reason": None if run is None or status.workers else run.reason,
@@ -192,7 +193,7 @@ class StateReader:
                 "given_up": counts.given_up_hosts,
             },
             "rates": self._speed(latest, status.now, progress),
-            "totals": _totals(latest, progress),
+            "totals": totals,
             "politeness": politeness,
             "disk": self._disk(status.now, latest),
             "memory": {name: _sum(latest, name) for name in ("rss", "rss_all")},
@@ -403,8 +404,13 @@ def _all(latest: list[Latest], name: str) -> bool:
 _TOTALS = ("pages", "bytes", "errors", *(f"pages_{name}" for name in STATUS_CLASSES))
 
 
-def _totals(latest: list[Latest], progress: Mapping[str, float | None]) -> dict[str, float | None]:
-    """Return the totals of the processes that run, or of the last run."""
+def _totals(
+    status: CrawlStatus, latest: list[Latest], progress: Mapping[str, float | None]
+) -> Mapping[str, float | None]:
+    """Return the totals of all runs; of a crawl whose storage has no such figures, those of the processes that run or
+    of the last run."""
+    if status.counted:
+        return figures_of(status.totals)
     return {name: _sum(latest, name) if latest else progress.get(name) for name in _TOTALS}
 
 

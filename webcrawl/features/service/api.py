@@ -163,8 +163,8 @@ _ROW = {
         "figures": {
             "type": "object",
             "additionalProperties": _NUMBER,
-            "description": "Of all runs: queued, done, failed, hosts. Of the present run, or the last one: "
-            "pages_of_run, bytes_of_run, pages_per_second.",
+            "description": "Of all runs: queued, done, failed, hosts, pages, bytes. Of the present run: "
+            "pages_per_second.",
         },
         "arguments": {"type": "object", "additionalProperties": {"type": "string"}},
         "settings": {"type": "object", "additionalProperties": {"type": "string"}},

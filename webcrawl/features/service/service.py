@@ -241,8 +241,8 @@ class Service:
         totals, rates, counts = state["totals"], state["rates"], state["counts"]
         found.is_paused = record.state is State.RUNNING and state["state"] == "paused"
         found.values = {
-            "pages_of_run": totals["pages"],
-            "bytes_of_run": totals["bytes"],
+            "pages": totals["pages"],
+            "bytes": totals["bytes"],
             "pages_per_second": rates["pages"] if record.state in LIVE else None,
             **{name: counts[name] for name in ("queued", "done", "failed", "hosts")},
         }

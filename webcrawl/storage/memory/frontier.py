@@ -24,6 +24,7 @@ from webcrawl.storage.contract import (
     Activated,
     Batch,
     Committed,
+    Counted,
     Counts,
     Idle,
     Loaded,
@@ -72,6 +73,8 @@ class MemoryBackend:
         self._seen = seen
         self._delay_seconds = delay_seconds
         self.tables = MemoryTables()
+        self.counted: dict[str, Counted] = {}
+        """What each process has counted, by its name."""
 
     async def open(self, now: float) -> Counts:
         for host in self._hosts.values():
@@ -156,6 +159,8 @@ class MemoryBackend:
         queued += [copy.copy(entry) for entry in again if entry is not None]
         for record in batch.hosts:
             self._host(record.key).store(record)
+        if batch.counted is not None:
+            self.counted[batch.counted.name] = batch.counted
         for robots in batch.robots:
             self._robots[robots.origin] = copy.copy(robots)
         pruned = [gone for key in {entry.key for entry in queued} for gone in self._prune(self._hosts[key])]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webcrawl.errors import NoSuchCrawl, StartRefused
-from webcrawl.storage.contract import Counts
+from webcrawl.storage.contract import Counted, Counts
 from webcrawl.storage.inspection import CrawlStatus, Worker
 from webcrawl.storage.redis.leases import ServerClock, set_clock
 from webcrawl.storage.redis.names import CrawlNames, ShardNames
@@ -133,7 +133,11 @@ class Control:
         # Keys stay for a while without URLs: only their worker knows which.
         figures = [worker.figures["active"] for worker in workers if "active" in worker.figures]
         with_urls = min(active, int(sum(figures))) if figures else active
-        return CrawlStatus(await self.now(), counts, with_urls, workers, is_shared=True)
+        stored = (await self._hash(self._names.counted)).items()
+        counted = [one for name, packed in stored if (one := Counted.read(name, packed)) is not None]
+        return CrawlStatus(
+            await self.now(), counts, with_urls, workers, is_shared=True, counted=tuple(counted)
+        )
 
     async def _meta(self) -> dict[str, str]:
         return await self._hash(self._names.meta)

@@ -39,6 +39,7 @@ class CrawlNames:
         self.seed_addresses = f"{spider}:seed_addresses"
         self.seed_lists = f"{spider}:seed_lists"
         self.bandwidth = f"{spider}:bandwidth"
+        self.counted = f"{spider}:counted"
 
 
 class ShardNames:

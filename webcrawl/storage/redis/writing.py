@@ -22,6 +22,7 @@ from webcrawl.storage.redis.commits import (
     settle_portions,
 )
 from webcrawl.storage.redis.marks import Known
+from webcrawl.storage.redis.names import CrawlNames
 from webcrawl.storage.redis.packing import decoded, encoded, position_from, unpack_entries
 from webcrawl.storage.redis.server import Call, Server
 from webcrawl.storage.redis.shard import Shard
@@ -60,6 +61,7 @@ class Writer:
         """``shards`` is filled when the crawl is opened. ``put_in_place``: called before entries are settled by their
         place."""
         self._put_in_place = put_in_place
+        self._counted = CrawlNames(options.spider).counted
         self._server = server
         self._options = options
         self._member = member
@@ -136,6 +138,9 @@ class Writer:
             for answer in batch.robots:
                 owner = self._owner_of(answer.origin)
                 self._shard_of(owner).forget_robots(owner)
+        if (counted := batch.counted) is not None:
+            # Before the URLs leave their queues: what is done is counted.
+            await self._server.commands([("HSET", self._counted, counted.name, counted.packed())])
         lost: set[str] = set()
         queued += await self._settle(batch.hosts, batch.settled, lengths, lost, epochs, self._long)
         self._budget.note(lengths)

@@ -31,7 +31,7 @@ from webcrawl.storage.contract import (
 )
 from webcrawl.storage.sqlite.commits import Commits
 from webcrawl.storage.sqlite.keys import Keys
-from webcrawl.storage.sqlite.opening import open_database, translate_opening
+from webcrawl.storage.sqlite.opening import COUNTED, merge_counted, open_database, translate_opening
 from webcrawl.storage.sqlite.queues import Queues
 from webcrawl.storage.sqlite.seen import BloomSeen, ExactSeen, SeenTest
 from webcrawl.storage.sqlite.tables import SqliteTables
@@ -42,6 +42,7 @@ _T = TypeVar("_T")
 PRUNES = "prunes"
 """The name in ``meta`` that exists once the crawl has had a limit for its queues."""
 
+STORE_COUNTED = f"INSERT OR REPLACE INTO meta VALUES ('{COUNTED}' || ?, ?)"
 _TOTALS = ("queued", "done", "failed", "refused", "hosts", "robots")
 
 
@@ -170,6 +171,7 @@ class SqliteBackend:
             self._keys.rest_after_crash(now)
             self._keys.revive()
             self._keys.wake_all()
+            merge_counted(self._connection)
 
     def _prunes(self) -> bool:
         """Return True if URLs are pruned from full queues, or may have been when the crawl had a limit before."""
@@ -255,6 +257,8 @@ class SqliteBackend:
         try:
             with self._transaction():
                 committed = self._commits.carry_out(batch)
+                if batch.counted is not None:
+                    self._connection.execute(STORE_COUNTED, (batch.counted.name, batch.counted.packed()))
                 self._connection.execute(
                     f"UPDATE totals SET {', '.join(f'{name} = ?' for name in _TOTALS)}",
                     [self._totals[name] for name in _TOTALS],

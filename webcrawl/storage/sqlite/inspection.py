@@ -29,7 +29,7 @@ from webcrawl.storage.inspection import (
 )
 from webcrawl.storage.sqlite import check
 from webcrawl.storage.sqlite.keys import parse
-from webcrawl.storage.sqlite.opening import open_stored
+from webcrawl.storage.sqlite.opening import open_stored, read_counted
 from webcrawl.storage.sqlite.seen import read_records
 from webcrawl.storage.sqlite.tables import SqliteTables
 
@@ -54,7 +54,7 @@ def _status(connection: sqlite3.Connection, now: float) -> CrawlStatus:
         given_up[0],
         int(given_up[1]),
     )
-    return CrawlStatus(now, counts, active, [])
+    return CrawlStatus(now, counts, active, [], counted=tuple(read_counted(connection)))
 
 
 _QUEUED = (

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from contextlib import closing, contextmanager
 from importlib import resources
 from pathlib import Path
 
 from webcrawl.errors import JobdirDamaged, JobdirUnusable, JobdirVersion
+from webcrawl.storage.contract import Counted
 
 SCHEMA_VERSION = "4"
 SPIDER = "spider"
 """The part of an identity that is no setting: the spider whose crawl it is."""
+COUNTED = "counted "
+"""The beginning of the names in ``meta`` of what processes have counted."""
+_BETWEEN = (COUNTED, "counted!")
+"""What these names are between: ``!`` comes after the blank."""
 _ADD_STATUS = "ALTER TABLE seen ADD COLUMN status INTEGER;"
 _UPGRADES = {
     "2": f"ALTER TABLE queue ADD COLUMN traits TEXT; {_ADD_STATUS}",
@@ -97,6 +103,26 @@ def _tune(connection: sqlite3.Connection, cache_bytes: int) -> None:
     # In pages, 64 MB: a page that many commits change is copied into the database once for all of them.
     connection.execute("PRAGMA wal_autocheckpoint = 16000")
     connection.execute("PRAGMA journal_size_limit = 67108864")
+
+
+def read_counted(connection: sqlite3.Connection) -> list[Counted]:
+    """Return what processes have counted."""
+    rows = connection.execute("SELECT name, value FROM meta WHERE name >= ? AND name < ?", _BETWEEN)
+    found = (Counted.read(name.removeprefix(COUNTED), value) for name, value in rows)
+    return [one for one in found if one is not None]
+
+
+def merge_counted(connection: sqlite3.Connection) -> None:
+    """Store what the processes of earlier runs have counted as that of one, so that a crawl may be resumed often."""
+    if len(known := read_counted(connection)) < 2:
+        return
+    numbers: Counter[str] = Counter()
+    for one in known:
+        numbers.update(one.numbers)
+    first = min(known, key=lambda one: one.begun_at)
+    connection.execute("DELETE FROM meta WHERE name >= ? AND name < ?", _BETWEEN)
+    merged = Counted(first.worker, first.begun_at, numbers)
+    connection.execute("INSERT INTO meta VALUES (?, ?)", (f"{COUNTED}{merged.name}", merged.packed()))
 
 
 def _create(connection: sqlite3.Connection, identity: Mapping[str, str]) -> None:

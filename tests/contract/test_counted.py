@@ -1,0 +1,68 @@
+"""What processes have counted is stored with each commit, and is there when they are killed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.contract.driven import FOLDER_KINDS, DrivenFolder
+from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis
+from tests.contract.samples import NOW, entry, found
+from webcrawl.reports.statuses import errors_of, figures_of
+from webcrawl.storage.contract import Batch, Counted
+from webcrawl.storage.redis.control import Control
+
+if TYPE_CHECKING:
+    from tests.contract.conftest import MakeBackend
+    from tests.contract.driven import Driven
+    from webcrawl.storage.inspection import CrawlStatus
+
+pytestmark = pytest.mark.parametrize("make_backend", [*FOLDER_KINDS, "redis"], indirect=True)
+
+
+def status_of(driven: Driven) -> CrawlStatus:
+    if isinstance(driven, DrivenFolder):
+        return driven.inspection.status(NOW)
+    assert isinstance(driven, DrivenRedis)
+    return driven.run(_status_in_redis(driven))
+
+
+async def _status_in_redis(driven: DrivenRedis) -> CrawlStatus:
+    control = Control({"url": driven.url}, driven.spider, LEASE_SECONDS)
+    await control.open()
+    try:
+        return await control.status()
+    finally:
+        await control.close()
+
+
+def counted(begun_at: float, **numbers: int) -> Batch:
+    words = {name.replace("_", " ", 1): number for name, number in numbers.items()}
+    return Batch([entry(f"http://a/{begun_at}/{numbers}")], counted=Counted("w1", begun_at, words))
+
+
+def test_the_last_figures_of_each_process_are_those_of_the_crawl(make_backend: MakeBackend) -> None:
+    backend = make_backend()
+    backend.commit(found(entry("http://a/")))
+    assert not status_of(backend).counted
+    backend.commit(counted(NOW, pages=2, bytes=100, status_200=2))
+    backend.commit(counted(NOW, pages=5, bytes=900, status_200=4, status_404=1, error_timeout=1))
+    for run in range(1, 4):
+        backend.crash()
+        backend.commit(counted(NOW + run, pages=1, status_503=1, error_reset=2))
+    totals = status_of(backend).totals
+    assert figures_of(totals) == {
+        "pages": 8,
+        "bytes": 900,
+        "errors": 7,
+        "pages_2xx": 4,
+        "pages_3xx": 0,
+        "pages_4xx": 1,
+        "pages_5xx": 3,
+        "pages_other": 0,
+    }
+    assert errors_of(totals) == {"timeout": 1, "reset": 6}
+    if isinstance(backend, DrivenFolder):
+        assert len(status_of(backend).counted) == 2, "those of earlier runs are kept together"
+    backend.check_consistency()
