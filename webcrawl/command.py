@@ -131,7 +131,7 @@ class ProjectCommand(ScrapyCommand):
             refuse(self.name, problems)
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
-        """Yield the problems of arguments and options. Raises UsageError when the help says what is wrong."""
+        """Yield the problems of arguments and options."""
         yield from ()
 
     def wrong_settings(self) -> list[Problem]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.archive.repair import WARC_FOLDER
 from webcrawl.command import ProjectCommand
@@ -57,7 +55,7 @@ class Command(ProjectCommand):
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         if not args:
-            raise UsageError
+            return iter([Problem("", "no command; give check or index")])
         return _wrong_words(args[0], opts)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:

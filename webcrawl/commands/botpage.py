@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.atomic_file import replace
 from webcrawl.command import ProjectCommand
 from webcrawl.commands.output import complain, refuse
@@ -60,8 +58,7 @@ class Command(ProjectCommand):
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         if args:
-            raise UsageError
-        yield from ()
+            yield Problem(args[0], "is one argument too many; botpage takes options alone")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)

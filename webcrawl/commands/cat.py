@@ -15,8 +15,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.archive import fetchlog
 from webcrawl.archive.captures import REVISIT, captures_of, content_of
 from webcrawl.archive.disk import ArchiveError
@@ -80,7 +78,8 @@ class Command(ProjectCommand):
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         if not args:
-            raise UsageError
+            yield Problem("", "no URL; give one, and the JOBDIRs of its crawl")
+            return
         configuration = Configuration() if self.wrong_settings() else self.configuration
         named = args[1:] or ([str(configuration.jobdir)] if configuration.jobdir else [])
         self._folders = list(dict.fromkeys(map(Path, named)))

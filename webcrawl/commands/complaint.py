@@ -12,8 +12,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.audit.complaint import Complaint
 from webcrawl.command import ProjectCommand
@@ -254,7 +252,8 @@ class Command(ProjectCommand):
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         if not args:
-            raise UsageError
+            yield Problem("", "no domain; give the one that complains")
+            return
         yield from _wrong(args[0], opts)
         self._logs, problems = logs_of(self, args[1:])
         yield from problems

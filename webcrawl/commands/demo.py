@@ -9,16 +9,13 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.command import ProjectCommand, number
 from webcrawl.commands.output import complain
+from webcrawl.errors import Problem
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
-
-    from webcrawl.errors import Problem
 
 PORT = 8000
 
@@ -50,8 +47,7 @@ class Command(ProjectCommand):
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         if args:
-            raise UsageError
-        yield from ()
+            yield Problem(args[0], "is one argument too many; demo takes options alone")
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
         from webcrawl.demo import BOOKS, serve

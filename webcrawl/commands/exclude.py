@@ -15,8 +15,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.archive import fetchlog
 from webcrawl.command import ProjectCommand
 from webcrawl.commands import output
@@ -172,7 +170,8 @@ class Command(ProjectCommand):
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         if not args and not opts.now:
-            raise UsageError
+            yield Problem("", "no domain; give one, or the beginning of URLs, or --now")
+            return
         yield from _wrong_words(args, opts)
         yield from self._take_places(opts)
 

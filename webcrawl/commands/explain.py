@@ -9,7 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import UsageError
 from scrapy.utils.conf import arglist_to_dict
 
 from webcrawl.command import BROAD, ProjectCommand
@@ -65,7 +64,8 @@ class Command(ProjectCommand):
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         assert self.settings is not None
         if not args:
-            raise UsageError
+            yield Problem("", "no URL; give one")
+            return
         yield from _wrong_words(args, opts)
         spider = apply_spider_settings(opts.spider, self.settings)
         if spider is not None and not getattr(spider, "follows_sitemaps", False):

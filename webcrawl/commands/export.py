@@ -11,8 +11,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand, number
 from webcrawl.commands import output
@@ -227,7 +225,8 @@ class Command(ProjectCommand):
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         assert self.settings is not None
         if not args:
-            raise UsageError
+            yield Problem("", "no command; give tree, urls, seeds or parquet")
+            return
         yield from _wrong_words(args[0], opts)
         apply_spider_settings(opts.spider, self.settings)
 

@@ -11,8 +11,6 @@ import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.command import ProjectCommand, command_crawl
 from webcrawl.commands.changes import changes_as_object, changes_as_text, changes_of
 from webcrawl.commands.output import crawl_as_json, instead, table, tell
@@ -330,7 +328,8 @@ class Command(ProjectCommand):
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         assert self.settings is not None
         if not args:
-            raise UsageError
+            yield Problem("", "no command; give status, pause, resume, stop or check")
+            return
         yield from _wrong_words(args, opts)
         apply_spider_settings(opts.spider, self.settings)
 

@@ -14,8 +14,6 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand, number
 from webcrawl.commands import output
@@ -308,8 +306,10 @@ class Command(ProjectCommand):
         )
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
-        if not args or (args[0] in ASKS_OF_A_URL and not args[1:]):
-            raise UsageError
+        if not args:
+            return iter([Problem("", "no command; give out, in, graph or export")])
+        if args[0] in ASKS_OF_A_URL and not args[1:]:
+            return iter([Problem(args[0], "no URL; give one")])
         return _wrong_words(args[0], opts)
 
     def lines(self, error: Exception) -> Iterable[object]:

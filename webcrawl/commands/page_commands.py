@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrapy.spiderloader import get_spider_loader
+
 from webcrawl import addon
 from webcrawl.commands.output import refuse, strange_words
 from webcrawl.config import Configuration, check
+from webcrawl.config.vocabulary import nearest
 from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.storage import TRANSIENT
+from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:
     import argparse
@@ -63,7 +67,7 @@ def _handler_problems(settings: Settings) -> Sequence[Problem]:
 
 def take_url(module: ModuleType, command: str, settings: Settings, args: Sequence[str]) -> None:
     """Let one of Scrapy's commands take a URL of any scheme of the crawl: its own check knows http and file, and does
-    not say what is wrong. Exit with 2 when there is no such URL, or more than one.
+    not say what is wrong. Exit with 2 when there is no such URL, or more than one; a shell needs none.
     """
     # Scrapy imports all commands at each start.
     from webcrawl.crawl.schemes import schemes_of
@@ -74,12 +78,23 @@ def take_url(module: ModuleType, command: str, settings: Settings, args: Sequenc
         return text.partition("://")[0] in names
 
     vars(module)["is_url"] = is_url
+    if not args and command != "shell":
+        refuse(command, [Problem("", "no URL; give one")])
     if len(args) > 1:
         refuse(command, [Problem(args[1], f"is one argument too many after {args[0]}; give one URL")])
     if args and not is_url(args[0]):
         schemes = ", ".join(f"{name}://" for name in sorted(names))
         hint = f"must begin with one of {schemes}" if "://" in args[0] else f"write http://{args[0]}"
         refuse(command, [Problem(args[0], f"is no URL; {hint}")])
+
+
+def _unknown_spider(settings: Settings, name: str | None) -> Problem | None:
+    """Return the problem with the name of a spider that the project does not have."""
+    if not name or name in (known := get_spider_loader(settings).list()):
+        return None
+    meant = nearest(name, known)
+    hint = f"did you mean {meant}?" if meant else f"there is {', '.join(sorted(known)) or 'none'}"
+    return Problem("--spider", f"{printable(name)} is no spider of this project; {hint}")
 
 
 def detach(
@@ -91,6 +106,8 @@ def detach(
     from webcrawl.logs import hush_inventory, log_level
 
     addon.complete_if_used(settings)
+    if spider := _unknown_spider(settings, getattr(opts, "spider", None)):
+        refuse(command, [spider])
     problems = check(settings, [item.partition("=")[0] for item in opts.set], known)
     if problems := [*strange_words(command, args), *(problems or _handler_problems(settings))]:
         refuse(command, problems)

@@ -7,8 +7,6 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import UsageError
-
 from webcrawl.command import ProjectCommand, number
 from webcrawl.config import Configuration
 from webcrawl.errors import Problem
@@ -58,7 +56,7 @@ class Command(ProjectCommand):
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         if args:
-            raise UsageError
+            return iter([Problem(args[0], "is one argument too many; plan takes options alone")])
         return _contradictions(opts)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:

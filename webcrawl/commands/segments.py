@@ -11,7 +11,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
 from webcrawl.archive.disk import ArchiveError
@@ -71,7 +70,8 @@ class Command(ProjectCommand):
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         assert self.settings is not None
         if not args:
-            raise UsageError
+            yield Problem("", "no command; give export with a folder, or import with folders or files")
+            return
         yield from _wrong_words(args, opts)
         apply_spider_settings(opts.spider, self.settings)
 

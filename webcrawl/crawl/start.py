@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.ossignal import install_shutdown_handlers
@@ -114,12 +113,10 @@ def unreadable_settings(opts: argparse.Namespace) -> list[Problem]:
 
 
 def spider_named(args: list[str], settings: Settings) -> type[Spider] | Problem:
-    """Return the spider that the command names, or the problem with it.
-
-    :raises UsageError: no spider is named
-    """
+    """Return the spider that the command names, or the problem with it."""
     if not args:
-        raise UsageError
+        known = ", ".join(sorted(get_spider_loader(settings).list()))
+        return Problem("", f"no spider; give the name of one{f': {known}' if known else ''}")
     if strange := next(strange_words("crawl", args), None):
         return strange
     if len(args) > 1:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import scrapy
-from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
 from webcrawl.command import own_names
@@ -159,9 +158,11 @@ def test_the_spider_is_found_by_its_name() -> None:
     assert found.name == "broad"
 
 
-def test_no_spider_at_all_asks_for_help() -> None:
-    with pytest.raises(UsageError):
-        start.spider_named([], Settings(SPIDERS))
+def test_no_spider_at_all_is_told_with_those_that_there_are() -> None:
+    found = start.spider_named([], Settings(SPIDERS))
+    assert isinstance(found, Problem)
+    assert "no spider; give the name of one: " in found.message
+    assert "broad" in found.message
 
 
 def test_a_name_of_the_users_own_passes_with_a_plus_sign() -> None:
