@@ -155,6 +155,9 @@ def test_the_dashboard_answers_with_what_came_of_a_command(serve, start):
         assert "no checkpoint" in value["error"]
         assert "checkpoints" in value["error"]
         assert len(web.hits()) == asked
-        assert "asked to stop" in dashboard.ask("POST", "/commands", {"command": "stop"})[1]["sentence"]
+        sentence = dashboard.ask("POST", "/commands", {"command": "stop"})[1]["sentence"]
+        # The answer says whether the process has ended within some seconds.
+        assert sentence.endswith(("it has ended", "It has not yet."))
+        assert "it has ended" not in sentence or crawl.process.poll() is not None
     crawl.wait()
     assert len(web.hits()) == asked

@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.commands import in_process
+from webcrawl.config import Configuration
+from webcrawl.control.selection import select_crawl_in
 from webcrawl.crawl.jobdir import Jobdir
+from webcrawl.features.steering.store import SteeringStore, WorkerState
+from webcrawl.storage import technology_in
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.commands import Command
     from tests.redis_server import RedisServer
+
+DEFAULT = Configuration().politeness_key
 
 
 @pytest.fixture
@@ -96,3 +102,18 @@ def test_a_queue_goes_from_a_folder_to_redis_and_back(
     segments("export", str(tmp_path / "two"), "--files", "2", **shared)
     one, two = (sorted((tmp_path / name).iterdir()) for name in ("one", "two"))
     assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
+
+
+def test_what_is_brought_home_has_the_keys_with_which_the_crawl_was_started(
+    segments: Command, mine: Path, tmp_path: Path
+) -> None:
+    whole = tmp_path / "whole"
+    other = "host" if DEFAULT != "host" else "domain"
+    assert segments("import", str(mine), JOBDIR=whole, POLITENESS_KEY=other).status == 0
+    assert f"was started with POLITENESS_KEY={other}" in segments("import", str(mine), JOBDIR=whole).err
+    crawl = select_crawl_in(whole, technology_in(whole))
+    started = WorkerState("w0", 1.0, start={"DEPTH_LIMIT": "0"}, kept={"POLITENESS_KEY": other})
+    crawl.change_store(SteeringStore, lambda store, now: store.acknowledge(started))
+    assert segments("import", str(mine), JOBDIR=whole).said
+    assert segments("export", str(tmp_path / "parts"), JOBDIR=whole).said
+    assert segments("import", str(mine), JOBDIR=whole, POLITENESS_KEY=DEFAULT).status == 2

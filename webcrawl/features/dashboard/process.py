@@ -236,6 +236,7 @@ async def serve_beside(connection: socket.socket) -> None:
     logging.getLogger().addHandler(_ToCrawl(writer.write))
     try:
         source = source_of(given)
+        source.ends_with_crawl = True
         port = source.configuration.dashboard_port
         try:
             listening = await listen(source, port)

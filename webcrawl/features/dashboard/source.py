@@ -52,6 +52,8 @@ class CrawlSource:
         self.allowed_domains = allowed_domains
         self.configuration = Configuration.from_settings(settings)
         self.crawl = require_crawl(settings, spider)
+        self.ends_with_crawl = False
+        """True in a process that a crawl has started, and that ends with it."""
         self.folder = self.configuration.jobdir
         self.is_shared = self.configuration.storage.is_shared
         self.steering = Steering(self.crawl, settings, spider, self.arguments, allowed_domains)
@@ -157,9 +159,13 @@ class CrawlSource:
         return self.crawl.read_store(SteeringStore, lambda store: store.journal(most))
 
     def marks(self) -> list[dict[str, Any]]:
-        """Return when runs began and ended, and the last changes by operators, in the order of time."""
+        """Return when runs began and ended, and the last changes by operators, in the order of time. Of a shared
+        crawl the runs are those of its workers, whose ends are not stored."""
         found: list[tuple[float, str, str]] = []
-        if self.folder is not None:
+        if self.is_shared:
+            begun = sorted(self.crawl.status().counted, key=lambda one: one.begun_at)[-MARKS_MAX:]
+            found += [(one.begun_at, "run", f"the worker {one.worker} began") for one in begun]
+        elif self.folder is not None:
             with suppress(OSError):
                 for run in run_log.read(self.folder)[-MARKS_MAX:]:
                     found.append((run.begun_at, "run", "a run began"))

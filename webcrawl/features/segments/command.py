@@ -6,10 +6,10 @@ import asyncio
 import sys
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from webcrawl.config import Configuration
-from webcrawl.control.selection import require_crawl
+from webcrawl.control.selection import require_crawl, select_crawl
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.crawl.ordering import order_of
 from webcrawl.crawl.rules import CrawlRules
@@ -18,6 +18,8 @@ from webcrawl.errors import CrawlError, JobdirLocked, NoSuchCrawl
 from webcrawl.features.segments import files, results
 from webcrawl.features.segments.feature import completed_by
 from webcrawl.features.segments.merging import Merging
+from webcrawl.features.steering.kept_settings import settings_of_crawl
+from webcrawl.features.steering.store import SteeringStore
 from webcrawl.frontier.records import State
 from webcrawl.reports import text
 
@@ -35,7 +37,7 @@ class SegmentTransfer:
     """Exports the segments of a crawl and imports their results. Its methods return lines for the user."""
 
     def __init__(self, settings: Settings, spider: str) -> None:
-        self._settings = settings
+        self._settings = settings = _as_started(settings, spider)
         self._spider = spider
         self._configuration = Configuration.from_settings(settings)
         self._choices = CrawlRules(self._configuration)
@@ -106,6 +108,17 @@ class SegmentTransfer:
             if workers := crawl.running_workers():
                 names = ", ".join(sorted(worker.name for worker in workers))
                 raise CrawlError(f"{crawl.name} is running ({names}); stop it first: scrapy stop")
+
+
+def _as_started(settings: Settings, spider: str) -> Settings:
+    """Return the settings with those with which the crawl was started, which decide on the keys of its URLs."""
+    crawl = select_crawl(settings, Configuration.from_settings(settings), spider)
+    # A crawl that does not exist yet is created by the settings that are given.
+    with suppress(CrawlError):
+        if crawl is not None:
+            workers = crawl.read_store(SteeringStore, SteeringStore.workers)
+            return cast("Settings", settings_of_crawl(settings, workers))
+    return settings
 
 
 def _sources(path: Path, target: Path | None) -> Iterator[Path]:

@@ -43,6 +43,8 @@ Result = TypeVar("Result")
 
 TICK_SECONDS = 1.0
 """Interval at which the processes are looked at."""
+LOOK_SECONDS = 0.2
+"""The same while somebody waits for the end of one."""
 FIGURES_SECONDS = 2.0
 """The figures of a crawl that runs are read at most this often."""
 FIGURES_WAIT_SECONDS = 3.0
@@ -371,6 +373,12 @@ class Service:
     async def stop(self, name: str) -> dict[str, Any]:
         """:raises ServiceError: :raises OSError:"""
         await self._run(lambda: self._supervisor.stop(name, time.time()))
+        # The answer says what came of it, unless open requests take longer.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(OBEY_SECONDS):
+                while (await self.record(name)).state is State.STOPPING:
+                    self._soon.set()
+                    await asyncio.sleep(LOOK_SECONDS)
         return await self.row(name)
 
     async def remove(self, name: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.control.operating import NotObeyed
-from webcrawl.errors import CrawlError
+from webcrawl.errors import ConfigurationError, CrawlError
 from webcrawl.features.dashboard.access import Denial, Right
 from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, denial_of, sentence_of
 from webcrawl.features.dashboard.fields import TEXT_MAX, Field
@@ -166,11 +166,12 @@ async def command(api: Api, call: Call) -> Any:
     """Give a command to all workers, and answer with what came of it, if that takes no longer than some seconds."""
     said: list[str] = []
     asked = Command(call.values["command"])
-    # The dashboard of a process ends with it.
-    seconds = 0.0 if asked is Command.STOP else OBEY_SECONDS
+    # A dashboard of the crawl's own ends with it, and would not answer.
+    seconds = 0.0 if asked is Command.STOP and api.source.ends_with_crawl else OBEY_SECONDS
     give = partial(api.source.crawl.command, asked, seconds=seconds, tell=said.append, by=call.by)
     try:
-        await api.blocking(give)
+        if not await api.blocking(give):
+            said.append("It has not yet." if seconds else "It ends, and this dashboard with it.")
     except NotObeyed as error:
         raise Denial(409, f"not obeyed: {sentence_of(error)}") from error
     except (CrawlError, ValueError) as error:
@@ -196,6 +197,9 @@ async def _obeyed(api: Api, give: Callable[..., Any]) -> Any:
         await api.blocking(partial(give, said.append, seconds=OBEY_SECONDS))
     except NotObeyed as error:
         raise Denial(409, f"not obeyed: {sentence_of(error)}") from error
+    except ConfigurationError as error:
+        # A host that the crawl does not know.
+        raise Denial(404, sentence_of(error)) from error
     except (CrawlError, ValueError) as error:
         raise denial_of(error) from error
     return {"sentence": _sentences(said)}
@@ -203,7 +207,14 @@ async def _obeyed(api: Api, give: Callable[..., Any]) -> Any:
 
 async def release(api: Api, call: Call) -> Any:
     """Release traps: their URLs are queued."""
-    released = await _changed(api, partial(api.source.steering.release, call.values["traps"], by=call.by))
+    give = partial(api.source.steering.release, call.values["traps"], by=call.by)
+    try:
+        released = await api.blocking(give)
+    except ConfigurationError as error:
+        # A trap that the crawl does not know.
+        raise Denial(404, sentence_of(error)) from error
+    except (CrawlError, ValueError) as error:
+        raise denial_of(error) from error
     if not released:
         return {"released": [], "sentence": "Nothing of it is in quarantine."}
     patterns = [trap.pattern for trap in released]
@@ -404,6 +415,7 @@ ENDPOINTS = (
         summary="Contact hosts again that are parked or given up; waits some seconds for what comes of it",
         answer=unpark,
         conflicts=True,
+        finds=True,
         body=(
             Field(
                 name="hosts",
@@ -438,6 +450,7 @@ ENDPOINTS = (
         name="release",
         summary="End the quarantine of URL patterns: their URLs are queued, and the patterns are never traps again",
         answer=release,
+        finds=True,
         body=(
             Field(
                 name="traps",
