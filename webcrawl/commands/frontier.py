@@ -1,4 +1,4 @@
-"""``scrapy frontier status|pause|resume|stop|check``: inspect and control a crawl, running or not.
+"""``scrapy frontier status|pause|resume|stop|check|copy``: inspect and control a crawl, running or not.
 
 The status and the results of ``check`` are printed as text or as JSON. Exit status 0: done, or no problems.
 1: ``check`` found problems. 2: the command or a setting is wrong, or the crawl cannot be reached; a line on standard
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import ProjectCommand, command_crawl
@@ -296,8 +297,13 @@ def _check_object(findings: Findings) -> dict[str, Any]:
 
 
 COMMANDS = ("pause", "resume", "stop")
-VERBS = ("status", *COMMANDS, "check")
-_OPTIONS = {"json": ("status", "check"), "wait": tuple(COMMANDS), "repair": ("check",)}
+VERBS = ("status", *COMMANDS, "check", "copy")
+_OPTIONS = {
+    "json": ("status", "check"),
+    "wait": tuple(COMMANDS),
+    "repair": ("check",),
+    "again": ("copy",),
+}
 
 
 class Command(ProjectCommand):
@@ -305,7 +311,7 @@ class Command(ProjectCommand):
     json_help = "status, check: one JSON object"
 
     def syntax(self) -> str:
-        return "[options] <status|pause|resume|stop|check>"
+        return "[options] <status|pause|resume|stop|check> | copy JOBDIR [REDIS_URL]"
 
     def short_desc(self) -> str:
         return "Show a crawl, pause or stop all its workers, check its stored state"
@@ -315,7 +321,8 @@ class Command(ProjectCommand):
             "status: the state of the crawl and of each of its workers. pause, resume, stop: as scrapy pause, "
             "resume and stop, without waiting. check: verify that every URL is in exactly one state and that every "
             "count is right. -s REDIS_URL=... (or the settings of scrapy-redis) or, for a crawl of one process, "
-            "-s JOBDIR=DIR selects the crawl."
+            "-s JOBDIR=DIR selects the crawl. copy: copy the crawl of a JOBDIR, which must not be running, to Redis: "
+            "URLs with their states, queues, clocks, robots.txt, and what operators have changed."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -324,6 +331,7 @@ class Command(ProjectCommand):
             "--wait", action="store_true", help="pause, resume, stop: return when all workers have obeyed"
         )
         parser.add_argument("--repair", action="store_true", help="check: repair disagreements")
+        parser.add_argument("--again", action="store_true", help="copy: go on with one that was interrupted")
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         assert self.settings is not None
@@ -331,11 +339,20 @@ class Command(ProjectCommand):
             yield Problem("", "no command; give status, pause, resume, stop or check")
             return
         yield from _wrong_words(args, opts)
+        if args[0] == "copy" and len(args) > 2:
+            self.settings.set("REDIS_URL", args[2], priority="cmdline")
         apply_spider_settings(opts.spider, self.settings)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int:
         assert self.settings is not None
         verb = args[0]
+        if verb == "copy":
+            # Scrapy imports all commands at each start.
+            from webcrawl.control.moving import Move
+
+            for line in Move(self.settings, Path(args[1]), opts.spider).carry_out(again=opts.again):
+                tell(line)
+            return 0
         crawl = require_crawl(self.settings, opts.spider)
         if verb == "status":
             tell((status_as_json if opts.json else status_as_text)(crawl, crawl.status(), changes_of(crawl)))
@@ -355,11 +372,24 @@ def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]
         hint = f"did you mean {meant}?" if meant else f"there are {', '.join(VERBS)}"
         yield Problem(verb, f"is no subcommand of frontier; {hint}")
         return
-    if len(args) > 1:
+    if verb == "copy":
+        yield from _wrong_copy(args[1:])
+    elif len(args) > 1:
         yield Problem(args[1], f"is one argument too many after {verb}{instead(args[1])}")
     for option, verbs in _OPTIONS.items():
         if getattr(opts, option) and verb not in verbs:
             yield Problem(f"--{option}", f"is for {' and '.join(verbs)}, not for {verb}")
+
+
+def _wrong_copy(words: list[str]) -> Iterator[Problem]:
+    if not words:
+        yield Problem("copy", "needs the JOBDIR of the crawl, and a REDIS_URL after it")
+    elif not Path(words[0]).is_dir():
+        yield Problem(words[0], "is no folder")
+    if len(words) > 1 and "://" not in words[1]:
+        yield Problem(words[1], "is no REDIS_URL, such as redis://10.0.0.5:6379/0")
+    if len(words) > 2:
+        yield Problem(words[2], "is one argument too many; give a JOBDIR and a REDIS_URL")
 
 
 def _progress(done: int, total: int) -> None:

@@ -35,6 +35,7 @@ from webcrawl.storage.inspection import (
     UrlSnapshot,
     UrlStateReader,
     Use,
+    WholeCrawl,
     Worker,
 )
 from webcrawl.storage.tables import Tables
@@ -189,6 +190,10 @@ class LocalCrawl:
         if not self._technology.is_begun_in(self._jobdir.path):
             name = self._technology.frontier_file
             raise JobdirUnusable(f"{self._jobdir.path} is no crawl with a frontier on disk: it has no {name}")
+
+    def whole(self) -> AbstractContextManager[WholeCrawl]:
+        """Open all that is kept of the crawl."""
+        return self._frontier.whole()
 
     def learner(self) -> Learner | None:
         """Return the trained model of link scores; None if the crawl is not focused."""

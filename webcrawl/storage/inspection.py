@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from webcrawl.frontier.records import State, UrlEntry, UrlRecord
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.storage.contract import Counted, Counts
-from webcrawl.storage.tables import Tables
+from webcrawl.storage.tables import Change, Tables, TableSpec
 
 if TYPE_CHECKING:
     from webcrawl.features.focus.learner import Learner
@@ -38,6 +38,33 @@ class UrlStateReader(Protocol):
     def refused(self) -> Iterator[Sequence[int]]:
         """Yield the fingerprints of all refused URLs, some at a time; one may come twice. Yields none if there are no
         states."""
+
+
+class WholeCrawl(Protocol):
+    """All that a storage keeps of a crawl that does not run. Lists come in parts of at most ``at_once``."""
+
+    begun_with: Mapping[str, str]
+    """The settings with which the crawl was begun, and which must not change."""
+    states_kept: bool
+    """False if the seen test is a Bloom filter: it cannot list what it has seen."""
+
+    def hosts(self) -> Iterator[HostRecord]:
+        """Yield the records of all politeness keys."""
+
+    def queue(self, key: str, at_once: int) -> Iterator[Sequence[UrlEntry]]:
+        """Yield the queue of a key in its order, without what the frontier queues for itself."""
+
+    def settled(self, key: str, at_once: int) -> Iterator[Sequence[tuple[int, UrlRecord]]]:
+        """Yield the fingerprints and records of the URLs of a key that are done, failed or refused."""
+
+    def robots(self, at_once: int) -> Iterator[Sequence[RobotsRecord]]:
+        """Yield the robots.txt answers of all origins."""
+
+    def counted(self) -> Sequence[Counted]:
+        """Return what its processes have counted."""
+
+    def rows(self, spec: TableSpec, at_once: int) -> Iterator[Change]:
+        """Yield the rows of a table, as changes of an empty one."""
 
 
 LISTED = 1000
@@ -381,6 +408,10 @@ class FolderInspection(Protocol):
 
     def url_states(self) -> AbstractContextManager[UrlStateReader]:
         """Open the states of its URLs. All results are of one moment."""
+        ...
+
+    def whole(self) -> AbstractContextManager[WholeCrawl]:
+        """Open all that is kept of it."""
         ...
 
     def impact(self, selection: UrlSelection) -> ExclusionImpact:

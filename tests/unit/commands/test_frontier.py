@@ -14,13 +14,21 @@ import pytest
 
 from tests.commands import own_process
 from tests.contract.driven import DrivenSqlite
+from tests.contract.driven_redis import DrivenRedis
 from tests.contract.sample_crawl import SampleCrawl
+from tests.contract.samples import entry, found, pages, robots
+from tests.unit.commands.conftest import local_crawl
 from webcrawl.crawl.jobdir import Jobdir
+from webcrawl.frontier.records import State, UrlRecord
+from webcrawl.storage.contract import Batch, Counted, Settled
+from webcrawl.storage.redis.control import Control
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import asyncio
+    from collections.abc import Callable, Iterator
 
     from tests.commands import Command, Done
+    from tests.redis_server import RedisServer
 
 
 ROOT = Path(__file__).parents[3]
@@ -184,7 +192,11 @@ def test_a_folder_without_a_crawl_is_refused_and_nothing_is_made(
     ("words", "settings", "line"),
     [
         (["stauts"], {}, "stauts: is no subcommand of frontier; did you mean status?"),
-        (["begin"], {}, "begin: is no subcommand of frontier; there are status, pause, resume, stop, check"),
+        (
+            ["begin"],
+            {},
+            "begin: is no subcommand of frontier; there are status, pause, resume, stop, check, copy",
+        ),
         (["status", "broad"], {}, "broad: is one argument too many after status"),
         (["status", "."], {}, ".: is one argument too many after status; a crawl is given as -s JOBDIR=."),
         (
@@ -231,3 +243,80 @@ def test_its_status_is_the_process_s(sample: SampleCrawl, frontier_process: Comm
 def test_what_is_wrong_ends_the_process_with_2_and_a_line(frontier_process: Command) -> None:
     assert refused(frontier_process("stauts")).startswith("stauts: is no subcommand")
     assert "cannot be reached" in refused(frontier_process("status", REDIS_URL="redis://127.0.0.1:1"))
+
+
+# -- from a JOBDIR to Redis ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def moved(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
+    """A stopped crawl of one process with URLs in all states, a queue in an order, and hosts with clocks."""
+    with local_crawl(runner, tmp_path) as made:
+        made.commit(found(*pages("a.test", 6), *pages("b.test", 1)))
+        by_key = {one.record.key: one for one in made.activate(2)}
+        held = by_key["a.test"]
+        states = [UrlRecord(state) for state in (State.DONE, State.FAILED, State.REFUSED)]
+        settled = [Settled(one, state) for one, state in zip(held.queue.entries, states, strict=False)]
+        first = entry("http://a.test/first", level=3, position=9, depth=2)
+        counted = Counted("w1", 1.0, {"pages": 17})
+        made.commit(Batch([first], settled, [], [robots("http://a.test")], counted))
+        held.record.next_fetch_at, held.record.pages = 4e9, 17
+        by_key["b.test"].record.given_up = True
+        made.release(held.record, by_key["b.test"].record)
+        made.close()
+        yield made
+
+
+def test_the_crawl_of_a_jobdir_goes_on_in_redis(
+    moved: DrivenSqlite,
+    runner: asyncio.Runner,
+    redis_server: RedisServer,
+    frontier: Command,
+    command: Callable[..., Command],
+) -> None:
+    job, url = str(moved.directory), redis_server.url
+    assert command("set")("DEPTH_LIMIT=7", job).status == 0
+
+    done = frontier("copy", job, url, POLITENESS_KEY="host")
+    assert (done.status, done.err) == (0, "")
+    assert done.out.splitlines()[:3] == [
+        "URLs    5 queued, 1 done, 1 failed, 1 refused",
+        "hosts   2",
+        "robots  1 answer",
+    ]
+    assert frontier("check", REDIS_URL=url).status == 0
+    told = json.loads(frontier("status", "--json", REDIS_URL=url).out)
+    assert told["urls"] == {"queued": 5, "done": 1, "failed": 1, "refused": 1}
+    assert told["hosts"]["given_up"] == 1
+    assert told["changes"]["settings"]["DEPTH_LIMIT"]["value"] == "7"
+
+    control = Control({"url": url}, "broad", 60.0)
+    runner.run(control.open())
+    assert [one.numbers for one in runner.run(control.status()).counted] == [{"pages": 17}]
+    runner.run(control.close())
+
+    shared = DrivenRedis(runner, url, "broad", delay_seconds=5.0)
+    shared.open()
+    try:
+        there = shared.run(shared.backend.acquire("a.test", 5e9))
+        assert [one.url for one in there.queue.entries] == [
+            "http://a.test/first",
+            *(f"http://a.test/{n}" for n in (3, 4, 5)),
+        ]
+        assert (there.queue.entries[0].level, there.queue.entries[0].depth) == (3, 2)
+        # By the clock of the server.
+        assert (round(there.record.next_fetch_at), there.record.pages) == (4_000_000_000, 17)
+        assert [one.origin for one in there.queue.robots] == ["http://a.test"]
+    finally:
+        shared.dispose()
+
+
+def test_a_crawl_that_is_there_already_takes_no_other(
+    stopped_crawl: DrivenSqlite, sample: SampleCrawl, frontier: Command
+) -> None:
+    said = refused(frontier("copy", str(stopped_crawl.directory), sample.driven.url))
+    assert said.endswith("exists; --again goes on with a copy that was interrupted")
+    assert refused(frontier("copy", str(stopped_crawl.directory))).endswith(
+        "give the REDIS_URL after the JOBDIR"
+    )
+    assert refused(frontier("copy")) == "copy: needs the JOBDIR of the crawl, and a REDIS_URL after it"

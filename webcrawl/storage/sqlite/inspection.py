@@ -32,6 +32,7 @@ from webcrawl.storage.sqlite.keys import parse
 from webcrawl.storage.sqlite.opening import open_stored, read_counted
 from webcrawl.storage.sqlite.seen import read_records
 from webcrawl.storage.sqlite.tables import SqliteTables
+from webcrawl.storage.sqlite.whole import SqliteWhole, open_whole
 
 
 def read_status(path: Path, now: float) -> CrawlStatus:
@@ -330,6 +331,9 @@ class SqliteInspection:
 
     def url_states(self) -> AbstractContextManager[SqliteUrlStateReader]:
         return open_url_states(self._path)
+
+    def whole(self) -> AbstractContextManager[SqliteWhole]:
+        return open_whole(self._path)
 
     def impact(self, selection: UrlSelection) -> ExclusionImpact:
         return read_impact(self._path, selection)

@@ -1,0 +1,194 @@
+"""``scrapy frontier copy``: the crawl of a JOBDIR as a crawl that several processes share.
+
+The target gets what the storage keeps: URLs in their states, queues in their order, the records of hosts with their
+clocks, robots.txt, and the tables of features with what operators have changed. Every step can be repeated, so a copy
+that was interrupted goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+from webcrawl.config import Configuration
+from webcrawl.control.operating import this_operator
+from webcrawl.control.selection import require_crawl, select_crawl_in
+from webcrawl.crawl.jobdir import Jobdir
+from webcrawl.crawl.rules import CrawlRules
+from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
+from webcrawl.crawl.seeded_hosts import read_kept
+from webcrawl.crawl.storage import backend_of, identity_of
+from webcrawl.errors import CrawlError, JobdirUnusable, NoSuchCrawl, StorageFull
+from webcrawl.features.content_seen.store import SPEC as CONTENTS
+from webcrawl.features.hints.store import SPEC as HINTS
+from webcrawl.features.revisits.store import LESSONS, PAGES
+from webcrawl.features.steering.failures import SPEC as FAILURES
+from webcrawl.features.steering.kept_settings import arguments_of_crawl, settings_of_crawl
+from webcrawl.features.steering.store import SPEC as STEERING
+from webcrawl.features.steering.store import Command, SteeringStore
+from webcrawl.features.traps.store import SPEC as TRAPS
+from webcrawl.features.websub.store import SPEC as SUBSCRIPTIONS
+from webcrawl.frontier.records import UrlEntry
+from webcrawl.reports import text
+from webcrawl.storage import technology_in
+from webcrawl.storage.contract import Activated, Batch, Settled, SharedBackend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from scrapy.settings import BaseSettings
+
+    from webcrawl.control.local import LocalCrawl
+    from webcrawl.frontier.records import UrlRecord
+    from webcrawl.politeness.host_record import HostRecord
+    from webcrawl.storage.inspection import WholeCrawl
+    from webcrawl.storage.tables import Table, TableSpec
+
+TABLES = (FAILURES, TRAPS, HINTS, PAGES, LESSONS, SUBSCRIPTIONS, CONTENTS)
+"""What is copied beside the frontier and the operators' changes. The time series stay: they are of one process."""
+AT_ONCE = 500
+"""URLs, answers or rows of a step."""
+
+
+@dataclass(slots=True)
+class Copied:
+    """What was copied."""
+
+    hosts: int = 0
+    queued: int = 0
+    settled: Counter[str] = field(default_factory=Counter)
+    """URLs that are done, failed or refused."""
+    robots: int = 0
+    rows: Counter[str] = field(default_factory=Counter)
+    """Rows by the names of their tables."""
+
+    def lines(self) -> Iterator[str]:
+        states = ", ".join(
+            f"{text.count(self.settled[name])} {name}" for name in ("done", "failed", "refused")
+        )
+        yield f"URLs    {text.count(self.queued)} queued, {states}"
+        yield f"hosts   {text.count(self.hosts)}"
+        yield f"robots  {text.things(self.robots, 'answer')}"
+        if self.rows:
+            yield f"tables  {', '.join(f'{name} {text.count(number)}' for name, number in self.rows.items())}"
+
+
+class Move:
+    """Copies the crawl in ``folder`` to the shared crawl that the settings name. Its methods may raise CrawlError."""
+
+    def __init__(self, settings: BaseSettings, folder: Path, spider: str) -> None:
+        """:raises CrawlError: there is no such crawl, or the settings name no shared one"""
+        technology = technology_in(folder)
+        source = None if technology is None else select_crawl_in(folder, technology)
+        if source is None:
+            raise CrawlError(f"{folder} is no crawl with a frontier on disk")
+        self._folder = folder
+        self._source: LocalCrawl = source
+        self._spider = spider
+        workers = source.read_store(SteeringStore, lambda store: store.workers())
+        self._settings = settings_of_crawl(settings, workers)
+        self._arguments = SimpleNamespace(**arguments_of_crawl(workers))
+        self._configuration = Configuration.from_settings(self._settings)
+        self._choices = CrawlRules(self._configuration)
+        if not self._configuration.storage.is_shared:
+            raise CrawlError("to which crawl? give the REDIS_URL after the JOBDIR")
+
+    def carry_out(self, *, again: bool) -> Iterator[str]:
+        """Copy; yield lines for the user. ``again``: go on with a copy that was interrupted."""
+        target = require_crawl(self._settings, self._spider)
+        with suppress(NoSuchCrawl):
+            status = target.status()
+            if not again:
+                raise CrawlError(f"{target.name} exists; --again goes on with a copy that was interrupted")
+            if status.workers:
+                raise CrawlError(f"{target.name} is running; stop it first: scrapy stop")
+        jobdir = Jobdir(self._folder)
+        jobdir.hold()
+        try:
+            with self._source.whole() as whole:
+                self._refuse(whole)
+                copied = asyncio.run(self._copy(whole))
+        finally:
+            jobdir.leave()
+        yield from copied.lines()
+        yield f"{self._source.name} is copied to {target.name}"
+        yield "start its workers with this REDIS_URL, each with a new JOBDIR"
+
+    def _refuse(self, whole: WholeCrawl) -> None:
+        if not whole.states_kept:
+            raise CrawlError(f"{self._folder} cannot be copied: a Bloom filter cannot list what it has seen")
+        for name, here in identity_of(self._configuration, self._choices).items():
+            if (there := whole.begun_with.get(name, here)) != here:
+                raise JobdirUnusable(
+                    f"{self._folder} was begun with {name}={there}, not {here}; give -s {name}=..."
+                )
+
+    async def _copy(self, whole: WholeCrawl) -> Copied:
+        backend, _ = backend_of(
+            self._configuration, self._choices, self._settings, None, self._spider, self._arguments
+        )
+        assert isinstance(backend, SharedBackend)
+        tables = {spec: backend.tables.table(spec) for spec in (STEERING, *TABLES)}
+        steering = SteeringStore(backend.tables)
+        copied = Copied()
+        await backend.open(time.time())
+        try:
+            await _copy_rows(whole, STEERING, tables[STEERING], copied)
+            was_paused = (await steering.numbers()).is_paused
+            # A worker that is started meanwhile fetches nothing.
+            await steering.request(Command.PAUSE, this_operator(), time.time())
+            if named := list(read_kept(self._folder / SEED_ADDRESSES)):
+                await backend.allow_hosts(named)
+            for record in whole.hosts():
+                await _copy_host(backend, whole, record, copied)
+            for answers in whole.robots(AT_ONCE):
+                await backend.commit(Batch(robots=list(answers)))
+                copied.robots += len(answers)
+            for counted in whole.counted():
+                await backend.commit(Batch(counted=counted))
+            for spec in TABLES:
+                await _copy_rows(whole, spec, tables[spec], copied)
+            if not was_paused:
+                await steering.request(Command.RESUME, this_operator(), time.time())
+        finally:
+            await backend.close()
+        return copied
+
+
+async def _copy_rows(whole: WholeCrawl, spec: TableSpec, table: Table, copied: Copied) -> None:
+    for change in whole.rows(spec, AT_ONCE):
+        await table.update([change])
+        copied.rows[spec.name] += len(change.put)
+
+
+async def _copy_host(backend: SharedBackend, whole: WholeCrawl, record: HostRecord, copied: Copied) -> None:
+    for known in whole.settled(record.key, AT_ONCE):
+        await _copy_settled(backend, record.key, known)
+        copied.settled.update(one.state.name.lower() for _, one in known)
+    for entries in whole.queue(record.key, AT_ONCE):
+        committed = await backend.commit(Batch(discovered=list(entries)))
+        if committed.turned_away:
+            raise StorageFull("the shared storage has no room for the URLs; copy --again when it has")
+        copied.queued += len(entries)
+    # Its clock holds from the first moment on at which a worker could contact it.
+    held = await backend.acquire(record.key, time.time(), given_up=True)
+    if isinstance(held, Activated):
+        await backend.release([replace(record, fence=held.record.fence)])
+    copied.hosts += 1
+
+
+async def _copy_settled(backend: SharedBackend, key: str, known: Sequence[tuple[int, UrlRecord]]) -> None:
+    """Enter URLs of which only the fingerprints are left: they are queued for a moment, and settled at once."""
+    entries = [
+        UrlEntry(f"http://{key}/", key, fingerprint, position=number)
+        for number, (fingerprint, _) in enumerate(known)
+    ]
+    await backend.commit(Batch(discovered=entries))
+    settled = [Settled(entry, one) for entry, (_, one) in zip(entries, known, strict=True)]
+    await backend.commit(Batch(settled=settled))

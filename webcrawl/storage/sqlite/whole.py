@@ -1,0 +1,108 @@
+"""All that a JOBDIR keeps of a crawl, read host by host, so that another storage can take it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from webcrawl.errors import JobdirDamaged
+from webcrawl.frontier.records import State, UrlEntry, UrlRecord
+from webcrawl.politeness.host_record import HostRecord, RobotsRecord
+from webcrawl.storage.contract import Counted
+from webcrawl.storage.sqlite.keys import parse
+from webcrawl.storage.sqlite.opening import open_stored, read_counted, read_only
+from webcrawl.storage.sqlite.tables import SUFFIX
+from webcrawl.storage.tables import Change, Row, TableSpec
+
+_QUEUE = (
+    "SELECT url, key, fingerprint, -rank, position, depth, via, kind, redirects, attempts, repeat, payload, "
+    "listed, traits FROM hosts JOIN queue ON host_id = id "
+    "WHERE key = ? AND kind NOT IN ('robots', 'websub') ORDER BY rank, position"
+)
+_SETTLED = "SELECT fingerprint, state, rule, status FROM hosts JOIN seen ON host_id = id WHERE key = ? AND state != 0"
+_ROBOTS = "SELECT origin, state, fetched_at, expires_at, text, crawl_delay_seconds, attempts FROM robots"
+
+
+@contextmanager
+def open_whole(path: Path) -> Iterator[SqliteWhole]:
+    """Open the crawl whose database is ``path``. All results but those of tables are of one moment.
+
+    :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
+    """
+    with open_stored(path) as connection:
+        yield SqliteWhole(path.parent, connection)
+
+
+class SqliteWhole:
+    """The ``WholeCrawl`` of a JOBDIR."""
+
+    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
+        self._folder = folder
+        self._connection = connection
+        self._execute = connection.execute
+        self.begun_with: Mapping[str, str] = dict(self._execute("SELECT name, value FROM meta"))
+        self.states_kept = self.begun_with.get("FRONTIER_SEEN") != "bloom"
+
+    def hosts(self) -> Iterator[HostRecord]:
+        for key, record in self._execute("SELECT key, record FROM hosts ORDER BY id"):
+            yield parse(record) if record else HostRecord(key)
+
+    def queue(self, key: str, at_once: int) -> Iterator[Sequence[UrlEntry]]:
+        for rows in self._some(_QUEUE, (key,), at_once):
+            entries = [UrlEntry(*row) for row in rows]
+            for entry in entries:
+                entry.repeat = bool(entry.repeat)
+            yield entries
+
+    def settled(self, key: str, at_once: int) -> Iterator[Sequence[tuple[int, UrlRecord]]]:
+        for rows in self._some(_SETTLED, (key,), at_once):
+            yield [(fingerprint, UrlRecord(State(state), *rest)) for fingerprint, state, *rest in rows]
+
+    def robots(self, at_once: int) -> Iterator[Sequence[RobotsRecord]]:
+        for rows in self._some(_ROBOTS, (), at_once):
+            yield [RobotsRecord(*row) for row in rows]
+
+    def counted(self) -> Sequence[Counted]:
+        return read_counted(self._connection)
+
+    def rows(self, spec: TableSpec, at_once: int) -> Iterator[Change]:
+        path = self._folder / f"{spec.file}{SUFFIX}"
+        if not path.exists():
+            return
+        try:
+            with closing(read_only(path)) as connection:
+                yield from _changes(connection, spec, at_once)
+        except sqlite3.DatabaseError as error:
+            raise JobdirDamaged(f"{path} cannot be read: {error}") from error
+
+    def _some(
+        self, statement: str, values: tuple[object, ...], at_once: int
+    ) -> Iterator[Sequence[tuple[Any, ...]]]:
+        rows = self._execute(statement, values)
+        while some := rows.fetchmany(at_once):
+            yield some
+
+
+def _changes(connection: sqlite3.Connection, spec: TableSpec, at_once: int) -> Iterator[Change]:
+    """Yield the rows of a table as changes of an empty one, each of at most ``at_once`` rows."""
+    # The file may be that of another table of it alone.
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (spec.name,)).fetchone():
+        return
+    resting: dict[bytes, float] = {}
+    if spec.is_timed:
+        resting = dict(connection.execute(f"SELECT partition, not_before FROM {spec.name}_partitions"))
+    rows = connection.execute(f"SELECT partition, id, value, at FROM {spec.name} ORDER BY partition, id")
+    for packed, some in groupby(rows, itemgetter(0)):
+        partition = bytes(packed).decode("utf-8", "surrogatepass")
+        put: list[Row] = []
+        for _, place, value, at in some:
+            put.append(Row(bytes(place), bytes(value), at))
+            if len(put) >= at_once:
+                yield Change(partition, put)
+                put = []
+        yield Change(partition, put, not_before=resting.get(packed) or None)
