@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from contextlib import ExitStack
 from pathlib import Path
@@ -32,7 +33,12 @@ TESTS = Path(__file__).parent
 
 settings.register_profile("searching", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
-    "steady", settings.get_profile("searching"), derandomize=True, database=None, print_blob=True
+    "steady",
+    settings.get_profile("searching"),
+    derandomize=True,
+    database=None,
+    print_blob=True,
+    max_examples=40,
 )
 # The same examples in each run, however slow the machine is; `make soak` looks for new ones.
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
@@ -57,6 +63,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     place = {path: 0.9 * number / len(waiting) for number, path in enumerate(waiting)}
     place |= {path: number / len(computing) for number, path in enumerate(computing)}
     items[:] = [item for path in sorted(files, key=lambda path: place[path]) for item in files[path]]
+
+
+def pytest_collection_finish() -> None:
+    """The tests themselves stay until the end: without them each collection of garbage takes a fraction of the time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="module")
