@@ -66,7 +66,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """The tests themselves stay until the end: without them each collection of garbage takes a fraction of the time."""
+    """The tests stay until the end: a collection of garbage without them takes a fraction of the time."""
     gc.collect()
     gc.freeze()
 

@@ -180,6 +180,8 @@ def pattern_of(expected: str, exact: bool = False, varies: Sequence[str] = ()) -
                 made += " +"
             else:
                 made += re.escape(token[0])
+        if is_free:
+            made = re.sub(r"(?<=\w)s(?= \+|$)", "s?", made)  # of 1 URL
         lines.append(f"{made} *\n")
     return "".join(lines)
 

@@ -105,6 +105,7 @@ def test_what_differs_does_not_agree(expected, printed):
 def test_any_number_will_do_in_the_lines_that_vary():
     assert agrees("queued 3\nfailed 0", "queued 9\nfailed 0", varies=["queued"])
     assert not agrees("queued 3\nfailed 0", "queued 9\nfailed 1", varies=["queued"])
+    assert agrees("idle; 43 URLs queued", "idle; 1 URL queued", varies=["queued"])
 
 
 def test_numbers_are_compared_where_they_are_exact():

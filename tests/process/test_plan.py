@@ -96,7 +96,8 @@ def test_a_worker_and_what_it_archives(tmp_path: Path) -> None:
     warc = sum(path.stat().st_size for path in (tmp_path / "job/warc").iterdir())
     assert agrees(warc_bytes(size, robots), warc)
     assert agrees(costs.LOG_BYTES * len(requests), len(log))
-    assert agrees(worker_bytes(size, shared=False), figures.peak_memory_bytes)
+    # A busy machine gives the crawl fewer pages at a time.
+    assert agrees(worker_bytes(size, shared=False), figures.peak_memory_bytes, within=ELSEWHERE)
 
 
 def _size(web: Web) -> Size:

@@ -17,12 +17,15 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate, repeat, takewhile
+from operator import is_not
 from pathlib import Path
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Sequence
     from types import FrameType
 
 BUSY_BEATS, BEATS, IDLE_BEATS = 4, 2, 0.5
@@ -41,7 +44,7 @@ PLACES_MAX = 100
 """The number of places that are remembered; holds at other places are counted without their place."""
 
 _PACKAGE = Path(__file__).parents[1]
-_FRAMES_MAX = 60
+FRAMES_MAX = 60
 _URL_MAX = 300
 _TELLING = ("request", "response", "url", "lease", "entry", "flight", "fetch_task", "question", "page")
 """Names of variables that hold the URL in progress, the most reliable first."""
@@ -159,28 +162,39 @@ class LoopWatch:
             time.sleep(self._looks if self._idle < IDLE_AFTER else 2 * self._looks)
             late = perf_counter() - self._due
             if late > self._looks / 2 and (frame := sys._current_frames().get(self._thread)) is not None:
-                self._samples.append((place_of(frame), url_of(frame)))
-                del frame
+                frames = outwards(frame)
+                self._samples.append((place_of(frames), url_of(frames)))
+                del frame, frames
 
 
-def place_of(frame: FrameType) -> str:
+def outwards(frame: FrameType) -> list[FrameType]:
+    """Return a frame and those of its callers, at most ``FRAMES_MAX``.
+
+    No Python code runs in between: it could release the GIL, the other thread would go on, and with CPython 3.11
+    ``f_back`` of a frame that it left may be any object.
+    """
+    chain = accumulate(repeat("f_back", FRAMES_MAX - 1), getattr, initial=frame)
+    return list(takewhile(partial(is_not, None), chain))
+
+
+def place_of(frames: Sequence[FrameType]) -> str:
     """Return the innermost function of the project and its two callers within it; the innermost of all, if there are
-    none.
+    none. ``frames``: the innermost one first.
 
     A library that it calls is named first.
     """
-    innermost = frame.f_code
-    own = [each for each in _outwards(frame) if _is_own(each)]
+    innermost = frames[0].f_code
+    own = [each for each in frames if _is_own(each)]
     if not own:
-        return _told(frame)
+        return _told(frames[0])
     callers = "".join(f" < {_name(each)}" for each in own[1:3])
-    library = "" if own[0].f_code is innermost else f"{_name(frame)} in "
+    library = "" if own[0].f_code is innermost else f"{_name(frames[0])} in "
     return f"{library}{_told(own[0])}{callers}"
 
 
-def url_of(frame: FrameType) -> str | None:
+def url_of(frames: Sequence[FrameType]) -> str | None:
     """Return the URL in progress, from the innermost function on the stack that has one."""
-    for each in _outwards(frame):
+    for each in frames:
         local: dict[str, Any] = each.f_locals
         for name in _TELLING:
             found = local.get(name)
@@ -188,14 +202,6 @@ def url_of(frame: FrameType) -> str | None:
             if isinstance(url, str) and url.startswith("http"):
                 return url[:_URL_MAX]
     return None
-
-
-def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
-    for _ in range(_FRAMES_MAX):
-        if frame is None:
-            return
-        yield frame
-        frame = frame.f_back
 
 
 def _is_own(frame: FrameType) -> bool:

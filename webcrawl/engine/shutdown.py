@@ -30,7 +30,7 @@ from scrapy.utils.log import get_scrapy_root_handler
 from scrapy.utils.ossignal import install_shutdown_handlers
 from scrapy.utils.reactor import is_reactor_installed
 
-from webcrawl.engine.loop_watch import place_of
+from webcrawl.engine.loop_watch import outwards, place_of
 from webcrawl.engine.scrapy_private import Shutdown, shutdown_of
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ class ShutdownSignals:
         except Empty:
             pass
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
-        place = "" if frame is None else f" by {place_of(frame)}"
+        place = "" if frame is None else f" by {place_of(outwards(frame))}"
         return f"the event loop, which is held{place}"
 
     def _waits(self) -> str | None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 import time
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 import uvloop
 
-from webcrawl.engine.loop_watch import PLACES_MAX, Hold, Holds, LoopWatch
+from webcrawl.engine.loop_watch import FRAMES_MAX, PLACES_MAX, Hold, Holds, LoopWatch, outwards
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,6 +71,18 @@ def test_a_loop_that_waits_for_the_machine_is_not_held() -> None:
 def test_short_callbacks_are_not_told() -> None:
     page = Page()
     assert watched(*[lambda: busy(page, THRESHOLD / 10)] * 5) == []
+
+
+@pytest.mark.parametrize("depth", [0, 100])
+def test_the_frames_of_a_stack_are_those_that_lead_outwards(depth: int) -> None:
+    if depth:
+        test_the_frames_of_a_stack_are_those_that_lead_outwards(depth - 1)
+        return
+    frame = sys._getframe()
+    frames = outwards(frame)
+    assert frames[0] is frame
+    assert all(later is earlier.f_back for earlier, later in pairwise(frames))
+    assert len(frames) == FRAMES_MAX or frames[-1].f_back is None
 
 
 def test_collecting_garbage_is_told_as_such() -> None:
