@@ -29,7 +29,7 @@ crawl: $(VENV)/.crawl
 	@SEEDS="$(SEEDS)" JOBDIR="$(JOBDIR)" CONTACT="$(CONTACT)" $(BIN)/python -m tests.demo $(ARGS)
 
 # Hundreds of processes would compile the same modules each for itself where the environment forbids to keep them.
-crawl test versions bench soak gauntlet: export PYTHONDONTWRITEBYTECODE =
+crawl test versions bench soak gauntlet scrapy-tests: export PYTHONDONTWRITEBYTECODE =
 
 # Most tests wait for other processes: two cores are busy with six of them at a time.
 test: $(VENV)/.test

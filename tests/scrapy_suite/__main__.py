@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -13,6 +14,7 @@ import tempfile
 import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,9 +26,9 @@ DIFFERENCES = ROOT / "tests" / "scrapy_differences.toml"
 VERSION = "2.19.0"
 TEST_SECONDS = 90
 """A test that takes longer has failed."""
-FILE_SECONDS = 900
+FILE_SECONDS = 600
 SHARDS = 2
-ALONE_MAX = 150
+ALONE_MAX = 60
 """Tests of one file that are run again, each in a process of its own."""
 
 
@@ -35,6 +37,9 @@ class Found(NamedTuple):
 
     outcome: str
     text: str = ""
+
+
+MISSING = Found("missing")
 
 
 def prepare() -> Path:
@@ -72,7 +77,7 @@ def run(source: Path, tests: list[str], *, forced: bool) -> dict[str, Found]:
         }
         words = ["-m", "pytest", "-q", "-p", "suite_report", "-p", "no:cacheprovider", "-p", "no:xdist"]
         words += ["-W", "ignore", "--timeout", str(TEST_SECONDS), "--timeout-method", "thread"]
-        limit = FILE_SECONDS if len(tests) == 1 and "::" not in tests[0] else TEST_SECONDS + 30
+        limit = TEST_SECONDS + 30 if len(tests) == 1 and "::" in tests[0] else FILE_SECONDS
         process = subprocess.Popen(
             [sys.executable, *words, *tests],
             cwd=source,
@@ -81,41 +86,59 @@ def run(source: Path, tests: list[str], *, forced: bool) -> dict[str, Found]:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        try:
+        with suppress(subprocess.TimeoutExpired):
             process.wait(limit)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            process.wait()
+        # The servers of a test that failed may live on.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
         found: dict[str, Found] = {}
         for line in report.read_text().splitlines():
             told = json.loads(line)
-            before = found.get(told["test"], Found("missing"))
+            before = found.get(told["test"], MISSING)
             outcome = before.outcome if told["outcome"] == "collected" else told["outcome"]
             found[told["test"]] = Found(outcome, told["text"] or before.text)
         return found
 
 
-def judged(source: Path, file: str, *, forced: bool, only: set[str] | None = None) -> dict[str, Found]:
-    """Run a file in one process, and each of its tests that did not pass (of ``only``, if given) in another one."""
-    found = run(source, [file], forced=forced)
-    again = [test for test, what in found.items() if what.outcome in ("failed", "missing") and "::" in test]
-    for test in [test for test in again if only is None or test in only][:ALONE_MAX]:
-        alone = run(source, [test], forced=forced)
-        found[test] = alone.get(test, found[test])
-    return found
+class Explained(dict[str, str]):
+    """The reasons for differences, by the test's id or its beginning, up to a ``*``."""
+
+    def __contains__(self, test: object) -> bool:
+        return self.of(str(test)) is not None
+
+    def of(self, test: str) -> str | None:
+        for name, reason in self.items():
+            if test == name or (name.endswith("*") and test.startswith(name[:-1])):
+                return reason
+        return None
 
 
-def compared(source: Path, file: str, fresh: bool) -> tuple[str, dict[str, Found], dict[str, Found]]:
-    """Return a file's results without the add-on, which are kept for the next run, and with it."""
+def compared(
+    source: Path, file: str, reasons: Explained, fresh: bool
+) -> tuple[str, dict[str, Found], dict[str, Found]]:
+    """Return the results of a file without the add-on, and with it.
+
+    The former are those of the tests that do not pass with it, and are kept for the next run. A test that does not
+    pass beside the others of its file is run again in a process of its own, unless its difference is explained.
+    """
     kept = FOLDER / "control" / (file.replace("/", "-") + ".json")
+    control: dict[str, Found] = {}
     if kept.exists() and not fresh:
         control = {test: Found(*what) for test, what in json.loads(kept.read_text()).items()}
-    else:
-        control = judged(source, file, forced=False)
-        kept.parent.mkdir(exist_ok=True)
-        kept.write_text(json.dumps(control))
-    passed = {test for test, what in control.items() if what.outcome == "passed"}
-    return file, control, judged(source, file, forced=True, only=passed)
+    forced = run(source, [file], forced=True)
+    failed = [test for test, what in forced.items() if what.outcome in ("failed", "missing") and "::" in test]
+    if asked := [test for test in failed if test not in control] if forced else [file]:
+        control |= run(source, asked, forced=False)
+    # First those whose difference is known to be one.
+    failed.sort(key=lambda test: control.get(test, MISSING).outcome != "passed")
+    for test in [test for test in failed if test not in reasons][:ALONE_MAX]:
+        forced |= run(source, [test], forced=True)
+        if forced[test].outcome != "passed" and control.get(test, MISSING).outcome != "passed":
+            control |= run(source, [test], forced=False)
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text(json.dumps(control))
+    return file, control, forced
 
 
 def files_of(source: Path) -> list[str]:
@@ -129,17 +152,9 @@ def files_of(source: Path) -> list[str]:
     )
 
 
-def explained() -> dict[str, str]:
-    """Return the reasons for differences, by the test's id or its beginning, up to a ``*``."""
+def explained() -> Explained:
     table = tomllib.loads(DIFFERENCES.read_text()) if DIFFERENCES.exists() else {}
-    return {test: one["reason"] for one in table.get("difference", []) for test in one["tests"]}
-
-
-def reason_for(test: str, reasons: dict[str, str]) -> str | None:
-    for name, reason in reasons.items():
-        if test == name or (name.endswith("*") and test.startswith(name[:-1])):
-            return reason
-    return None
+    return Explained({test: one["reason"] for one in table.get("difference", []) for test in one["tests"]})
 
 
 def main() -> int:
@@ -158,31 +173,33 @@ def main() -> int:
     results: dict[str, dict[str, str]] = {}
     used: set[str] = set()
     with ThreadPoolExecutor(SHARDS) as pool:
-        for file, control, forced in pool.map(lambda file: compared(source, file, options.fresh), files):
+        for file, control, forced in pool.map(
+            lambda file: compared(source, file, reasons, options.fresh), files
+        ):
             differences = []
-            for test, what in control.items():
-                if what.outcome != "passed":
-                    counts["no control"] += 1
-                    continue
-                got = forced.get(test, Found("missing"))
+            for test in forced | control:
+                got = forced.get(test, MISSING)
                 if got.outcome == "passed":
                     counts["passed"] += 1
                     continue
-                reason = reason_for(test, reasons)
+                if control.get(test, got).outcome != "passed":
+                    counts["no control"] += 1
+                    continue
+                reason = reasons.of(test)
                 counts["unexplained" if reason is None else "explained"] += 1
                 used.add(test)
                 results[test] = {"outcome": got.outcome, "reason": reason or "", "text": got.text}
                 if reason is None:
                     differences.append(f"  {got.outcome}: {test}")
-            passed = sum(what.outcome == "passed" for what in control.values())
+            passed = sum(what.outcome == "passed" for what in forced.values())
             print(
-                f"{file}: {passed} tests, {len(differences)} unexplained", *differences, sep="\n", flush=True
+                f"{file}: {passed} passed, {len(differences)} unexplained", *differences, sep="\n", flush=True
             )
             options.out.write_text(json.dumps(results, indent=1))
     stale = (
         []
         if options.files
-        else [name for name in reasons if not any(reason_for(test, {name: ""}) is not None for test in used)]
+        else [name for name in reasons if not any(test in Explained({name: ""}) for test in used)]
     )
     for name in stale:
         print(f"explained, and no difference: {name}")

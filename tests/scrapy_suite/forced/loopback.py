@@ -22,6 +22,15 @@ _PRIORITY = 17
 
 
 class Loopback:
+    @classmethod
+    def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
+        """Scrapy makes the handler of its log of these."""
+        _apply(settings)
+
     def update_settings(self, settings: BaseSettings) -> None:
-        for name, value in _SET.items():
-            settings.set(name, value, _PRIORITY)
+        _apply(settings)
+
+
+def _apply(settings: BaseSettings) -> None:
+    for name, value in _SET.items():
+        settings.set(name, value, _PRIORITY)
