@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from webcrawl.errors import JobdirUnusable
 from webcrawl.fetching.private_addresses import FirstAddresses
+from webcrawl.repeated_warning import RepeatedWarning
 from webcrawl.scope.scope import Candidate
 from webcrawl.storage.contract import SharedBackend
 from webcrawl.urls.politeness_key import host_of, port_of
@@ -148,6 +149,7 @@ class KeptSeeds:
         self._known: dict[str, Sequence[str]] = {}
         self._unwritten = ""
         self._writing = asyncio.Lock()
+        self._unwritable = RepeatedWarning(logger)
 
     async def recall(self) -> Mapping[str, Sequence[str]]:
         try:
@@ -174,9 +176,10 @@ class KeptSeeds:
                 await asyncio.to_thread(_append, self._path, self._unwritten)
             except OSError as error:
                 # The name is allowed here all the same, and is written with the next one.
-                logger.warning("%s cannot be written: %s", self._path, error.strerror or error)
+                self._unwritable.due(f"{self._path} cannot be written: {error.strerror or error}")
             else:
                 self._unwritten = ""
+                self._unwritable.over(f"{self._path} is written again")
 
 
 def read_kept(path: Path) -> dict[str, Sequence[str]]:
