@@ -18,7 +18,7 @@ HOME = Path(__file__).resolve().parents[2] / ".venv" / "software"
 PACKAGES = ("datasette", "mercurial")
 START_SECONDS = 60.0
 TABLES = {"species": 180, "sightings": 260}
-COMMITS, FILES = 12, 5
+COMMITS, FILES = 60, 5
 
 
 def install() -> bool:
@@ -117,28 +117,34 @@ def make_database(path: Path) -> None:
 
 
 def make_repository(path: Path) -> None:
-    """Commit a few files a few times."""
+    """Commit a few files many times, as patches that one command imports."""
     chance = random.Random(2)
     hg = [str(HOME / "bin" / "hg"), "-R", str(path)]
     subprocess.run([hg[0], "init", str(path)], check=True, env=ENVIRONMENT)
+    texts: dict[str, list[str]] = {}
+    patches = []
     for commit in range(COMMITS):
+        date, message = 1_700_000_000 + commit * 90_000, " ".join(word(chance) for _ in range(4))
+        patches.append(f"# HG changeset patch\n# User someone\n# Date {date} 0\n{message}\n\n")
         for number in range(FILES):
             if commit == 0 or number == commit % FILES or chance.random() < 0.3:
-                lines = [" ".join(word(chance) for _ in range(8)) for _ in range(6)]
-                (path / f"file{number}.txt").write_text("\n".join(lines) + "\n")
-        message = " ".join(word(chance) for _ in range(4))
-        words = [
-            "commit",
-            "--addremove",
-            "--quiet",
-            "-m",
-            message,
-            "-u",
-            "someone",
-            "-d",
-            f"{1_700_000_000 + commit * 90_000} 0",
-        ]
-        subprocess.run([*hg, *words], check=True, env=ENVIRONMENT)
+                name, lines = (
+                    f"file{number}.txt",
+                    [" ".join(word(chance) for _ in range(8)) for _ in range(6)],
+                )
+                patches.append(_patch(name, texts.get(name, []), lines))
+                texts[name] = lines
+    words = [*hg, "import", "--quiet", "-"]
+    subprocess.run(words, input="".join(patches).encode(), check=True, env=ENVIRONMENT, cwd=path)
+
+
+def _patch(name: str, before: list[str], after: list[str]) -> str:
+    """Return the patch that replaces all lines of a file."""
+    head = f"diff --git a/{name} b/{name}\n" + ("" if before else "new file mode 100644\n")
+    place = f"@@ -{min(len(before), 1)},{len(before)} +1,{len(after)} @@\n"
+    old = f"--- a/{name}\n" if before else "--- /dev/null\n"
+    lines = [f"-{line}\n" for line in before] + [f"+{line}\n" for line in after]
+    return f"{head}{old}+++ b/{name}\n{place}{''.join(lines)}"
 
 
 def changesets(path: Path) -> list[str]:

@@ -5,29 +5,44 @@ offered under every value: ``/rev/HASH?revcount=30``, ``/rev/HASH?revcount=60``.
 ones of their kind, so they never look like a pattern that breeds (see ``pattern_evaluator``). As with sessions, what
 proves that a parameter is void is that the same pages are equal under other values of it; each page is fetched once
 then, under the value with which it is found first.
+
+A page often hands the parameter on to its links. So pages are compared without it: see ``content_without``.
 """
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from xxhash import xxh3_64_intdigest
+
 from webcrawl.features.traps.parameters import SAMPLES, Evidence, pages
-from webcrawl.features.traps.pattern import is_paging_name
+from webcrawl.features.traps.pattern import VOID, is_paging_name, shape_of
 from webcrawl.urls.fingerprint import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from webcrawl.features.traps.pattern import Shape
 
 BASES_MAX = 50_000
 """Maximum number of pages, without one of their parameters, whose content is remembered: 10 MB at most."""
-PARAMETERS_MAX = 5_000
-"""Maximum number of parameters that are counted."""
+OFFERED_MAX = 20_000
+"""Maximum number of such pages that are remembered because they were offered under some value."""
+CONTENTS_MAX = 4
+"""Maximum number of different contents that are remembered of such a page."""
+COUNTS_MAX = 5_000
+"""Maximum number of parameters that are counted, each on one path."""
 COMPARED_MAX = 8
 """Number of parameters up to which a URL is compared; longer queries are combinations, which have other rules."""
+HANDED_ON_MAX = 4
+"""Maximum number of parameters without which the content of a page is remembered."""
+COMPARED_BYTES_MAX = 1 << 18
+"""Maximum length of a page that is compared without the parameter in its links; a longer one is compared as it is."""
+HANDED_ON_TIMES_MAX = 2_000
+"""Maximum number of places in which the parameter is removed: a bound for the time."""
 PAGES_LEAST = 15
 """Minimum number of different pages that were equal under another value."""
 EQUAL_LEAST = 30
@@ -40,11 +55,19 @@ CONTENTS_LEAST = 4
 """Minimum number of different contents among those pages: one content under many URLs may be the answer to anything
 that a server does not find.
 """
+ON_A_PATH_LEAST, ON_A_PAGE_LEAST = 8, 3
+"""The same as ``EQUAL_LEAST`` for a path of many pages and for that of one page, if the parameter is void by all
+paths of the host together on which it made no difference.
+"""
+PATHS_LEAST = 3
+"""Minimum number of such paths."""
+PATHS_MAX = 64
+"""Maximum number of paths of a host that are counted together."""
 
 
 @dataclass(slots=True)
 class _Counts:
-    """The comparisons under different values of one parameter."""
+    """The comparisons under different values of one parameter on one path."""
 
     equal: int = 0
     different: int = 0
@@ -53,73 +76,139 @@ class _Counts:
     samples: list[str] = field(default_factory=list)
 
     @property
-    def is_void(self) -> bool:
-        return (
-            self.equal >= EQUAL_LEAST
-            and len(self.bases) >= PAGES_LEAST
-            and len(self.contents) >= CONTENTS_LEAST
-            and self.equal >= TIMES_AS_OFTEN * self.different
-        )
+    def may_be_void(self) -> bool:
+        """True while the parameter has made next to no difference."""
+        return self.equal >= TIMES_AS_OFTEN * self.different
+
+    def add_equal(self, base: int, content: int, url: str) -> None:
+        """Count a page that was equal."""
+        self.equal += 1
+        if len(self.bases) < PAGES_LEAST:
+            self.bases.add(base)
+        if len(self.contents) < CONTENTS_LEAST:
+            self.contents.add(content)
+        if len(self.samples) < SAMPLES:
+            self.samples.append(url)
+
+
+def _suffice(paths: Collection[_Counts]) -> bool:
+    """Return whether the comparisons on some paths prove together that a parameter is void."""
+    return (
+        sum(one.equal for one in paths) >= EQUAL_LEAST
+        and len(set[int]().union(*(one.bases for one in paths))) >= PAGES_LEAST
+        and len(set[int]().union(*(one.contents for one in paths))) >= CONTENTS_LEAST
+    )
 
 
 class Copies:
     """Compares pages whose URLs differ only in the value of one parameter, or in whether they have it."""
 
     def __init__(self) -> None:
-        self._contents: OrderedDict[int, tuple[int, int]] = OrderedDict()
-        """Of pages without one of their parameters: its value, and their content."""
-        self._counts: OrderedDict[str, _Counts] = OrderedDict()
+        self._contents: OrderedDict[int, tuple[int, tuple[int, ...]]] = OrderedDict()
+        """Of pages without one of their parameters: its last value, and their contents, the last one first."""
+        self._counts: OrderedDict[str, dict[str, _Counts]] = OrderedDict()
+        """By host and parameter: the counts of each path."""
+        self._counted = 0
+        self._offered: OrderedDict[int, None] = OrderedDict()
+        """Pages without the parameter that pages handed on to them in their links."""
 
     def has(self, base: int) -> bool:
         """Return whether the page of this base was fetched, under any value of the parameter."""
         return base in self._contents
 
-    def seen(self, shape: Shape, url: str, content: Callable[[], int]) -> list[Evidence]:
-        """Compare a fetched page; return the evidence that it completes. ``content``: a fingerprint of its bytes."""
+    def seen(
+        self,
+        shape: Shape,
+        url: str,
+        body: bytes,
+        found: Iterable[str] = (),
+        void: Collection[str] = (),
+    ) -> list[Evidence]:
+        """Compare a fetched page; return the evidence that it completes.
+
+        ``found``: URLs on the page; ``void``: those of its parameters that are known to be void.
+        """
         if len(shape.parameters) > COMPARED_MAX:
             return []
-        now, found = content(), list[Evidence]()
+        whole, evidence = xxh3_64_intdigest(body), list[Evidence]()
         # It is the page without a parameter too, to which those that have one more are compared.
-        self._put(base_without(shape, ""), 0, now)
+        handed_on = _handed_on(url, shape, found)
+        self._put(base_without(shape, ""), 0, whole, *(content_without(body, name) for name in handed_on))
+        if len(void) > 1:
+            self._put(base_without(shape, *void), 0, whole)
         for name, value in shape.parameters.items():
             base, mark = base_without(shape, name), fingerprint(f"={value}")
+            content = content_without(body, name)
             before = self._contents.get(base)
-            self._put(base, mark, now)
+            self._put(base, mark, content)
             if before is None or before[0] == mark or is_paging_name(name):
                 continue
-            counts = self._count(shape.of_parameter(name))
-            if before[1] != now:
+            paths = self._paths_of(shape.of_session(name), shape.path)
+            counts = paths.get(shape.path)
+            if counts is None:
+                continue
+            if content not in before[1]:
                 counts.different += 1
                 continue
-            counts.equal += 1
-            if len(counts.bases) < PAGES_LEAST:
-                counts.bases.add(base)
-            if len(counts.contents) < CONTENTS_LEAST:
-                counts.contents.add(now)
-            if len(counts.samples) < SAMPLES:
-                counts.samples.append(url)
-            if counts.is_void:
+            counts.add_equal(base, content, url)
+            least = ON_A_PATH_LEAST if shape.varies else ON_A_PAGE_LEAST
+            if counts.may_be_void and (_suffice([counts]) or (counts.equal >= least and _are_void(paths))):
                 why = f"{pages(counts.equal)} were the same, byte for byte, with another value of {name}"
                 total = counts.equal + counts.different
-                found.append(Evidence(copies_of(shape, name), why, total, tuple(counts.samples)))
-        return found
+                evidence.append(Evidence(copies_of(shape, name), why, total, tuple(counts.samples)))
+        return evidence
 
-    def _put(self, base: int, value: int, content: int) -> None:
-        self._contents[base] = value, content
+    def _put(self, base: int, value: int, *contents: int) -> None:
+        _, before = self._contents.get(base, (0, ()))
+        known = dict.fromkeys((*contents, *before))
+        self._contents[base] = value, tuple(known)[:CONTENTS_MAX]
         self._contents.move_to_end(base)
         if len(self._contents) > BASES_MAX:
             self._contents.popitem(last=False)
 
-    def _count(self, pattern: str) -> _Counts:
-        counts = self._counts.setdefault(pattern, _Counts())
-        self._counts.move_to_end(pattern)
-        if len(self._counts) > PARAMETERS_MAX:
-            self._counts.popitem(last=False)
-        return counts
+    def is_void_elsewhere(self, shape: Shape) -> bool:
+        """Return whether the only parameter of a URL is void on other paths of its host, and its page was fetched
+        under another value.
+        """
+        if len(shape.parameters) != 1:
+            return False
+        (name,) = shape.parameters
+        paths = self._counts.get(shape.of_session(name))
+        return paths is not None and self.has(base_without(shape, name)) and _are_void(paths)
+
+    def lead_on(self, shape: Shape, urls: Iterable[str]) -> Iterator[str]:
+        """Yield new URLs on a page, given its shape, without those that are new only by the value of its parameter,
+        which is void elsewhere: the same page was offered under another value.
+        """
+        ((name, value),) = shape.parameters.items()
+        for url in urls:
+            other = shape_of(url)
+            if other.path != shape.path and other.parameters.get(name) == value:
+                base = base_without(other, name)
+                if base in self._contents or base in self._offered:
+                    continue
+                self._offered[base] = None
+                if len(self._offered) > OFFERED_MAX:
+                    self._offered.popitem(last=False)
+            yield url
+
+    def _paths_of(self, parameter: str, path: str) -> dict[str, _Counts]:
+        """Return the counts of a parameter of a host by path, with this path unless there are too many."""
+        paths = self._counts.setdefault(parameter, {})
+        self._counts.move_to_end(parameter)
+        if path not in paths and len(paths) < PATHS_MAX:
+            paths[path] = _Counts()
+            self._counted += 1
+            while self._counted > COUNTS_MAX:
+                _, oldest = self._counts.popitem(last=False)
+                self._counted -= len(oldest)
+        return paths
 
 
-VOID = "="
-"""The end of the pattern of a void parameter: its pages are fetched once, whatever its value."""
+def _are_void(paths: Mapping[str, _Counts]) -> bool:
+    """Return whether a parameter is void by all paths of a host together on which it made no difference."""
+    without = [one for one in paths.values() if one.equal and one.may_be_void]
+    return len(without) >= PATHS_LEAST and _suffice(without)
 
 
 def copies_of(shape: Shape, name: str) -> str:
@@ -127,7 +216,57 @@ def copies_of(shape: Shape, name: str) -> str:
     return f"{shape.of_parameter(name)}{VOID}"
 
 
-def base_without(shape: Shape, name: str) -> int:
-    """Return a fingerprint of a URL without one of its parameters."""
-    others = "&".join(f"{one}={value}" for one, value in sorted(shape.parameters.items()) if one != name)
+def base_without(shape: Shape, *names: str) -> int:
+    """Return a fingerprint of a URL without some of its parameters."""
+    others = "&".join(f"{one}={value}" for one, value in sorted(shape.parameters.items()) if one not in names)
     return fingerprint(f"{shape.place}/{'/'.join(shape.segments)}?{others}")
+
+
+def content_without(body: bytes, name: str) -> int:
+    """Return a fingerprint of a page without a parameter: in its links, scripts and the fields of its forms."""
+    word = name.encode()
+    if len(body) > COMPARED_BYTES_MAX or word not in body:
+        return xxh3_64_intdigest(body)
+    if body.count(word + b"=") <= HANDED_ON_TIMES_MAX:
+        body = _without_in_urls(body, word + b"=")
+    if any(field in body for field in (b'"%b"' % word, b"'%b'" % word, b"=%b " % word)):
+        names = (b'name="%b"' % word, b"name='%b'" % word, b"name=%b " % word)
+        body = _FIELD.sub(lambda tag: b"" if any(one in tag[0] for one in names) else tag[0], body)
+    return xxh3_64_intdigest(body)
+
+
+_FIELD = re.compile(rb"<input\s[^<>]*+>")
+_VALUE = re.compile(rb"[^&\"'<>\s;#]*+")
+_AND = b"&amp;"
+
+
+def _without_in_urls(body: bytes, parameter: bytes) -> bytes:
+    """Return the text without a parameter, its value and the separator that goes with it."""
+    first, *others = body.split(parameter)
+    kept = [first]
+    for other in others:
+        before = kept[-1]
+        if not before.endswith((b"?", b"&", _AND)):
+            kept.append(parameter + other)
+            continue
+        value = _VALUE.match(other)
+        rest = other[value.end() :] if value else other
+        if rest.startswith(b"&"):
+            rest = rest.removeprefix(_AND) if rest.startswith(_AND) else rest[1:]
+        else:
+            kept[-1] = before.removesuffix(_AND) if before.endswith(_AND) else before[:-1]
+        kept.append(rest)
+    return b"".join(kept)
+
+
+def _handed_on(url: str, shape: Shape, found: Iterable[str]) -> list[str]:
+    """Return the parameters that the page adds to its own URL in its links."""
+    path, _, _ = url.partition("?")
+    names = dict[str, None]()
+    for other in found:
+        if other.startswith(path) and other[len(path) : len(path) + 1] == "?":
+            for part in other[len(path) + 1 :].split("&", COMPARED_MAX)[:COMPARED_MAX]:
+                name = part.partition("=")[0]
+                if name and name not in shape.parameters:
+                    names[name] = None
+    return list(names)[:HANDED_ON_MAX]

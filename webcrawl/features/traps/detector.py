@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from webcrawl.features.traps.novelty import Shingles
     from webcrawl.features.traps.parameters import Evidence
+    from webcrawl.features.traps.pattern import Shape
     from webcrawl.frontier.records import UrlEntry
 
 logger = logging.getLogger(__name__)
@@ -48,14 +49,38 @@ class TrapDetector:
         shingles: Callable[[], Shingles],
         found: Sequence[UrlEntry],
         size: int = 0,
-        content: Callable[[], int] | None = None,
+        body: bytes | None = None,
     ) -> None:
         """Evaluate a fetched text page. ``shingles`` is called at most once; ``found``: the page's links that are
-        new; ``size``: its length in bytes; ``content``: returns a fingerprint of its bytes."""
+        new; ``size``: its length in bytes; ``body``: its bytes, to be compared with those of its copies."""
         shape = shape_of(url)
         self._budget.earn(shape.place)
+        evidence: list[Evidence] = []
+        is_void_elsewhere = self._copies.is_void_elsewhere(shape)
+        if body is not None:
+            new = (entry.url for entry in found[:FOUND_MAX])
+            evidence += self._copies.seen(shape, url, body, new, self.quarantine.void_of(shape))
+        evidence += self._of_shape(
+            shape, url, via, shingles, found, size, is_void_elsewhere=is_void_elsewhere
+        )
+        for one in evidence:
+            self._budget.refill(shape.place)
+            self._commit(one)
+
+    def _of_shape(
+        self,
+        shape: Shape,
+        url: str,
+        via: str | None,
+        shingles: Callable[[], Shingles],
+        found: Sequence[UrlEntry],
+        size: int,
+        *,
+        is_void_elsewhere: bool,
+    ) -> list[Evidence]:
+        """Return the evidence that a page completes by its session or its pattern."""
         if not (shape.varies or shape.parameters or shape.sessions or len(shape.segments) > 3):
-            return
+            return []
         read: list[Shingles | None] = []
 
         def once() -> Shingles | None:
@@ -64,7 +89,8 @@ class TrapDetector:
             return read[0]
 
         def urls() -> Iterator[str]:
-            return (entry.url for entry in found[:FOUND_MAX])
+            new = (entry.url for entry in found[:FOUND_MAX])
+            return self._copies.lead_on(shape, new) if is_void_elsewhere else new
 
         evidence: list[Evidence] = []
         visited = self.quarantine.with_session(shape)
@@ -72,12 +98,9 @@ class TrapDetector:
             visited = session_of_folder(visited)
         if visited.sessions:
             evidence += self._sessions.seen(visited, url, once, self.quarantine.is_settled(visited))
-        if content is not None:
-            evidence += self._copies.seen(shape, url, content)
-        evidence += self._patterns.seen(shape, Visit(url, via, once, urls))
-        for one in evidence:
-            self._budget.refill(shape.place)
-            self._commit(one)
+        return evidence + self._patterns.seen(
+            shape, Visit(url, via, once, urls, self._copies.is_void_elsewhere(shape))
+        )
 
     def withheld(self, url: str, host: str, depth: int, via: str | None) -> None:
         """Record that the trap rule refused a URL."""

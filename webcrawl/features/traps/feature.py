@@ -6,8 +6,6 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from xxhash import xxh3_64_intdigest
-
 from webcrawl import request_codec
 from webcrawl.errors import CrawlError, StorageFull, StorageLost
 from webcrawl.features.feature import Feature, stop
@@ -114,7 +112,7 @@ class TrapsFeature(Feature):
                 lambda: shingles_of(body, encoding, entry.url),
                 found,
                 len(body),
-                lambda: xxh3_64_intdigest(body),
+                body,
             )
 
     def keeps_open(self) -> bool:

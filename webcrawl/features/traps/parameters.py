@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from webcrawl.features.traps.pattern import is_paging_name
+from webcrawl.features.traps.pattern import VOID, is_paging_name
 
 if TYPE_CHECKING:
     from webcrawl.features.traps.pattern import Shape
@@ -196,6 +196,16 @@ class PathRecord:
         if found:
             self.rest()
         return found
+
+    def evidence_of_void(self, shape: Shape, quota: float) -> list[Evidence]:
+        """Return the evidence that the only parameter of the last page is void on this path too."""
+        (name,) = shape.parameters
+        parameter = self.parameters.get(name)
+        if parameter is None or not _is_guilty(parameter, quota):
+            return []
+        found = _evidence(f"{shape.of_parameter(name)}{VOID}", parameter)
+        self.rest()
+        return [found]
 
     def _suspects(self, shape: Shape) -> list[str]:
         """Return the parameters to blame for an uninformative page; paging is not blamed if another

@@ -12,6 +12,8 @@ from webcrawl.urls.fingerprint import fingerprint
 DIGITS, TOKEN, REPEATED, DEEP = "#", "*", "+", "**"
 """Placeholders of a pattern: for numbers and names of months, for long tokens, for the rest of a path from a repeated
 segment on, and for everything below the depth at which paths are distinguished."""
+VOID = "="
+"""The end of the pattern of a void parameter: its pages are fetched once, whatever its value."""
 
 DEEP_FROM = 10
 DEEP_KEPT = 3

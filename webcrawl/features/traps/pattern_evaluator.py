@@ -22,6 +22,7 @@ from webcrawl.features.traps.novelty import LEARN_EVERY, Likeness, News, Shingle
 from webcrawl.features.traps.parameters import Evidence, PathRecord
 from webcrawl.features.traps.pattern import (
     DEEP,
+    PATH_SESSION,
     REPEATED,
     Shape,
     is_paging_name,
@@ -54,6 +55,10 @@ CHAIN_LEAST = 2
 page that is deeper than an uninformative page that led to it: twenty make a trap."""
 PERIOD = 6.0
 """Points of a page about a month or another period: ten make a trap."""
+VOID_ELSEWHERE = 10.0
+"""Points of a page that was fetched under another value of its only parameter, if that changes nothing on other paths
+of the host: six such pages without new content make it void here too.
+"""
 DAY = 3.0
 """Points of a page about a day, or about a date and found elsewhere: twenty make a trap, since empty days are common.
 """
@@ -77,7 +82,9 @@ class UninformativePage:
 
     ``pattern``: the pattern it counts for; ``breeds``: whether it leads to new URLs of its own kind; ``chain``: the
     number of such pages that led to each other up to this one; ``is_hollow``: whether it has only the content that
-    all pages of its kind have, under a number drawn from a wide range; ``numbers_are_ids`` as for ``dated``.
+    all pages of its kind have, under a number drawn from a wide range; ``numbers_are_ids`` as for ``dated``;
+    ``is_void_elsewhere``: whether its only parameter changes nothing on other paths of the host, and it was fetched
+    under another value of it.
     """
 
     shape: Shape
@@ -87,11 +94,14 @@ class UninformativePage:
     chain: int
     is_hollow: bool = False
     numbers_are_ids: bool = False
+    is_void_elsewhere: bool = False
 
 
 def points_of(page: UninformativePage) -> float:
     """Return the points of a page, between 0 and ``REPEATS``."""
     shape = page.shape
+    if page.is_void_elsewhere:
+        return VOID_ELSEWHERE
     via = None if page.via is None else shape_of(page.via)
     if page.pattern.endswith((REPEATED, DEEP)):
         if (
@@ -111,28 +121,31 @@ def points_of(page: UninformativePage) -> float:
     if when is not Dated.NO and names_a_date(shape):
         is_child = is_child or (via is not None and stem_of(via) == stem_of(shape))
         return PERIOD if is_child and page.breeds and when is Dated.PERIOD else DAY
-    return _of_child(shape, page.is_hollow) if is_child and page.breeds else WITHOUT_ISSUE
+    return _of_child(page) if is_child and page.breeds else WITHOUT_ISSUE
 
 
 def most_points_of(page: UninformativePage) -> float:
     """Return an upper bound of ``points_of`` at a fraction of its cost: the shape of the referring URL is not
     computed."""
     shape = page.shape
+    if page.is_void_elsewhere:
+        return VOID_ELSEWHERE
     if page.pattern.endswith((REPEATED, DEEP)):
         return REPEATS
     if page.via is not None and may_be_days_apart(shape, page.via):
         return PERIOD
     if dated(shape, numbers_are_ids=page.numbers_are_ids) is not Dated.NO:
         return PERIOD
-    return _of_child(shape, page.is_hollow)
+    return _of_child(page)
 
 
-def _of_child(shape: Shape, is_hollow: bool) -> float:
+def _of_child(page: UninformativePage) -> float:
     """Return the points of a page that was found on a page of its kind and leads to more of these."""
+    shape = page.shape
     if all(map(is_paging_name, shape.parameters)) or is_number(shape.parameters):
-        return HOLLOW if is_hollow else NUMBERED
+        return HOLLOW if page.is_hollow else NUMBERED
     if len(shape.parameters) > 1 or any("," in value for value in shape.parameters.values()):
-        return COMBINES
+        return VOID_ELSEWHERE
     return ONE_PARAMETER
 
 
@@ -180,12 +193,13 @@ USUAL_PAGES = 12
 @dataclass(frozen=True, slots=True)
 class Visit:
     """A fetched page. ``shingles`` is called only if needed, and returns None if the page may not be read; ``found``
-    returns the URLs of the page that are new to the crawl."""
+    returns the URLs of the page that are new to the crawl; ``is_void_elsewhere`` as for ``UninformativePage``."""
 
     url: str
     via: str | None
     shingles: Callable[[], Shingles | None]
     found: Callable[[], Iterator[str]]
+    is_void_elsewhere: bool = False
 
 
 class _Issue(Enum):
@@ -262,7 +276,7 @@ class PatternEvaluator:
             return []
         path = self._path(pattern)
         path.count_page(shape, has_id=path.has_ids or has_id(shape))
-        if path.pages < path.look_at or not self._is_worth_a_look(path, shape, pattern, visit.via):
+        if path.pages < path.look_at or not self._is_worth_a_look(path, shape, pattern, visit):
             return []
         content = self._contents.of(pattern)
         shingles = None if content is None else visit.shingles()
@@ -302,6 +316,7 @@ class PatternEvaluator:
             self._chain(pattern, visit),
             hollow,
             path.has_ids,
+            visit.is_void_elsewhere,
         )
         points = points_of(page)
         if points in (NUMBERED, HOLLOW):
@@ -310,6 +325,8 @@ class PatternEvaluator:
             path.stride = HOLLOW_STRIDE if hollow or is_young else NUMBERED_STRIDE
             path.look_at = path.pages + path.stride
         path.add_points(shape, points, visit.url)
+        if visit.is_void_elsewhere:
+            return path.evidence_of_void(shape, self._quota)
         return path.evidence(shape, pattern, self._quota)
 
     @staticmethod
@@ -339,7 +356,7 @@ class PatternEvaluator:
                 continue
             kinds.add(kind)
             other = shape_of(url)
-            if other.sessions:
+            if other.sessions and not _is_same_token(shape, other):
                 # A session makes the URL new at each visit.
                 continue
             relation = url_relation(shape, other, goes_deeper=pattern.endswith(DEEP))
@@ -363,7 +380,7 @@ class PatternEvaluator:
             self._paths.move_to_end(pattern)
         return path
 
-    def _is_worth_a_look(self, path: PathRecord, shape: Shape, pattern: str, via: str | None) -> bool:
+    def _is_worth_a_look(self, path: PathRecord, shape: Shape, pattern: str, visit: Visit) -> bool:
         """Return False while its pages would have no points anyway; examination starts later the more pages a trap
         needs."""
         if path.is_suspect:
@@ -371,7 +388,16 @@ class PatternEvaluator:
         least = self._quota / (path.pages * LOOKED_FROM)
         if least > REPEATS:
             return False
-        page = UninformativePage(shape, pattern, via, True, CHAIN_LEAST, path.is_sparse, path.has_ids)
+        page = UninformativePage(
+            shape,
+            pattern,
+            visit.via,
+            True,
+            CHAIN_LEAST,
+            path.is_sparse,
+            path.has_ids,
+            visit.is_void_elsewhere,
+        )
         return most_points_of(page) >= least and points_of(page) >= least
 
     @staticmethod
@@ -388,6 +414,11 @@ class PatternEvaluator:
         if len(self._chains) > PATHS_MAX:
             self._chains.popitem(last=False)
         return chain
+
+
+def _is_same_token(shape: Shape, other: Shape) -> bool:
+    """Return whether the sessions of two URLs are tokens in their path, which is the same."""
+    return other.segments == shape.segments and all(name.endswith(PATH_SESSION) for name in other.sessions)
 
 
 def _pattern_of(shape: Shape, visit: Visit) -> str | None:

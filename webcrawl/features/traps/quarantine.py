@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from webcrawl.features.traps.copies import VOID, base_without, copies_of
+from webcrawl.features.traps.copies import base_without, copies_of
 from webcrawl.features.traps.pattern import (
     DEEP,
     PATH_SESSION,
     REPEATED,
+    VOID,
     Shape,
     is_session_name,
     session_of_folder,
@@ -134,13 +135,20 @@ class Quarantine:
         for name in shape.parameters:
             if (trap := traps.get(shape.of_parameter(name))) is not None:
                 return trap
-            void = traps.get(copies_of(shape, name))
-            if void is not None and self._copied(base_without(shape, name)):
-                return void
+        void = self.void_of(shape)
+        if void and self._copied(base_without(shape, *void)):
+            return next(iter(void.values()))
         has_sessions, has_deep, _ = known
         if has_sessions and (trap := self._by_session(self.with_session(shape))) is not None:
             return trap
         return self._by_depth(shape) if has_deep else None
+
+    def void_of(self, shape: Shape) -> dict[str, Trap]:
+        """Return the parameters of a URL that are known to change nothing, with the patterns that say so."""
+        if not self.holds(_host_of(shape.place)):
+            return {}
+        found = ((name, self._traps.get(copies_of(shape, name))) for name in shape.parameters)
+        return {name: trap for name, trap in found if trap is not None}
 
     def with_session(self, shape: Shape) -> Shape:
         """Return the shape with the session that only its folder identifies, if that folder's sessions are in
