@@ -31,10 +31,10 @@ crawl: $(VENV)/.crawl
 # Hundreds of processes would compile the same modules each for itself where the environment forbids to keep them.
 crawl test versions bench soak gauntlet scrapy-tests: export PYTHONDONTWRITEBYTECODE =
 
-# Most tests wait for other processes: two cores are busy with six of them at a time.
+# Most tests wait for other processes: two cores are busy with five of them at a time.
 test: $(VENV)/.test
 	@$(MAKE) --no-print-directory -j 3 lint types redis packages
-	$(BIN)/python -m pytest -q -n 6 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -n 5 --dist loadfile --no-loadscope-reorder
 
 # With each version in an environment of its own. A shim of a version that is not installed does not run.
 versions:
@@ -42,7 +42,7 @@ versions:
 		$$p -c '' 2>/dev/null || { echo "$$p: not on the PATH"; continue; }; \
 		tried="$$tried $$p"; echo "$$p:"; \
 		$(MAKE) --no-print-directory PYTHON=$$p VENV=$(VENV)/versions/$$p redis packages \
-		&& $(VENV)/versions/$$p/bin/python -m pytest -q -n 6 --dist loadfile --no-loadscope-reorder $(ARGS) || failed="$$failed $$p"; \
+		&& $(VENV)/versions/$$p/bin/python -m pytest -q -n 5 --dist loadfile --no-loadscope-reorder $(ARGS) || failed="$$failed $$p"; \
 	done; echo "Tried:$${tried:- none}. Failed:$${failed:- none}."; test -n "$$tried" && test -z "$$failed"
 
 lint: $(VENV)/.test

@@ -9,7 +9,6 @@ from tests.fakeweb import witness
 
 CHOICES = {
     "memory": {"FRONTIER_BACKEND": "memory"},
-    "memory-bloom": {"FRONTIER_BACKEND": "memory", "FRONTIER_SEEN": "bloom"},
     "bloom": {"FRONTIER_SEEN": "bloom", "FRONTIER_SEEN_CAPACITY": 1000, "FRONTIER_SEEN_ERROR_RATE": 1e-6},
     "priority": {
         "FRONTIER_ORDER": "priority",
@@ -19,11 +18,9 @@ CHOICES = {
     "random": {"FRONTIER_ORDER": "random"},
     "random-walk": {"FRONTIER_ORDER": "random_walk"},
     "opic": {"FRONTIER_ORDER": "opic", "FRONTIER_REORDERING": 1, "FRONTIER_ACTIVE_MAX": 4},
-    "few-active": {"FRONTIER_ACTIVE_MAX": 2, "CONCURRENT_REQUESTS": 3},
-    "one-at-a-time": {"CONCURRENT_REQUESTS": 1},
-    "no-waiting": {"COMMIT_INTERVAL_SECONDS": 0},
+    "few-active": {"FRONTIER_ACTIVE_MAX": 2, "CONCURRENT_REQUESTS": 3, "WARC_ENABLED": 0},
+    "one-at-a-time": {"CONCURRENT_REQUESTS": 1, "COMMIT_INTERVAL_SECONDS": 0},
     "last": {"POLITENESS_MODEL": "last", "POLITENESS_FACTOR": 1, "POLITENESS_KEY": "host"},
-    "no-warc": {"WARC_ENABLED": 0},
 }
 AT_A_TIME = 2
 
@@ -65,7 +62,7 @@ def test_the_memory_backend_leaves_archive_and_log_but_no_state(crawls):
 
 
 def test_without_warc_there_is_a_log_alone(crawls):
-    _, crawled = crawls["no-warc"]
+    _, crawled = crawls["few-active"]
 
     assert crawled.lines()
     assert not crawled.warcs()

@@ -11,7 +11,7 @@ import pytest
 from tests.crawl import expectation
 from tests.fakeweb.geography import Page
 
-PAGES = 150
+PAGES = 100
 LONGEST = 52
 EXCLUDED_LATE = "h0002.localhost"
 

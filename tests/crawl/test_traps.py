@@ -140,7 +140,7 @@ def test_a_trap_that_is_released_is_queued_again_and_never_judged_again(web, end
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("order", ["breadth_first", "random"])
+@pytest.mark.parametrize("order", ["breadth_first", pytest.param("random", marks=pytest.mark.soak)])
 def test_many_sites_of_traps_end_and_nothing_real_is_missed(serve, crawl, order):
     many = serve(kind="labyrinth", hosts=20)
     settings = {**SETTINGS, "CONCURRENT_REQUESTS": 64, "POLITENESS_KEY": "host", "FRONTIER_ORDER": order}

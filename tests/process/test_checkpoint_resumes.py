@@ -17,7 +17,7 @@ def checkpoint(source, target):
     return own_process(source.parent, "checkpoint", source, target)
 
 
-@pytest.mark.parametrize("seen", ["exact", "bloom"])
+@pytest.mark.parametrize("seen", ["exact", pytest.param("bloom", marks=pytest.mark.soak)])
 def test_a_checkpoint_of_a_running_crawl_is_finished_elsewhere(serve, start, crawl, folder, seen):
     web = serve(hosts=12, pages=PAGES, zipf=0.4, seed=14)
     running = start(web.seeds, POLITENESS_MIN_DELAY=0.08, FRONTIER_SEEN=seen, CONCURRENT_REQUESTS=CONCURRENT)
