@@ -6,8 +6,10 @@ import stat
 
 import pytest
 
+from tests.contract.samples import NOW
 from tests.crawl.dashboards import serving
 from webcrawl.features.dashboard import reading
+from webcrawl.storage.contract import Batch, Counted
 
 
 @pytest.fixture
@@ -21,12 +23,21 @@ def settings(sample, redis_server, tmp_path, monkeypatch):
 def test_the_state_is_that_of_the_whole_crawl_and_the_token_is_in_the_users_folder(
     sample, settings, tmp_path
 ):
+    for worker, begun_at in (("w2", NOW + 5.0), ("w1", NOW)):
+        numbers = {"pages": 7, "bytes": 100, "status 200": 6, "status 404": 1, "error timeout": 2}
+        sample.driven.commit(Batch(counted=Counted(worker, begun_at, numbers)))
     with serving(**settings) as served:
         state = served.get("/crawl")
         assert (state["name"], state["storage"], state["jobdir"]) == ("broad", "redis", None)
         assert state["counts"]["hosts"] == 4
         assert (state["counts"]["done"], state["counts"]["given_up"]) == (2, 1)
         assert state["counts"]["queued"] > 300
+        totals = state["totals"]
+        assert (totals["pages"], totals["errors"], totals["pages_4xx"]) == (14, 4, 2)
+        assert served.get("/marks")["rows"] == [
+            {"at": NOW, "kind": "run", "text": "the worker w1 began"},
+            {"at": NOW + 5.0, "kind": "run", "text": "the worker w2 began"},
+        ]
         [file] = (tmp_path / "webcrawl").iterdir()
         assert (file.read_text().strip(), stat.S_IMODE(file.stat().st_mode)) == (served.token, 0o600)
         assert served.get("/url?url=http://short.test/1")["conclusion"]["fate"] == "waits"

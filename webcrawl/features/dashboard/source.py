@@ -173,7 +173,8 @@ class CrawlSource:
                         found.append((run.ended_at, "end", f"the run {how_it_ended(run.reason or '')}"))
         for one in self.journal(MARKS_MAX):
             values = "" if one.new is None else f" {one.old or ''} -> {one.new}".replace("  ->", " ->")
-            found.append((one.at, "change", f"{one.what} {one.name}{values}, by {one.by}".replace("  ", " ")))
+            what = f"{one.what} {one.name}{values}".strip().replace("  ", " ")
+            found.append((one.at, "change", f"{what}, by {one.by}"))
         return [{"at": at, "kind": kind, "text": text[:300]} for at, kind, text in sorted(found)]
 
     def has_long_log(self) -> bool:
