@@ -63,6 +63,11 @@ async def crawls(api: ServiceApi, call: Call) -> Any:
     return {"running_max": api.running_max, "rows": await api.service.rows()}
 
 
+async def form(api: ServiceApi, call: Call) -> Any:
+    """Return what an order may have."""
+    return await api.service.form()
+
+
 async def create(api: ServiceApi, call: Call) -> Any:
     """Add a crawl."""
     values = call.values
@@ -170,6 +175,7 @@ _ROW = {
         "settings": {"type": "object", "additionalProperties": {"type": "string"}},
     },
 }
+_DESCRIBED = ["name", "group", "meaning", "unit", "allowed", "value"]
 _NAME = Field(name="crawl", meaning="the name of the crawl", required=True, least=1, most=64)
 
 
@@ -197,6 +203,28 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             "properties": {
                 "running_max": {"type": "integer", "description": "Crawls that run at the same time."},
                 "rows": {"type": "array", "items": _ROW},
+            },
+        },
+    ),
+    _endpoint(
+        "GET",
+        "/form",
+        "form",
+        "What an order may have: the spiders of the project, and the settings with their meanings",
+        form,
+        result={
+            "type": "object",
+            "required": ["spiders", "settings"],
+            "properties": {
+                "spiders": {"type": "array", "items": {"type": "string"}},
+                "settings": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": _DESCRIBED,
+                        "properties": {name: {"type": "string"} for name in _DESCRIBED},
+                    },
+                },
             },
         },
     ),

@@ -19,6 +19,7 @@ from webcrawl.errors import CrawlError, Problem
 from webcrawl.features.dashboard.source import CrawlSource
 from webcrawl.features.dashboard.state import StateReader
 from webcrawl.features.notifications.delivery import Delivery
+from webcrawl.features.service.order_form import form_of
 from webcrawl.features.service.orders import order_problems
 from webcrawl.features.service.processes import Crawls, tail
 from webcrawl.features.service.records import LIVE, Order, Record, State, name_problem
@@ -166,6 +167,10 @@ class Service:
         records, queue = await self._run(lambda: (self._supervisor.records(), self._supervisor.queue()))
         await self._read_all(records)
         return [self._row(record, queue) for record in records]
+
+    async def form(self) -> dict[str, Any]:
+        """Return what an order may have."""
+        return await self._run(lambda: form_of(self.settings, self._order_settings))
 
     async def row(self, name: str) -> dict[str, Any]:
         """Return one crawl. :raises ServiceError: there is none"""

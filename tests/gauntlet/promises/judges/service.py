@@ -137,6 +137,24 @@ def service_takes_an_order(stage: Served, promise: Promise) -> str:
 
 
 @judge
+def service_offers_settings(stage: Served, promise: Promise) -> str:
+    """An order with every offered setting at its offered value is refused for none of the names."""
+    form = stage.client.get("/api/v1/form")
+    names = [row["name"] for row in form["settings"]]
+    order = _order(stage, "offered", stage.hosts[0]) | {"start": False, "spider": form["spiders"][0]}
+    order["settings"] = [f"{name}=\0" for name in names]
+    _, refused = stage.client.ask("POST", CRAWLS, order)
+    closed = str(refused).count("is not among the settings")
+    return need(
+        "broad" in form["spiders"]
+        and "DEPTH_LIMIT" in names
+        and "ITEM_PIPELINES" not in names
+        and not closed,
+        f"{counted(len(names), 'setting')}, {counted(len(form['spiders']), 'spider')}; {closed} refused by name",
+    )
+
+
+@judge
 def service_tells_crawls(stage: Served, promise: Promise) -> str:
     """State, process and pages of a crawl that runs; ``one``: of the endpoint of one crawl."""
     if promise.given.get("one"):

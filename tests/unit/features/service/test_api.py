@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import random
+import shutil
 import string
 import threading
 from contextlib import asynccontextmanager, contextmanager
@@ -18,6 +19,7 @@ from scrapy.settings import Settings
 from yarl import URL
 
 from tests.unit.features.service.supervising import FINISHED, Machine
+from webcrawl.config import SETTINGS
 from webcrawl.features.dashboard import server
 from webcrawl.features.dashboard.access import Access, Rate
 from webcrawl.features.dashboard.connections import Listener
@@ -28,6 +30,7 @@ from webcrawl.features.service.server import ServiceSite
 from webcrawl.features.service.service import Service
 from webcrawl.features.service.supervisor import Supervisor
 
+SETTING = {item.name: item for item in SETTINGS}
 TOKEN = "the-token"
 SAFE = string.ascii_letters + string.digits + "-._~:/@;&=%\\"
 SEEDS = ["http://127.0.0.1/"]
@@ -348,5 +351,65 @@ def test_a_command_needs_no_body(tmp_path):
         async with site.session.post(f"{site.base}/api/v1/crawls/a/stop") as answer:
             assert answer.status == 415
         assert (await site.ask("POST", "/crawls", content=b""))[0] == 400
+
+    run(tmp_path, test)
+
+
+def test_the_form_offers_what_an_order_may_have_and_nothing_else(tmp_path):
+    async def test(site):
+        status, form = await site.ask("GET", "/form")
+        assert status == 200
+        assert form["spiders"] == ["broad"]
+        rows = {row["name"]: row for row in form["settings"]}
+        assert set(rows) == order_settings(private=True)
+        assert rows["POLITENESS_MIN_DELAY"] == {
+            "name": "POLITENESS_MIN_DELAY",
+            "group": "politeness",
+            "meaning": SETTING["POLITENESS_MIN_DELAY"].meaning,
+            "unit": "seconds",
+            "allowed": "a number from 0 to 86400",
+            "value": "5",
+        }
+        assert rows["CLOSESPIDER_ITEMCOUNT"]["meaning"] == "Stop after this number of items; 0: no limit."
+        # What is offered can be ordered: each value is one that the setting may have.
+        given = [
+            f"{name}={row['value']}"
+            for name, row in rows.items()
+            if row["value"] and row["group"] == "limits"
+        ]
+        assert (await site.order("offered", settings=given, start=False))[0] == 200
+
+    run(tmp_path, test)
+
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+def test_a_crawl_is_ordered_by_the_form(tmp_path):
+    async_api = pytest.importorskip("playwright.async_api", reason="playwright is not installed")
+
+    async def test(site):
+        async with async_api.async_playwright() as driver:
+            browser = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            page = await browser.new_page()
+            wrong = []
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+            await page.goto(f"{site.base}/#token={TOKEN}")
+            await page.get_by_label("Name", exact=True).fill("by-form")
+            await page.get_by_label("Seeds, one a line").fill(SEEDS[0])
+            await page.get_by_label("Pages", exact=True).fill("7")
+            await page.get_by_label("Links are followed").select_option("host")
+            await page.get_by_label("Further setting").select_option("POLITENESS_MIN_DELAY")
+            await page.get_by_text("Minimum delay between two requests").wait_for()
+            await page.get_by_label("POLITENESS_MIN_DELAY").fill("9")
+            await page.get_by_label("Start it as soon as").uncheck()
+            await page.get_by_role("button", name="Order the crawl").click()
+            await page.get_by_text("by-form is ordered: stopped.").wait_for()
+            await browser.close()
+        assert wrong == []
+        found = (await site.ask("GET", "/crawls/by-form"))[1]
+        assert found["settings"] == {"CLOSESPIDER_PAGECOUNT": "7", "POLITENESS_MIN_DELAY": "9"}
+        assert found["arguments"]["stay"] == "host"
 
     run(tmp_path, test)

@@ -159,37 +159,84 @@ function words(control) {
   return control.value.split("\n").map((line) => line.trim()).filter(Boolean);
 }
 
-function orderForm() {
+function limit(setting) {
+  return h("input", { type: "number", min: "0", step: "1", placeholder: "no limit", "data-setting": setting });
+}
+
+/* A list of settings, each with its meaning and a value: the rest of what an order may have. */
+function settingRows(found) {
+  const groups = Map.groupBy ? Map.groupBy(found, (one) => one.group) : found.reduce((all, one) => all.set(one.group, [...(all.get(one.group) ?? []), one]), new Map());
+  const byName = new Map(found.map((one) => [one.name, one]));
+  const rows = h("div", {});
+  const choice = h("select", {}, h("option", { value: "" }, "Choose a setting"), [...groups].map(([group, some]) => h("optgroup", { label: group }, some.map((one) => h("option", { value: one.name }, one.name)))));
+  choice.addEventListener("change", () => {
+    const one = byName.get(choice.value);
+    choice.value = "";
+    if (!one || rows.querySelector(`[data-setting="${one.name}"]`)) return;
+    const value = h("input", { type: "text", autocomplete: "off", spellcheck: "false", maxlength: "4000", value: one.value, "data-setting": one.name });
+    const away = h("button", { type: "button", on: { click: () => row.remove() } }, "Take out", h("span", { class: "unseen" }, ` ${one.name}`));
+    const hint = [one.meaning, one.allowed && `Allowed: ${one.allowed}${one.unit ? ` (${one.unit})` : ""}.`].filter(Boolean).join(" ");
+    const row = h("div", {}, field(one.name, value, hint), away);
+    rows.append(row);
+    value.focus();
+  });
+  return h("div", {}, rows, field("Further setting", choice, "Its meaning is shown when it is chosen."));
+}
+
+function orderForm(offer) {
   const name = h("input", { type: "text", required: true, maxlength: "64", pattern: "[A-Za-z0-9][A-Za-z0-9._\\-]{0,63}", autocomplete: "off", spellcheck: "false" });
-  const spider = h("input", { type: "text", required: true, maxlength: "100", value: "broad", autocomplete: "off", spellcheck: "false" });
+  const spider = h("select", {}, offer.spiders.map((one) => h("option", { value: one, selected: one === "broad" }, one)));
   const seeds = h("textarea", { rows: "6", spellcheck: "false", placeholder: "https://www.example.org/" });
-  const given = h("textarea", { rows: "3", spellcheck: "false", placeholder: "CLOSESPIDER_PAGECOUNT=1000" });
-  const spargs = h("textarea", { rows: "2", spellcheck: "false", placeholder: "stay=host" });
+  const pages = limit("CLOSESPIDER_PAGECOUNT");
+  const seconds = limit("CLOSESPIDER_TIMEOUT");
+  const depth = limit("DEPTH_LIMIT");
+  const stay = h("select", {}, [["", "everywhere"], ["domain", "within the site of the page"], ["host", "within the host of the page"]].map(([value, label]) => h("option", { value }, label)));
+  const domains = h("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: "example.org, news.example.com" });
+  const allow = h("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: "/articles/" });
+  const spargs = h("textarea", { rows: "2", spellcheck: "false", placeholder: "NAME=VALUE" });
   const start = h("input", { type: "checkbox", checked: true });
+  const further = h("div", {}, settingRows(offer.settings));
   const done = outcome();
   const button = h("button", {}, "Order the crawl");
+  const scope = h("fieldset", {}, h("legend", {}, "Scope"), field("Links are followed", stay), field("Only these sites", domains, "Names with commas between; each covers the hosts below it. Without seeds their roots are the seeds."), field("Only URLs that match", allow, "A regular expression. Seeds need not match."));
+  const own = field("Further arguments of the spider, NAME=VALUE, one a line", spargs, "As for scrapy crawl -a.");
   const form = h(
     "form",
     { class: "narrow" },
     field("Name", name, "Letters, digits, dots, hyphens and underscores. It is the name of the folder."),
     field("Spider", spider),
-    field("Seeds, one a line", seeds, "For the spider broad."),
-    field("Settings, NAME=VALUE, one a line", given, "As for scrapy crawl -s."),
-    field("Arguments of the spider, NAME=VALUE, one a line", spargs, "As for scrapy crawl -a."),
+    field("Seeds, one a line", seeds),
+    scope,
+    h("fieldset", {}, h("legend", {}, "Limits"), field("Pages", pages), field("Time, in seconds", seconds), field("Depth, in links from a seed", depth)),
+    h("fieldset", {}, h("legend", {}, "Settings"), further),
+    own,
     h("div", { class: "field" }, h("label", {}, start, " Start it as soon as there is room")),
     button,
     done,
   );
+  const shown = () => {
+    for (const part of [seeds.parentElement, scope]) part.hidden = spider.value !== "broad";
+  };
+  spider.addEventListener("change", shown);
+  shown();
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     button.disabled = true;
-    const body = { name: name.value.trim(), spider: spider.value.trim(), start: start.checked };
-    for (const [key, control] of [["seeds", seeds], ["settings", given], ["arguments", spargs]])
-      if (words(control).length) body[key] = words(control);
+    const body = { name: name.value.trim(), spider: spider.value, start: start.checked };
+    const given = [...form.querySelectorAll("[data-setting]")].filter((one) => one.value.trim() !== "");
+    const settings = given.map((one) => `${one.dataset.setting}=${one.value.trim()}`);
+    const scoped = [["stay", stay.value], ["domains", domains.value.replaceAll(/[\s,]+/g, ",").replaceAll(/^,|,$/g, "")], ["allow", allow.value.trim()]];
+    const named = spider.value === "broad" ? scoped.filter(([, value]) => value).map(([key, value]) => `${key}=${value}`) : [];
+    const spiders = [...named, ...words(spargs)];
+    if (spider.value === "broad" && words(seeds).length) body.seeds = words(seeds);
+    if (settings.length) body.settings = settings;
+    if (spiders.length) body.arguments = spiders;
     try {
       const row = await change("POST", "/crawls", body);
       report(done, `${row.name} is ordered: ${row.state}.`);
       form.reset();
+      fill(further, settingRows(offer.settings));
+      shown();
     } catch (error) {
       report(done, error.message, "bad");
     } finally {
@@ -198,6 +245,14 @@ function orderForm() {
     await look();
   });
   return form;
+}
+
+async function offerOrder(place) {
+  try {
+    fill(place, orderForm(await get("/form")));
+  } catch (error) {
+    fill(place, problem(error, () => offerOrder(place)));
+  }
 }
 
 function logInForm() {
@@ -223,7 +278,9 @@ function draw() {
   const who = document.getElementById("session");
   if (session.csrf) fill(who, h("button", { type: "button", on: { click: leave } }, session.name ? `Log out ${session.name}` : "Log out"));
   else fill(who);
-  const last = session.write ? section("New crawl", orderForm()) : session.csrf ? null : section("Log in", logInForm());
+  const order = h("div");
+  if (session.write) offerOrder(order);
+  const last = session.write ? section("New crawl", order) : session.csrf ? null : section("Log in", logInForm());
   fill(main, h("h1", {}, "Crawls"), list, said, output, last);
 }
 
