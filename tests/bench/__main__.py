@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import breadth, crawls, engine, planning, scale, shared
+from tests.bench import breadth, crawls, engine, links, planning, scale, shared
 
 
 def main() -> int:
@@ -30,6 +30,7 @@ PARTS = {
     "engine": engine.without_each,
     "breadth": breadth.hosts_visited,
     "callbacks": crawls.callbacks,
+    "links": links.link_extraction,
     "queue": scale.a_million_queued,
     "start": scale.ten_million_queued,
     "redis": shared.beside_sqlite,

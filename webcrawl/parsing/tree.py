@@ -46,7 +46,7 @@ it: the text of the innermost is in all of them.
 """
 
 _FORMATTING = re.compile(
-    "<(?:[bBiIsSuU]|[eE][mM]|[tT][tT]|[bB][iI][gG]|[cC][oO][dD][eE]|[fF][oO][nN][tT]|[nN][oO][bB][rR]"
+    "<(?=[bBcCeEfFiInNsStTuU])(?:[bBiIsSuU]|[eE][mM]|[tT][tT]|[bB][iI][gG]|[cC][oO][dD][eE]|[fF][oO][nN][tT]|[nN][oO][bB][rR]"
     "|[sS][mM][aA][lL][lL]|[sS][tT][rR][iI][kK][eE]|[sS][tT][rR][oO][nN][gG])[ \t\n\f\r/]"
 )
 

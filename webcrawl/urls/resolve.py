@@ -14,6 +14,8 @@ import webencodings
 from ada_url import join_url
 
 _HTTP = ("http://", "https://")
+FOLDERS_MAX = 8
+"""The number of ``../`` up to which a link is resolved without the parser."""
 _QUERY_IN_ITS_ENCODING = ("ftp:", "file:")
 """Other schemes whose queries depend on the encoding of the document (URL standard, 4.4: they are special)."""
 _HOLDS_CONTENT = ("data:", "javascript:")
@@ -86,16 +88,34 @@ def resolve_all(hrefs: Sequence[str], base: str, encoding: str = "utf-8") -> lis
     origin = root[:-1]
     page = resolve(base, base) or root
     folder = page[: page.partition("?")[0].rindex("/") + 1]
+    folders = [folder]
     resolved: list[str | None] = []
     for href in hrefs:
-        untouched = _UNTOUCHED(href)
-        if untouched is None or "/." in href:
+        # The fragment is dropped in any case.
+        wanted, mark, _ = href.partition("#")
+        if not wanted and mark:
+            resolved.append(page)
+            continue
+        up = 0
+        while up < FOLDERS_MAX and wanted.startswith("../"):
+            wanted, up = wanted[3:], up + 1
+        untouched = _UNTOUCHED(wanted)
+        if untouched is None or "/." in wanted or (up and not untouched[1]):
             resolved.append(resolve(href, base, encoding))
-        elif href[0] == "/":
-            resolved.append(origin + href)
+        elif wanted[0] == "/":
+            resolved.append(origin + wanted)
+        elif untouched[1]:
+            while up >= len(folders):
+                folders.append(_parent(folders[-1], root))
+            resolved.append(folders[up] + wanted)
         else:
-            resolved.append(folder + href if untouched[1] else href)
+            resolved.append(wanted)
     return resolved
+
+
+def _parent(folder: str, root: str) -> str:
+    """Return the folder above one; above the root there is none."""
+    return folder if folder == root else folder[: folder.rindex("/", 0, -1) + 1]
 
 
 def _requestable(url: str) -> str | None:

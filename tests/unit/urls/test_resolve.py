@@ -88,13 +88,18 @@ def test_the_shortcut_for_many_links_changes_no_result(hrefs, base, encoding):
 clean = st.text(alphabet="abzABZ019-._~!$&()*+,;=:@/?%", max_size=30)
 
 
-@given(st.sampled_from(["/", "http://", "https://", "http://o.test/"]), clean)
+@given(st.sampled_from(["/", "http://", "https://", "http://o.test/", "../", "../../../", "#", "x#"]), clean)
+@example("../", "x/../y#z")
+@example("../", "../a?b=../c")
+@example("../", "//o.test/")
+@example("../" * 20, "x")
 @example("/", "a/.%2e/b")
 @example("http://", "0x7f.xn--a/")
 @example("http://", "o.test:80/")
 def test_the_shortcut_takes_no_link_that_a_browser_would_change(beginning, rest):
-    href, base = beginning + rest, "http://h.test/d/e?q"
-    assert resolve_all([href], base) == [resolve(href, base)]
+    href = beginning + rest
+    for base in ("http://h.test/d/e?q", "http://h.test/", "http://h.test//a/b//c/d"):
+        assert resolve_all([href], base) == [resolve(href, base)]
 
 
 @given(link_like | any_text, page_urls, encodings)
