@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from webcrawl.crawl.repeated_warning import RepeatedWarning
 from webcrawl.errors import JobdirUnusable
 from webcrawl.fetching.private_addresses import FirstAddresses
-from webcrawl.repeated_warning import RepeatedWarning
 from webcrawl.scope.scope import Candidate
 from webcrawl.storage.contract import SharedBackend
 from webcrawl.urls.politeness_key import host_of, port_of

@@ -6,8 +6,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from webcrawl.crawl.repeated_warning import RepeatedWarning
 from webcrawl.crawl.seeded_hosts import NAME, KeptSeeds, read_kept
-from webcrawl.repeated_warning import RepeatedWarning
 
 if TYPE_CHECKING:
     from pathlib import Path
