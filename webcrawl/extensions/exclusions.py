@@ -41,6 +41,7 @@ class Exclusions:
 
     def __init__(self, exclusions: ExclusionList, context: CrawlContext) -> None:
         self._exclusions = exclusions
+        self._intake = context.intake
         self._every = context.configuration.exclusion_check_seconds
         self._clock = context.clock
         self._folder: Path | None = None if context.jobdir is None else context.jobdir.path
@@ -90,6 +91,8 @@ class Exclusions:
                 exclusions.version,
             )
         if refreshed.changed:
+            # Links of sites that are no longer in it are taken when they are found again.
+            self._intake.forget()
             logger.info(
                 "Exclusion file: %d entries now, version %s",
                 len(exclusions),

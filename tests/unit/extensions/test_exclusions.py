@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,6 +27,16 @@ class Folder:
 
 
 @dataclass
+class Intake:
+    """Counts how often links that were found lately are forgotten."""
+
+    forgotten: int = 0
+
+    def forget(self) -> None:
+        self.forgotten += 1
+
+
+@dataclass
 class Machine:
     """As much of one as the extension sees."""
 
@@ -34,6 +44,7 @@ class Machine:
     configuration: Configuration
     backend: object = None
     now: float = 1000.0
+    intake: Intake = field(default_factory=Intake)
 
     def clock(self) -> float:
         return self.now
@@ -113,6 +124,8 @@ def test_a_change_is_seen_after_the_interval_or_at_once_when_somebody_asks(file:
         assert len(exclusions) == 2
         context.now += 60
         await until(lambda: len(exclusions) == 3)
+        # Links of a site that is no longer excluded may be found again at once.
+        await until(lambda: context.intake.forgotten == 2)
 
     watched(file, story)
 

@@ -124,6 +124,7 @@ def _as_started(settings: Settings, spider: str) -> Settings:
 def _sources(path: Path, target: Path | None) -> Iterator[Path]:
     """Yield JOBDIRs of crawls of segments, and files."""
     if not path.is_dir():
+        path.stat()  # The crawl is not opened for a file that is not there.
         yield path
         return
     if not results.is_one(path):

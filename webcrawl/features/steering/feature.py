@@ -406,6 +406,8 @@ class SteeringFeature(Feature):
         before = exclusions.version
         exclusions.add((one.entry, one.reason) for one in self._excluded)
         if exclusions.version != before:
+            # Links of sites that are readmitted are taken when they are found again.
+            self._context.intake.forget()
             number = len(self._excluded)
             logger.info(
                 "Excluded by operators: %d entries, list version %s", number, exclusions.version or "none"
