@@ -41,6 +41,9 @@ def _filters_as_before() -> Iterator[None]:
         "scrapy.utils.log",
     ]
     before = {name: list(logging.getLogger(name).filters) for name in names}
+    for name in names:
+        # A test of another file may have hushed them.
+        logging.getLogger(name).filters = []
     yield
     for name, filters in before.items():
         logging.getLogger(name).filters = filters

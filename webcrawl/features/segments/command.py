@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import sys
 import time
 from contextlib import contextmanager, suppress
@@ -67,6 +69,10 @@ class SegmentTransfer:
         """Merge JOBDIRs of crawls of segments, segments and folders of segments into the crawl."""
         taken = [source for path in sources for source in _sources(path, self._configuration.jobdir)]
         with self._backend() as backend:
+            for path in taken:
+                # The crawl is not opened for a file that is not there.
+                if not path.exists():
+                    raise files.SegmentError(f"{path} cannot be read: {os.strerror(errno.ENOENT)}")
             merged = asyncio.run(self._merge(backend, taken))
         yield from _in_words(merged)
 
@@ -124,7 +130,6 @@ def _as_started(settings: Settings, spider: str) -> Settings:
 def _sources(path: Path, target: Path | None) -> Iterator[Path]:
     """Yield JOBDIRs of crawls of segments, and files."""
     if not path.is_dir():
-        path.stat()  # The crawl is not opened for a file that is not there.
         yield path
         return
     if not results.is_one(path):
