@@ -1,4 +1,4 @@
-"""What ``scrapy archive`` does and prints: the check of an archive, and the building of its index."""
+"""Carries out ``scrapy archive``: checks an archive or builds its index, and prints the result."""
 
 from __future__ import annotations
 

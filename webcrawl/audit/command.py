@@ -1,4 +1,4 @@
-"""What ``scrapy audit`` prints: each violation when it is found, and the totals at the end."""
+"""Prints each violation when ``scrapy audit`` finds it, and the totals at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes of a URL that an operator adds: by its explanation."""
+"""Judges a URL that an operator adds, by its explanation."""
 
 from __future__ import annotations
 

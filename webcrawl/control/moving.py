@@ -51,14 +51,14 @@ if TYPE_CHECKING:
     from webcrawl.storage.tables import Table, TableSpec
 
 TABLES = (FAILURES, TRAPS, HINTS, PAGES, LESSONS, SUBSCRIPTIONS, CONTENTS)
-"""What is copied beside the frontier and the operators' changes. The time series stay: they are of one process."""
+"""The tables of features that are copied, too. The time series stay: they are of one process."""
 AT_ONCE = 500
 """URLs, answers or rows of a step."""
 
 
 @dataclass(slots=True)
 class Copied:
-    """What was copied."""
+    """The numbers of things that were copied."""
 
     hosts: int = 0
     queued: int = 0

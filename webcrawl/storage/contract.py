@@ -243,7 +243,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What one process has counted from its start on: see ``Tally.counters``. It is stored with each commit, in place
+    """The counts of one process since its start, see ``Tally.counters``. It is stored with each commit, in place
     of what it had counted before, so that a process that is killed leaves the figures of all that is stored."""
 
     worker: str
@@ -280,7 +280,7 @@ class Batch:
     """Records of active keys that changed."""
     robots: list[RobotsRecord] = field(default_factory=list)
     counted: Counted | None = None
-    """What this process has counted since its start."""
+    """The counts of this process since its start."""
     at: float = 0.0
     """The time of the commit (epoch seconds). An idle key whose queue was empty waits for its turn from then on."""
 

@@ -1,4 +1,4 @@
-"""What the form for a new crawl offers: the spiders of the project, and the settings that an order may have."""
+"""Lists the choices of the form for a new crawl: the project's spiders, and the settings that an order may have."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ AT_ONCE = 500
 _FAILED = "failed"
 """The only partition; its header has the number of its rows."""
 _AGAIN = {"position": 0, "attempts": 0, "repeat": True}
-"""What an entry is given when it is queued again. Its fingerprint is known, so that it counts as a repeat."""
+"""The fields of an entry that is queued again. Its fingerprint is known, so that it counts as a repeat."""
 
 
 def is_failure(status: int) -> bool:

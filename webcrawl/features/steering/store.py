@@ -134,7 +134,7 @@ class Injected:
     by: str
     at: float
     is_first: bool = False
-    """Whether it comes before all others of its host."""
+    """True if it comes before all others of its host."""
     place: Mapping[str, Any] | None = None
     """The ``Place`` where it was queued when an operator asked for it to come first; None if it was not known."""
 
