@@ -17,7 +17,7 @@ from webcrawl.commands.changes import changes_as_object, changes_as_text, change
 from webcrawl.commands.output import crawl_as_json, instead, table, tell
 from webcrawl.config.vocabulary import nearest
 from webcrawl.control.selection import apply_spider_settings, require_crawl
-from webcrawl.errors import Problem
+from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text
 from webcrawl.reports.statuses import STATUS_CLASSES, figures_of
 from webcrawl.storage.inspection import MEANINGS, Demand, Kind
@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from scrapy.settings import BaseSettings
+
     from webcrawl.commands.output import NamedCrawl
+    from webcrawl.control.selection import StoredCrawl
     from webcrawl.control.steering import Situation
-    from webcrawl.reports.limiting import Verdict
+    from webcrawl.reports.limiting import Estimate, Verdict
     from webcrawl.storage.inspection import Checked, CrawlStatus, Findings, Worker
 
 
@@ -43,7 +46,12 @@ _LEFT = 4
 """The number of left-aligned columns; the others are right-aligned figures."""
 
 
-def status_as_text(crawl: NamedCrawl, status: CrawlStatus, changes: Situation | None = None) -> str:
+def status_as_text(
+    crawl: NamedCrawl,
+    status: CrawlStatus,
+    changes: Situation | None = None,
+    ends: Estimate | None = None,
+) -> str:
     counts = status.counts
     given_up = f"{text.count(counts.given_up_hosts)} given up"
     if counts.given_up_urls:
@@ -56,7 +64,7 @@ def status_as_text(crawl: NamedCrawl, status: CrawlStatus, changes: Situation | 
         f"hosts  {text.count(counts.hosts)} known, {text.count(status.active_hosts)} active, "
         f"{text.count(counts.parked_hosts)} parked, {given_up}",
     ]
-    lines += _totals(status)
+    lines += _totals(status, ends)
     lines += _memory(status)
     if status.is_shared and status.workers:
         lines += ["", *table([_HEAD, *(_row(worker, status) for worker in status.workers)], _LEFT)]
@@ -64,9 +72,9 @@ def status_as_text(crawl: NamedCrawl, status: CrawlStatus, changes: Situation | 
     return "\n".join(lines)
 
 
-def _totals(status: CrawlStatus) -> Iterator[str]:
-    """Yield lines on what all processes of all runs have counted, on what limits those that run, and on their
-    memory."""
+def _totals(status: CrawlStatus, ends: Estimate | None) -> Iterator[str]:
+    """Yield lines on what all processes of all runs have counted, on what limits those that run, when they end, and
+    on their memory."""
     if status.counted:
         found = figures_of(status.totals)
         by_class = ", ".join(f"{name} {text.count(found[f'pages_{name}'])}" for name in STATUS_CLASSES)
@@ -75,9 +83,21 @@ def _totals(status: CrawlStatus) -> Iterator[str]:
         yield f"status {by_class}"
     if (verdict := _verdict(status)) is not None:
         yield f"limit  {verdict.sentence}"
+    if ends is not None:
+        yield f"ends   {ends.sentence}"
     if used := _resident(status):
         parts = ", ".join(f"{name} {text.size(size)}" for name, size in used.items())
         yield f"memory {text.size(sum(used.values()))} resident: {parts}"
+
+
+def ends_of(crawl: StoredCrawl, status: CrawlStatus, settings: BaseSettings) -> Estimate | None:
+    """Return when a crawl ends; None if it does not run, or that cannot be said or read."""
+    from webcrawl.control import remaining
+
+    try:
+        return remaining.ends_of(crawl, status, settings)
+    except CrawlError:
+        return None
 
 
 def _verdict(status: CrawlStatus) -> Verdict | None:
@@ -162,7 +182,12 @@ def _pages_per_second(worker: Worker) -> float:
     return worker.figures.get("pages", 0) / seconds if seconds > 0 else 0.0
 
 
-def status_as_json(crawl: NamedCrawl, status: CrawlStatus, changes: Situation | None = None) -> str:
+def status_as_json(
+    crawl: NamedCrawl,
+    status: CrawlStatus,
+    changes: Situation | None = None,
+    ends: Estimate | None = None,
+) -> str:
     counts = status.counts
     urls = {name: getattr(counts, name) for name in ("queued", "done", "failed", "refused")}
     hosts = {
@@ -186,6 +211,7 @@ def status_as_json(crawl: NamedCrawl, status: CrawlStatus, changes: Situation | 
         hosts=hosts,
         **found,
         limit=None if verdict is None else verdict.sentence,
+        ends=None if ends is None else ends.as_object(),
         memory=_resident(status),
         workers=[_status_object(worker, status) for worker in status.workers],
         changes=changes_as_object(changes),
@@ -355,7 +381,9 @@ class Command(ProjectCommand):
             return 0
         crawl = require_crawl(self.settings, opts.spider)
         if verb == "status":
-            tell((status_as_json if opts.json else status_as_text)(crawl, crawl.status(), changes_of(crawl)))
+            status = crawl.status()
+            ends = ends_of(crawl, status, self.settings)
+            tell((status_as_json if opts.json else status_as_text)(crawl, status, changes_of(crawl), ends))
             return 0
         if verb == "check":
             progress = _progress if sys.stderr.isatty() else None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import ProjectCommand
 from webcrawl.commands.changes import changes_as_object, changes_as_text, changes_of
-from webcrawl.commands.frontier import status_as_json, status_as_text
+from webcrawl.commands.frontier import ends_of, status_as_json, status_as_text
 from webcrawl.commands.output import tell
 from webcrawl.control.selection import apply_spider_settings, require_crawl, select_crawl_in
 from webcrawl.errors import CrawlError, Problem
@@ -22,8 +22,11 @@ from webcrawl.reports import text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from scrapy.settings import BaseSettings
+
     from webcrawl.control.folders import CrawlFolder, Rates
     from webcrawl.control.local import LocalCrawl
+    from webcrawl.reports.limiting import Estimate, Verdict
 
 
 class Command(ProjectCommand):
@@ -61,10 +64,17 @@ class Command(ProjectCommand):
         if folder is None and not self.configuration.storage.is_shared:
             folder = self.configuration.jobdir
         if folder is not None:
-            tell(_folder_as_json(folder) if opts.json else "\n".join(_folder_as_text(folder)))
+            settings = self.settings
+            tell(
+                _folder_as_json(folder, settings)
+                if opts.json
+                else "\n".join(_folder_as_text(folder, settings))
+            )
             return
         crawl = require_crawl(self.settings, opts.spider)
-        tell((status_as_json if opts.json else status_as_text)(crawl, crawl.status(), changes_of(crawl)))
+        status = crawl.status()
+        ends = ends_of(crawl, status, self.settings)
+        tell((status_as_json if opts.json else status_as_text)(crawl, status, changes_of(crawl), ends))
 
 
 def _read(folder: Path) -> CrawlFolder:
@@ -81,7 +91,7 @@ def _read(folder: Path) -> CrawlFolder:
     return found
 
 
-def _folder_as_text(folder: Path) -> Iterator[str]:
+def _folder_as_text(folder: Path, settings: BaseSettings) -> Iterator[str]:
     from webcrawl.control import folders
     from webcrawl.crawl.jobdir import Jobdir
     from webcrawl.reports.run_log import State
@@ -116,8 +126,7 @@ def _folder_as_text(folder: Path) -> Iterator[str]:
     if (numbers := folders.numbers_of(folder, crawl.status)) is not None:
         yield f"errors   {text.count(numbers.pop('errors'))}: requests without a response"
         yield f"status   {', '.join(f'{name} {text.count(number)}' for name, number in numbers.items())}"
-    if crawl.state is State.RUNNING and (verdict := _verdict(folder)) is not None:
-        yield f"limit    {verdict}"
+    yield from _prospects_as_text(folder, settings)
     yield f"on disk  {text.size(crawl.size_bytes)}"
     if crawl.shared is not None:
         yield f"worker   of {crawl.shared}: scrapy status REDIS_URL shows the whole crawl"
@@ -130,13 +139,22 @@ def _folder_as_text(folder: Path) -> Iterator[str]:
         yield from map(_error, errors)
 
 
-def _verdict(folder: Path) -> str | None:
-    """Return what limits a crawl that runs, by the figures that its process published last; None without these."""
+def _prospects_as_text(folder: Path, settings: BaseSettings) -> Iterator[str]:
+    for name, known in zip(("limit", "ends"), _prospects(folder, settings), strict=True):
+        if known is not None:
+            yield f"{name:9}{known.sentence}"
+
+
+def _prospects(folder: Path, settings: BaseSettings) -> tuple[Verdict | None, Estimate | None]:
+    """Return what limits a crawl that runs, by the figures that its process published last, and when it ends; None
+    for what is not known."""
     from webcrawl.control.remaining import verdict_of
 
     stored = _stored(folder)
-    found = None if stored is None else verdict_of(stored.status())
-    return None if found is None else found.sentence
+    if stored is None:
+        return None, None
+    status = stored.status()
+    return verdict_of(status), ends_of(stored, status, settings)
 
 
 def _stored(folder: Path) -> LocalCrawl | None:
@@ -169,7 +187,7 @@ def _memory(used: dict[str, int]) -> str:
     return f"{text.size(sum(used.values()))} resident: {parts}"
 
 
-def _folder_as_json(folder: Path) -> str:
+def _folder_as_json(folder: Path, settings: BaseSettings) -> str:
     from webcrawl.control import folders
     from webcrawl.reports.run_log import State
 
@@ -197,5 +215,8 @@ def _folder_as_json(folder: Path) -> str:
     if (numbers := folders.numbers_of(folder, crawl.status)) is not None:
         found["errors"] = numbers.pop("errors")
         found["statuses"] = numbers
+    verdict, ends = _prospects(folder, settings)
+    found["limit"] = None if verdict is None else verdict.sentence
+    found["ends"] = None if ends is None else ends.as_object()
     found["last_errors"] = folders.errors_as_objects(folders.last_errors(folder))
     return json.dumps(found)

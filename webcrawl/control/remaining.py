@@ -5,15 +5,23 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
 
+from webcrawl.config import Configuration
+from webcrawl.control.steering import situation_of
 from webcrawl.errors import CrawlError
+from webcrawl.features.steering.kept_settings import settings_of_crawl
 from webcrawl.reports.limiting import Longest, Situation, estimate, limiting
-from webcrawl.storage.inspection import Activity
+from webcrawl.storage.inspection import Activity, Demand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from scrapy.settings import BaseSettings
+
+    from webcrawl.control.selection import StoredCrawl
+    from webcrawl.features.timeseries.reading import Series
     from webcrawl.reports.limiting import Estimate, Verdict
     from webcrawl.storage.inspection import CrawlStatus, HostSummary
 
@@ -23,6 +31,8 @@ STEP_SECONDS = 5.0
 READ_SECONDS = 15.0
 """The hosts are read at most this often, and in at most a fiftieth of the time."""
 _REST = 50
+HOSTS_MAX = 100_000
+"""A single look reads the hosts of crawls that have at most so many; of others the end is the least time."""
 
 
 def longest_of(hosts: Iterable[Sequence[HostSummary]], min_delay: float) -> Longest | None:
@@ -68,38 +78,73 @@ def verdict_of(status: CrawlStatus) -> Verdict | None:
     )
 
 
-class Remaining:
-    """Estimates the end of a running crawl from one look after the other. One thread may call it at a time."""
+class EstimatedCrawl(Protocol):
+    """A stored crawl. Its methods block, and may raise CrawlError."""
 
-    def __init__(
-        self,
-        hosts: Callable[[], Iterator[Sequence[HostSummary]]],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """``hosts``: yields all hosts of the crawl, some at a time, and may raise CrawlError."""
-        self._hosts = hosts
+    def hosts(self) -> Iterator[Sequence[HostSummary]]: ...
+
+    def series(self, names: Sequence[str], from_: float | None, to: float | None, points: int) -> Series: ...
+
+
+class Remaining:
+    """Estimates the end of a running crawl: from its time series and one look after the other. One thread may call it
+    at a time."""
+
+    def __init__(self, crawl: EstimatedCrawl, clock: Callable[[], float] = time.monotonic) -> None:
+        self._crawl = crawl
         self._clock = clock
         self._queue: deque[tuple[float, int]] = deque()
+        """Times by the crawl's clock, and the queued URLs then."""
         self._longest: Longest | None = None
         self._read_at = -READ_SECONDS
         self._took = 0.0
         self._thread: threading.Thread | None = None
 
-    def look(self, queued: int, min_delay: float) -> Estimate | None:
-        """Return the estimate with ``queued`` URLs now; None if the end cannot be said."""
-        now, queue = self._clock(), self._queue
+    def look(self, status: CrawlStatus, min_delay: float) -> Estimate | None:
+        """Return the estimate for a crawl that runs; None if the end cannot be said. ``min_delay``: of hosts that
+        were not contacted yet, in seconds. The hosts are read on a thread: the next look has what it finds."""
+        queued, shrinking, seconds = self._course(status)
+        if queued and shrinking is not None and shrinking > 0:
+            self._begin(min_delay)
+        return estimate(queued, shrinking, seconds, self._longest)
+
+    def look_once(self, status: CrawlStatus, min_delay: float) -> Estimate | None:
+        """Return the same from a single look. The hosts are read meanwhile, unless they are many."""
+        queued, shrinking, seconds = self._course(status)
+        if estimate(queued, shrinking, seconds) is not None and status.counts.hosts <= HOSTS_MAX:
+            self._read(min_delay)
+        return estimate(queued, shrinking, seconds, self._longest)
+
+    def _course(self, status: CrawlStatus) -> tuple[int, float | None, float]:
+        """Return the queued URLs, by how many they become fewer per second, and the time over which that is known."""
+        now, queue = status.now, self._queue
+        queued = status.counts.queued - status.counts.given_up_urls
+        if not queue:
+            queue.extend(self._before(status))
         if not queue or now - queue[-1][0] >= STEP_SECONDS:
             queue.append((now, queued))
         while len(queue) > 2 and queue[1][0] <= now - QUEUE_SECONDS:
             queue.popleft()
         then, had = queue[0]
-        shrinking = (had - queued) / (now - then) if now > then else None
-        if queued and shrinking is not None and shrinking > 0:
-            self._begin(now, min_delay)
-        return estimate(queued, shrinking, now - then, self._longest)
+        return queued, (had - queued) / (now - then) if now > then else None, now - then
 
-    def _begin(self, now: float, min_delay: float) -> None:
+    def _before(self, status: CrawlStatus) -> Iterator[tuple[float, int]]:
+        """Yield the times of the last two minutes and the URLs that were queued then, as far as the processes that
+        run have recorded them."""
+        started = [worker.started_at for worker in status.workers if worker.started_at is not None]
+        since = max(status.now - QUEUE_SECONDS, min(started, default=status.now))
+        try:
+            found = self._crawl.series(["queued"], since, status.now, int(QUEUE_SECONDS // 10))
+        except (CrawlError, OSError, ValueError):
+            return
+        for place, value in enumerate(found.values["queued"]):
+            at = found.start + (place + 0.5) * found.step
+            if value is not None and since <= at < status.now:
+                yield at, round(value) - status.counts.given_up_urls
+
+    def _begin(self, min_delay: float) -> None:
         """Read the hosts on a thread, if that was long ago: there may be a million of them."""
+        now = self._clock()
         is_reading = self._thread is not None and self._thread.is_alive()
         if not is_reading and now - self._read_at >= max(READ_SECONDS, _REST * self._took):
             self._read_at = now
@@ -111,8 +156,22 @@ class Remaining:
     def _read(self, min_delay: float) -> None:
         begun_at = self._clock()
         try:
-            self._longest = longest_of(self._hosts(), min_delay)
+            self._longest = longest_of(self._crawl.hosts(), min_delay)
         except (CrawlError, OSError):
             # It is only an estimate; the next look says why the crawl cannot be read.
             self._longest = None
         self._took = self._clock() - begun_at
+
+
+def ends_of(crawl: StoredCrawl, status: CrawlStatus, settings: BaseSettings) -> Estimate | None:
+    """Return when a crawl ends; None if it does not run, or that cannot be said. ``settings``: for a crawl that has
+    not said with which values it was started. Blocks. :raises CrawlError: the crawl cannot be read"""
+    is_paused = any(worker.figures.get("paused") for worker in status.workers)
+    if not status.workers or is_paused or status.demand is not Demand.RUN:
+        return None
+    changes = situation_of(crawl)
+    delay = Configuration.from_settings(settings_of_crawl(settings, changes.workers)).politeness_min_delay
+    if (override := changes.overlay.get("POLITENESS_MIN_DELAY")) is not None:
+        with suppress(ValueError):
+            delay = float(override.value)
+    return Remaining(crawl).look_once(status, delay)

@@ -222,6 +222,10 @@ class Estimate(NamedTuple):
     """True if it is the least time: it will take at least so long."""
     sentence: str
 
+    def as_object(self) -> dict[str, float | bool | str]:
+        """Return it for JSON."""
+        return {"seconds": self.seconds, "at_least": self.is_least, "sentence": self.sentence}
+
 
 WINDOW_SECONDS = 30.0
 """The least time over which the queue must have become shorter for an estimate."""

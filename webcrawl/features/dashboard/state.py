@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from webcrawl.features.dashboard.source import CrawlSource
     from webcrawl.features.steering.store import Numbers, Override, WorkerState
     from webcrawl.features.timeseries.store import Latest
-    from webcrawl.reports.limiting import Estimate, Verdict
+    from webcrawl.reports.limiting import Verdict
     from webcrawl.reports.run_log import Run
     from webcrawl.storage.contract import Counts
     from webcrawl.storage.inspection import CrawlStatus, Worker
@@ -143,7 +143,7 @@ class StateReader:
         self._configuration = source.configuration
         """That of the crawl, as it was started last."""
         self._rates = _Rates()
-        self._remaining = Remaining(source.crawl.hosts)
+        self._remaining = Remaining(source.crawl)
         self._size: tuple[float, int] | None = None
         self._has_at = -HAS_SECONDS
         self._has_rows: dict[str, bool] = {}
@@ -165,15 +165,14 @@ class StateReader:
         if latest and state in _WORKING:
             verdict = limiting(self._situation(status, latest, state, politeness["capacity_per_second"]))
             if state == "running":
-                queued = counts.queued - counts.given_up_urls
-                ends = self._remaining.look(queued, politeness["min_delay"] or 0.0)
+                ends = self._remaining.look(status, politeness["min_delay"] or 0.0)
         return {
             "name": source.name,
             "spider": source.spider if run is None else run.spider or source.spider,
             "state": state,
             "has": self._has(status.now, counts, totals["errors"]),
             "limit": _verdict(verdict),
-            "ends": _estimate(ends),
+            "ends": None if ends is None else ends.as_object(),
             "reason": None if run is None or status.workers else run.reason,
             "begun_at": begun_at or min((one.begun_at for one in latest), default=None),
             "now": status.now,
@@ -376,12 +375,6 @@ def _verdict(verdict: Verdict | None) -> dict[str, str] | None:
     if verdict is None:
         return None
     return {"by": str(verdict.bound), "words": verdict.short, "sentence": verdict.sentence}
-
-
-def _estimate(ends: Estimate | None) -> dict[str, Any] | None:
-    if ends is None:
-        return None
-    return {"seconds": ends.seconds, "at_least": ends.is_least, "sentence": ends.sentence}
 
 
 def _changed(overlay: Mapping[str, Override], name: str, value: float) -> float:
