@@ -1,7 +1,10 @@
-"""The modules that a crawl imports until it has ended, in a process of its own."""
+"""The modules that a crawl imports until it has ended, in a process of its own, and what its garbage collector leaves
+alone."""
 
 from __future__ import annotations
 
+import gc
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,19 +30,31 @@ NONE = {"TRAPS_QUARANTINE": False, "CONTENT_SEEN": False, "TIME_SERIES": False}
 
 
 class Recorder:
-    """An extension that writes the names of all imported modules into the JOBDIR when the crawl has ended."""
+    """An extension that writes into the JOBDIR which modules are imported when the crawl has ended, which of them
+    were between its first request and its last one, and how many objects the collector left alone when the crawl
+    was built."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._at_start: set[str] = set()
+        self._seen: dict[str, Any] = {"frozen": gc.get_freeze_count()}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        recorder = cls(Path(crawler.settings["JOBDIR"]) / "modules.txt")
+        recorder = cls(Path(crawler.settings["JOBDIR"]) / "imports.json")
+        crawler.signals.connect(recorder.start, signal=signals.engine_started)
+        crawler.signals.connect(recorder.look, signal=signals.spider_closed)
         crawler.signals.connect(recorder.write, signal=signals.engine_stopped)
         return recorder
 
+    def start(self) -> None:
+        self._at_start = set(sys.modules)
+
+    def look(self) -> None:
+        self._seen["late"] = sorted(set(sys.modules) - self._at_start)
+
     def write(self) -> None:
-        self._path.write_text("\n".join(sys.modules))
+        self._path.write_text(json.dumps(self._seen | {"all": list(sys.modules)}))
 
 
 @pytest.mark.parametrize(("more", "on"), [({}, ON), (NONE, ALWAYS)], ids=["defaults", "none"])
@@ -50,7 +65,11 @@ def test_a_crawl_imports_no_module_of_a_feature_that_is_off(
     extensions = f'{{"{__name__}.Recorder": 1}}'
     ended = crawl(web.seeds, afresh=True, EXTENSIONS=extensions, **more).assert_ended_well()
     assert len(ended.fetched()) >= 10
-    imported = set((ended.path / "modules.txt").read_text().split())
+    seen = json.loads((ended.path / "imports.json").read_text())
+    imported = set(seen["all"])
     assert "webcrawl.features.registry" in imported
     folders = {name.split(".")[2] for name in imported if name.startswith(FEATURES)}
     assert folders & ALL == on
+    # An import blocks the event loop, and so does a collection of all that was imported.
+    assert [name for name in seen["late"] if name.startswith("webcrawl.")] == []
+    assert seen["frozen"] > 50_000

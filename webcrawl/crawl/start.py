@@ -9,6 +9,7 @@ is nothing to close and nothing to log.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -317,6 +318,8 @@ class CrawlRun:
             started.add_done_callback(self._ended)
         else:
             started.addErrback(self._failed)
+        # What was imported stays: the collection at the start of the engine, on the event loop, need not traverse it.
+        gc.freeze()
         process.start()
         # The crawl is over, and a further signal must not change its outcome.
         install_shutdown_handlers(signal.SIG_IGN)

@@ -71,8 +71,13 @@ class BroadSpider(Spider):
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider._opened, signal=signals.spider_opened)
         crawler.signals.connect(spider._closed, signal=signals.spider_closed)
         return spider
+
+    def _opened(self) -> None:
+        """Import what reads pages and seeds before the first request: an import blocks the event loop."""
+        from webcrawl.crawl import page_reading, seeding  # noqa: F401
 
     async def start(self) -> AsyncIterator[Any]:
         from webcrawl.crawl.refused_start import REFUSALS, closing

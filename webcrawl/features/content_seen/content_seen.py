@@ -15,6 +15,10 @@ from webcrawl.features.content_seen.store import Body, ContentLookup, ContentSto
 
 AT_ONCE = 256
 """Maximum number of bodies per query of the store."""
+PER_TURN = 8
+"""Maximum number of pages that go on in one turn of the event loop. Their next steps read and parse them: 92 answers
+in one turn blocked the loop for 270 ms.
+"""
 
 
 NEW = ContentLookup(first=True)
@@ -89,11 +93,14 @@ class ContentSeen:
                 found = [UNKNOWN] * len(group)
             except Exception as error:  # all waiting callers get the error
                 for _, result in group:
-                    result.set_exception(error)
+                    if not result.done():
+                        result.set_exception(error)
                 return
-            for (_, result), lookup in zip(group, found, strict=True):
+            for number, ((_, result), lookup) in enumerate(zip(group, found, strict=True), 1):
                 if not result.done():
                     result.set_result(lookup)
+                if number % PER_TURN == 0:
+                    await asyncio.sleep(0)
 
 
 digest: Callable[[bytes], bytes] = xxh3_128_digest
