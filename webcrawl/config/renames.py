@@ -85,7 +85,8 @@ def renamed(settings: BaseSettings) -> Iterator[Problem]:
 
 def _moved(value: object) -> str:
     """Return a sentence on the classes in ``value`` that have moved or are no components any more; empty for none."""
-    found = [_PATH.fullmatch(path) for text in _texts(value) for path in re.split(r"[^\w.]+", text)]
+    texts = [text for text in _texts(value) if "webcrawl." in text]
+    found = [_PATH.fullmatch(path) for text in texts for path in re.split(r"[^\w.]+", text)]
     pairs = {
         match[0]: f"webcrawl.{path}"
         for match in found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import logging
+from functools import cache
 from typing import TYPE_CHECKING
 
 from scrapy.settings import SETTINGS_PRIORITIES, default_settings
@@ -88,8 +89,14 @@ def misspelt_names(
             or (settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["addon"]
         ):
             continue
-        if (meant := next((one for one in sorted(names) if _misspells(name, one)), None)) is not None:
+        if (meant := _misspelt(name, names)) is not None:
             yield Problem(name, f"is not a setting; did you mean {meant}?")
+
+
+@cache
+def _misspelt(name: str, names: frozenset[str]) -> str | None:
+    """Return the first of ``names`` that ``name`` misspells. A process looks at the same settings a dozen times."""
+    return next((one for one in sorted(names) if _misspells(name, one)), None)
 
 
 def _misspells(name: str, meant: str) -> bool:

@@ -71,9 +71,9 @@ ROBOTS_PARSED = 5_000
 _OF_LINKS = frozenset((ExtensionRule.name,))
 """Rules that judge the links of pages, and not a spider's own Requests."""
 
-_ATTRIBUTE = "_webcrawl_context"
-"""The attribute of the crawler that holds its context. The parts of a crawl refer to the crawler, so a table here
-would keep all crawls of the process in memory, whatever kind of references it has."""
+_ATTRIBUTE, _CONFIGURATION = "_webcrawl_context", "_webcrawl_configuration"
+"""The attributes of the crawler that hold its context and its settings. The parts of a crawl refer to the crawler,
+so a table here would keep all crawls of the process in memory, whatever kind of references it has."""
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -124,6 +124,17 @@ def context_of(crawler: Crawler) -> CrawlContext:
     return context
 
 
+def configuration_of(crawler: Crawler) -> Configuration:
+    """Return the crawl's settings as typed values; they are read once for all who ask.
+
+    :raises ConfigurationError: naming every setting that is wrong.
+    """
+    configuration: Configuration | None = vars(crawler).get(_CONFIGURATION)
+    if configuration is None:
+        configuration = vars(crawler)[_CONFIGURATION] = Configuration.from_settings(crawler.settings)
+    return configuration
+
+
 def trouble_of(crawler: Crawler) -> BaseException | None:
     """Return the error that ended a crawl; None if there was none, or no context."""
     context: CrawlContext | None = vars(crawler).get(_ATTRIBUTE)
@@ -132,7 +143,7 @@ def trouble_of(crawler: Crawler) -> BaseException | None:
 
 def _build(crawler: Crawler) -> CrawlContext:
     essentials.require(crawler.settings)
-    configuration = Configuration.from_settings(crawler.settings)
+    configuration = configuration_of(crawler)
     if mode := getattr(crawler.spider, "mode", None):
         configuration = replace(configuration, crawl_mode=mode)
     if agent := getattr(crawler.spider, "user_agent", None):

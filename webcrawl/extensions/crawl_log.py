@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.config import Configuration
+from webcrawl.crawl.context import configuration_of
 from webcrawl.extensions.metrics_reader import directory_of
 from webcrawl.logs import follow_level, log_level, unfollow_level
 from webcrawl.rotated_log import JsonLines, PlainLines, RotatedLog
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from webcrawl.config import Configuration
 NAME = "crawl.log"
 STARTING_MOST = 1000
 """Messages of the start that are remembered until the folder is this crawl's."""
@@ -46,7 +47,7 @@ class CrawlLog:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        configuration = Configuration.from_settings(crawler.settings)
+        configuration = configuration_of(crawler)
         if not configuration.crawl_log or directory_of(crawler) is None:
             raise NotConfigured  # without a message: it was not requested
         extension = cls(crawler, configuration)

@@ -16,7 +16,7 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.log import get_scrapy_root_handler
 
 from webcrawl import fetch_errors
-from webcrawl.config import Configuration
+from webcrawl.crawl.context import configuration_of
 from webcrawl.extensions.metrics_reader import MetricsReader, directory_of, frontier_of
 from webcrawl.reports import live
 from webcrawl.reports.live import Failure, Tone
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import AsyncioLoopingCall
     from twisted.internet.task import LoopingCall
 
+    from webcrawl.config import Configuration
     from webcrawl.reports.pace import Reading
 
 REFRESH_SECONDS = 0.5
@@ -73,7 +74,7 @@ class Progress:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        configuration = Configuration.from_settings(crawler.settings)
+        configuration = configuration_of(crawler)
         if not _wanted(configuration.progress_display, sys.stderr):
             raise NotConfigured  # without a message: there is nothing to warn about
         from rich.console import Console  # a crawl without a display does not need rich

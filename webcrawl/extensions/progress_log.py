@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.config import Configuration
+from webcrawl.crawl.context import configuration_of
 from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier_of
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.processes import cpu_seconds, memory
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from webcrawl.config import Configuration
 logger = logging.getLogger(__name__)
 
 
@@ -44,7 +45,7 @@ class ProgressLog:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        configuration = Configuration.from_settings(crawler.settings)
+        configuration = configuration_of(crawler)
         if not configuration.progress_log_seconds:
             raise NotConfigured
         extension = cls(crawler, configuration)

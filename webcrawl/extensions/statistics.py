@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.config import Configuration
+from webcrawl.crawl.context import configuration_of
 from webcrawl.extensions.metrics_reader import MetricsReader, frontier_of
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.extensions.progress import Progress
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from webcrawl.config import Configuration
 logger = logging.getLogger(__name__)
 
 
@@ -36,7 +37,7 @@ class Statistics:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        configuration = Configuration.from_settings(crawler.settings)
+        configuration = configuration_of(crawler)
         if not configuration.statistics_interval_seconds:
             raise NotConfigured
         extension = cls(crawler, configuration)

@@ -16,8 +16,7 @@ from scrapy import signals
 
 from webcrawl import __version__
 from webcrawl.archive.disk import ArchiveError
-from webcrawl.config import Configuration
-from webcrawl.crawl.context import context_of, trouble_of
+from webcrawl.crawl.context import configuration_of, context_of, trouble_of
 from webcrawl.crawl.refused_start import START_REFUSED
 from webcrawl.extensions.errors import Errors
 from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier_of
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
+    from webcrawl.config import Configuration
 RESUME_COMMAND = "RESUME_COMMAND"
 """A setting that the crawl command makes for this extension: the command that resumes the crawl."""
 
@@ -61,7 +61,7 @@ class Summary:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        extension = cls(crawler, Configuration.from_settings(crawler.settings))
+        extension = cls(crawler, configuration_of(crawler))
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
