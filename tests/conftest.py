@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import redis_program
+from tests import forked, redis_program
 from tests.contract.sample_crawl import SampleCrawl
 from tests.crawl import crawling
 from tests.fakeweb import Config, serve_in_process
+from tests.fakeweb.process import afresh
 from tests.redis_server import RedisCluster, RedisServer
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ def serve(folder: Path) -> Iterator[Serve]:
 
         def one(config: Config | None = None, **fields: Any) -> Served:
             log = folder / f"access-{len(list(folder.glob('access-*'))) + 1}.jsonl"
-            return stack.enter_context(serve_in_process(config or Config(**fields), log))
+            start = forked.web if forked.POSSIBLE else afresh
+            return stack.enter_context(serve_in_process(config or Config(**fields), log, start))
 
         yield one
 

@@ -72,7 +72,7 @@ import json, os, signal, socket, sys
 connection = socket.socket(socket.AF_UNIX)
 connection.connect(os.environ["FORKED_FROM"])
 own = f"/proc/{{os.getpid()}}/fd/"
-told = {{"words": sys.argv[1:], "folder": os.getcwd(), "environment": dict(os.environ)}}
+told = {{"module": "scrapy", "words": sys.argv[1:], "folder": os.getcwd(), "environment": dict(os.environ)}}
 told["files"] = [own + number for number in "012"]
 connection.sendall(json.dumps(told).encode() + b"\\n")
 stream = connection.makefile("rb")

@@ -16,7 +16,7 @@ import sys
 from contextlib import AsyncExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from tests.fakeweb.bench import BenchWeb
 from tests.fakeweb.connection import Line
@@ -31,7 +31,7 @@ from tests.fakeweb.server import FakeWeb
 from tests.fakeweb.web import Web
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from tests.fakeweb.config import Config
 
@@ -127,17 +127,37 @@ class Served:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-@contextmanager
-def serve_in_process(config: Config, log: Path | None = None) -> Iterator[Served]:
-    """Start the fake web as a separate process and stop it at the end of the block."""
-    command = [sys.executable, "-m", "tests.fakeweb", "--config", config.to_json(), "--until-stdin-closes"]
-    if log is not None:
-        command += ["--log", str(log)]
+class Child(Protocol):
+    """A process that serves, with as much of ``subprocess.Popen`` as is needed here."""
+
+    @property
+    def pid(self) -> int: ...
+    def terminate(self) -> None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
+def afresh(words: Sequence[str]) -> tuple[Child, IO[str], IO[str]]:
+    """Start an interpreter that serves. Returns the process, its standard input and its standard output."""
+    command = [sys.executable, "-m", "tests.fakeweb", *words]
     child = subprocess.Popen(command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdin is not None
     assert child.stdout is not None
+    return child, child.stdin, child.stdout
+
+
+@contextmanager
+def serve_in_process(
+    config: Config,
+    log: Path | None = None,
+    start: Callable[[Sequence[str]], tuple[Child, IO[str], IO[str]]] = afresh,
+) -> Iterator[Served]:
+    """Start the fake web as a separate process and stop it at the end of the block."""
+    words = ["--config", config.to_json(), "--until-stdin-closes"]
+    if log is not None:
+        words += ["--log", str(log)]
+    child, stdin, stdout = start(words)
     try:
-        line = child.stdout.readline()
+        line = stdout.readline()
         if not line:
             raise RuntimeError(f"the fake web did not start (exit status {child.wait(10)})")
         ready = Ready.from_json(line)
@@ -145,10 +165,10 @@ def serve_in_process(config: Config, log: Path | None = None) -> Iterator[Served
         site.bind(ready.ports)
         yield Served(config, site, child.pid, ready.ports, ready.certificate, log)
     finally:
-        child.stdin.close()
+        stdin.close()
         child.terminate()
         child.wait(10)
-        child.stdout.close()
+        stdout.close()
 
 
 def run(
