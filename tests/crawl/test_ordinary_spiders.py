@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -85,6 +86,8 @@ def test_errbacks_hear_of_statuses_and_of_failures(kinds):
         "/x/status?code=404": "HttpError",
         "/x/reset": "DownloadFailedError",
         "/x/silent": "DownloadTimeoutError",
+        # The last of 21 redirects.
+        "chain": "Refused",
     }
 
 
@@ -101,6 +104,17 @@ def test_redirects_reach_the_callback_with_their_history(kinds):
     assert kept["from"] == []
 
 
+def test_a_request_of_the_spider_follows_twenty_redirects_and_a_link_three(kinds):
+    asked = [unquote(url) for url in expectation.asked(kinds[0])]
+
+    # A chain is cut before its last URL, the page behind it.
+    assert Counter(url.rpartition("behind-")[2] for url in asked if "behind-" in url) == {
+        "own": 21,
+        "link": 4,
+    }
+    assert not [url for url in asked if "/x/ok?behind-" in url.partition("goal=")[0]]
+
+
 def test_other_schemes_and_callbacks_that_cannot_be_written_down_work(kinds):
     assert [item["text"] for item in cases(kinds, "data")] == ["hello"]
     assert len(cases(kinds, "lambda")) == 1
@@ -113,7 +127,7 @@ def test_links_of_a_page_item_go_to_parse_and_the_item_to_the_feed(kinds):
     assert {item["url"] for item in cases(kinds, "parse")} == urls
     assert {item["depth"] for item in cases(kinds, "parse")} == {1}
     (page,) = [item for item in kinds[2] if item.get("title") == "of an item"]
-    assert page["links_count"] == len(urls)
+    assert page["links_count"] == len(urls) + 1
     assert "links" not in page
 
 

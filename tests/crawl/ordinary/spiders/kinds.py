@@ -47,6 +47,7 @@ class Kinds(Spider):
         yield Request("data:text/plain,hello", self.data)
         yield Request(f"{self.origin}/x/ok?lambda", lambda late: iter([{"case": "lambda", "url": late.url}]))
         links = [Link(f"{self.origin}/x/ok?page{number}", "a", "", "") for number in range(3)]
+        links.append(Link(f"{self.origin}{self.chain('link', 4)}", "a", "", ""))
         yield Page(url=response.url, status=response.status, title="of an item", links=links)
 
     def failing(self, response):
@@ -60,6 +61,12 @@ class Kinds(Spider):
         for meta in ({}, {"dont_redirect": True, "handle_httpstatus_list": [302]}):
             moved = f"/x/redirect-chain?hops=1&goal={self.origin}/x/ok?moved&kept={len(meta)}"
             yield response.follow(moved, self.told, meta=meta)
+        yield response.follow(
+            self.chain("own", 21), self.told, errback=self.failed, cb_kwargs={"mark": "chain"}
+        )
+
+    def chain(self, name, hops):
+        return f"/x/redirect-chain?hops={hops}&goal={self.origin}/x/ok?behind-{name}"
 
     def parse(self, response):
         yield {"case": "parse", "url": response.url, "depth": response.meta["depth"]}
