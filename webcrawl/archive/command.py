@@ -16,6 +16,7 @@ from webcrawl.commands.output import complain, tell
 from webcrawl.external_sort import merged
 from webcrawl.links.check import LinkLogCheck
 from webcrawl.reports import text as units
+from webcrawl.urls.lists import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,9 +34,7 @@ def carry_out(check: Check, *, as_json: bool) -> int:
     """Print every problem when it is found, and the totals. Return the exit status."""
     for problem in check.problems():
         tell(
-            json.dumps(problem._asdict())
-            if as_json
-            else f"{_printable(problem.where)}: {_printable(problem.what)}"
+            json.dumps(problem._asdict()) if as_json else f"{escaped(problem.where)}: {escaped(problem.what)}"
         )
     totals = check.totals
     if as_json:
@@ -79,10 +78,5 @@ def _summary(totals: Totals) -> Iterator[str]:
         f"{units.count(totals.links)} of the link log"
     )
     for remark in totals.remarks:
-        yield f"  {_printable(remark)}"
+        yield f"  {escaped(remark)}"
     yield f"{units.things(totals.problems, 'fault')}" if totals.problems else "Nothing is wrong."
-
-
-def _printable(text: str) -> str:
-    """Return the text without characters that control the terminal; it comes from other sites."""
-    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)

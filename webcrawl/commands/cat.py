@@ -163,7 +163,7 @@ class View:
             return 0
         _write(_for_terminal(top))
         what = f"{self.content_type or 'the body'}, {size(len(decoded))}"
-        complain("cat", [f"{escaped(what)}: not shown on a terminal; --body > FILE writes it"])
+        complain("cat", [f"{_escaped(what)}: not shown on a terminal; --body > FILE writes it"])
         return 0 if headers else 2
 
     def _head(self) -> list[str]:
@@ -181,12 +181,12 @@ class View:
 
 def _for_terminal(text: str) -> bytes:
     """Return text in the terminal's encoding that cannot control it, and that ends its last line."""
-    shown = escaped(text.replace("\r\n", "\n"))
+    shown = _escaped(text.replace("\r\n", "\n"))
     end = "" if not shown or shown.endswith("\n") else "\n"
     return f"{shown}{end}".encode(sys.stdout.encoding or "utf-8", "backslashreplace")
 
 
-def escaped(text: str) -> str:
+def _escaped(text: str) -> str:
     """Return the text without characters that control a terminal or reverse the direction of text; line ends and tabs
     stay.
     """
@@ -234,7 +234,7 @@ def _line(capture: StoredCapture, content: Content) -> str:
     if cut and content.original is None:  # the record of a revisit is always without its body
         notes.append(f"truncated: {cut}")
     row = f"{_time(capture.timestamp)}  {status:>3}  {mime:<24}  {len(content.payload):>12,}"
-    return escaped("  ".join([row, f"{capture.folder / WARC_FOLDER / capture.filename}", *notes]))
+    return _escaped("  ".join([row, f"{capture.folder / WARC_FOLDER / capture.filename}", *notes]))
 
 
 def _status(head: bytes) -> str:

@@ -17,7 +17,7 @@ from webcrawl.commands import output
 from webcrawl.commands.fetch_logs import FetchLogs, folders_of
 from webcrawl.commands.output import complain
 from webcrawl.config import Configuration
-from webcrawl.config.vocabulary import nearest
+from webcrawl.config.vocabulary import hint
 from webcrawl.control.selection import apply_spider_settings, select_crawl, select_crawl_in
 from webcrawl.crawl.rules import CrawlRules
 from webcrawl.errors import CrawlError, Problem
@@ -241,9 +241,7 @@ class Command(ProjectCommand):
 
 def _wrong_words(what: str, opts: argparse.Namespace) -> Iterator[Problem]:
     if what not in FORMS:
-        meant = nearest(what, tuple(FORMS))
-        hint = f"did you mean {meant}?" if meant else f"there are {', '.join(FORMS)}"
-        yield Problem(what, f"cannot be exported; {hint}")
+        yield Problem(what, f"cannot be exported; {hint(what, FORMS)}")
         return
     for option, owner in _ONLY.items():
         if getattr(opts, option) is not None and what != owner:

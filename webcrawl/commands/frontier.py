@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.command import ProjectCommand, command_crawl
 from webcrawl.commands.changes import changes_as_object, changes_as_text, changes_of
 from webcrawl.commands.output import crawl_as_json, instead, table, tell
-from webcrawl.config.vocabulary import nearest
+from webcrawl.config.vocabulary import hint
 from webcrawl.control.selection import apply_spider_settings, require_crawl
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text
@@ -362,7 +362,7 @@ class Command(ProjectCommand):
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         assert self.settings is not None
         if not args:
-            yield Problem("", "no command; give status, pause, resume, stop or check")
+            yield Problem("", "no command; give status, pause, resume, stop, check or copy")
             return
         yield from _wrong_words(args, opts)
         if args[0] == "copy" and len(args) > 2:
@@ -374,9 +374,9 @@ class Command(ProjectCommand):
         verb = args[0]
         if verb == "copy":
             # Scrapy imports all commands at each start.
-            from webcrawl.control.moving import Move
+            from webcrawl.control.copying import SharedCopy
 
-            for line in Move(self.settings, Path(args[1]), opts.spider).carry_out(again=opts.again):
+            for line in SharedCopy(self.settings, Path(args[1]), opts.spider).carry_out(again=opts.again):
                 tell(line)
             return 0
         crawl = require_crawl(self.settings, opts.spider)
@@ -396,9 +396,7 @@ class Command(ProjectCommand):
 def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
     verb = args[0]
     if verb not in VERBS:
-        meant = nearest(verb, VERBS)
-        hint = f"did you mean {meant}?" if meant else f"there are {', '.join(VERBS)}"
-        yield Problem(verb, f"is no subcommand of frontier; {hint}")
+        yield Problem(verb, f"is no subcommand of frontier; {hint(verb, VERBS)}")
         return
     if verb == "copy":
         yield from _wrong_copy(args[1:])

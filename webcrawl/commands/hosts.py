@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import CrawlCommand
 from webcrawl.commands.output import crawl_as_json, cut, table, tell, width
-from webcrawl.config.vocabulary import nearest
+from webcrawl.config.vocabulary import hint
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text
 from webcrawl.urls.lists import printable
@@ -53,9 +53,7 @@ class Command(CrawlCommand):
         yield from super().wrong_words(args, opts)
         for option, given, allowed in (("--sort", opts.sort, SORTS), ("--state", opts.state, ("", *STATES))):
             if given not in allowed:
-                meant = nearest(given, allowed)
-                hint = f"did you mean {meant}?" if meant else f"there are {', '.join(filter(None, allowed))}"
-                yield Problem(option, f"must not be {given!r}; {hint}")
+                yield Problem(option, f"must not be {given!r}; {hint(given, filter(None, allowed))}")
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         # Scrapy imports all commands at each start.

@@ -18,7 +18,7 @@ from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand, number
 from webcrawl.commands import output
 from webcrawl.config import Configuration
-from webcrawl.config.vocabulary import nearest
+from webcrawl.config.vocabulary import hint
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.export.parquet import ParquetMissingError
 from webcrawl.links import graph as forms
@@ -322,9 +322,7 @@ class Command(ProjectCommand):
 
 def _wrong_words(what: str, opts: argparse.Namespace) -> Iterator[Problem]:
     if what not in WORDS:
-        meant = nearest(what, WORDS)
-        hint = f"did you mean {meant}?" if meant else f"there are {', '.join(WORDS)}"
-        yield Problem(what, f"is no subcommand of links; {hint}")
+        yield Problem(what, f"is no subcommand of links; {hint(what, WORDS)}")
         return
     for option, owners in _ONLY.items():
         if getattr(opts, option) is not None and what not in owners:

@@ -13,7 +13,7 @@ from scrapy.spiderloader import get_spider_loader
 from webcrawl import addon
 from webcrawl.commands.output import refuse, strange_words
 from webcrawl.config import Configuration, check
-from webcrawl.config.vocabulary import nearest
+from webcrawl.config.vocabulary import hint
 from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.storage import TRANSIENT
 from webcrawl.urls.lists import printable
@@ -84,17 +84,15 @@ def take_url(module: ModuleType, command: str, settings: Settings, args: Sequenc
         refuse(command, [Problem(args[1], f"is one argument too many after {args[0]}; give one URL")])
     if args and not is_url(args[0]):
         schemes = ", ".join(f"{name}://" for name in sorted(names))
-        hint = f"must begin with one of {schemes}" if "://" in args[0] else f"write http://{args[0]}"
-        refuse(command, [Problem(args[0], f"is no URL; {hint}")])
+        better = f"must begin with one of {schemes}" if "://" in args[0] else f"write http://{args[0]}"
+        refuse(command, [Problem(args[0], f"is no URL; {better}")])
 
 
 def _unknown_spider(settings: Settings, name: str | None) -> Problem | None:
     """Return the problem with the name of a spider that the project does not have."""
     if not name or name in (known := get_spider_loader(settings).list()):
         return None
-    meant = nearest(name, known)
-    hint = f"did you mean {meant}?" if meant else f"there is {', '.join(sorted(known)) or 'none'}"
-    return Problem("--spider", f"{printable(name)} is no spider of this project; {hint}")
+    return Problem("--spider", f"{printable(name)} is no spider of this project; {hint(name, sorted(known))}")
 
 
 def detach(

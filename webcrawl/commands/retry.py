@@ -24,8 +24,7 @@ class Command(WaitingCommand):
         return (
             "Queue URLs again that failed for good: requests without a response after all attempts, and answers of "
             "status 429 or 5xx. --host and --error choose some of them. One that is fetched now is done, and no "
-            "longer counts as failed. A crawl that does not run does it in its next run. URLs of earlier versions "
-            "of webcrawl are not known, and at most 100,000 are kept."
+            "longer counts as failed. A crawl that does not run does it in its next run. At most 100,000 are kept."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

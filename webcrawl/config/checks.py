@@ -1,8 +1,11 @@
-"""Checks of settings that contradict each other, and the readers of ``ARCHIVE_SINKS`` and ``WARC_UPLOAD``."""
+"""Checks of settings that contradict each other or need a package that is not installed, and the readers of
+``ARCHIVE_SINKS`` and ``WARC_UPLOAD``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -120,3 +123,14 @@ def sink_contradictions(read: Read) -> Iterator[Problem]:
                 "PROCESSING_MODULES",
                 f"must have a module that finds {name}{by}; {path} in ARCHIVE_SINKS needs it",
             )
+
+
+def lack_of(packages: Iterable[str]) -> str | None:
+    """Return why a setting is refused that needs these packages, given by the names under which they are imported;
+    None if all are installed. They are the extras of the package.
+    """
+    missing = [name.replace("_", "-") for name in dict.fromkeys(packages) if find_spec(name) is None]
+    if not missing:
+        return None
+    verb = "is" if len(missing) == 1 else "are"
+    return f"needs {' and '.join(missing)}, which {verb} not installed: pip install {' '.join(missing)}"

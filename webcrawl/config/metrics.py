@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from webcrawl.config.checks import Read
+from webcrawl.config.checks import Read, lack_of
 from webcrawl.config.dashboard import listening_host
-from webcrawl.config.packages import lack_of
 from webcrawl.config.readers import whole
 from webcrawl.config.setting import setting
 from webcrawl.errors import Problem

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from webcrawl.config.checks import Read
-from webcrawl.config.packages import lack_of
+from webcrawl.config.checks import Read, lack_of
 from webcrawl.config.readers import Reader, Refusal, as_list, real, whole
 from webcrawl.config.setting import DAY, MIB, setting
 from webcrawl.errors import Problem

@@ -134,6 +134,14 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
+def hint(word: str, words: Iterable[str]) -> str:
+    """Return a hint on a word that is none of these: the one that it most probably misspells, or which there are."""
+    known = list(words)
+    if (meant := nearest(word, known)) is not None:
+        return f"did you mean {meant}?"
+    return f"there {'is' if len(known) < 2 else 'are'} {', '.join(known) or 'none'}"
+
+
 def wrong_types(settings: BaseSettings, names: Iterable[str]) -> Iterator[Problem]:
     """Yield a problem for each of Scrapy's settings in ``names`` whose value does not fit the type of its default."""
     for name in names:

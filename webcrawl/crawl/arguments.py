@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from webcrawl import storage
 from webcrawl.command import BROAD
 from webcrawl.config.features import focus
-from webcrawl.config.vocabulary import nearest
+from webcrawl.config.vocabulary import hint
 from webcrawl.crawl.contact import contact_problem
 from webcrawl.crawl.rules import wrong_files
 from webcrawl.errors import Problem
@@ -96,9 +96,8 @@ def unknown_arguments(given: Mapping[str, str]) -> Iterator[Problem]:
     """Yield names that are no argument of the broad spider. What a scheduler of jobs notes begins with ``_``."""
     for name in given:
         if name not in BROAD_ARGUMENTS and not name.startswith("_"):
-            meant = nearest(name.lower(), BROAD_ARGUMENTS)
-            hint = f"did you mean {meant}?" if meant else f"there are {', '.join(BROAD_ARGUMENTS)}"
-            yield Problem(f"-a {name}", f"is no argument of the spider {BROAD}; {hint}")
+            known = hint(name.lower(), BROAD_ARGUMENTS)
+            yield Problem(f"-a {name}", f"is no argument of the spider {BROAD}; {known}")
 
 
 def _pattern(text: str) -> Iterator[Problem]:

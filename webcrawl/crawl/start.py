@@ -31,7 +31,7 @@ from webcrawl import addon
 from webcrawl.command import own_names
 from webcrawl.commands.output import strange_words, unusable
 from webcrawl.config import Configuration, check
-from webcrawl.config.vocabulary import nearest
+from webcrawl.config.vocabulary import hint
 from webcrawl.crawl import essentials
 from webcrawl.crawl.arguments import STANDARD_INPUT, check_arguments
 from webcrawl.crawl.context import trouble_of
@@ -101,16 +101,16 @@ NOT_BEGUN = "scrapy crawl: stopped before it began"
 
 def unreadable_settings(opts: argparse.Namespace) -> list[Problem]:
     """Remove those values of ``-s`` from ``opts`` that Scrapy could not store, and return them as problems."""
-    find_problems = []
+    problems = []
     for given in list(opts.set):
         name, equals, value = given.partition("=")
         try:
             if equals:
                 Settings().set(name, value, priority="cmdline")
         except ValueError:
-            find_problems.append(Problem(name, f"must be a JSON object, not {value!r}"))
+            problems.append(Problem(name, f"must be a JSON object, not {value!r}"))
             opts.set.remove(given)
-    return find_problems
+    return problems
 
 
 def spider_named(args: list[str], settings: Settings) -> type[Spider] | Problem:
@@ -128,10 +128,7 @@ def spider_named(args: list[str], settings: Settings) -> type[Spider] | Problem:
     try:
         return loader.load(args[0])
     except KeyError:
-        names = loader.list()
-        meant = nearest(args[0], names)
-        hint = f"did you mean {meant}?" if meant else f"there are {', '.join(sorted(names)) or 'none'}"
-        return Problem(args[0], f"is no spider; {hint}")
+        return Problem(args[0], f"is no spider; {hint(args[0], sorted(loader.list()))}")
 
 
 def find_problems(

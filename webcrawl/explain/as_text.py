@@ -12,6 +12,7 @@ from webcrawl.explain.rules import Stage
 from webcrawl.reports import text as units
 from webcrawl.robots.answer import RobotsState
 from webcrawl.storage.inspection import HOSTS_COUNTED, Activity, Demand
+from webcrawl.urls.lists import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,15 +37,15 @@ def as_text(explanation: Explanation, crawl: Crawl) -> str:
     ]
     if explanation.discovery is not None:
         found = list(discovery.rows(explanation.discovery, lambda at: moment(at, explanation.now)))
-        sections.append(("found", [(name, _on_one_line(text)) for name, text in found]))
+        sections.append(("found", [(name, escaped(text)) for name, text in found]))
     if explanation.waiting is not None:
         sections.append(("clocks", list(_clocks(explanation))))
     if explanation.remembered is not None:
         history = list(features.revisit_rows(explanation.remembered, lambda at: moment(at, explanation.now)))
-        sections.append(("visits", [(name, _on_one_line(text)) for name, text in history]))
+        sections.append(("visits", [(name, escaped(text)) for name, text in history]))
     if explanation.worth is not None:
         sections.append(
-            ("focus", [(name, _on_one_line(text)) for name, text in features.worth_rows(explanation.worth)])
+            ("focus", [(name, escaped(text)) for name, text in features.worth_rows(explanation.worth)])
         )
     if explanation.visits is not None:
         sections.append(("fetch log", list(_log(explanation))))
@@ -135,7 +136,7 @@ _FATES = {
 def _url(explanation: Explanation) -> Iterator[Row]:
     address = explanation.address
     if address.written != address.url:
-        yield "as written", _on_one_line(address.written)
+        yield "as written", escaped(address.written)
     for change in address.changes:
         yield change.part, f"{_shown(change.before)} -> {_shown(change.after)}"
     for step in address.steps:
@@ -192,18 +193,11 @@ def _robots(word: RobotsWord, now: float) -> Iterator[Row]:
     yield "verdict", ("allowed: " if word.allowed else "not allowed: ") + word.reason
     if decided is not None and decided.rule is not None:
         for line in (*decided.group, decided.rule):
-            yield f"line {line.number}", _on_one_line(line.text)
+            yield f"line {line.number}", escaped(line.text)
 
 
 def _times(number: int) -> str:
     return units.things(number, "time")
-
-
-def _on_one_line(text: str) -> str:
-    """Return the text in one line without characters that control the terminal; it comes from a file of another
-    author.
-    """
-    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 
 def _frontier(explanation: Explanation, crawl: Crawl) -> Iterator[Row]:

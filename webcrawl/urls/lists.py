@@ -44,6 +44,11 @@ def printable(text: str, length_max: int | None = _SHOWN) -> str:
     return "".join([character if character.isprintable() else "\ufffd" for character in text[:length_max]])
 
 
+def escaped(text: str) -> str:
+    """Return an untrusted text in one line, with escapes in place of characters that could disturb a terminal."""
+    return "".join([character if character.isprintable() else repr(character)[1:-1] for character in text])
+
+
 def read_lines(stream: IO[bytes]) -> Iterator[Line]:
     """Yield the entries of a list file, one line in memory at a time.
 

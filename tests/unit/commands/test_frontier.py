@@ -18,7 +18,9 @@ from tests.contract.driven_redis import DrivenRedis
 from tests.contract.sample_crawl import SampleCrawl
 from tests.contract.samples import entry, found, pages, robots
 from tests.unit.commands.conftest import local_crawl
+from webcrawl.control import copying
 from webcrawl.crawl.jobdir import Jobdir
+from webcrawl.errors import CrawlError
 from webcrawl.frontier.records import State, UrlRecord
 from webcrawl.storage.contract import Batch, Counted, Settled
 from webcrawl.storage.redis.control import Control
@@ -222,7 +224,7 @@ def test_what_is_wrong_with_the_command_is_told_in_one_line(
 
 
 def test_without_a_word_it_says_which_there_are(frontier: Command) -> None:
-    assert refused(frontier()) == "no command; give status, pause, resume, stop or check"
+    assert refused(frontier()) == "no command; give status, pause, resume, stop, check or copy"
 
 
 # -- as a process --------------------------------------------------------------------------------------------
@@ -307,6 +309,28 @@ def test_the_crawl_of_a_jobdir_goes_on_in_redis(
         assert [one.origin for one in there.queue.robots] == ["http://a.test"]
     finally:
         shared.dispose()
+
+
+def test_a_copy_that_was_interrupted_goes_on_and_is_not_paused(
+    stopped_crawl: DrivenSqlite,
+    redis_server: RedisServer,
+    frontier: Command,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job, url = str(stopped_crawl.directory), redis_server.url
+
+    async def interrupted(*_: object) -> None:
+        raise CrawlError("interrupted")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(copying, "_copy_host", interrupted)
+        assert refused(frontier("copy", job, url, POLITENESS_KEY="host")) == "interrupted"
+    assert "paused by its operator" in frontier("status", REDIS_URL=url).out
+
+    assert frontier("copy", job, url, "--again", POLITENESS_KEY="host").status == 0
+    status = frontier("status", REDIS_URL=url).out
+    assert "3 queued" in status
+    assert "paused" not in status
 
 
 def test_a_crawl_that_is_there_already_takes_no_other(

@@ -141,7 +141,7 @@ SPIDERS = {"SPIDER_MODULES": ["webcrawl.spiders"]}
     ("args", "said"),
     [
         (["brod"], "brod: is no spider; did you mean broad?"),
-        (["xyzzy"], "xyzzy: is no spider; there are broad"),
+        (["xyzzy"], "xyzzy: is no spider; there is broad"),
         (["broad", "--fast"], "--fast: is no option of this command"),
         (["broad", "more"], "more: is one argument too many after the spider broad"),
     ],

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 import webcrawl
+from webcrawl.config.checks import lack_of
 from webcrawl.config.metrics import LIBRARY
-from webcrawl.config.packages import lack_of
 from webcrawl.errors import CrawlError
 from webcrawl.features.dashboard import openapi
 from webcrawl.features.dashboard.access import (

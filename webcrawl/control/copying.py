@@ -79,8 +79,8 @@ class Copied:
             yield f"tables  {', '.join(f'{name} {text.count(number)}' for name, number in self.rows.items())}"
 
 
-class Move:
-    """Copies the crawl in ``folder`` to the shared crawl that the settings name. Its methods may raise CrawlError."""
+class SharedCopy:
+    """The copy of the crawl in ``folder`` that the settings name. Its methods may raise CrawlError."""
 
     def __init__(self, settings: BaseSettings, folder: Path, spider: str) -> None:
         """:raises CrawlError: there is no such crawl, or the settings name no shared one"""
@@ -91,7 +91,8 @@ class Move:
         self._folder = folder
         self._source: LocalCrawl = source
         self._spider = spider
-        workers = source.read_store(SteeringStore, lambda store: store.workers())
+        workers = source.read_store(SteeringStore, SteeringStore.workers)
+        self._is_paused = source.read_store(SteeringStore, SteeringStore.numbers).is_paused
         self._settings = settings_of_crawl(settings, workers)
         self._arguments = SimpleNamespace(**arguments_of_crawl(workers))
         self._configuration = Configuration.from_settings(self._settings)
@@ -140,8 +141,7 @@ class Move:
         await backend.open(time.time())
         try:
             await _copy_rows(whole, STEERING, tables[STEERING], copied)
-            was_paused = (await steering.numbers()).is_paused
-            # A worker that is started meanwhile fetches nothing.
+            # A worker that is started meanwhile, or after a copy that was interrupted, fetches nothing.
             await steering.request(Command.PAUSE, this_operator(), time.time())
             if named := list(read_kept(self._folder / SEED_ADDRESSES)):
                 await backend.allow_hosts(named)
@@ -154,7 +154,7 @@ class Move:
                 await backend.commit(Batch(counted=counted))
             for spec in TABLES:
                 await _copy_rows(whole, spec, tables[spec], copied)
-            if not was_paused:
+            if not self._is_paused:
                 await steering.request(Command.RESUME, this_operator(), time.time())
         finally:
             await backend.close()
