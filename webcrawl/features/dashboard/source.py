@@ -16,7 +16,8 @@ from webcrawl.features.dashboard.one_host import describe_host
 from webcrawl.features.dashboard.state import StateReader
 from webcrawl.features.steering.kept_settings import settings_of_crawl
 from webcrawl.features.steering.store import SteeringStore
-from webcrawl.reports import run_log
+from webcrawl.features.timeseries.runs import SILENT_SECONDS, RunStore, with_killed
+from webcrawl.features.timeseries.store import SeriesStore
 from webcrawl.reports.summary import how_it_ended
 
 if TYPE_CHECKING:
@@ -26,10 +27,24 @@ if TYPE_CHECKING:
 
     from webcrawl.features.steering.store import JournalEntry, Suggestion, WorkerState
     from webcrawl.features.timeseries.reading import Series
+    from webcrawl.features.timeseries.runs import ProcessRun
+    from webcrawl.features.timeseries.store import Latest
+    from webcrawl.storage.tables import Tables
 
 MARKS_MAX = 200
 LOG_BYTES_MAX = 256 << 20
 """A fetch log of more bytes is not searched for a URL: that would take more than some seconds."""
+
+
+class _Runs:
+    """The stores that the runs of processes are from, read together."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._runs = RunStore(tables)
+        self._series = SeriesStore(tables)
+
+    async def read(self) -> tuple[list[ProcessRun], list[Latest]]:
+        return await self._runs.runs(), await self._series.latest()
 
 
 class CrawlSource:
@@ -159,23 +174,34 @@ class CrawlSource:
         return self.crawl.read_store(SteeringStore, lambda store: store.journal(most))
 
     def marks(self) -> list[dict[str, Any]]:
-        """Return when runs began and ended, and the last changes by operators, in the order of time. Of a shared
-        crawl the runs are those of its workers, whose ends are not stored."""
+        """Return when runs began and ended or were killed, and the last changes by operators, in the order of time.
+        Of a shared crawl the runs are those of its workers."""
         found: list[tuple[float, str, str]] = []
-        if self.is_shared:
-            begun = sorted(self.crawl.status().counted, key=lambda one: one.begun_at)[-MARKS_MAX:]
-            found += [(one.begun_at, "run", f"the worker {one.worker} began") for one in begun]
-        elif self.folder is not None:
-            with suppress(OSError):
-                for run in run_log.read(self.folder)[-MARKS_MAX:]:
-                    found.append((run.begun_at, "run", "a run began"))
-                    if run.ended_at is not None:
-                        found.append((run.ended_at, "end", f"the run {how_it_ended(run.reason or '')}"))
+        for run in self._runs():
+            begun, ended = f"the worker {run.worker} began", f"the worker {run.worker}"
+            if not self.is_shared:
+                begun, ended = "a run began", "the run"
+            found.append((run.begun_at, "run", begun))
+            if run.ended_at is not None:
+                how = "was killed" if run.reason is None else how_it_ended(run.reason)
+                found.append((run.ended_at, "end", f"{ended} {how}"))
         for one in self.journal(MARKS_MAX):
             values = "" if one.new is None else f" {one.old or ''} -> {one.new}".replace("  ->", " ->")
             what = f"{one.what} {one.name}{values}".strip().replace("  ", " ")
             found.append((one.at, "change", f"{what}, by {one.by}"))
         return [{"at": at, "kind": kind, "text": text[:300]} for at, kind, text in sorted(found)]
+
+    def _runs(self) -> list[ProcessRun]:
+        """Return the runs of the crawl's processes, in the order in which they began."""
+        status = self.crawl.status()
+        runs, latest = self.crawl.read_store(_Runs, _Runs.read)
+        names = {one.name for one in status.workers if status.now - one.heartbeat_at < SILENT_SECONDS}
+        alive = [
+            one.worker
+            for one in latest
+            if (one.worker if self.is_shared else f"process {one.process}") in names
+        ]
+        return with_killed(runs, latest, alive, status.now)
 
     def has_long_log(self) -> bool:
         """Return True if searching the fetch log takes too long for an answer."""

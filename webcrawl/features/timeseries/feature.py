@@ -9,6 +9,7 @@ import shutil
 import socket
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -21,6 +22,7 @@ from webcrawl.features.feature import Feature, stop
 from webcrawl.features.timeseries.archives import ARCHIVES, Recorder
 from webcrawl.features.timeseries.figures import KINDS, kind_of
 from webcrawl.features.timeseries.reading import SAVE_SECONDS, Slot
+from webcrawl.features.timeseries.runs import ProcessRun, RunStore, killed
 from webcrawl.features.timeseries.store import Latest, SeriesStore
 from webcrawl.processes import cpu_seconds, memory
 from webcrawl.reports.statuses import by_class
@@ -57,6 +59,7 @@ class TimeSeriesFeature(Feature):
         self._folder = parts.folder
         self._clock = parts.clock
         self._store = SeriesStore(parts.backend.tables)
+        self._runs = RunStore(parts.backend.tables)
         self._holder = f"{self._worker} {uuid4().hex}"
         self._place: Slot | None = None
         self._recorder: Recorder | None = None
@@ -147,6 +150,10 @@ class TimeSeriesFeature(Feature):
         number = await self._store.take(self._holder)
         if number is None:
             return
+        if (gone := await self._store.published(number)) is not None:
+            # Those that end take back what they published.
+            await self._runs.end(killed(gone))
+        await self._runs.begin(self._run())
         before = self._recorder_before
         start = min(self.begun_at if before is None else before.at, at)
         slot, blocks = await self._store.recall(number, start)
@@ -177,8 +184,12 @@ class TimeSeriesFeature(Feature):
         if recorder is None or slot is None:
             return
         recorder.sample(at, figures)
+        await self._runs.end(replace(self._run(), ended_at=at, reason=self._scheduler.close_reason))
         await self._save(recorder, slot, list(range(len(ARCHIVES))))
         await self._store.retract(slot.number)
+
+    def _run(self) -> ProcessRun:
+        return ProcessRun(self._worker, round(self.begun_at, 3))
 
     # -- figures -------------------------------------------------------------------------------------------
 

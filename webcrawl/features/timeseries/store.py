@@ -88,6 +88,11 @@ class SeriesStore:
         found = [one for row in rows if (one := _latest(row.value)) is not None]
         return sorted(found, key=lambda one: (one.begun_at, one.worker))
 
+    async def published(self, slot: int) -> Latest | None:
+        """Return what the last process in a slot published; None if it has taken that back."""
+        [row] = await self._table.get([RowId(str(slot), LATEST)])
+        return None if row is None else _latest(row.value)
+
     async def read(
         self, names: Sequence[str], from_: float | None, to: float | None, points: int, now: float
     ) -> Series:
