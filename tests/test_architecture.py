@@ -75,7 +75,7 @@ MACHINE = {
         "child_process",
         "features.dashboard.connections",
         "features.timeseries.figures",
-        "reports.statuses",
+        "reports.totals",
     ),
     "features.notifications": ("reports.text",),
     "features.revisits": (
@@ -105,7 +105,7 @@ MACHINE = {
         "urls",
     ),
     "features.steering.store": ("errors", "storage.tables"),
-    "features.timeseries": ("errors", "reports.statuses", "storage.tables"),
+    "features.timeseries": ("errors", "reports.totals", "storage.tables"),
     "features.traps": ("urls", "scope", "errors", "frontier.records", "storage.tables"),
     "features.websub": ("urls", "parsing", "errors", "storage.tables"),
 }

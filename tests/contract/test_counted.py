@@ -9,7 +9,7 @@ import pytest
 from tests.contract.driven import FOLDER_KINDS, DrivenFolder
 from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis
 from tests.contract.samples import NOW, entry, found
-from webcrawl.reports.statuses import errors_of, figures_of
+from webcrawl.reports.totals import errors_of, figures_of
 from webcrawl.storage.contract import Batch, Counted
 from webcrawl.storage.redis.control import Control
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.command import CrawlCommand, number
 from webcrawl.commands.output import crawl_as_json, cut, table, tell, width
 from webcrawl.reports import text
-from webcrawl.reports.statuses import errors_of
+from webcrawl.reports.totals import errors_of
 
 if TYPE_CHECKING:
     import argparse

@@ -19,7 +19,7 @@ from webcrawl.config.vocabulary import hint
 from webcrawl.control.selection import apply_spider_settings, require_crawl
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text
-from webcrawl.reports.statuses import STATUS_CLASSES, figures_of
+from webcrawl.reports.totals import STATUS_CLASSES, figures_of
 from webcrawl.storage.inspection import MEANINGS, Demand, Kind
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from webcrawl.errors import CrawlError, JobdirUnusable
 from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
 from webcrawl.reports.run_log import State
-from webcrawl.reports.statuses import STATUS_CLASSES, figures_of
+from webcrawl.reports.totals import STATUS_CLASSES, figures_of
 from webcrawl.storage import technology_in
 
 if TYPE_CHECKING:

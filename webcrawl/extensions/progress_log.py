@@ -15,7 +15,7 @@ from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.processes import cpu_seconds, memory
 from webcrawl.reports import progress_log
-from webcrawl.reports.statuses import by_class
+from webcrawl.reports.totals import by_class
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,7 +25,7 @@ from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
 from webcrawl.reports.limiting import Situation, limiting
 from webcrawl.reports.run_log import State
-from webcrawl.reports.statuses import STATUS_CLASSES, figures_of
+from webcrawl.reports.totals import STATUS_CLASSES, figures_of
 from webcrawl.storage.inspection import Demand
 
 if TYPE_CHECKING:

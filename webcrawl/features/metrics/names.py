@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from webcrawl.features.timeseries.figures import KINDS
-from webcrawl.reports.statuses import STATUS_CLASSES
+from webcrawl.reports.totals import STATUS_CLASSES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

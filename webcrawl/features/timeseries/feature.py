@@ -25,7 +25,7 @@ from webcrawl.features.timeseries.reading import SAVE_SECONDS, Slot
 from webcrawl.features.timeseries.runs import ProcessRun, RunStore, killed
 from webcrawl.features.timeseries.store import Latest, SeriesStore
 from webcrawl.processes import cpu_seconds, memory
-from webcrawl.reports.statuses import by_class
+from webcrawl.reports.totals import by_class
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from webcrawl.reports.statuses import STATUS_CLASSES
+from webcrawl.reports.totals import STATUS_CLASSES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Classes of HTTP statuses, and numbers of pages by class."""
+"""The totals of a crawl from the counters that its processes have stored, and numbers of pages by class of status."""
 
 from __future__ import annotations
 
