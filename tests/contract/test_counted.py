@@ -12,13 +12,14 @@ from tests.contract.samples import NOW, entry, found
 from webcrawl.reports.totals import errors_of, figures_of
 from webcrawl.storage.contract import Batch, Counted
 from webcrawl.storage.redis.control import Control
+from webcrawl.storage.redis.counted import PROCESSES_MAX
 
 if TYPE_CHECKING:
     from tests.contract.conftest import MakeBackend
     from tests.contract.driven import Driven
     from webcrawl.storage.inspection import CrawlStatus
 
-pytestmark = pytest.mark.parametrize("make_backend", [*FOLDER_KINDS, "redis"], indirect=True)
+every_kind = pytest.mark.parametrize("make_backend", [*FOLDER_KINDS, "redis"], indirect=True)
 
 
 def status_of(driven: Driven) -> CrawlStatus:
@@ -42,6 +43,7 @@ def counted(begun_at: float, **numbers: int) -> Batch:
     return Batch([entry(f"http://a/{begun_at}/{numbers}")], counted=Counted("w1", begun_at, words))
 
 
+@every_kind
 def test_the_last_figures_of_each_process_are_those_of_the_crawl(make_backend: MakeBackend) -> None:
     backend = make_backend()
     backend.commit(found(entry("http://a/")))
@@ -66,3 +68,24 @@ def test_the_last_figures_of_each_process_are_those_of_the_crawl(make_backend: M
     if isinstance(backend, DrivenFolder):
         assert len(status_of(backend).counted) == 2, "those of earlier runs are kept together"
     backend.check_consistency()
+
+
+@pytest.mark.parametrize("make_backend", ["redis"], indirect=True)
+def test_what_many_processes_counted_is_merged_without_those_that_run(make_backend: MakeBackend) -> None:
+    driven = make_backend()
+    assert isinstance(driven, DrivenRedis)
+    driven.commit(counted(NOW, pages=1))
+    for number in range(PROCESSES_MAX + 50):
+        one = Counted(f"gone {number}", NOW + number, {"pages": 2, "bytes": 10**15})
+        driven.client.hset(f"{driven.spider}:counted", one.name, one.packed())
+    live = Counted("test", NOW - 9, {"pages": 40})
+    driven.client.hset(f"{driven.spider}:counted", live.name, live.packed())
+    driven.crash()
+    found = status_of(driven)
+    assert len(found.counted) < PROCESSES_MAX
+    assert found.totals["pages"] == 2 * (PROCESSES_MAX + 50) + 41
+    assert found.totals["bytes"] == (PROCESSES_MAX + 50) * 10**15
+    # The process that runs goes on in its own field.
+    again = Counted("test", NOW - 9, {"pages": 45})
+    driven.commit(Batch([entry("http://a/again")], counted=again))
+    assert status_of(driven).totals["pages"] == found.totals["pages"] + 5

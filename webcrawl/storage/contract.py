@@ -24,6 +24,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -267,6 +268,14 @@ class Counted:
             return cls(worker, float(begun_at), numbers)
         except (ValueError, TypeError, AttributeError):
             return None
+
+    @classmethod
+    def sum_of(cls, known: Sequence[Counted]) -> Counted:
+        """Return what several processes have counted as that of one, which no process counts further."""
+        numbers: Counter[str] = Counter()
+        for one in known:
+            numbers.update(one.numbers)
+        return cls("earlier processes", min(one.begun_at for one in known), numbers)
 
 
 @dataclass(slots=True)

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webcrawl.errors import NoSuchCrawl, StartRefused
-from webcrawl.storage.contract import Counted, Counts
+from webcrawl.storage.contract import Counts
 from webcrawl.storage.inspection import CrawlStatus, Worker
+from webcrawl.storage.redis.counted import read_counted
 from webcrawl.storage.redis.leases import ServerClock, set_clock
 from webcrawl.storage.redis.names import CrawlNames, ShardNames
 from webcrawl.storage.redis.packing import PROTOCOL, encoded, pairs
@@ -133,8 +134,7 @@ class Control:
         # Keys stay for a while without URLs: only their worker knows which.
         figures = [worker.figures["active"] for worker in workers if "active" in worker.figures]
         with_urls = min(active, int(sum(figures))) if figures else active
-        stored = (await self._hash(self._names.counted)).items()
-        counted = [one for name, packed in stored if (one := Counted.read(name, packed)) is not None]
+        counted = await read_counted(self.server, self._names)
         return CrawlStatus(
             await self.now(), counts, with_urls, workers, is_shared=True, counted=tuple(counted)
         )

@@ -32,6 +32,7 @@ from webcrawl.storage.contract import (
 from webcrawl.storage.redis import leases
 from webcrawl.storage.redis.budget import Budget
 from webcrawl.storage.redis.clocks import RedisClocks
+from webcrawl.storage.redis.counted import merge_counted
 from webcrawl.storage.redis.holding import FORGETS_SECONDS, Holding
 from webcrawl.storage.redis.learned import SharedLearning
 from webcrawl.storage.redis.leases import FIRST_READINGS, ServerClock
@@ -143,7 +144,8 @@ class RedisBackend:
             if alone:
                 await self._begin()
             await self._workers.report(self._clock(), {})
-            await self._workers.members(self._clock())
+            names = {facts["name"] for facts in (await self._workers.members(self._clock())).values()}
+            await merge_counted(self._server, CrawlNames(self._options.spider), names)
             await self._budget.measure(self._workers.rank, self._workers.size)
             return await self.counts()
         except BaseException:

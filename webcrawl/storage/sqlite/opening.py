@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from contextlib import closing, contextmanager
 from importlib import resources
@@ -116,12 +115,8 @@ def merge_counted(connection: sqlite3.Connection) -> None:
     """Store what the processes of earlier runs have counted as that of one, so that a crawl may be resumed often."""
     if len(known := read_counted(connection)) < 2:
         return
-    numbers: Counter[str] = Counter()
-    for one in known:
-        numbers.update(one.numbers)
-    first = min(known, key=lambda one: one.begun_at)
     connection.execute("DELETE FROM meta WHERE name >= ? AND name < ?", _BETWEEN)
-    merged = Counted(first.worker, first.begun_at, numbers)
+    merged = Counted.sum_of(known)
     connection.execute("INSERT INTO meta VALUES (?, ?)", (f"{COUNTED}{merged.name}", merged.packed()))
 
 
