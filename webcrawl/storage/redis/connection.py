@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scrapy.settings import BaseSettings
 from scrapy_redis.connection import get_redis_from_settings
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 TIMEOUT_SECONDS = 30.0
 """The longest time to wait for an answer of Redis."""
@@ -30,8 +28,7 @@ def connection_parameters(
     class of the connection is ours. Unless REDIS_PARAMS has other values, a server that has not answered for
     ``patience_seconds`` counts as away.
     """
-    own = settings.copy()
-    own.frozen = False  # the settings of a crawl are frozen once its parts are being built
+    own = BaseSettings({name: settings[name] for name in settings if name.startswith("REDIS_")})
     timeout = min(max(patience_seconds, 0.5), TIMEOUT_SECONDS)
     ours = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
     given = {**ours, **own.getdict("REDIS_PARAMS"), "redis_cls": _Parameters}
