@@ -114,6 +114,8 @@ class ActiveKeys:
         """URLs queued during an activation, perhaps of its keys: the first position of each key."""
         self._idle: Idle | None = None
         """The known state of idle keys; None if it may have changed."""
+        self._is_outdated = False
+        """True if another process may have queued URLs since the last look for idle keys."""
         self._waiting_at: float | None = None
         """Time at which the first idle key can be contacted, as of the last look; None if no key is idle."""
         self._look_at = 0.0
@@ -281,7 +283,8 @@ class ActiveKeys:
         that is unknown."""
         if self._tasks or len(self._heap) or len(self._inline) or self._rate_limiter or self._moves:
             return False
-        if self._idle is None:
+        if self._idle is None or self._is_outdated:
+            self._idle = None
             self.activate(1)
             return False
         if self._idle.at is not None or self._idle.busy:
@@ -373,6 +376,11 @@ class ActiveKeys:
     def look_again(self) -> None:
         """Note that the known state of idle keys may be out of date."""
         self._idle = None
+
+    def others_queued(self) -> None:
+        """Note that URLs are queued that this process did not queue: before the crawl counts as over, idle keys are
+        asked for again."""
+        self._is_outdated = True
 
     @contextmanager
     def moving(self) -> Iterator[None]:
@@ -664,7 +672,7 @@ class ActiveKeys:
 
     async def _activate(self, count: int, sampler: LevelSampler) -> None:
         try:
-            self._idle = Idle(None, None)
+            self._idle, self._is_outdated = Idle(None, None), False
             activated = await self._retry.with_retry(
                 lambda: self._backend.activate(count, self._clock(), sampler)
             )

@@ -633,6 +633,9 @@ class Frontier:
             counts = self._keys.counts
             counts.queued, counts.hosts = committed.total_queued, committed.total_hosts
             self._keys.queued(committed.queued)
+            if committed.total_queued and not committed.queued:
+                # A URL that is known already may be one that another process has just queued.
+                self._keys.others_queued()
             self.tally.committed(committed)
             self._backlog.committed(committed)
             for key in committed.lost:

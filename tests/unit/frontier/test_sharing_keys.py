@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.properties.world import page
 from tests.unit.frontier.small_crawl import DELAY, SmallCrawl
 from webcrawl.errors import StorageAway
 from webcrawl.frontier.heartbeat import WorkerHeartbeat
 from webcrawl.frontier.storage_retry import StorageRetry
-from webcrawl.storage.contract import HeartbeatAnswer
+from webcrawl.storage.contract import Batch, HeartbeatAnswer
 from webcrawl.storage.redis.workers import share_of
 
 if TYPE_CHECKING:
@@ -250,3 +251,13 @@ def test_a_worker_leaves_though_its_sign_of_life_was_answered_when_it_was_cancel
     began, lost, heard = asyncio.Event(), [], []
     asyncio.run(come_and_go())
     assert (lost, heard) == ([True], [HeartbeatAnswer()])
+
+
+def test_a_seed_that_another_process_has_queued_meanwhile_is_work():
+    crawl = SmallCrawl()
+    assert crawl.is_finished()
+    crawl.loop.run(crawl.backend.commit(Batch([page("h0.test", "seed")], at=crawl.clock.now)))
+    crawl.add("h0.test/seed")
+    assert not crawl.is_finished()
+    assert crawl.wait_for_lease().entry.kind == "robots"
+    crawl.dispose()
