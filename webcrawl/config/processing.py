@@ -54,7 +54,8 @@ class ProcessingSettings:
         whole(0, 64, zero="in the crawl's own process"),
         1,
         "processes",
-        "Number of processes that parse HTML beside the event loop, from the 200th page on.",
+        "Number of processes that parse HTML beside the event loop, from the 200th page on. With 0 there is one "
+        "when pages have made the crawl's own process grow by CHILD_MEMORY_MIB.",
     )
     processing_processes: int = setting(
         whole(1, 1000),

@@ -87,6 +87,10 @@ class Readers:
     A process whose resident memory exceeds ``memory_bytes`` after a page gets no more pages and ends when it has
     parsed those that it has; another one takes its place. What its pages may use beyond what it uses when it starts
     is limited to twice as much by the system, and a page that is refused memory ends its process.
+
+    Pages leave memory in use wherever they are parsed (lxml never frees the names of elements). If this process has
+    grown by more than ``memory_bytes`` since its first page in place, another process parses the further ones, also
+    if ``processes`` is 0.
     """
 
     def __init__(
@@ -100,8 +104,10 @@ class Readers:
         for no limit.
         """
         self._memory_bytes = memory_bytes
-        self._in_place = Extractor()
+        self._in_place = InPlace(memory_bytes)
         self._processes = processes
+        self._may_start = True
+        """False if no process can be started, or none is needed any more."""
         self._left_in_place = in_place_first
         self._module = module
         self._readers: list[_Reader] = []
@@ -126,7 +132,19 @@ class Readers:
                 return await reader.parse(page)
             except _ProcessEndedError:
                 return await self._parse_apart(page)
-        return await self._in_place.extract(page)
+        document = await self._in_place.extract(page)
+        if self._in_place.has_grown and not self._processes and self._may_start:
+            self._move_out()
+        return document
+
+    def _move_out(self) -> None:
+        """Have another process parse pages from now on: this one cannot be replaced."""
+        self._processes, self._left_in_place = 1, 0
+        logger.warning(
+            "This process has grown by more than %d MiB since it began to read pages: another one reads the further "
+            "ones, although EXTRACTION_PROCESSES is 0",
+            self._memory_bytes >> 20,
+        )
 
     def busy(self) -> int:
         """Return the number of pages that wait for a process, or are in one."""
@@ -134,7 +152,7 @@ class Readers:
 
     def close(self) -> None:
         """End all processes."""
-        self._processes = 0
+        self._processes, self._may_start = 0, False
         for reader in (*self._readers, self._apart):
             if reader is not None:
                 reader.end()
@@ -175,7 +193,7 @@ class Readers:
             return await _Reader.start(self._module, self._memory_bytes, self._full)
         except OSError as error:
             logger.warning("Pages are read in place, since no process can be started for them: %s", error)
-            self._processes = 0
+            self._processes, self._may_start = 0, False
             return None
 
     async def _parse_apart(self, page: PageInput) -> Document:
@@ -192,6 +210,45 @@ class Readers:
                     error = str(ended)
         encoding = encoding_of(page.body, page.content_type)
         return Document(title="", base=page.url, encoding=encoding, error=error)
+
+
+class InPlace:
+    """Extracts pages in this process, and measures how much it has grown since the first one."""
+
+    def __init__(self, memory_bytes: int) -> None:
+        """``memory_bytes``: 0 if it is not measured."""
+        self._extractor = Extractor()
+        self._memory_bytes = memory_bytes
+        self._at_first: int | None = None
+        self._unmeasured = 0
+        self._large = asyncio.Semaphore(LARGE_AT_ONCE)
+        self.has_grown = False
+        """True if it has grown by more than ``memory_bytes``."""
+
+    async def extract(self, page: PageInput) -> Document:
+        """Return the result of ``Extractor.extract``. Large pages wait before memory is needed for them."""
+        if self._at_first is None:
+            self._measure(0)
+        try:
+            if len(page.body) <= LARGE_BYTES:
+                return await self._extractor.extract(page)
+            async with self._large:
+                return await self._extractor.extract(page)
+        finally:
+            self._measure(len(page.body))
+
+    def _measure(self, length: int) -> None:
+        """Look at the memory before the first page, and after each MiB of pages."""
+        self._unmeasured += length
+        if not self._memory_bytes or (self._at_first is not None and self._unmeasured < MEASURED_BYTES):
+            return
+        self._unmeasured = 0
+        # The file cannot be opened now: the next page is in time too.
+        with suppress(OSError):
+            resident = resident_bytes() or 0
+            if self._at_first is None:
+                self._at_first = resident
+            self.has_grown = resident - self._at_first > self._memory_bytes
 
 
 ENDED = "ended the process that read it"

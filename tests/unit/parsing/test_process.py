@@ -5,13 +5,14 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import fields
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.child_process import Frames, frame
-from webcrawl.parsing import process
+from webcrawl.parsing import offload, process
 from webcrawl.parsing.html import Document, PageInput, extract
 from webcrawl.parsing.links import Link
 from webcrawl.parsing.process import Readers, document_frame, document_of
@@ -250,5 +251,51 @@ def test_a_page_that_needs_too_much_memory_is_given_up_and_the_others_are_not() 
             found = await asyncio.gather(*(read(pages, body) for body in bodies))
             assert [document.error for document in found] == [None, None, process.TOO_MUCH_MEMORY, None, None]
             assert [document.title for document in found] == ["0", "1", "", "2", "3"]
+
+    asyncio.run(scenario())
+
+
+def test_a_process_that_pages_have_made_too_large_reads_the_further_ones_in_another(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    sizes = {"self": 100 << 20}
+    monkeypatch.setattr(process, "resident_bytes", lambda pid="self": sizes.get(str(pid), 0))
+    page = b"<title>in %d</title>" + b"x" * process.MEASURED_BYTES
+
+    async def scenario() -> None:
+        async with reading(0, memory_bytes=64 << 20) as pages:
+            await read(pages, page % 1)
+            sizes["self"] += 64 << 20
+            await read(pages, page % 2)
+            assert (pages._readers, caplog.messages) == ([], [])
+            sizes["self"] += 1
+            await read(pages, page % 3)
+            assert (await read(pages, page % 4)).title == "in 4"
+            await read(pages, page % 5)
+            assert len(pages._readers) == 1
+            [warning] = caplog.messages
+            assert "grown by more than 64 MiB" in warning
+
+    asyncio.run(scenario())
+
+
+def test_few_large_pages_are_in_place_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[PageInput] = []
+    extraction = offload.Extraction
+
+    def begin(page: PageInput) -> offload.Extraction:
+        begun.append(page)
+        return extraction(page)
+
+    monkeypatch.setattr(offload, "Extraction", begin)
+    # No page is done in its first turn.
+    monkeypatch.setattr(process, "Extractor", partial(offload.Extractor, turn_seconds=1e-9))
+
+    async def scenario() -> None:
+        async with reading(0) as pages:
+            every = asyncio.gather(*(read(pages, b"<p>x</p>" * process.LARGE_BYTES) for _ in range(20)))
+            await asyncio.sleep(0)
+            assert len(begun) == process.LARGE_AT_ONCE
+            every.cancel()
 
     asyncio.run(scenario())
