@@ -1,7 +1,7 @@
 """Operators by name: a file with a line for each, ``NAME RIGHT TOKEN``, where the right is ``read`` or ``operate``.
 
-The file is written by people. A change counts from the next request on; a line that is removed ends the sessions of
-its operator.
+The file is written by people, or by ``scrapy token``. A change counts from the next request on; a line that is
+removed ends the sessions of its operator.
 """
 
 from __future__ import annotations
@@ -9,15 +9,20 @@ from __future__ import annotations
 import logging
 import os
 import re
+import secrets
 from typing import TYPE_CHECKING
 
-from webcrawl.features.dashboard.access import Operator, Right
+from webcrawl.atomic_file import replacement
+from webcrawl.errors import CrawlError
+from webcrawl.features.dashboard.access import TOKEN_BYTES, Operator, Right
+from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-RIGHTS = {"read": Right.READ, "operate": Right.WRITE}
+READ, OPERATE = "read", "operate"
+RIGHTS = {READ: Right.READ, OPERATE: Right.WRITE}
 TOKEN_LEAST = 20
 """Characters of a token: shorter ones can be guessed."""
 _FILE_MAX = 1 << 20
@@ -74,6 +79,52 @@ class OperatorsFile:
             name, right, token = words
             names.add(name)
             yield Operator(name, RIGHTS[right], token)
+
+
+def right_in_words(right: Right) -> str:
+    """Return the word of a right in the file."""
+    return next(word for word, one in RIGHTS.items() if one is right)
+
+
+def add(path: Path, name: str, right: str) -> str:
+    """Add an operator and return its token, a new one.
+
+    :raises CrawlError: the name is wrong, or there is one of this name :raises OSError:
+    """
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    lines = _lines(path)
+    if (why := _wrong([name, right, token], {one.split()[0] for one in lines if one.split()})) is not None:
+        raise CrawlError(f"{printable(name)}: {why.replace('above', f'in {path}; revoke it first')}")
+    _write(path, [*lines, f"{name} {right} {token}"])
+    return token
+
+
+def revoke(path: Path, name: str) -> None:
+    """Remove an operator. :raises CrawlError: there is none of this name :raises OSError:"""
+    lines = _lines(path)
+    kept = [line for line in lines if line.split()[:1] != [name]]
+    if len(kept) == len(lines):
+        raise CrawlError(f"{printable(name)}: there is no operator of this name in {path}")
+    _write(path, kept)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    except ValueError:
+        raise CrawlError(f"{path} is no text in UTF-8") from None
+
+
+def _write(path: Path, lines: list[str]) -> None:
+    """Replace the file; nobody but its owner can read it at any moment."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacement(path) as part:
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            os.fchmod(handle, 0o600)
+            file.writelines(f"{line}\n" for line in lines)
 
 
 def _wrong(words: list[str], names: set[str]) -> str | None:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from tests.fakeweb.labyrinth import is_trap
 from tests.gauntlet.promises.judges.acting import SETTLE_SECONDS, counted, fresh
 from tests.gauntlet.promises.judges.live_politeness import failing_host
-from tests.gauntlet.promises.stages import DELAY, Client
+from tests.gauntlet.promises.stages import DELAY, Client, last_line
 from tests.gauntlet.promises.table import judge, need
 from tests.gauntlet.promises.web import STEADY, page, until
 
@@ -96,6 +96,26 @@ def ends_a_session(stage: Live, promise: Promise) -> str:
     return need(
         status == 200 and after in (401, 403) and not requested,
         f"ended with {status}; a URL added by this browser then: {after}, requested: {requested}",
+    )
+
+
+@judge
+def gives_a_token(stage: Live, promise: Promise) -> str:
+    """A token that only reads is taken at once, reads, changes nothing, and is void when it is revoked."""
+    base = stage.dashboard().base
+    done = stage.do("token", "add", "grace", stage.target, "--read")
+    client = Client(base, last_line(done.out))
+    read, _ = client.ask("GET", f"{API}/crawl")
+    changed, requested = _add(stage, client)
+    listed = stage.do("token", "list", stage.target).out.split()
+    stage.do("token", "revoke", "grace", stage.target)
+    void, _ = client.ask("GET", f"{API}/crawl")
+    return need(
+        (read, changed, requested, void) == (200, 403, False, 401)
+        and client.token not in listed
+        and "grace" in listed,
+        f"it reads: {read}; a URL added with it: {changed}, requested: {requested}; revoked: {void}; "
+        f"list names grace: {'grace' in listed}, shows the token: {client.token in listed}",
     )
 
 
