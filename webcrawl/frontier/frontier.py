@@ -39,7 +39,6 @@ from webcrawl.storage.contract import (
     Backend,
     ClockStore,
     Committed,
-    Counted,
     Counts,
     HeartbeatAnswer,
     Move,
@@ -96,24 +95,21 @@ class Frontier:
         self._changed = changed
         self._broken = broken
         self._is_unheard: Callable[[], bool] = lambda: False
-        self._retry = StorageRetry()
-        self._worker, self._begun_at, calls = worker, clock(), (clock, changed, self._counted)
-        self._committer = Committer(backend, store, self._on_committed, broken, limits, self._retry, *calls)
-        clock_store, of_key = clocks or OwnClocks(clock), (self._turned_away, self._delay_of)
-        limiter = SharedRateLimiter(policies, clock_store, clock, self._retry, changed, broken, *of_key)
-        self._rate_limiter = limiter
-        drain = self._committer.drain
-        self._keys = ActiveKeys(
-            backend, policies, limits, clock, drain, changed, broken, self._retry, limiter
+        self._retry = retry = StorageRetry()
+        self.tally = tally = Tally(worker, clock())
+        self._committer = Committer(
+            backend, store, self._on_committed, broken, limits, retry, clock, changed, tally.counted
         )
+        drain = self._committer.drain
+        clocks = clocks or OwnClocks(clock)
+        self._rate_limiter = limiter = SharedRateLimiter(
+            policies, clocks, clock, retry, changed, broken, self._turned_away, self._delay_of
+        )
+        self._keys = ActiveKeys(backend, policies, limits, clock, drain, changed, broken, retry, limiter)
         self.has_work = self._keys.has_work
         self._mover = Mover(backend, self._keys)
-        self._unparking = Unparking(backend, self._keys, clock, self._retry, drain)
-        self.reordering: Reordering | None = None
-        if policies.order.scorer is not None:
-            self.reordering = Reordering(
-                policies.order, backend, self._mover, self._committer.drain, broken, limits.reordering_share
-            )
+        self._unparking = Unparking(backend, self._keys, clock, retry, drain)
+        self.reordering = self._reordering(broken)
         self._unsettled: dict[int, Lease] = {}
         self._has_inline = False
         """True from the first inline request on: most crawls have none."""
@@ -124,11 +120,17 @@ class Frontier:
         self._lease_ids = itertools.count(1)
         self._closing = self._paused = False
         self._last_errors: dict[str, str] = {}
-        self.tally = Tally()
-        self._backlog = Backlog(self.tally, policies.forget, policies.may_return)
+        self._backlog = Backlog(tally, policies.forget, policies.may_return)
         self._heartbeat: WorkerHeartbeat | None = None
         if isinstance(backend, SharedBackend):
-            self._heartbeat = WorkerHeartbeat(backend, self._retry, self._figures, self._on_heartbeat, broken)
+            self._heartbeat = WorkerHeartbeat(backend, retry, self._figures, self._on_heartbeat, broken)
+
+    def _reordering(self, broken: Callable[[BaseException], None]) -> Reordering | None:
+        """Return what moves queued URLs when their scores change; None without a scorer."""
+        order, share = self._policies.order, self._limits.reordering_share
+        if order.scorer is None:
+            return None
+        return Reordering(order, self._backend, self._mover, self._committer.drain, broken, share)
 
     # -- life ------------------------------------------------------------------------------------------------
 
@@ -622,10 +624,6 @@ class Frontier:
             if lease.entry.kind == Kind.ROBOTS:
                 active.awaits_robots = False
             self._keys.arm(active)
-
-    def _counted(self) -> Counted | None:
-        """Return what this process has counted until now."""
-        return Counted(self._worker, self._begun_at, self.tally.counters()) if self._worker else None
 
     def _on_committed(self, committed: Committed | None) -> None:
         """Free the slots of a group that is durable: each of its leases is settled."""

@@ -15,20 +15,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from webcrawl.frontier.records import Kind
-from webcrawl.storage.contract import QUEUE_FULL, Committed, Filling, Room
+from webcrawl.storage.contract import QUEUE_FULL, Committed, Counted, Filling, Room
 
 if TYPE_CHECKING:
     from webcrawl.frontier.lease import Ending
 
 
 SKIPPED_MAX = 1_000
-STORED = ("pages", "bytes", "requests", "robots", "sitemaps", "redirects", "retries")
+_STORED = ("pages", "bytes", "requests", "robots", "sitemaps", "redirects", "retries")
+"""The counters that are stored with the crawl, besides those of statuses and errors."""
 
 
 @dataclass(slots=True)
 class Tally:
     """Counts of the events since this process began. Numbers only ever grow; a resumed crawl starts from 0."""
 
+    worker: str | None = None
+    """The name under which they are stored; None if they are not."""
+    begun_at: float = 0.0
+    """Epoch seconds: since when it counts."""
     pages: int = 0
     """Page fetches that ended with an HTTP response, whatever its status."""
     bytes: int = 0
@@ -110,12 +115,15 @@ class Tally:
             if ending.mime:
                 self.mimes[ending.mime] += 1
 
-    def counters(self) -> dict[str, int]:
-        """Return the counters that are stored with the crawl: those of ``STORED``, ``status N`` of pages, and ``error
-        WORD``."""
-        found = {name: int(getattr(self, name)) for name in STORED}
-        found |= {f"status {status}": number for status, number in self.statuses.items()}
-        return found | {f"error {word}": number for word, number in self.errors.items()}
+    def counted(self) -> Counted | None:
+        """Return what is stored with the crawl: ``pages``, ``bytes`` and others, ``status N`` of pages, and ``error
+        WORD``; None if nothing is."""
+        if self.worker is None:
+            return None
+        numbers = {name: int(getattr(self, name)) for name in _STORED}
+        numbers |= {f"status {status}": number for status, number in self.statuses.items()}
+        numbers |= {f"error {word}": number for word, number in self.errors.items()}
+        return Counted(self.worker, self.begun_at, numbers)
 
     def committed(self, committed: Committed) -> None:
         """Count the entries of a commit: those that were queued, and those of URLs that were known."""

@@ -244,7 +244,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The counts of one process since its start, see ``Tally.counters``. It is stored with each commit, in place
+    """The counts of one process since its start, see ``Tally.counted``. It is stored with each commit, in place
     of what it had counted before, so that a process that is killed leaves the figures of all that is stored."""
 
     worker: str

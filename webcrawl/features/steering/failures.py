@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -142,21 +143,23 @@ def _count(header: Row | None) -> int:
     return 0 if header is None else int(header.value)
 
 
+_NAMES = tuple(item.name for item in fields(UrlEntry))
+_values = attrgetter(*_NAMES)
+_USUAL = _values(UrlEntry("", "", 0))
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+
 def _row(failure: Failure) -> Row:
-    entry = failure.entry
-    usual = asdict(UrlEntry("", "", 0))
-    unusual = {name: value for name, value in asdict(entry).items() if value != usual[name]}
+    values = zip(_NAMES, _values(failure.entry), _USUAL, strict=True)
+    unusual = {name: value for name, value, usual in values if value != usual}
     said: dict[str, Any] = {"entry": unusual, "error": failure.error, "at": round(failure.at, 3)}
-    return Row(failure.id, json.dumps(said, separators=(",", ":")).encode())
-
-
-_KNOWN = {item.name for item in fields(UrlEntry)}
+    return Row(failure.id, _encode(said).encode())
 
 
 def _failure(row: Row) -> Failure:
     try:
         said = json.loads(row.value)
-        entry = {name: value for name, value in said["entry"].items() if name in _KNOWN}
+        entry = {name: value for name, value in said["entry"].items() if name in _NAMES}
         return Failure(
             UrlEntry(**{"url": "", "key": "", "fingerprint": 0, **entry}), said["error"], said["at"]
         )
