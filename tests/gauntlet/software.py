@@ -16,6 +16,8 @@ from tests.fakeweb.ports import free_port
 
 HOME = Path(__file__).resolve().parents[2] / ".venv" / "software"
 PACKAGES = ("datasette", "mercurial")
+DATASETTE, HG = ((str(HOME / "bin" / "python"), str(HOME / "bin" / name)) for name in ("datasette", "hg"))
+"""The commands: by their interpreter, since the first line of a script names the folder it was installed into."""
 START_SECONDS = 60.0
 TABLES = {"species": 180, "sightings": 260}
 COMMITS, FILES = 60, 5
@@ -59,7 +61,7 @@ class Programs:
             make_repository(repository)
         self.ports = {"datasette": free_port(), "hgweb": free_port()}
         datasette = [
-            HOME / "bin" / "datasette",
+            *DATASETTE,
             "serve",
             database,
             "-h",
@@ -67,7 +69,7 @@ class Programs:
             "-p",
             self.ports["datasette"],
         ]
-        hgweb = [HOME / "bin" / "hg", "serve", "-R", repository, "-a", "127.0.0.1", "-p", self.ports["hgweb"]]
+        hgweb = [*HG, "serve", "-R", repository, "-a", "127.0.0.1", "-p", self.ports["hgweb"]]
         for words in (datasette, hgweb):
             with (self._folder / "software.err").open("ab") as errors:
                 command = list(map(str, words))
@@ -119,8 +121,7 @@ def make_database(path: Path) -> None:
 def make_repository(path: Path) -> None:
     """Commit a few files many times, as patches that one command imports."""
     chance = random.Random(2)
-    hg = [str(HOME / "bin" / "hg"), "-R", str(path)]
-    subprocess.run([hg[0], "init", str(path)], check=True, env=ENVIRONMENT)
+    subprocess.run([*HG, "init", str(path)], check=True, env=ENVIRONMENT)
     texts: dict[str, list[str]] = {}
     patches = []
     for commit in range(COMMITS):
@@ -134,7 +135,7 @@ def make_repository(path: Path) -> None:
                 )
                 patches.append(_patch(name, texts.get(name, []), lines))
                 texts[name] = lines
-    words = [*hg, "import", "--quiet", "-"]
+    words = [*HG, "-R", str(path), "import", "--quiet", "-"]
     subprocess.run(words, input="".join(patches).encode(), check=True, env=ENVIRONMENT, cwd=path)
 
 
@@ -149,7 +150,7 @@ def _patch(name: str, before: list[str], after: list[str]) -> str:
 
 def changesets(path: Path) -> list[str]:
     """Return the short hashes of all changesets."""
-    return output(str(HOME / "bin" / "hg"), "-R", str(path), "log", "-T", "{node|short}\n")
+    return output(*HG, "-R", str(path), "log", "-T", "{node|short}\n")
 
 
 def word(chance: random.Random) -> str:

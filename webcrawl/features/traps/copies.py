@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
@@ -63,6 +63,18 @@ PATHS_LEAST = 3
 """Minimum number of such paths."""
 PATHS_MAX = 64
 """Maximum number of paths of a host that are counted together."""
+OFFERING_MAX = 10_000
+"""Maximum number of hosts of which it is remembered that they offer pages under values of a parameter."""
+
+
+class PageContents(NamedTuple):
+    """Fingerprints of a page's content, by which it is compared."""
+
+    whole: int
+    handed_on: tuple[int, ...]
+    """Of the page without each of the parameters that it adds to its own URL in its links."""
+    without: dict[str, int]
+    """Of the page without each parameter of its URL."""
 
 
 @dataclass(slots=True)
@@ -111,34 +123,39 @@ class Copies:
         self._counted = 0
         self._offered: OrderedDict[int, None] = OrderedDict()
         """Pages without the parameter that pages handed on to them in their links."""
+        self._offering: OrderedDict[str, None] = OrderedDict()
+        """Hosts with their ports that offer pages under values of a parameter."""
 
     def has(self, base: int) -> bool:
         """Return whether the page of this base was fetched, under any value of the parameter."""
         return base in self._contents
 
-    def seen(
-        self,
-        shape: Shape,
-        url: str,
-        body: bytes,
-        found: Iterable[str] = (),
-        void: Collection[str] = (),
-    ) -> list[Evidence]:
+    def may_be_on(self, place: str) -> bool:
+        """Return whether a host, given with its port, offers pages under values of a parameter, so that any of its
+        pages may have copies."""
+        return place in self._offering
+
+    def take(self, base: int, page: PageContents) -> None:
+        """Remember a page without parameters, given its base without none."""
+        self._put(base, 0, page.whole, *page.handed_on)
+
+    def seen(self, shape: Shape, url: str, page: PageContents, void: Collection[str] = ()) -> list[Evidence]:
         """Compare a fetched page; return the evidence that it completes.
 
-        ``found``: URLs on the page; ``void``: those of its parameters that are known to be void.
+        ``void``: those of its parameters that are known to be void.
         """
-        if len(shape.parameters) > COMPARED_MAX:
-            return []
-        whole, evidence = xxh3_64_intdigest(body), list[Evidence]()
+        evidence: list[Evidence] = []
         # It is the page without a parameter too, to which those that have one more are compared.
-        handed_on = _handed_on(url, shape, found)
-        self._put(base_without(shape, ""), 0, whole, *(content_without(body, name) for name in handed_on))
+        self.take(base_without(shape), page)
+        if page.handed_on or not all(map(is_paging_name, shape.parameters)):
+            self._offers(shape.place)
         if len(void) > 1:
-            self._put(base_without(shape, *void), 0, whole)
+            self._put(base_without(shape, *void), 0, page.whole)
         for name, value in shape.parameters.items():
+            content = page.without.get(name)
+            if content is None:
+                continue
             base, mark = base_without(shape, name), fingerprint(f"={value}")
-            content = content_without(body, name)
             before = self._contents.get(base)
             self._put(base, mark, content)
             if before is None or before[0] == mark or is_paging_name(name):
@@ -157,6 +174,12 @@ class Copies:
                 total = counts.equal + counts.different
                 evidence.append(Evidence(copies_of(shape, name), why, total, tuple(counts.samples)))
         return evidence
+
+    def _offers(self, place: str) -> None:
+        self._offering[place] = None
+        self._offering.move_to_end(place)
+        if len(self._offering) > OFFERING_MAX:
+            self._offering.popitem(last=False)
 
     def _put(self, base: int, value: int, *contents: int) -> None:
         _, before = self._contents.get(base, (0, ()))
@@ -222,6 +245,18 @@ def base_without(shape: Shape, *names: str) -> int:
     return fingerprint(f"{shape.place}/{'/'.join(shape.segments)}?{others}")
 
 
+def contents_of(shape: Shape, url: str, body: bytes, found: Iterable[str] = ()) -> PageContents | None:
+    """Return by what a fetched page is compared; None if its URL has too many parameters.
+
+    ``found``: URLs on the page.
+    """
+    if len(shape.parameters) > COMPARED_MAX:
+        return None
+    handed_on = tuple(content_without(body, name) for name in _handed_on(url, shape, found))
+    without = {name: content_without(body, name) for name in shape.parameters}
+    return PageContents(xxh3_64_intdigest(body), handed_on, without)
+
+
 def content_without(body: bytes, name: str) -> int:
     """Return a fingerprint of a page without a parameter: in its links, scripts and the fields of its forms."""
     word = name.encode()
@@ -260,13 +295,13 @@ def _without_in_urls(body: bytes, parameter: bytes) -> bytes:
 
 
 def _handed_on(url: str, shape: Shape, found: Iterable[str]) -> list[str]:
-    """Return the parameters that the page adds to its own URL in its links."""
+    """Return the parameters that the page adds to its own URL in its links; those of pagination are never void."""
     path, _, _ = url.partition("?")
     names = dict[str, None]()
     for other in found:
         if other.startswith(path) and other[len(path) : len(path) + 1] == "?":
             for part in other[len(path) + 1 :].split("&", COMPARED_MAX)[:COMPARED_MAX]:
                 name = part.partition("=")[0]
-                if name and name not in shape.parameters:
+                if name and name not in shape.parameters and not is_paging_name(name):
                     names[name] = None
     return list(names)[:HANDED_ON_MAX]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from webcrawl.features.traps.copies import Copies
+from webcrawl.features.traps.copies import Copies, PageContents, base_without, contents_of
 from webcrawl.features.traps.novelty import ReadingBudget
 from webcrawl.features.traps.pattern import session_of_folder, shape_of
-from webcrawl.features.traps.pattern_evaluator import PatternEvaluator, Visit
+from webcrawl.features.traps.pattern_evaluator import PatternEvaluator, Visit, pattern_of
 from webcrawl.features.traps.quarantine import Quarantine, Withheld, how_to_release, in_words
-from webcrawl.features.traps.sessions import Sessions
+from webcrawl.features.traps.sessions import Sessions, SessionVisit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +25,33 @@ logger = logging.getLogger(__name__)
 
 FOUND_MAX = 100
 """Maximum number of new URLs of a page that are examined."""
+UNEXAMINED_KEPT = 5
+"""Of the pages of a pattern that are not examined but counted, every fifth is worth keeping the record."""
+
+
+class Observation(NamedTuple):
+    """What is known of a fetched page without its text, so that another process can count it too."""
+
+    url: str | None
+    """None for a page that has neither parameters nor a session: its base says enough."""
+    base: int
+    """See ``copies.base_without``."""
+    contents: PageContents | None = None
+    session: SessionVisit | None = None
+
+
+class Learned(NamedTuple):
+    """What a page has taught: what another process needs to go on with its host."""
+
+    place: str
+    """Its host and port."""
+    observation: Observation
+    may_have_copies: bool
+    """True if its host offers pages under several URLs, so that observations of it are of use."""
+    pattern: str | None
+    """The pattern whose record is worth keeping and has changed, if any."""
+    was_examined: bool
+    """True if the content with which pages of this pattern are compared has changed."""
 
 
 class TrapDetector:
@@ -36,7 +63,7 @@ class TrapDetector:
         """``clock`` returns epoch seconds. ``pages`` and ``new_share`` are as for ``PatternEvaluator``,
         ``withheld_max`` as for ``Quarantine``."""
         self._clock = clock
-        self._patterns = PatternEvaluator(pages, new_share)
+        self.patterns = PatternEvaluator(pages, new_share)
         self._sessions = Sessions()
         self._budget = ReadingBudget()
         self._copies = Copies()
@@ -50,22 +77,52 @@ class TrapDetector:
         found: Sequence[UrlEntry],
         size: int = 0,
         body: bytes | None = None,
-    ) -> None:
-        """Evaluate a fetched text page. ``shingles`` is called at most once; ``found``: the page's links that are
-        new; ``size``: its length in bytes; ``body``: its bytes, to be compared with those of its copies."""
+    ) -> Learned:
+        """Evaluate a fetched text page; return what it has taught. ``shingles`` is called at most once; ``found``:
+        the page's links that are new; ``size``: its length in bytes; ``body``: its bytes, to be compared with those
+        of its copies."""
         shape = shape_of(url)
         self._budget.earn(shape.place)
         evidence: list[Evidence] = []
         is_void_elsewhere = self._copies.is_void_elsewhere(shape)
+        contents: PageContents | None = None
         if body is not None:
-            new = (entry.url for entry in found[:FOUND_MAX])
-            evidence += self._copies.seen(shape, url, body, new, self.quarantine.void_of(shape))
-        evidence += self._of_shape(
+            contents = contents_of(shape, url, body, (entry.url for entry in found[:FOUND_MAX]))
+        if contents is not None:
+            evidence += self._copies.seen(shape, url, contents, self.quarantine.void_of(shape))
+        pattern = pattern_of(shape, via)
+        before = self.patterns.standing(pattern)
+        by_shape, session = self._of_shape(
             shape, url, via, shingles, found, size, is_void_elsewhere=is_void_elsewhere
         )
-        for one in evidence:
+        for one in evidence + by_shape:
             self._budget.refill(shape.place)
             self._commit(one)
+        after = self.patterns.standing(pattern)
+        was_examined = after.looked > before.looked
+        changed = (before.is_suspect or after.is_suspect) and (
+            was_examined or not after.pages % UNEXAMINED_KEPT
+        )
+        return Learned(
+            shape.place,
+            Observation(url if shape.parameters or session else None, base_without(shape), contents, session),
+            self._copies.may_be_on(shape.place) or self._sessions.are_on(shape.place),
+            pattern if changed else None,
+            was_examined,
+        )
+
+    def take(self, observation: Observation) -> None:
+        """Count a page that another process has fetched. The patterns that it has found are known otherwise."""
+        contents, session = observation.contents, observation.session
+        if observation.url is None:
+            if contents is not None:
+                self._copies.take(observation.base, contents)
+            return
+        shape = shape_of(observation.url)
+        if contents is not None:
+            self._copies.seen(shape, observation.url, contents, self.quarantine.void_of(shape))
+        if session is not None:
+            self._sessions.take(shape, session)
 
     def _of_shape(
         self,
@@ -77,10 +134,10 @@ class TrapDetector:
         size: int,
         *,
         is_void_elsewhere: bool,
-    ) -> list[Evidence]:
-        """Return the evidence that a page completes by its session or its pattern."""
+    ) -> tuple[list[Evidence], SessionVisit | None]:
+        """Return the evidence that a page completes by its session or its pattern, and the visit of its session."""
         if not (shape.varies or shape.parameters or shape.sessions or len(shape.segments) > 3):
-            return []
+            return [], None
         read: list[Shingles | None] = []
 
         def once() -> Shingles | None:
@@ -93,14 +150,15 @@ class TrapDetector:
             return self._copies.lead_on(shape, new) if is_void_elsewhere else new
 
         evidence: list[Evidence] = []
+        session: SessionVisit | None = None
         visited = self.quarantine.with_session(shape)
         if not (visited.sessions or visited.parameters):
             visited = session_of_folder(visited)
         if visited.sessions:
-            evidence += self._sessions.seen(visited, url, once, self.quarantine.is_settled(visited))
-        return evidence + self._patterns.seen(
-            shape, Visit(url, via, once, urls, self._copies.is_void_elsewhere(shape))
-        )
+            is_settled = self.quarantine.is_settled(visited)
+            evidence, session = self._sessions.seen(visited, url, once, is_settled)
+        visit = Visit(url, via, once, urls, self._copies.is_void_elsewhere(shape))
+        return evidence + self.patterns.seen(shape, visit), session
 
     def withheld(self, url: str, host: str, depth: int, via: str | None) -> None:
         """Record that the trap rule refused a URL."""

@@ -11,7 +11,9 @@ from webcrawl.errors import CrawlError, StorageFull, StorageLost
 from webcrawl.features.feature import Feature, stop
 from webcrawl.features.traps.detector import TrapDetector
 from webcrawl.features.traps.novelty import shingles_of
+from webcrawl.features.traps.pattern import place_and_segments
 from webcrawl.features.traps.quarantine import TrapRule, in_words
+from webcrawl.features.traps.shared_evidence import SharedEvidence
 from webcrawl.features.traps.store import TrapStore
 from webcrawl.frontier.records import State, UrlEntry
 from webcrawl.parsing.mime import HTML_TYPES
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.features.feature import Parts
+    from webcrawl.features.traps.detector import Learned
     from webcrawl.features.traps.quarantine import Withheld
     from webcrawl.frontier.intake import Intake
     from webcrawl.items import Page
@@ -61,8 +64,11 @@ class TrapsFeature(Feature):
         backend: Backend,
         configuration: Configuration,
         clock: Callable[[], float],
+        evidence: SharedEvidence | None = None,
     ) -> None:
+        """``evidence``: of a crawl that several processes share."""
         self.detector = detector
+        self._evidence = evidence
         self._backend = backend
         self.rule = TrapRule(detector.quarantine)
         self._store = store
@@ -103,17 +109,29 @@ class TrapsFeature(Feature):
         found: Sequence[UrlEntry],
         beside: Mapping[str, str],
     ) -> None:
-        entry, body, encoding = flight.lease.entry, response.body, page.encoding or "utf-8"
+        entry = flight.lease.entry
         # A revisited page has the content that it had before, which is no sign of a trap.
-        if page.mime in HTML_TYPES and request_codec.revisit_of(entry.payload) is None:
-            self.detector.page(
-                entry.url,
-                entry.via,
-                lambda: shingles_of(body, encoding, entry.url),
-                found,
-                len(body),
-                body,
-            )
+        if page.mime not in HTML_TYPES or request_codec.revisit_of(entry.payload) is not None:
+            return
+        if self._evidence is None:
+            self._evaluate(page, response, entry, found)
+            return
+        place, _ = place_and_segments(entry.url)
+        async with self._evidence.held(place, flight.lease.fence):
+            await self._evidence.keep(self._evaluate(page, response, entry, found))
+
+    def _evaluate(
+        self, page: Page, response: Response, entry: UrlEntry, found: Sequence[UrlEntry]
+    ) -> Learned:
+        body, encoding = response.body, page.encoding or "utf-8"
+        return self.detector.page(
+            entry.url,
+            entry.via,
+            lambda: shingles_of(body, encoding, entry.url),
+            found,
+            len(body),
+            body,
+        )
 
     def keeps_open(self) -> bool:
         """Return True until the URLs that were released since the crawl's last run are queued."""
@@ -216,4 +234,5 @@ def build(parts: Parts) -> TrapsFeature:
         new_share=configuration.traps_new_share,
         withheld_max=configuration.traps_withheld_max,
     )
-    return TrapsFeature(detector, TrapStore(backend.tables), backend, configuration, clock)
+    evidence = SharedEvidence(backend.tables, detector) if configuration.storage.is_shared else None
+    return TrapsFeature(detector, TrapStore(backend.tables), backend, configuration, clock, evidence)

@@ -19,13 +19,13 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webcrawl.features.traps.pattern import SESSION_NAMES, is_token
 from webcrawl.urls.fingerprint import fingerprint, fingerprint_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 LOOKED_AT = 1 << 16
@@ -371,6 +371,8 @@ UNSEEN_SHARE = 0.25
 PAIRS_MAX = 8_000
 """Maximum number of counted pairs; above it, pairs that only one page had are dropped."""
 KNOWN_MAX = 20_000
+SHARED_PAIRS_MAX = 2_000
+"""Maximum number of counted pairs that other processes get."""
 
 Pair = tuple[str, str] | tuple[str, str, int]
 """Two adjacent words, and the number of the same pairs before them, if any."""
@@ -430,8 +432,24 @@ class Sketch:
             self._old, self._young, self._used = self._young, bytearray(SLOTS), 0
         return News(new / total if total else 0.0, words, files)
 
+    def packed(self) -> bytes:
+        """Return all of it: most of its bytes are zero."""
+        old = b"" if self._old is _NOTHING else self._old
+        return bytes(self._young) + old
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> Sketch:
+        """Return what ``packed`` was made of. :raises ValueError: it is of another length"""
+        if len(packed) not in (SLOTS, 2 * SLOTS):
+            raise ValueError(f"a sketch has {len(packed)} bytes")
+        sketch = cls()
+        sketch._young = bytearray(packed[:SLOTS])
+        sketch._old = packed[SLOTS:] or _NOTHING
+        sketch._used = SLOTS - sketch._young.count(0)
+        return sketch
+
     def _add(self, hashes: Iterable[int]) -> int:
-        """Add hashes; return how many are new."""
+        """Add hashes; return how many are new. They are the same in each process: hashes of numbers are."""
         young, old, new, used = self._young, self._old, 0, 0
         for value in hashes:
             slot = value & LAST
@@ -489,6 +507,11 @@ def _pairs_of(words: Sequence[str]) -> set[Pair]:
     return pairs
 
 
+def _hash_of(pair: Pair) -> int:
+    """Return a number that is the same in each process of a crawl."""
+    return fingerprint("\0".join(map(str, pair)))
+
+
 class Template:
     """Common content of the pages of a kind, word by word, learned from the last few examined pages."""
 
@@ -505,6 +528,29 @@ class Template:
     def usual(self) -> frozenset[Pair]:
         """Word pairs that most pages have."""
         return self._usual
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return what was learned as values that JSON has. The pages since are left out if they are long."""
+        is_short = len(self._counts) <= SHARED_PAIRS_MAX
+        return {
+            "noisy": self.is_noisy,
+            "usual": sorted(self._usual, key=str),
+            "known": sorted(self._known),
+            "pages": self._pages if is_short else 0,
+            "whole": self._whole if is_short else 0,
+            "counts": [[*pair, count] for pair, count in self._counts.items()] if is_short else [],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Template:
+        """Return what ``as_plain`` was made of. :raises TypeError, KeyError: it is of another form"""
+        template = cls()
+        template.is_noisy = plain["noisy"]
+        template._usual = frozenset(tuple(pair) for pair in plain["usual"])
+        template._known = set(plain["known"])
+        template._pages, template._whole = int(plain["pages"]), int(plain["whole"])
+        template._counts = Counter({tuple(pair): int(count) for *pair, count in plain["counts"]})
+        return template
 
     def take(self, words: Sequence[str]) -> Likeness:
         """Add a page; return its comparison with the pages before."""
@@ -526,7 +572,7 @@ class Template:
         noise = {pair[1] for pair in strange if pair[0] in before}
         noise |= {pair[0] for pair in strange if pair[1] in behind}
         others = [pair for pair in strange if noise.isdisjoint(pair[:2])]
-        unknown = sum(hash(pair) not in self._known for pair in others)
+        unknown = sum(_hash_of(pair) not in self._known for pair in others)
         # Two adjacent noise words cannot be distinguished from new content.
         unseen = int(UNSEEN_SHARE * len(missing))
         return Likeness(folded(noise), unknown <= unseen, unseen)
@@ -551,7 +597,7 @@ class Template:
                 and self._whole <= WHOLE_SHARE * compared
             )
             if self.is_noisy:
-                self._known.update(hash(pair) for pair, count in self._counts.items() if count > 1)
+                self._known.update(_hash_of(pair) for pair, count in self._counts.items() if count > 1)
                 if len(self._known) > KNOWN_MAX:
                     self._known.clear()
             self._pages = 0

@@ -4,11 +4,14 @@ trap."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from webcrawl.features.traps.pattern import VOID, is_paging_name
+from webcrawl.urls.fingerprint import fingerprint
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from webcrawl.features.traps.pattern import Shape
 
 SAMPLES = 5
@@ -80,6 +83,17 @@ class ParameterStats:
         if len(self.samples) < SAMPLES:
             self.samples.append(url)
 
+    def as_plain(self) -> dict[str, Any]:
+        """Return all of it as values that JSON has."""
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        return {name: sorted(value) if isinstance(value, set) else value for name, value in plain.items()}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> ParameterStats:
+        """Return what ``as_plain`` was made of. :raises TypeError: it is of another form"""
+        sets: dict[str, Any] = {name: set(value) for name, value in plain.items() if name in _SETS}
+        return cls(**{**plain, **sets})
+
     @property
     def is_never_fruitful(self) -> bool:
         """True if at most one of its pages brought something; one may be chance."""
@@ -89,6 +103,9 @@ class ParameterStats:
     def is_patient(self) -> bool:
         """True if the run is not longer than the usual gaps before it allow."""
         return not self.is_never_fruitful and self.run * self.fruitful < GAPS * (self.looked - self.run)
+
+
+_SETS = frozenset(["values", "sets", "kinds"])
 
 
 @dataclass(slots=True)
@@ -115,6 +132,19 @@ class PathRecord:
     """Examination interval for pages with few points."""
     hollow: int = 0
     """Hollow pages in a row."""
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return all of it as values that JSON has."""
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        return {**plain, "parameters": {name: one.as_plain() for name, one in self.parameters.items()}}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> PathRecord:
+        """Return what ``as_plain`` was made of. :raises TypeError: it is of another form"""
+        parameters = {
+            name: ParameterStats.from_plain(one) for name, one in dict(plain.get("parameters", {})).items()
+        }
+        return cls(**{**plain, "parameters": parameters})
 
     def count_page(self, shape: Shape, *, has_id: bool) -> None:
         """Count a fetched page, whether or not it is examined."""
@@ -168,16 +198,16 @@ class PathRecord:
             parameter.looked += 1
             parameter.new += has_news
             if len(parameter.kinds) < 2:
-                parameter.kinds.add(hash(shape.parameters.get(name)))
+                parameter.kinds.add(_hash_of_value(shape, name))
             if not uninformative:
                 parameter.fruitful += self.looked > WARMED_UP
                 parameter.rest()
 
     def add_points(self, shape: Shape, points: float, url: str) -> None:
         """Add points for the last examined page, which was uninformative."""
-        names = hash(frozenset(shape.parameters))
+        names = fingerprint("&".join(sorted(shape.parameters)))
         for name in self._suspects(shape):
-            self.parameters[name].add_uninformative(points, hash(shape.parameters.get(name)), names, url)
+            self.parameters[name].add_uninformative(points, _hash_of_value(shape, name), names, url)
 
     def evidence(self, shape: Shape, pattern: str, quota: float) -> list[Evidence]:
         """Return the evidence that the last page completes. ``quota``: points that make a trap."""
@@ -252,6 +282,11 @@ class PathRecord:
 
 def _is_guilty(parameter: ParameterStats, quota: float) -> bool:
     return parameter.points >= quota and not parameter.is_patient
+
+
+def _hash_of_value(shape: Shape, name: str) -> int:
+    """Return a number that is the same in each process of a crawl."""
+    return fingerprint(shape.parameters.get(name, ""))
 
 
 def pages(number: int) -> str:

@@ -11,12 +11,16 @@ pattern is a trap when uninformative pages in a row have reached ``POINTS``. Not
 
 from __future__ import annotations
 
+import json
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import islice
+from typing import NamedTuple
+from zlib import compress, decompress, error
 
 from webcrawl.features.traps.novelty import LEARN_EVERY, Likeness, News, Shingles, Sketch, Template
 from webcrawl.features.traps.parameters import Evidence, PathRecord
@@ -202,6 +206,14 @@ class Visit:
     is_void_elsewhere: bool = False
 
 
+class Standing(NamedTuple):
+    """How it stands with a pattern: whether its pages have points, and how many were fetched and examined."""
+
+    is_suspect: bool = False
+    pages: int = 0
+    looked: int = 0
+
+
 class _Issue(Enum):
     """Kind of new URLs that a page leads to: of other kinds, only of its own kind, or none."""
 
@@ -249,6 +261,15 @@ class _Contents:
         content = self._contents[pattern] = _Content()
         return content
 
+    def get(self, pattern: str) -> _Content | None:
+        """Return the content of a pattern if it is kept."""
+        return self._contents.get(pattern)
+
+    def set(self, pattern: str, content: _Content) -> None:
+        """Replace the content of a pattern, if there is room for it."""
+        if self.of(pattern) is not None:
+            self._contents[pattern] = content
+
     def drop(self, pattern: str) -> None:
         """Forget the content of a pattern."""
         self._contents.pop(pattern, None)
@@ -269,9 +290,43 @@ class PatternEvaluator:
         self._contents = _Contents(lambda pattern: pattern in self._paths and self._paths[pattern].is_suspect)
         self._chains: OrderedDict[int, int] = OrderedDict()
 
+    def standing(self, pattern: str | None) -> Standing:
+        """Return how it stands with a pattern."""
+        path = None if pattern is None else self._paths.get(pattern)
+        return Standing() if path is None else Standing(path.is_suspect, path.pages, path.looked)
+
+    def packed_record(self, pattern: str) -> bytes:
+        """Return the record of a pattern; empty if there is none."""
+        path = self._paths.get(pattern)
+        return b"" if path is None else compress(json.dumps(path.as_plain()).encode(), 1)
+
+    def packed_content(self, pattern: str) -> bytes:
+        """Return the content with which pages of a pattern are compared; empty if there is none."""
+        content = self._contents.get(pattern)
+        if content is None:
+            return b""
+        plain = {"template": content.template.as_plain(), "looks": content.looks}
+        return compress(json.dumps(plain).encode() + b"\0" + content.sketch.packed(), 1)
+
+    def restore_record(self, pattern: str, packed: bytes) -> None:
+        """Put in place what ``packed_record`` returned, perhaps in another process. What cannot be read is passed
+        over, here and below."""
+        with suppress(ValueError, TypeError, AttributeError, error):
+            path = PathRecord.from_plain(json.loads(decompress(packed)))
+            self._path(pattern)
+            self._paths[pattern] = path
+
+    def restore_content(self, pattern: str, packed: bytes) -> None:
+        """Put in place what ``packed_content`` returned."""
+        with suppress(ValueError, TypeError, KeyError, AttributeError, error):
+            said, _, sketch = decompress(packed).partition(b"\0")
+            plain = json.loads(said)
+            template = Template.from_plain(plain["template"])
+            self._contents.set(pattern, _Content(Sketch.unpacked(sketch), template, int(plain["looks"])))
+
     def seen(self, shape: Shape, visit: Visit) -> list[Evidence]:
         """Evaluate a fetched page; return the evidence it completes."""
-        pattern = _pattern_of(shape, visit)
+        pattern = pattern_of(shape, visit.via)
         if pattern is None:
             return []
         path = self._path(pattern)
@@ -421,14 +476,10 @@ def _is_same_token(shape: Shape, other: Shape) -> bool:
     return other.segments == shape.segments and all(name.endswith(PATH_SESSION) for name in other.sessions)
 
 
-def _pattern_of(shape: Shape, visit: Visit) -> str | None:
+def pattern_of(shape: Shape, via: str | None) -> str | None:
     """Return the pattern under which a page is examined; None for a page with a unique pattern."""
     if shape.varies or shape.parameters:
         return shape.pattern
-    if (
-        len(shape.segments) >= DEEP_SEGMENTS
-        and visit.via is not None
-        and extends(shape, *place_and_segments(visit.via))
-    ):
+    if len(shape.segments) >= DEEP_SEGMENTS and via is not None and extends(shape, *place_and_segments(via)):
         return shape.below(1)
     return None

@@ -12,8 +12,9 @@ from array import array
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum, auto
+from enum import StrEnum
 from itertools import pairwise
+from typing import NamedTuple
 
 from webcrawl.features.traps.novelty import Pair, Shingles, Template, alike, same
 from webcrawl.features.traps.parameters import SAMPLES, Evidence, pages
@@ -53,17 +54,26 @@ TIMES_AS_ALIKE = 2.5
 OTHERS = 3
 
 
-class _Comparison(Enum):
+class Comparison(StrEnum):
     """Result of comparing a page with the one that was fetched under another session."""
 
-    SAME = auto()
+    SAME = "same"
     """Equal word by word."""
-    CLOSE = auto()
+    CLOSE = "close"
     """Equal except for parts of URLs or random words that the page prints."""
-    BUT_NUMBERS = auto()
+    BUT_NUMBERS = "but numbers"
     """Equal except for numbers, as pages with a counter or with measurements are."""
-    DIFFERENT = auto()
-    UNCLEAR = auto()
+    DIFFERENT = "different"
+    UNCLEAR = "unclear"
+
+
+class SessionVisit(NamedTuple):
+    """A fetched page with a session in its URL."""
+
+    base: int
+    """See ``Shape.base``."""
+    results: dict[str, Comparison]
+    """By the name of a session, if the page was compared with an earlier visit of it."""
 
 
 @dataclass(slots=True)
@@ -81,6 +91,23 @@ class _Name:
     close_bases: set[int] = field(default_factory=set)
     """The same, including pages that were close."""
     samples: list[str] = field(default_factory=list)
+
+    def add(self, result: Comparison, base: int) -> bool:
+        """Count a result; return whether the page was the same."""
+        if result is Comparison.UNCLEAR:
+            self.unclear += 1
+        elif result is Comparison.DIFFERENT:
+            self.different += 1
+        else:
+            self.equal += result is Comparison.SAME
+            self.close += result is Comparison.CLOSE
+            self.counting += result is Comparison.BUT_NUMBERS
+            if result is Comparison.SAME and len(self.bases) < PAGES_LEAST:
+                self.bases.add(base)
+            if len(self.close_bases) < CLOSE_PAGES_LEAST:
+                self.close_bases.add(base)
+            return True
+        return False
 
     @property
     def is_hopeless(self) -> bool:
@@ -133,6 +160,27 @@ class Sessions:
         self._contents: OrderedDict[int, _Content] = OrderedDict()
         self._names: OrderedDict[str, _Name] = OrderedDict()
         self._kinds: OrderedDict[tuple[str, ...], _Kind] = OrderedDict()
+        self._places: OrderedDict[str, None] = OrderedDict()
+        """Hosts, with their ports, of which a page was the same under another session."""
+
+    def are_on(self, place: str) -> bool:
+        """Return whether any page of a host, given with its port, was the same under another session."""
+        return place in self._places
+
+    def take(self, shape: Shape, visit: SessionVisit) -> None:
+        """Take over a visit of another process, given the shape of its URL."""
+        self._fetched(visit.base)
+        for name, result in visit.results.items():
+            self._add(shape, name, result, visit.base)
+
+    def _add(self, shape: Shape, name: str, result: Comparison, base: int) -> bool:
+        """Count a result; return whether the page was the same."""
+        is_same = self._name(shape.of_session(name)).add(result, base)
+        if is_same:
+            self._places[shape.place] = None
+            if len(self._places) > NAMES_MAX:
+                self._places.popitem(last=False)
+        return is_same
 
     def has(self, base: int) -> bool:
         """Return whether the page of this base was fetched already, under any session."""
@@ -140,32 +188,35 @@ class Sessions:
 
     def seen(
         self, shape: Shape, url: str, shingles: Callable[[], Shingles | None], settled: bool
-    ) -> list[Evidence]:
-        """Evaluate a fetched page with a session in its URL; return the evidence it completes. ``settled``: the
-        session is already known to change nothing. ``shingles`` returns None if the page may not be read."""
-        base = shape.base()
+    ) -> tuple[list[Evidence], SessionVisit]:
+        """Evaluate a fetched page with a session in its URL; return the evidence it completes, and what was learned.
+        ``settled``: the session is already known to change nothing. ``shingles`` returns None if the page may not be
+        read."""
+        base, results = shape.base(), dict[str, Comparison]()
+        visit = SessionVisit(base, results)
         self._fetched(base)
         names = {name: self._name(shape.of_session(name)) for name in shape.sessions}
         if settled or all(one.is_hopeless for one in names.values()):
-            return []
+            return [], visit
         read = shingles()
         words = [] if read is None else read.words()
         if read is None or not words:
-            return []
+            return [], visit
         kind = self._kind((shape.place, *shape.sessions))
         kind.template.take(words)
         now, before = _content_of(read, words, kind.usual_pairs()), self._contents.get(base)
         kind.last.append((base, now))
         if before is None:
             self._remember(base, now)
-            return []
+            return [], visit
         result = _compare(base, before, now, kind)
-        if result in (_Comparison.UNCLEAR, _Comparison.DIFFERENT):
+        if result in (Comparison.UNCLEAR, Comparison.DIFFERENT):
             # The remembered content may date from before the template was known, or from an atypical visit.
             self._remember(base, now)
         found = []
         for name, one in names.items():
-            if not _count(one, result, base, name, before, now):
+            results[name] = _by_name(result, name, before, now)
+            if not self._add(shape, name, results[name], base):
                 continue
             if len(one.samples) < SAMPLES:
                 one.samples.append(url)
@@ -173,7 +224,7 @@ class Sessions:
                 total = one.equal + one.close + one.counting
                 why = f"{pages(total)} had the same content with another {_called(name)}"
                 found.append(Evidence(shape.of_session(name), why, total + one.different, tuple(one.samples)))
-        return found
+        return found, visit
 
     def _fetched(self, base: int) -> None:
         self._bases[base] = None
@@ -211,21 +262,21 @@ def _content_of(shingles: Shingles, words: list[str], usual: frozenset[int]) -> 
     )
 
 
-def _compare(base: int, before: _Content, now: _Content, kind: _Kind) -> _Comparison:
+def _compare(base: int, before: _Content, now: _Content, kind: _Kind) -> Comparison:
     if before.words == now.words:
-        return _Comparison.SAME if same(before.signature, now.signature) else _Comparison.CLOSE
+        return Comparison.SAME if same(before.signature, now.signature) else Comparison.CLOSE
     if same(before.signature, now.signature):
-        return _Comparison.BUT_NUMBERS
+        return Comparison.BUT_NUMBERS
     if kind.template.is_noisy is None:
-        return _Comparison.UNCLEAR
+        return Comparison.UNCLEAR
     if not kind.template.is_noisy:
-        return _Comparison.DIFFERENT
+        return Comparison.DIFFERENT
     likeness = _likeness(before, now, kind.usual_pairs())
     if likeness is None:
-        return _Comparison.UNCLEAR
+        return Comparison.UNCLEAR
     usual = kind.likeness(base, now)
     least = CLOSE_SHARE_ALONE if usual is None else max(CLOSE_SHARE, TIMES_AS_ALIKE * usual)
-    return _Comparison.CLOSE if likeness >= least else _Comparison.DIFFERENT
+    return Comparison.CLOSE if likeness >= least else Comparison.DIFFERENT
 
 
 def _likeness(one: _Content, other: _Content, usual: frozenset[int]) -> float | None:
@@ -241,24 +292,10 @@ def _likeness(one: _Content, other: _Content, usual: frozenset[int]) -> float | 
     return None if least < OWN_LEAST else len(left & right) / least
 
 
-def _count(one: _Name, result: _Comparison, base: int, name: str, before: _Content, now: _Content) -> bool:
-    """Count a result; return whether the page was the same."""
-    if result is not _Comparison.SAME and is_session_name(name) and alike(before.signature, now.signature):
-        result = _Comparison.SAME
-    if result is _Comparison.UNCLEAR:
-        one.unclear += 1
-    elif result is _Comparison.DIFFERENT:
-        one.different += 1
-    else:
-        one.equal += result is _Comparison.SAME
-        one.close += result is _Comparison.CLOSE
-        one.counting += result is _Comparison.BUT_NUMBERS
-        if result is _Comparison.SAME and len(one.bases) < PAGES_LEAST:
-            one.bases.add(base)
-        if len(one.close_bases) < CLOSE_PAGES_LEAST:
-            one.close_bases.add(base)
-        return True
-    return False
+def _by_name(result: Comparison, name: str, before: _Content, now: _Content) -> Comparison:
+    """Return the result for a session of this name: one that servers use needs no equal words."""
+    is_alike = is_session_name(name) and alike(before.signature, now.signature)
+    return Comparison.SAME if is_alike else result
 
 
 def _is_void(name: str, one: _Name) -> bool:

@@ -93,7 +93,7 @@ class Repository:
         waiting = [("/log", None)]
         while waiting and len(self.fetched) < most:
             (path, via), *waiting = waiting
-            if self.traps.quarantine.trap_of(HOST + path, "hg.test") is not None:
+            if self.worker().quarantine.trap_of(HOST + path, "hg.test") is not None:
                 continue
             self.fetched.append(path)
             text, links = self._page(path)
@@ -102,15 +102,18 @@ class Repository:
             html = f"<p>{text}" + "".join(
                 f'<a href="{link.replace("&", "&amp;")}">more</a>' for link in links
             )
-            self.traps.page(
-                HOST + path,
-                via and HOST + via,
-                lambda html=html: Shingles(html),
-                [SimpleNamespace(url=HOST + link) for link in new],
-                len(html),
-                html.encode(),
-            )
+            self.show(path, via, html, [SimpleNamespace(url=HOST + link) for link in new])
             waiting += [(link, path) for link in new]
+
+    def worker(self) -> TrapDetector:
+        """Return the detector of the process that holds the host."""
+        return self.traps
+
+    def show(self, path: str, via: str | None, html: str, new: list[SimpleNamespace]) -> None:
+        """Show a fetched page to the detector."""
+        self.worker().page(
+            HOST + path, via and HOST + via, lambda: Shingles(html), new, len(html), html.encode()
+        )
 
     @staticmethod
     def _page(path: str) -> tuple[str, list[str]]:
