@@ -23,7 +23,7 @@ from webcrawl.crawl.rules import CrawlRules
 from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
 from webcrawl.crawl.seeded_hosts import read_kept
 from webcrawl.crawl.storage import backend_of, identity_of
-from webcrawl.errors import CrawlError, JobdirUnusable, NoSuchCrawl, StorageFull
+from webcrawl.errors import CrawlError, JobdirUnusable, NoSuchCrawl, StorageAway, StorageFull
 from webcrawl.features.content_seen.store import SPEC as CONTENTS
 from webcrawl.features.hints.store import SPEC as HINTS
 from webcrawl.features.revisits.store import LESSONS, PAGES
@@ -37,6 +37,7 @@ from webcrawl.frontier.records import UrlEntry
 from webcrawl.reports import text
 from webcrawl.storage import technology_in
 from webcrawl.storage.contract import Activated, Batch, Settled, SharedBackend
+from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,15 +46,22 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from webcrawl.control.local import LocalCrawl
+    from webcrawl.control.selection import StoredCrawl
     from webcrawl.frontier.records import UrlRecord
     from webcrawl.politeness.host_record import HostRecord
-    from webcrawl.storage.inspection import WholeCrawl
+    from webcrawl.storage.contract import Committed
+    from webcrawl.storage.inspection import CrawlStatus, WholeCrawl
     from webcrawl.storage.tables import Table, TableSpec
 
 TABLES = (FAILURES, TRAPS, HINTS, PAGES, LESSONS, SUBSCRIPTIONS, CONTENTS)
 """The tables of features that are copied, too. The time series stay: they are of one process."""
 AT_ONCE = 500
 """URLs, answers or rows of a step."""
+HEARTBEAT_SECONDS = 1.0
+SILENT_SECONDS = 10.0
+"""A worker that runs sends a heartbeat each second: one that was silent for so long does not."""
+LOOK_SECONDS = 0.5
+"""Interval at which it is looked whether workers are silent."""
 
 
 @dataclass(slots=True)
@@ -67,6 +75,8 @@ class Copied:
     robots: int = 0
     rows: Counter[str] = field(default_factory=Counter)
     """Rows by the names of their tables."""
+    learned: int = 0
+    """Pages from which a focused crawl has learned its link scores."""
 
     def lines(self) -> Iterator[str]:
         states = ", ".join(
@@ -77,6 +87,8 @@ class Copied:
         yield f"robots  {text.things(self.robots, 'answer')}"
         if self.rows:
             yield f"tables  {', '.join(f'{name} {text.count(number)}' for name, number in self.rows.items())}"
+        if self.learned:
+            yield f"scores  learned from {text.things(self.learned, 'page')}"
 
 
 class SharedCopy:
@@ -107,8 +119,7 @@ class SharedCopy:
             status = target.status()
             if not again:
                 raise CrawlError(f"{target.name} exists; --again goes on with a copy that was interrupted")
-            if status.workers:
-                raise CrawlError(f"{target.name} is running; stop it first: scrapy stop")
+            _wait_for_silence(target, status)
         jobdir = Jobdir(self._folder)
         jobdir.hold()
         try:
@@ -119,6 +130,7 @@ class SharedCopy:
             jobdir.leave()
         yield from copied.lines()
         yield f"{self._source.name} is copied to {target.name}"
+        yield f"its graphs, archive and logs stay in {self._folder}"
         yield "start its workers with this REDIS_URL, each with a new JOBDIR"
 
     def _refuse(self, whole: WholeCrawl) -> None:
@@ -137,58 +149,108 @@ class SharedCopy:
         assert isinstance(backend, SharedBackend)
         tables = {spec: backend.tables.table(spec) for spec in (STEERING, *TABLES)}
         steering = SteeringStore(backend.tables)
-        copied = Copied()
+        target = _Target(backend)
         await backend.open(time.time())
         try:
-            await _copy_rows(whole, STEERING, tables[STEERING], copied)
+            await target.copy_rows(whole, STEERING, tables[STEERING])
             # A worker that is started meanwhile, or after a copy that was interrupted, fetches nothing.
             await steering.request(Command.PAUSE, this_operator(), time.time())
             if named := list(read_kept(self._folder / SEED_ADDRESSES)):
                 await backend.allow_hosts(named)
             for record in whole.hosts():
-                await _copy_host(backend, whole, record, copied)
+                await target.copy_host(whole, record)
             for answers in whole.robots(AT_ONCE):
-                await backend.commit(Batch(robots=list(answers)))
-                copied.robots += len(answers)
+                await target.commit(Batch(robots=list(answers)))
+                target.copied.robots += len(answers)
             for counted in whole.counted():
-                await backend.commit(Batch(counted=counted))
+                await target.commit(Batch(counted=counted))
             for spec in TABLES:
-                await _copy_rows(whole, spec, tables[spec], copied)
+                await target.copy_rows(whole, spec, tables[spec])
+            target.copied.learned = await self._copy_learned(backend)
             if not self._is_paused:
                 await steering.request(Command.RESUME, this_operator(), time.time())
         finally:
             await backend.close()
-        return copied
+        return target.copied
+
+    async def _copy_learned(self, backend: SharedBackend) -> int:
+        """Copy what a focused crawl has learned, unless workers have gone on learning; return from how many pages."""
+        # Few crawls are focused.
+        from webcrawl.features.focus import store as learned
+        from webcrawl.features.focus.learner import Learner
+
+        path = self._folder / learned.NAME
+        try:
+            if (saved := learned.read(path)) is None:
+                return 0
+            learner = saved.learner()
+        except (OSError, ValueError) as error:
+            raise JobdirUnusable(f"{path}: {error}") from error
+        if not await backend.learner_store(saved.focus).begin(Learner()):
+            await backend.learner_store(saved.focus).step(learner, time.monotonic(), last=True)
+        return learner.weights.learned
 
 
-async def _copy_rows(whole: WholeCrawl, spec: TableSpec, table: Table, copied: Copied) -> None:
-    for change in whole.rows(spec, AT_ONCE):
-        await table.update([change])
-        copied.rows[spec.name] += len(change.put)
+class _Target:
+    """The shared crawl, and what it has got. Its lease is renewed while the copy goes on."""
+
+    def __init__(self, backend: SharedBackend) -> None:
+        self._backend = backend
+        self._renewed_at = time.monotonic()
+        self.copied = Copied()
+
+    async def _renew(self) -> None:
+        now = time.monotonic()
+        if now - self._renewed_at >= HEARTBEAT_SECONDS:
+            self._renewed_at = now
+            await self._backend.heartbeat({})
+
+    async def commit(self, batch: Batch) -> Committed:
+        await self._renew()
+        return await self._backend.commit(batch)
+
+    async def copy_rows(self, whole: WholeCrawl, spec: TableSpec, table: Table) -> None:
+        for change in whole.rows(spec, AT_ONCE):
+            await self._renew()
+            await table.update([change])
+            self.copied.rows[spec.name] += len(change.put)
+
+    async def copy_host(self, whole: WholeCrawl, record: HostRecord) -> None:
+        for known in whole.settled(record.key, AT_ONCE):
+            await self._copy_settled(record.key, known)
+            self.copied.settled.update(one.state.name.lower() for _, one in known)
+        for entries in whole.queue(record.key, AT_ONCE):
+            committed = await self.commit(Batch(discovered=list(entries)))
+            if committed.turned_away:
+                raise StorageFull("the shared storage has no room for the URLs; copy --again when it has")
+            self.copied.queued += len(entries)
+        # Its clock holds from the first moment on at which a worker could contact it.
+        held = await self._backend.acquire(record.key, time.time(), given_up=True)
+        if not isinstance(held, Activated):
+            raise StorageAway(
+                f"{printable(record.key)} is held by a process that was killed or cut off; copy --again when its "
+                "lease has ended, after LEASE_SECONDS"
+            )
+        await self._backend.release([replace(record, fence=held.record.fence)])
+        self.copied.hosts += 1
+
+    async def _copy_settled(self, key: str, known: Sequence[tuple[int, UrlRecord]]) -> None:
+        """Enter URLs of which only the fingerprints are left: they are queued for a moment, and settled at once."""
+        entries = [
+            UrlEntry(f"http://{key}/", key, fingerprint, position=number)
+            for number, (fingerprint, _) in enumerate(known)
+        ]
+        await self.commit(Batch(discovered=entries))
+        settled = [Settled(entry, one) for entry, (_, one) in zip(entries, known, strict=True)]
+        await self.commit(Batch(settled=settled))
 
 
-async def _copy_host(backend: SharedBackend, whole: WholeCrawl, record: HostRecord, copied: Copied) -> None:
-    for known in whole.settled(record.key, AT_ONCE):
-        await _copy_settled(backend, record.key, known)
-        copied.settled.update(one.state.name.lower() for _, one in known)
-    for entries in whole.queue(record.key, AT_ONCE):
-        committed = await backend.commit(Batch(discovered=list(entries)))
-        if committed.turned_away:
-            raise StorageFull("the shared storage has no room for the URLs; copy --again when it has")
-        copied.queued += len(entries)
-    # Its clock holds from the first moment on at which a worker could contact it.
-    held = await backend.acquire(record.key, time.time(), given_up=True)
-    if isinstance(held, Activated):
-        await backend.release([replace(record, fence=held.record.fence)])
-    copied.hosts += 1
-
-
-async def _copy_settled(backend: SharedBackend, key: str, known: Sequence[tuple[int, UrlRecord]]) -> None:
-    """Enter URLs of which only the fingerprints are left: they are queued for a moment, and settled at once."""
-    entries = [
-        UrlEntry(f"http://{key}/", key, fingerprint, position=number)
-        for number, (fingerprint, _) in enumerate(known)
-    ]
-    await backend.commit(Batch(discovered=entries))
-    settled = [Settled(entry, one) for entry, (_, one) in zip(entries, known, strict=True)]
-    await backend.commit(Batch(settled=settled))
+def _wait_for_silence(target: StoredCrawl, status: CrawlStatus) -> None:
+    """Wait until no worker has had a heartbeat for ten seconds: one that was killed has not left. :raises CrawlError:
+    one runs"""
+    before = {worker.name: worker.heartbeat_at for worker in status.workers}
+    while alive := [one for one in status.workers if status.now - one.heartbeat_at < SILENT_SECONDS]:
+        if any(one.heartbeat_at > before.get(one.name, 0.0) for one in alive):
+            raise CrawlError(f"{target.name} is running; stop it first: scrapy stop")
+        time.sleep(LOOK_SECONDS)
+        status = target.status()

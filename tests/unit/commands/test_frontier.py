@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sqlite3
+import time
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,9 +24,14 @@ from tests.unit.commands.conftest import local_crawl
 from webcrawl.control import copying
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.errors import CrawlError
+from webcrawl.features.focus.learner import Learner
+from webcrawl.features.focus.store import LearnerFile
 from webcrawl.frontier.records import State, UrlRecord
-from webcrawl.storage.contract import Batch, Counted, Settled
+from webcrawl.storage.contract import Batch, Counted, Settled, Unavailable
 from webcrawl.storage.redis.control import Control
+from webcrawl.storage.redis.frontier import RedisBackend
+from webcrawl.storage.redis.learned import SharedLearning
+from webcrawl.storage.redis.packing import PROTOCOL
 
 if TYPE_CHECKING:
     import asyncio
@@ -276,6 +284,9 @@ def test_the_crawl_of_a_jobdir_goes_on_in_redis(
 ) -> None:
     job, url = str(moved.directory), redis_server.url
     assert command("set")("DEPTH_LIMIT=7", job).status == 0
+    learner = Learner()
+    learner.learn([([1, 2, 3], 0.7)])
+    runner.run(LearnerFile(moved.directory, "stars").step(learner, 0.0, last=True))
 
     done = frontier("copy", job, url, POLITENESS_KEY="host")
     assert (done.status, done.err) == (0, "")
@@ -290,8 +301,12 @@ def test_the_crawl_of_a_jobdir_goes_on_in_redis(
     assert told["hosts"]["given_up"] == 1
     assert told["changes"]["settings"]["DEPTH_LIMIT"]["value"] == "7"
 
+    assert "scores  learned from 1 page" in done.out
     control = Control({"url": url}, "broad", 60.0)
     runner.run(control.open())
+    known = Learner()
+    assert runner.run(SharedLearning(control.server, "broad", "stars").begin(known))
+    assert known.weights.learned == 1
     assert [one.numbers for one in runner.run(control.status()).counted] == [{"pages": 17}]
     runner.run(control.close())
 
@@ -323,7 +338,7 @@ def test_a_copy_that_was_interrupted_goes_on_and_is_not_paused(
         raise CrawlError("interrupted")
 
     with monkeypatch.context() as patched:
-        patched.setattr(copying, "_copy_host", interrupted)
+        patched.setattr(copying.SharedCopy, "_copy_learned", interrupted)
         assert refused(frontier("copy", job, url, POLITENESS_KEY="host")) == "interrupted"
     assert "paused by its operator" in frontier("status", REDIS_URL=url).out
 
@@ -331,6 +346,75 @@ def test_a_copy_that_was_interrupted_goes_on_and_is_not_paused(
     status = frontier("status", REDIS_URL=url).out
     assert "3 queued" in status
     assert "paused" not in status
+
+
+def test_a_copy_goes_on_when_the_one_that_was_killed_is_silent(
+    moved: DrivenSqlite,
+    runner: asyncio.Runner,
+    redis_server: RedisServer,
+    frontier: Command,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job, url = str(moved.directory), redis_server.url
+    killed = DrivenRedis(runner, url, "broad", delay_seconds=5.0)
+    killed.open()
+    try:
+        facts = {
+            "name": "killed",
+            "protocol": PROTOCOL,
+            "started_at": 1.0,
+            "seen_at": time.time(),
+            "figures": {},
+        }
+        killed.client.hset("broad:workers", "killed", json.dumps(facts))
+        slept: list[float] = []
+
+        async def held(*_: object, **__: object) -> Unavailable:
+            return Unavailable.HELD
+
+        def sleep(seconds: float) -> None:
+            slept.append(seconds)
+            facts["seen_at"] = time.time() - copying.SILENT_SECONDS if len(slept) > 3 else facts["seen_at"]
+            killed.client.hset("broad:workers", "killed", json.dumps(facts))
+
+        monkeypatch.setattr(
+            copying, "time", SimpleNamespace(time=time.time, monotonic=time.monotonic, sleep=sleep)
+        )
+        with monkeypatch.context() as patched:
+            patched.setattr(RedisBackend, "acquire", held)
+            said = refused(frontier("copy", job, url, "--again", POLITENESS_KEY="host"))
+        assert said.startswith("a.test is held by a process that was killed")
+        assert len(slept) == 4
+        killed.client.hset("broad:workers", "killed", json.dumps({**facts, "seen_at": time.time()}))
+
+        def beat(seconds: float) -> None:
+            killed.client.hset("broad:workers", "killed", json.dumps({**facts, "seen_at": time.time() + 1}))
+
+        monkeypatch.setattr(
+            copying, "time", SimpleNamespace(time=time.time, monotonic=time.monotonic, sleep=beat)
+        )
+        assert "is running; stop it first" in refused(
+            frontier("copy", job, url, "--again", POLITENESS_KEY="host")
+        )
+    finally:
+        killed.dispose()
+
+
+def test_a_long_copy_renews_its_lease(
+    moved: DrivenSqlite, redis_server: RedisServer, frontier: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renewed: list[object] = []
+    beat = RedisBackend.heartbeat
+
+    async def heartbeat(self: RedisBackend, figures: dict[str, float]) -> object:
+        renewed.append(figures)
+        return await beat(self, figures)
+
+    ticks = itertools.count(0.0, copying.HEARTBEAT_SECONDS)
+    monkeypatch.setattr(RedisBackend, "heartbeat", heartbeat)
+    monkeypatch.setattr(copying, "time", SimpleNamespace(time=time.time, monotonic=lambda: next(ticks)))
+    assert frontier("copy", str(moved.directory), redis_server.url, POLITENESS_KEY="host").status == 0
+    assert len(renewed) >= 5
 
 
 def test_a_crawl_that_is_there_already_takes_no_other(
