@@ -187,6 +187,12 @@ def test_the_machine_knows_neither_scrapy_nor_twisted(room):
     assert found == {}
 
 
+def test_lxml_reads_pages_alone():
+    """It never frees the names of elements; only of the reading of pages the memory that these take is bounded."""
+    using = {name_of(path) for path in FILES if any(below(name, "lxml") for name in imports(path))}
+    assert using == {"parsing.stream"}
+
+
 @pytest.mark.parametrize("room", MACHINE)
 def test_a_room_knows_only_the_rooms_below_it(room):
     allowed = (room, *MACHINE[room], *KNOWN_TO_ALL)

@@ -6,12 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
 from webcrawl.parsing.charset import encoding_of
+from webcrawl.parsing.markup import Markup, attributes_of
 from webcrawl.parsing.tree import is_harmless
 from webcrawl.urls.resolve import resolve
 
@@ -37,6 +37,8 @@ LOOKED_AT_MAX = 1_000
 _XML = re.compile(rb"\s*<(?:\?xml|(?:[\w.-]+:)?(?:rss|feed|rdf)\b)", re.IGNORECASE)
 _ENTITIES = tuple("<!ENTITY".encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
 _CHANNELS = frozenset({"feed", "channel"})
+DEPTH_MAX = 100
+"""Number of elements of a feed that are inside each other; the rest of a deeper document is not read."""
 
 
 class Advertised(NamedTuple):
@@ -140,41 +142,46 @@ def _in_head(text: str) -> Iterator[tuple[str, str]]:
             yield node.attributes.get("rel") or "", node.attributes.get("href") or ""
 
 
-class _Links:
-    """Parser target for lxml: collects the links of the feed itself, not those of its entries."""
+class _FeedLinks:
+    """The handler of a feed's markup: collects the links of the feed itself, not those of its entries."""
 
     def __init__(self) -> None:
         self.found: list[tuple[str, str]] = []
+        self.is_over = False
+        """True if what follows is no feed."""
         self._open: list[str] = []
 
-    def start(self, tag: str, values: dict[str, str]) -> None:
-        name = tag.rpartition("}")[2].lower()
-        if name == "link" and self._open and self._open[-1] in _CHANNELS:
+    def start(self, name: str, attributes: str, *, is_empty: bool) -> None:
+        local = name.rpartition(":")[2]
+        if local == "link" and self._open and self._open[-1] in _CHANNELS:
+            values = attributes_of(attributes)
             self.found.append((values.get("rel", ""), values.get("href", "")))
-        self._open.append(name)
+        if not is_empty:
+            self._open.append(local)
+            self.is_over = len(self._open) > DEPTH_MAX
 
-    def end(self, tag: str) -> None:
-        if self._open:
-            self._open.pop()
+    def end(self, name: str) -> None:
+        local = name.rpartition(":")[2]
+        while local in self._open and self._open.pop() != local:
+            pass
 
-    def close(self) -> None:
+    def data(self, text: str) -> None:
         pass
+
+    def entity_declared(self) -> None:
+        self.is_over = True
 
 
 def _in_feed(body: bytes) -> Iterator[tuple[str, str]]:
+    """Yield links of the feed itself. The project's own tokenizer reads it: lxml would keep the names of all elements
+    of all feeds in memory, for as long as the crawl runs."""
     if any(word in body for word in _ENTITIES):
         return
-    target = _Links()
-    parser: Any = etree.XMLParser(
-        target=target,  # type: ignore[arg-type]
-        recover=True,
-        no_network=True,
-        load_dtd=False,
-    )
-    try:
-        for start in range(0, len(body), _PIECE):
-            parser.feed(body[start : start + _PIECE])
-        parser.close()
-    except (etree.LxmlError, LookupError, ValueError):
-        pass  # the links parsed until then are used
-    yield from target.found
+    links = _FeedLinks()
+    markup = Markup(links)
+    text = body.decode(encoding_of(body[:HEAD_MAX], None), "replace")
+    for start in range(0, len(text), _PIECE):
+        if links.is_over:
+            break
+        markup.feed(text[start : start + _PIECE])
+    yield from links.found

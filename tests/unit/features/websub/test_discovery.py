@@ -46,6 +46,32 @@ def test_no_body_makes_it_raise(body: bytes) -> None:
     assert advertised(["</>; rel=self"], body, None, URL) is None
 
 
+def feed_of(inside: str) -> bytes:
+    """A feed with what is inside its channel, and an entry with a link of its own."""
+    entry = "<item><atom:link rel='hub' href='http://evil.test/'/><link rel='self' href='/evil'/></item>"
+    return f"<?xml version='1.0' encoding='latin-1'?><rss><channel>{inside}{entry}</channel></rss>".encode(
+        "latin-1"
+    )
+
+
+LINKS = "<atom:link rel='hub' href='http://hub.test/?a=1&b=2&amp;c'/><LINK rel=self href='/\u00e9'></LINK>"
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        LINKS,
+        f"<title>a & b &nbsp; <b>c</title></i>{LINKS}",
+        f"<!-- <link rel='hub' href='/no'/> --><![CDATA[<link rel='hub' href='/no'/>]]>{LINKS}",
+        f"<image><title>x</title></image>{LINKS}" + "<x>" * 200_000,
+    ],
+    ids=["plain", "not well-formed", "sections", "deep"],
+)
+def test_the_links_of_a_feed_are_read_as_far_as_it_is_one(inside: str) -> None:
+    found = advertised([], feed_of(inside), None, URL)
+    assert found == Advertised("http://a.test/%C3%A9", ("http://hub.test/?a=1&b=2&c",))
+
+
 def test_a_header_of_quotes_is_read_in_time_that_grows_with_its_length() -> None:
     # 200 kB; what grows with the square would take minutes.
     assert advertised(["<x>;" + '"' * 100_000 + "\\" * 100_000, "<" * 100_000], b"", None, URL) is None
