@@ -271,8 +271,8 @@ def obeyed(
     except ConfigurationError as error:
         refuse(verb, error.problems)
     if as_json:
-        obeyed = None if not wait else why is None
-        tell(crawl_as_json(crawl, command=verb, obeyed=obeyed, messages=[*said, *([why] if why else [])]))
+        has_obeyed = None if not wait else why is None
+        tell(crawl_as_json(crawl, command=verb, obeyed=has_obeyed, messages=[*said, *([why] if why else [])]))
     elif why is not None:
         complain(verb, [why])
     return 0 if why is None else 1

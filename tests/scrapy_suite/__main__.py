@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "webcrawl-scrapy-tests"
 """Outside of this tree, whose ``scrapy.cfg`` would make every command one of our project."""
+COMPILED = FOLDER / "compiled"
 DIFFERENCES = ROOT / "tests" / "scrapy_differences.toml"
 VERSION = "2.19.0"
 TEST_SECONDS = 90
@@ -84,7 +85,11 @@ def run(suite: Suite, tests: list[str], *, forced: bool) -> Results:
             **os.environ,
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
             "SUITE_REPORT": str(report),
+            "SUITE_STRETCH": str(max(1.0, suite.seconds / TEST_SECONDS)),
             "TMPDIR": place,
+            # A test may start a dozen processes, and each would compile the crawler.
+            "PYTHONDONTWRITEBYTECODE": "",
+            "PYTHONPYCACHEPREFIX": str(COMPILED),
             "PYTHONWARNINGS": "ignore",
         }
         words = ["-m", "pytest", "-q", "-p", "suite_report", "-p", "no:cacheprovider", "-p", "no:xdist"]
@@ -105,6 +110,7 @@ def run(suite: Suite, tests: list[str], *, forced: bool) -> Results:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        shutil.rmtree(COMPILED / Path(place).relative_to("/"), ignore_errors=True)
         found: Results = {}
         for line in report.read_text().splitlines():
             told = json.loads(line)

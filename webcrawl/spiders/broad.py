@@ -33,7 +33,7 @@ class BroadSpider(Spider):
     follows_sitemaps = True
     """Its callback expects the pages of sitemaps, which it did not request."""
     # The fast path needs none of Scrapy's: each wraps the output of every page in a generator of its own. The meaning
-    # of a status is decided below; depth and via are stored in the frontier's entries.
+    # of a status is decided by ``crawl/page_reading.py``; depth and via are stored in the frontier's entries.
     custom_settings = {  # noqa: RUF012 - Scrapy's convention
         "CONCURRENT_ITEMS": 1,  # one item per page; Scrapy starts so many tasks for it
         "SPIDER_MIDDLEWARES": {

@@ -5,14 +5,32 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from subprocess import Popen
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pytest
 
 _FILE = Path(os.environ["SUITE_REPORT"])
+_STRETCH = float(os.environ["SUITE_STRETCH"])
+"""The times that tests give their own processes are multiplied by it."""
 _RANK = {"passed": 0, "skipped": 1, "failed": 2}
 _worst: dict[str, str] = {}
+
+
+def _stretched(wait: Callable[..., Any]) -> Callable[..., Any]:
+    def stretched(process: Popen[Any], *words: Any, timeout: float | None = None, **more: Any) -> Any:
+        return wait(process, *words, timeout=None if timeout is None else timeout * _STRETCH, **more)
+
+    return stretched
+
+
+def pytest_configure() -> None:
+    if _STRETCH != 1.0:
+        # A type checker sees methods.
+        setattr(Popen, "communicate", _stretched(Popen.communicate))  # noqa: B010
 
 
 def _write(test: str, outcome: str, text: str = "") -> None:
@@ -31,7 +49,8 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    outcome = "skipped" if report.outcome == "rerun" else report.outcome
+    # A test that is run again.
+    outcome = "skipped" if str(report.outcome) == "rerun" else report.outcome
     if report.when == "setup" or _RANK[outcome] > _RANK[_worst.get(report.nodeid, "passed")]:
         _worst[report.nodeid] = outcome
     if report.when == "teardown":
