@@ -353,6 +353,12 @@ class Steering:
         if number:
             arguments = {"host": selection.host, "error": selection.error}
             self._crawl.command(Command.RETRY, tell=tell, arguments=arguments, seconds=seconds, by=by)
+            with self._crawl.url_states() as reader:
+                keeps_states = reader.states_kept
+            if not keeps_states:
+                tell(
+                    "FRONTIER_SEEN=bloom stores no results of URLs: those that are fetched now still count as failed"
+                )
         else:
             tell("no URL that failed is chosen")
         return number

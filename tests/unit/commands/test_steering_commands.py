@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.contract.driven import DrivenSqlite, make
+from tests.contract.samples import entry
 from webcrawl.control.selection import select_crawl_in
+from webcrawl.features.steering.failures import Failure, FailureStore
 from webcrawl.features.steering.store import Place, SteeringStore
 from webcrawl.storage import technology_in
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.commands import Command
-    from tests.contract.driven import DrivenSqlite
 
 MIN = "POLITENESS_MIN_DELAY"
 LATER = "is not running: in force when it runs again"
@@ -142,3 +146,22 @@ def test_explain_and_add_follow_the_changed_rules(job: str, command: Callable[..
     long = "http://a.test/" + "long" * 10
     assert "the rule length refuses it" in command("add")(long, job).out
     assert "length" in command("explain")(long, JOBDIR=job).said
+
+
+@pytest.mark.parametrize("seen", ["exact", "bloom"])
+def test_a_retry_says_if_the_numbers_of_urls_stay_as_they_were(
+    runner: asyncio.Runner, tmp_path: Path, seen: str, command: Callable[..., Command]
+) -> None:
+    crawl = make("sqlite" if seen == "exact" else "sqlite-bloom", runner, tmp_path / "crawl")
+    assert isinstance(crawl, DrivenSqlite)
+    crawl.open()
+    crawl.close()
+    job = str(crawl.directory)
+    local = select_crawl_in(crawl.directory, technology_in(crawl.directory))
+    one = Failure(entry("http://a.test/1"), "timeout", 1.0)
+    local.change_store(FailureStore, lambda store, now: store.add([one]))
+    done = command("retry")(job)
+    assert done.status == 0
+    assert "will fetch failed URLs again when it runs again" in done.out
+    assert ("still count as failed" in done.out) == (seen == "bloom")
+    crawl.dispose()
