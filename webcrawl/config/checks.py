@@ -129,8 +129,16 @@ def lack_of(packages: Iterable[str]) -> str | None:
     """Return why a setting is refused that needs these packages, given by the names under which they are imported;
     None if all are installed. They are the extras of the package.
     """
-    missing = [name.replace("_", "-") for name in dict.fromkeys(packages) if find_spec(name) is None]
+    missing = [name.replace("_", "-") for name in dict.fromkeys(packages) if not _is_there(name)]
     if not missing:
         return None
     verb = "is" if len(missing) == 1 else "are"
     return f"needs {' and '.join(missing)}, which {verb} not installed: pip install {' '.join(missing)}"
+
+
+def _is_there(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ImportError:
+        # Of "a.b", when there is no "a".
+        return False

@@ -219,8 +219,11 @@ def load(path: str) -> Loaded:
     except (AttributeError, ValueError) as error:
         kinds = ", ".join(Kind)
         raise TypeError(f"{path}.fields must name each field with its kind ({kinds}): {error}") from error
-    in_place, packages = bool(getattr(found, "in_place", False)), tuple(getattr(found, "packages", ()))
-    return Loaded(path, found, tuple(mime_types), fields, in_place, packages)
+    packages = getattr(found, "packages", ())
+    if isinstance(packages, str) or not all(isinstance(each, str) for each in packages):
+        raise TypeError(f"{path}.packages is no list of the names of packages")
+    in_place = bool(getattr(found, "in_place", False))
+    return Loaded(path, found, tuple(mime_types), fields, in_place, tuple(packages))
 
 
 def schema_of(modules: Iterable[Loaded]) -> dict[str, Kind]:

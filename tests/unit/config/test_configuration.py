@@ -20,6 +20,7 @@ from webcrawl.errors import ConfigurationError, CrawlError
 from webcrawl.features.revisits import freshness
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.health import Health
+from webcrawl.processing.modules import TagCounter
 from webcrawl.search import engine
 
 ROOT = Path(__file__).parents[3]
@@ -173,6 +174,22 @@ def test_an_index_without_its_library_says_what_to_install(monkeypatch: pytest.M
     with pytest.raises(CrawlError, match="pip install tantivy"):
         engine.load("webcrawl.search.tantivy.Tantivy")
     assert check(Settings()) == []
+
+
+@pytest.mark.parametrize(
+    ("packages", "why"),
+    [
+        (("json",), None),
+        (("nowhere.at_all", "no_where"), "needs nowhere.at-all and no-where, which are not installed: pip"),
+        ("json", "is no list of the names of packages"),
+    ],
+)
+def test_a_module_of_others_names_the_packages_that_it_needs(
+    monkeypatch: pytest.MonkeyPatch, packages: object, why: str | None
+) -> None:
+    monkeypatch.setattr(TagCounter, "packages", packages, raising=False)
+    found = problems({"PROCESSING_MODULES": f"{TagCounter.__module__}.{TagCounter.__qualname__}"})
+    assert [why in problem for problem in found] == ([] if why is None else [True])
 
 
 def test_no_limit_contradicts_nothing() -> None:
