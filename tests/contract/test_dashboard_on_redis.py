@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from urllib.parse import quote
 
 import pytest
 
@@ -61,6 +62,10 @@ def test_the_state_is_that_of_the_whole_crawl_and_the_token_is_in_the_users_fold
         [file] = (tmp_path / "webcrawl").iterdir()
         assert (file.read_text().strip(), stat.S_IMODE(file.stat().st_mode)) == (served.token, 0o600)
         assert served.get("/url?url=http://short.test/1")["conclusion"]["fate"] == "waits"
+        # A port has no queue of its own.
+        for name in ("short.test", "short.test:8080", "http://short.test:8080/1"):
+            assert served.get(f"/host?key={quote(name)}")["key"] == "short.test"
+        assert served.ask("GET", "/host?key=nobody.test:80")[0] == 404
         before = served.token
     with serving(**settings) as served:
         assert served.token == before

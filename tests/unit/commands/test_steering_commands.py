@@ -58,6 +58,16 @@ def test_a_setting_is_changed_listed_and_taken_back(job: str, command: Callable[
     assert "set by" not in give(job).said
 
 
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("127.0.0.1:8080", "127.0.0.1"), ("[::1]:80", "[::1]"), ("http://www.a.test:8080/x", "www.a.test")],
+)
+def test_the_delay_of_a_port_is_that_of_its_host(
+    job: str, command: Callable[..., Command], name: str, key: str
+) -> None:
+    assert told(command("delay"), name, "30", job)["key"] == key
+
+
 def test_of_several_changes_with_a_wrong_one_none_is_made(job: str, command: Callable[..., Command]) -> None:
     done = command("set")("DEPTH_LIMIT=3", f"{MIN}=fast", "POLITENES_MAX_DELAY=5", job)
     assert (done.status, done.out) == (2, "")

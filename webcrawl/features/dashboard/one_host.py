@@ -11,6 +11,7 @@ from webcrawl.archive import fetchlog
 from webcrawl.features.steering.store import SteeringStore
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
 from webcrawl.storage.inspection import Activity
+from webcrawl.urls.lists import hostname
 from webcrawl.urls.politeness_key import origin_of
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ LOG_TAIL_BYTES = 4 << 20
 """The part of the fetch log in which the last requests to the host are searched."""
 
 
-def describe_host(source: CrawlSource, key: str) -> dict[str, Any] | None:
-    """Return what is known of a politeness key; None for one that the crawl does not know.
+def describe_host(source: CrawlSource, name: str) -> dict[str, Any] | None:
+    """Return what is known of a host, given by its politeness key, or by a name with a port or a scheme; None for one
+    that the crawl does not know.
 
     ``key``, ``state``, ``holder``, ``queued``; ``health`` and ``excluded``, each a sentence or None;
     ``delay_override`` (seconds); ``record``; ``robots``, one for each origin; ``queue``, its first entries;
@@ -41,6 +43,12 @@ def describe_host(source: CrawlSource, key: str) -> dict[str, Any] | None:
 
     :raises CrawlError: the crawl cannot be read
     """
+    found = _described(source, name)
+    host = hostname(name) if found is None else None
+    return found if host is None or host == name else _described(source, host)
+
+
+def _described(source: CrawlSource, key: str) -> dict[str, Any] | None:
     crawl = source.crawl
     queue = crawl.queue(key, QUEUE_SHOWN)
     fetches = [] if source.folder is None else list(_fetches(source.folder, key))

@@ -89,7 +89,7 @@ function unknown(key, again) {
   return [
     empty(
       "The crawl knows no such host.",
-      h("p", {}, "The name is that of a queue: a host, with its port if that is not the usual one. ", link("Search in all hosts", "hosts", { q: key })),
+      h("p", {}, "The name is that of a queue: a host, or the registrable domain of several; ports have no queues of their own. ", link("Search in all hosts", "hosts", { q: key })),
     ),
     steering(key, {}, again),
   ];
