@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CONTENTS = "contents.jsonl"
 """The file with host, path, status and digest of each answer."""
 PASSED = ("content-type", "location", "link", "etag", "last-modified")
-SECONDS = 400.0
+SECONDS = 900.0
 """A crawl ends by itself long before, if the machine has nothing else to do."""
 NOFOLLOW = b'content="index, nofollow"'
 """What hgweb's own templates have in each page: it is taken out, as sites with templates of their own do."""
