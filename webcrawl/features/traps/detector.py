@@ -58,11 +58,18 @@ class TrapDetector:
     """Evaluates pages, and puts the patterns that are found to be traps into quarantine."""
 
     def __init__(
-        self, clock: Callable[[], float], *, pages: int, new_share: float, withheld_max: int
+        self,
+        clock: Callable[[], float],
+        *,
+        pages: int,
+        new_share: float,
+        withheld_max: int,
+        is_shared: bool = False,
     ) -> None:
         """``clock`` returns epoch seconds. ``pages`` and ``new_share`` are as for ``PatternEvaluator``,
-        ``withheld_max`` as for ``Quarantine``."""
+        ``withheld_max`` as for ``Quarantine``. ``is_shared``: other processes go on with its hosts."""
         self._clock = clock
+        self._is_shared = is_shared
         self.patterns = PatternEvaluator(pages, new_share)
         self._sessions = Sessions()
         self._budget = ReadingBudget()
@@ -77,10 +84,10 @@ class TrapDetector:
         found: Sequence[UrlEntry],
         size: int = 0,
         body: bytes | None = None,
-    ) -> Learned:
-        """Evaluate a fetched text page; return what it has taught. ``shingles`` is called at most once; ``found``:
-        the page's links that are new; ``size``: its length in bytes; ``body``: its bytes, to be compared with those
-        of its copies."""
+    ) -> Learned | None:
+        """Evaluate a fetched text page; return what it has taught, in a crawl that is shared. ``shingles`` is called
+        at most once; ``found``: the page's links that are new; ``size``: its length in bytes; ``body``: its bytes, to
+        be compared with those of its copies."""
         shape = shape_of(url)
         self._budget.earn(shape.place)
         evidence: list[Evidence] = []
@@ -90,7 +97,7 @@ class TrapDetector:
             contents = contents_of(shape, url, body, (entry.url for entry in found[:FOUND_MAX]))
         if contents is not None:
             evidence += self._copies.seen(shape, url, contents, self.quarantine.void_of(shape))
-        pattern = pattern_of(shape, via)
+        pattern = pattern_of(shape, via) if self._is_shared else None
         before = self.patterns.standing(pattern)
         by_shape, session = self._of_shape(
             shape, url, via, shingles, found, size, is_void_elsewhere=is_void_elsewhere
@@ -98,6 +105,8 @@ class TrapDetector:
         for one in evidence + by_shape:
             self._budget.refill(shape.place)
             self._commit(one)
+        if not self._is_shared:
+            return None
         after = self.patterns.standing(pattern)
         was_examined = after.looked > before.looked
         changed = (before.is_suspect or after.is_suspect) and (

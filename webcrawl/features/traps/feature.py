@@ -118,11 +118,13 @@ class TrapsFeature(Feature):
             return
         place, _ = place_and_segments(entry.url)
         async with self._evidence.held(place, flight.lease.fence):
-            await self._evidence.keep(self._evaluate(page, response, entry, found))
+            learned = self._evaluate(page, response, entry, found)
+            if learned is not None:
+                await self._evidence.keep(learned)
 
     def _evaluate(
         self, page: Page, response: Response, entry: UrlEntry, found: Sequence[UrlEntry]
-    ) -> Learned:
+    ) -> Learned | None:
         body, encoding = response.body, page.encoding or "utf-8"
         return self.detector.page(
             entry.url,
@@ -233,6 +235,7 @@ def build(parts: Parts) -> TrapsFeature:
         pages=configuration.traps_pages,
         new_share=configuration.traps_new_share,
         withheld_max=configuration.traps_withheld_max,
+        is_shared=configuration.storage.is_shared,
     )
     evidence = SharedEvidence(backend.tables, detector) if configuration.storage.is_shared else None
     return TrapsFeature(detector, TrapStore(backend.tables), backend, configuration, clock, evidence)

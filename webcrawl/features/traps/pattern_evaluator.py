@@ -214,6 +214,9 @@ class Standing(NamedTuple):
     looked: int = 0
 
 
+NO_STANDING = Standing()
+
+
 class _Issue(Enum):
     """Kind of new URLs that a page leads to: of other kinds, only of its own kind, or none."""
 
@@ -293,7 +296,7 @@ class PatternEvaluator:
     def standing(self, pattern: str | None) -> Standing:
         """Return how it stands with a pattern."""
         path = None if pattern is None else self._paths.get(pattern)
-        return Standing() if path is None else Standing(path.is_suspect, path.pages, path.looked)
+        return NO_STANDING if path is None else Standing(path.is_suspect, path.pages, path.looked)
 
     def packed_record(self, pattern: str) -> bytes:
         """Return the record of a pattern; empty if there is none."""

@@ -35,17 +35,19 @@ class Worker:
     """A process of a crawl."""
 
     def __init__(self, runner: asyncio.Runner, tables: MemoryTables) -> None:
-        self.detector = TrapDetector(lambda: 0.0, pages=12, new_share=0.1, withheld_max=10)
+        self.detector = TrapDetector(lambda: 0.0, pages=12, new_share=0.1, withheld_max=10, is_shared=True)
         self.tables = tables
         self.evidence = SharedEvidence(tables, self.detector)
         self._runner = runner
 
-    def meets(self, place: str, fence: int, show: Callable[[TrapDetector], Learned]) -> None:
+    def meets(self, place: str, fence: int, show: Callable[[TrapDetector], Learned | None]) -> None:
         """Fetch a page of a host that it holds under a fence."""
 
         async def held() -> None:
             async with self.evidence.held(place, fence):
-                await self.evidence.keep(show(self.detector))
+                learned = show(self.detector)
+                assert learned is not None
+                await self.evidence.keep(learned)
 
         self._runner.run(held())
 
@@ -81,7 +83,7 @@ class Turns:
         """The one that holds the host."""
         return self.workers[self.met // self.stay % len(self.workers)]
 
-    def meets(self, place: str, show: Callable[[TrapDetector], Learned]) -> None:
+    def meets(self, place: str, show: Callable[[TrapDetector], Learned | None]) -> None:
         """Fetch a page."""
         holder = self.holder
         holder.meets(place, self.met // self.stay, show)
