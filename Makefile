@@ -9,7 +9,7 @@ SEEDS ?=
 JOBDIR ?=
 ARGS ?=
 
-.PHONY: help crawl test versions scrapy-tests check lint format types bench compose-test soak gauntlet redis packages clean
+.PHONY: help crawl test versions scrapy-tests check lint format types bench compose-test soak gauntlet redis packages compiled clean
 
 help:
 	@echo "make crawl                  crawl a small web that is served on this machine"
@@ -33,7 +33,7 @@ crawl test versions bench soak gauntlet scrapy-tests: export PYTHONDONTWRITEBYTE
 
 # Most tests wait for other processes: two cores are busy with five of them at a time.
 test: $(VENV)/.test
-	@$(MAKE) --no-print-directory -j 3 lint types redis packages
+	@$(MAKE) --no-print-directory -j 4 lint types redis packages compiled
 	$(BIN)/python -m pytest -q -n 5 --dist loadfile --no-loadscope-reorder
 
 # With each version in an environment of its own. A shim of a version that is not installed does not run.
@@ -75,6 +75,10 @@ gauntlet: $(VENV)/.test redis
 	$(BIN)/python -m tests.gauntlet $(ARGS)
 
 packages: $(VENV)/packages/.installed
+
+# Once in a new clone: each of the five would compile all tests for itself.
+compiled: $(VENV)/.test
+	@test -d tests/__pycache__ || $(BIN)/python -m pytest --collect-only -q >/dev/null 2>&1 || true
 
 redis: $(VENV)/.test
 	@$(BIN)/python -m tests.redis_program

@@ -147,17 +147,42 @@ def name_of(path):
     return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
 
 
-@functools.cache
+class Source:
+    """What the tests want to know of a file; its tree is walked once."""
+
+    def __init__(self, path):
+        self.imports = []
+        """The full names of everything that it imports, at its top, for type checkers, or inside a function."""
+        self.technologies = set()
+        """The names of technologies that it compares with something."""
+        self.lambdas = []
+        """The attributes of objects to which it assigns a lambda."""
+        self.functions = {}
+        """The number of lines of each function, the longest of a name."""
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                self.imports += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{path}: a relative import"
+                self.imports += [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Compare | ast.match_case):
+                compared = node.pattern if isinstance(node, ast.match_case) else node
+                constants = {one.value for one in ast.walk(compared) if isinstance(one, ast.Constant)}
+                self.technologies |= constants & {*BACKENDS}
+            elif isinstance(node, ast.Attribute) and node.attr == "frontier_backend":
+                self.technologies.add(node.attr)
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+                self.lambdas += [ast.unparse(one) for one in node.targets if isinstance(one, ast.Attribute)]
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = node.end_lineno - node.lineno + 1
+                self.functions[node.name] = max(lines, self.functions.get(node.name, 0))
+
+
+source = functools.cache(Source)
+
+
 def imports(path):
-    """The full names of everything that a file imports, at its top, for type checkers, or inside a function."""
-    names = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: a relative import"
-            names += [f"{node.module}.{alias.name}" for alias in node.names]
-    return names
+    return source(path).imports
 
 
 def own_imports(path):
@@ -242,15 +267,7 @@ SCHEMES = "config.readers"
 
 def test_no_module_compares_the_name_of_a_technology():
     """A technology is chosen by its abilities; ``Configuration.frontier_backend`` is for ``storage`` alone."""
-    found = set()
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            compared = node.pattern if isinstance(node, ast.match_case) else node
-            parts = ast.walk(compared) if isinstance(node, ast.Compare | ast.match_case) else ()
-            names = {one.value for one in parts if isinstance(one, ast.Constant)} & {*BACKENDS}
-            if isinstance(node, ast.Attribute) and node.attr == "frontier_backend":
-                names.add(node.attr)
-            found.update((name_of(path), name) for name in names)
+    found = {(name_of(path), name) for path in FILES for name in source(path).technologies}
     assert {
         (module, name)
         for module, name in found
@@ -319,20 +336,13 @@ def test_no_module_imports_itself_by_way_of_others():
         pytest.fail(" imports ".join(reversed(error.args[1])))
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_no_module_and_no_function_is_too_long_to_be_read(path):
-    text = path.read_text(encoding="utf-8")
-    functions = [
-        node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-    long = {
-        node.name: lines
-        for node in functions
-        if (lines := node.end_lineno - node.lineno + 1) > LONGEST_FUNCTION
+def test_no_module_and_no_function_is_too_long_to_be_read():
+    lengths = {name_of(path): path.read_text(encoding="utf-8").count("\n") for path in FILES}
+    assert {name: lines for name, lines in lengths.items() if lines > LONGEST_MODULE} == {}
+    functions = {
+        (name_of(path), name): lines for path in FILES for name, lines in source(path).functions.items()
     }
-
-    assert text.count("\n") <= LONGEST_MODULE
-    assert long == {}
+    assert {name: lines for name, lines in functions.items() if lines > LONGEST_FUNCTION} == {}
 
 
 def test_no_file_is_named_after_nothing():
@@ -341,13 +351,5 @@ def test_no_file_is_named_after_nothing():
 
 def test_no_function_of_an_object_is_replaced_from_outside():
     """A callback is an argument of the constructor of the object that calls it."""
-    found = set()
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
-                found |= {
-                    (name_of(path), ast.unparse(target))
-                    for target in node.targets
-                    if isinstance(target, ast.Attribute)
-                }
+    found = {(name_of(path), name) for path in FILES for name in source(path).lambdas}
     assert found == set()
