@@ -40,6 +40,7 @@ COMMANDS: dict[str, list[str]] = {
     "set": [JOB],
     "shell": [PAGE, "-c", "response.url"],
     "status": [JOB],
+    "token": ["list", JOB],
     "traps": ["-s", f"JOBDIR={JOB}"],
 }
 OTHERS = {
