@@ -15,6 +15,10 @@ import pytest
 from tests import processes
 from tests.crawl.test_dashboard import dashboards_of, read, reserved_port
 from tests.served import serving
+from webcrawl.control.selection import select_crawl_in
+from webcrawl.features.traps.quarantine import Kept, Trap, Withheld
+from webcrawl.features.traps.store import TrapStore
+from webcrawl.storage import technology_in
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = sync_api.expect
@@ -113,6 +117,18 @@ def token_of(crawl: Any) -> str:
     return (crawl.path / "dashboard.token").read_text().strip()
 
 
+def withhold(crawl: Any, url: str) -> None:
+    """Put a pattern into the crawl's quarantine that has kept it from a URL."""
+    technology = technology_in(crawl.path)
+    assert technology is not None
+    stored = select_crawl_in(crawl.path, technology)
+    assert stored is not None
+    trap = Trap("h.test/endless/#", "no end of pages", 5.0, 14, (url,))
+    kept = {trap.pattern: Kept([Withheld(url, 1, None)], 1)}
+    stored.change_store(TrapStore, lambda store, now: store.add([trap]))
+    stored.change_store(TrapStore, lambda store, now: store.withhold(kept, 10))
+
+
 def moves(locator: Locator) -> None:
     """Wait until an element has another text; not by a function in the page, which its policy forbids."""
     expect(locator).not_to_have_text(locator.inner_text())
@@ -182,6 +198,7 @@ def test_an_operator_looks_and_acts_and_nothing_of_the_web_is_more_than_text(run
 
 def test_forms_steer_the_crawl_and_pages_of_others_do_not(running, site):
     crawl, base = running
+    withhold(crawl, f"{site}/999")
     with browser(base) as found:
         page = found.page(f"#token={token_of(crawl)}")
         page.get_by_role("button", name="Pause").wait_for()
@@ -227,6 +244,13 @@ def test_forms_steer_the_crawl_and_pages_of_others_do_not(running, site):
         go(page, "add", "Add URLs")
         assert fits(page)
         page.set_viewport_size({"width": 1400, "height": 900})
+
+        go(page, "traps", "Traps")
+        released = page.get_by_role("row").filter(has_text="no end of pages")
+        expect(released).to_contain_text("withheld")
+        page.get_by_role("button", name="Release h.test/endless/#").click()
+        expect(released).to_contain_text("released")
+        crawl.until(lambda: any(line["url"] == f"{site}/999" for line in crawl.log()))
 
         go(page, f"host?key={quote(crawl.log()[0]['key'])}")
         page.get_by_role("button", name="Fetch its failed URLs again").click()
