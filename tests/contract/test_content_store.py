@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 
 from tests.contract.samples import NOW
 from webcrawl.errors import StorageFull, StorageLost
-from webcrawl.features.content_seen.content_seen import (
-    NEW,
-    UNKNOWN,
-    ContentSeen,
-    digest,
-    follows,
-    payload_digest,
-)
+from webcrawl.features.content_seen.content_seen import UNKNOWN, ContentSeen, digest, follows, payload_digest
 from webcrawl.features.content_seen.store import SPEC, Body, ContentLookup, ContentStore, Original
 from webcrawl.storage.memory.tables import MemoryTables
 from webcrawl.storage.tables import Row
@@ -30,6 +23,8 @@ if TYPE_CHECKING:
     from tests.contract.conftest import OpenTables
 
     Opened = Callable[[], "Contents"]
+
+NEW = ContentLookup(first=True)
 
 
 def body(text: str, url: str, at: float = NOW, payload: str = "identity") -> Body:

@@ -122,7 +122,6 @@ class Situation:
     delays: Mapping[str, HostDelay]
     waiting_urls: int
     """Added URLs that no process has queued yet."""
-    overlay_version: int
     is_paused: bool
     workers: Sequence[WorkerState]
 
@@ -455,7 +454,6 @@ async def _situation(store: SteeringStore) -> Situation:
         await store.excluded(),
         await store.delays(),
         await store.waiting(),
-        numbers.overlay,
         numbers.is_paused,
         await store.workers(),
     )

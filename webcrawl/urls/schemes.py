@@ -7,7 +7,7 @@ empty path; here their URLs get the host, the port and the path of a special sch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ada_url import join_url
@@ -94,14 +94,6 @@ class Schemes:
         fetch its scheme.
         """
         return requested_form(url) if url.partition(":")[0] in self.robots_paths else None
-
-    def all_followed(self, urls: Iterable[str]) -> Iterator[str]:
-        """Yield those of ``urls`` that the crawl fetches, as they are requested."""
-        return (
-            (found for url in urls if (found := self.followed(url)) is not None)
-            if self.robots_paths
-            else iter(())
-        )
 
     def robots_url(self, origin: str) -> str | None:
         """Return the URL of the robots.txt of an origin; None if its scheme has none."""

@@ -57,8 +57,9 @@ def test_only_schemes_of_the_crawl_are_taken():
     for url in FORMS:
         assert WEB.resolve(url, "about:blank") is None
     assert WEB.resolve("http://a.example", "about:blank") == "http://a.example/"
-    assert list(WEB.all_followed(["ftp://a.example/"])) == []
-    assert list(ALL.all_followed(["ftp://A.example", "mailto:a@b.example"])) == ["ftp://a.example/"]
+    assert WEB.followed("ftp://a.example/") is None
+    assert ALL.followed("ftp://A.example") == "ftp://a.example/"
+    assert ALL.followed("mailto:a@b.example") is None
     assert resolve_any("nntp://News.example/x", "about:blank") == "nntp://news.example/x"
     assert resolve_any("file://host/x", "about:blank") is None
 

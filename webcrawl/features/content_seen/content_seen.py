@@ -21,7 +21,6 @@ in one turn blocked the loop for 270 ms.
 """
 
 
-NEW = ContentLookup(first=True)
 UNKNOWN = ContentLookup()
 
 

@@ -149,7 +149,7 @@ def _of_child(page: UninformativePage) -> float:
     if all(map(is_paging_name, shape.parameters)) or is_number(shape.parameters):
         return HOLLOW if page.is_hollow else NUMBERED
     if len(shape.parameters) > 1 or any("," in value for value in shape.parameters.values()):
-        return VOID_ELSEWHERE
+        return COMBINES
     return ONE_PARAMETER
 
 

@@ -19,6 +19,7 @@ from webcrawl.features.traps.pattern import shape_of
 from webcrawl.features.traps.pattern_evaluator import (
     CHAIN_LEAST,
     COMPARED_MAX,
+    POINTS,
     UninformativePage,
     most_points_of,
     points_of,
@@ -195,6 +196,24 @@ def test_no_page_counts_for_more_than_it_could_have(url, via, breeds, hollow, id
     for pattern in (shape.pattern, shape.below(1)):
         uninformative = UninformativePage(shape, pattern, via, breeds, CHAIN_LEAST, hollow, ids)
         assert points_of(uninformative) <= most_points_of(uninformative)
+
+
+@pytest.mark.parametrize(
+    ("path", "via", "pages"),
+    [
+        ("/a/b/c/a/b/", "/a/b/c/a/", 6),
+        ("/2031/05/", "/2031/04/", 10),
+        ("/shop?size=xl&colour=red", "/shop?size=xl&colour=blue", 12),
+        ("/2031/05/17/", "/2031/05/16/", 20),
+        ("/shop?colour=red", "/shop?colour=blue", 20),
+        ("/item/17", "/item/16", 3_000),
+        ("/list?page=17", "/list?page=16", 3_000),
+    ],
+)
+def test_so_many_pages_make_a_trap_as_the_decision_says(path, via, pages):
+    shape = shape_of(SITE + path)
+    uninformative = UninformativePage(shape, shape.pattern, SITE + via, breeds=True, chain=CHAIN_LEAST)
+    assert POINTS / points_of(uninformative) == pytest.approx(pages)
 
 
 @pytest.mark.parametrize("hosts", [1, 40])
