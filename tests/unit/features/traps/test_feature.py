@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from webcrawl.errors import StorageAway, StorageLost
 from webcrawl.features.traps.detector import TrapDetector
 from webcrawl.features.traps.feature import TrapsFeature
 from webcrawl.features.traps.parameters import Evidence
+from webcrawl.features.traps.shared_evidence import SharedEvidence
 from webcrawl.features.traps.store import TrapStore
 from webcrawl.frontier.records import State, UrlEntry, UrlRecord
 from webcrawl.scope.scope import Candidate
@@ -72,11 +74,13 @@ class Crawl:
 
 @pytest.fixture
 def make(runner, request) -> Iterator:
-    def one(store, name="w1"):
+    def one(store, name="w1", tables=None):
         configuration = Configuration(worker_name=name, traps_withheld_max=100)
-        detector = TrapDetector(lambda: 0.0, pages=12, new_share=0.1, withheld_max=100)
+        is_shared = tables is not None
+        detector = TrapDetector(lambda: 0.0, pages=12, new_share=0.1, withheld_max=100, is_shared=is_shared)
+        evidence = SharedEvidence(tables, detector) if is_shared else None
         crawl = Crawl(None, runner)
-        crawl.traps_feature = TrapsFeature(detector, store, crawl, configuration, lambda: 0.0)
+        crawl.traps_feature = TrapsFeature(detector, store, crawl, configuration, lambda: 0.0, evidence)
         runner.run(crawl.traps_feature.open(Counts()))
         return crawl
 
@@ -245,3 +249,28 @@ def test_on_redis_too(make, runner, redis_server):
     # Patterns that Redis has lost are stored again.
     assert [trap.pattern for trap in runner.run(store().traps())] == ["h.test/x/+"]
     runner.run(server.close())
+
+
+def fetch(crawl, fence, path, body):
+    """Show a page to a process that holds the host under a fence."""
+    entry = UrlEntry(f"http://h.test{path}", "h.test", fingerprint(path), depth=1, via="http://h.test/")
+    flight = SimpleNamespace(lease=SimpleNamespace(entry=entry, fence=fence))
+    page = SimpleNamespace(mime="text/html", encoding="utf-8")
+    response = SimpleNamespace(body=body.encode())
+    crawl.runner.run(crawl.traps_feature.page(page, response, flight, (), {}))
+
+
+def test_who_gets_a_host_knows_what_its_last_holder_has_fetched(make, runner):
+    tables = MemoryTables()
+    store = TrapStore(tables)
+    one, other = make(store, tables=tables), make(store, "w2", tables=tables)
+    for number in range(16):
+        for view in range(3):
+            fetch(one, 1, f"/rev/{number}?view={view}", f"page {number}")
+    one.step()
+    other.step()
+    assert one.withhold("http://h.test/rev/3?view=9")
+    assert not other.withhold("http://h.test/rev/3?view=9")
+    fetch(other, 2, "/rev/100?view=0", "page 100")
+    assert other.withhold("http://h.test/rev/3?view=9")
+    assert not other.withhold("http://h.test/rev/200?view=9")
