@@ -117,10 +117,10 @@ class TrapsFeature(Feature):
             self._evaluate(page, response, entry, found)
             return
         place, _ = place_and_segments(entry.url)
-        async with self._evidence.held(place, flight.lease.fence):
-            learned = self._evaluate(page, response, entry, found)
-            if learned is not None:
-                await self._evidence.keep(learned)
+        await self._evidence.hold(place, flight.lease.fence)
+        learned = self._evaluate(page, response, entry, found)
+        if learned is not None:
+            await self._evidence.keep(learned)
 
     def _evaluate(
         self, page: Page, response: Response, entry: UrlEntry, found: Sequence[UrlEntry]

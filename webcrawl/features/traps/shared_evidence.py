@@ -15,7 +15,6 @@ import asyncio
 import json
 import logging
 from collections import OrderedDict
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ from webcrawl.features.traps.store import SPEC
 from webcrawl.storage.tables import HEADER, Change, Row, RowId
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable
+    from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
     from webcrawl.features.traps.detector import TrapDetector
     from webcrawl.storage.tables import Tables
@@ -67,7 +66,12 @@ class _Host:
     """Number of the last chunk that was read or certainly written, and of its observations."""
     patterns: set[bytes] = field(default_factory=set)
     """Ids of the stored patterns."""
+    observations: list[Observation] = field(default_factory=list)
+    """Those that are not written yet."""
+    changed: dict[str, bool] = field(default_factory=dict)
+    """The patterns whose record is not written yet, and whether their content has changed too."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by whoever reads or writes."""
 
 
 class SharedEvidence:
@@ -80,9 +84,8 @@ class SharedEvidence:
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
         self._failed = False
 
-    @asynccontextmanager
-    async def held(self, place: str, fence: int) -> AsyncIterator[None]:
-        """Let the detector know, in the block, all that is known of a host; its pages are taken one by one.
+    async def hold(self, place: str, fence: int) -> None:
+        """Let the detector know all that is known of a host, before it evaluates a page of it.
 
         ``place``: host and port; ``fence``: under which its key is held.
         """
@@ -90,49 +93,58 @@ class SharedEvidence:
         self._hosts.move_to_end(place)
         if len(self._hosts) > HOSTS_MAX:
             self._hosts.popitem(last=False)
-        async with host.lock:
-            if host.fence != fence and await self._tries(self._read(place, host), host):
-                host.fence = fence
-            yield
+        if host.fence != fence:
+            async with host.lock:
+                if host.fence != fence and await self._tries(self._read(place, host), host):
+                    host.fence = fence
 
     async def keep(self, learned: Learned) -> None:
-        """Store what a page has taught, inside of ``held``."""
+        """Store what a page has taught. Further pages may be evaluated meanwhile: theirs is stored with the next
+        write."""
         host = self._hosts.get(learned.place)
-        if host is not None:
-            await self._tries(self._keep(learned, host), host)
+        if host is None:
+            return
+        if learned.may_have_copies or host.chunk:
+            host.observations.append(learned.observation)
+        if learned.pattern is not None:
+            was_examined = host.changed.get(learned.pattern, False) or learned.was_examined
+            host.changed[learned.pattern] = was_examined
+        if host.observations or host.changed:
+            async with host.lock:
+                await self._tries(self._keep(learned.place, host), host)
 
-    async def _keep(self, learned: Learned, host: _Host) -> None:
+    async def _keep(self, place: str, host: _Host) -> None:
+        observations, host.observations = host.observations, []
+        changed, host.changed = host.changed, {}
         for _ in range(ATTEMPTS):
-            rows = [*self._observed(host, learned), *self._pattern(host, learned)]
-            if not rows or await self._write(learned.place, host, rows):
+            rows = [*self._observed(host, observations), *self._patterns(host, changed)]
+            # Without rows, an earlier write has taken them along.
+            if not rows or await self._write(place, host, rows):
                 return
             # A process that does not hold the host any more has come late with a page.
-            await self._read(learned.place, host)
+            await self._read(place, host)
 
-    def _observed(self, host: _Host, learned: Learned) -> list[Row]:
-        """Return the last chunk with the page, if it may have copies."""
-        if not (learned.may_have_copies or host.chunk):
-            return []
-        if len(host.lines) >= CHUNK or not host.chunk:
-            host.chunk, host.lines = host.chunk + 1, []
-        host.lines.append(_line(learned.observation))
-        return [Row(_chunk_id(host.chunk), b"\n".join(host.lines))]
+    def _observed(self, host: _Host, observations: Sequence[Observation]) -> list[Row]:
+        """Return the chunks with new observations."""
+        rows: dict[int, Row] = {}
+        for one in observations:
+            if len(host.lines) >= CHUNK or not host.chunk:
+                host.chunk, host.lines = host.chunk + 1, []
+            host.lines.append(_line(one))
+            rows[host.chunk] = Row(_chunk_id(host.chunk), b"\n".join(host.lines))
+        return list(rows.values())
 
-    def _pattern(self, host: _Host, learned: Learned) -> list[Row]:
-        """Return the rows of the pattern whose record has changed."""
-        pattern = learned.pattern
-        if pattern is None:
-            return []
-        name = pattern.encode("utf-8", "surrogatepass")
-        id_ = xxh3_128_digest(name)
-        if id_ not in host.patterns and len(host.patterns) >= PATTERNS_MAX:
-            return []
-        host.patterns.add(id_)
+    def _patterns(self, host: _Host, changed: Mapping[str, bool]) -> Iterator[Row]:
+        """Yield the rows of patterns whose record, and perhaps content, has changed."""
         patterns = self._detector.patterns
-        rows = [Row(_RECORDS + id_, name + b"\0" + patterns.packed_record(pattern))]
-        if learned.was_examined:
-            rows.append(Row(_CONTENTS + id_, name + b"\0" + patterns.packed_content(pattern)))
-        return rows
+        for pattern, was_examined in changed.items():
+            name = pattern.encode("utf-8", "surrogatepass")
+            id_ = xxh3_128_digest(name)
+            if id_ in host.patterns or len(host.patterns) < PATTERNS_MAX:
+                host.patterns.add(id_)
+                yield Row(_RECORDS + id_, name + b"\0" + patterns.packed_record(pattern))
+                if was_examined:
+                    yield Row(_CONTENTS + id_, name + b"\0" + patterns.packed_content(pattern))
 
     async def _read(self, place: str, host: _Host) -> None:
         partition = _partition(place)

@@ -11,7 +11,8 @@ import pytest
 
 from tests.fakeweb.content import word
 from tests.unit.features.traps.test_copies import HOST, Repository
-from tests.unit.features.traps.test_pattern_evaluator import CASES, SITE, Found, page, values
+from tests.unit.features.traps.test_pattern_evaluator import CASES, SITE, Found, values
+from tests.unit.features.traps.test_pattern_evaluator import page as page_of
 from webcrawl.errors import StorageAway
 from webcrawl.features.traps import shared_evidence
 from webcrawl.features.traps.copies import base_without
@@ -44,10 +45,10 @@ class Worker:
         """Fetch a page of a host that it holds under a fence."""
 
         async def held() -> None:
-            async with self.evidence.held(place, fence):
-                learned = show(self.detector)
-                assert learned is not None
-                await self.evidence.keep(learned)
+            await self.evidence.hold(place, fence)
+            learned = show(self.detector)
+            assert learned is not None
+            await self.evidence.keep(learned)
 
         self._runner.run(held())
 
@@ -58,9 +59,13 @@ class Worker:
             PLACE,
             fence,
             lambda detector: detector.page(
-                SITE + path, f"{SITE}/", page(text), new, len(text), text.encode() or path.encode()
+                SITE + path, f"{SITE}/", page_of(text), new, len(text), text.encode() or path.encode()
             ),
         )
+
+    def knows(self, number: int) -> bool:
+        """Return whether a page of ``copies`` is known as fetched."""
+        return self.detector.quarantine._copied(base_without(shape_of(f"{SITE}/list/{number}")))
 
     def withholds(self, path: str) -> bool:
         """Return whether a URL of the host is withheld."""
@@ -154,7 +159,7 @@ def test_a_trap_is_found_as_soon_when_its_host_moves_and_nothing_else_is(
         given = values(n)
         links = [Found(SITE + link.format(**given)) for link in case.get("links", ())]
         url, via = SITE + case["url"].format(**given), SITE + case["via"].format(**given)
-        turns.meets(PLACE, methodcaller("page", url, via, page(case["says"].format(**given), url), links))
+        turns.meets(PLACE, methodcaller("page", url, via, page_of(case["says"].format(**given), url), links))
         if first is None and len(turns.holder.detector.quarantine):
             first = n
     patterns = [trap.pattern for trap in turns.holder.detector.quarantine.traps()]
@@ -194,8 +199,41 @@ def test_a_process_that_comes_late_with_a_page_harms_nothing(workers: Workers) -
     copies(holder, 2, range(6, 8))
     copies(late, 3, range(8, 10))
     third.visits(4, "/other")
-    bases = [base_without(shape_of(f"{SITE}/list/{number}")) for number in range(10)]
-    assert all(map(third.detector.quarantine._copied, bases))
+    assert all(third.knows(number) for number in range(10))
+
+
+def test_pages_are_evaluated_while_others_are_stored(runner: asyncio.Runner) -> None:
+    tables = MemoryTables()
+    worker, other = Worker(runner, tables), Worker(runner, tables)
+    table = worker.tables.table(SPEC)
+    update, may_go_on, writes = table.update, asyncio.Event(), []
+
+    async def slowly(changes: list[Change]) -> list[bool]:
+        writes.append(changes)
+        await may_go_on.wait()
+        return await update(changes)
+
+    async def page(number: int) -> None:
+        await worker.evidence.hold(PLACE, 1)
+        url = f"{SITE}/list/{number}"
+        learned = worker.detector.page(url, None, page_of("x"), [Found(f"{url}?view=1")], 1, b"x")
+        assert learned is not None
+        await worker.evidence.keep(learned)
+
+    async def pages() -> list[int]:
+        table.update = slowly  # type: ignore[method-assign]
+        tasks = [asyncio.create_task(page(number)) for number in range(6)]
+        for _ in range(50):
+            await asyncio.sleep(0)
+        known = [number for number in range(6) if worker.knows(number)]
+        may_go_on.set()
+        await asyncio.gather(*tasks)
+        return known
+
+    assert runner.run(pages()) == list(range(6))
+    assert len(writes) == 2
+    other.visits(2, "/other")
+    assert all(other.knows(number) for number in range(6))
 
 
 def test_evidence_takes_bounded_space(
@@ -235,10 +273,7 @@ def test_a_storage_that_fails_costs_only_what_the_process_does_not_know(
         copies(first, 1, range(3, 5))
         copies(second, 2, range(5, 6))
     copies(second, 2, range(6, 8))
-    known = [
-        second.detector.quarantine._copied(base_without(shape_of(f"{SITE}/list/{number}")))
-        for number in range(8)
-    ]
+    known = [second.knows(number) for number in range(8)]
     assert known == [True, True, True, False, False, True, True, True]
 
 
@@ -258,4 +293,4 @@ def test_what_cannot_be_read_ends_no_crawl(
     rows = [Row(HEADER, b"1"), Row(id_, value)]
     runner.run(worker.tables.table(SPEC).update([Change(f"host {PLACE}", rows)]))
     copies(worker, 1, range(2))
-    assert worker.detector.quarantine._copied(base_without(shape_of(f"{SITE}/list/1")))
+    assert worker.knows(1)
