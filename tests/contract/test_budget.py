@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 SHARDS = 16
 HOSTS = 500
-LINKS = 20
+LINKS = 40
 
 
 class Worker:

@@ -14,7 +14,7 @@ from webcrawl.control.selection import select_crawl_in
 from webcrawl.storage import technology_in
 
 KILLS = 20
-PAGES = 3000
+PAGES = 1500
 CONCURRENT = 32
 DELAY = 0.3
 
