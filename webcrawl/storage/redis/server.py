@@ -56,6 +56,7 @@ def script(name: str, crawl: str = "") -> Script:
     return Script(name, whole, hashlib.sha1(whole.encode(), usedforsecurity=False).hexdigest())
 
 
+@cache
 def _read(name: str) -> str:
     return resources.files(__package__).joinpath("lua", f"{name}.lua").read_text("utf-8")
 
