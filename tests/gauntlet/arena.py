@@ -86,6 +86,7 @@ class _Watch:
         self._crawler, self._order = crawler, order
         self._access = order.folder.parent / ACCESS
         self._limit = max(subject.limit_seconds for subject in subjects)
+        self._enough = max(subject.enough for subject in subjects)
         self._kills = [number for subject in subjects for number in subject.kills]
         self._first_at: float | None = None
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -104,7 +105,7 @@ class _Watch:
         try:
             while any(process.poll() is None for process in self._processes):
                 self._look()
-                if time.monotonic() - self._counted_from(begun) > self._limit:
+                if time.monotonic() - self._counted_from(begun) > self._limit or self._is_enough():
                     self._run.ended = False
                     self._stop()
                     break
@@ -129,6 +130,9 @@ class _Watch:
             self._run.kills.append(time.monotonic())
             self._kill()
             self._processes = self._crawler.start(self._order)
+
+    def _is_enough(self) -> bool:
+        return 0 < self._enough <= self._requests()
 
     def _counted_from(self, begun: float) -> float:
         """Return when the first request came: a busy machine may take long to start a process. No more than 60 s."""

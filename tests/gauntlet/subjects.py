@@ -36,6 +36,8 @@ class Subject:
     """After this time the crawl is stopped. It ends by itself long before, also on a busy machine."""
     requests: int = 0
     """The most requests of a process that are not done at a time; 0 for the crawler's own number."""
+    enough: int = 0
+    """After so many requests the crawl is stopped; 0: it is to end by itself."""
     kills: tuple[int, ...] = ()
     """After so many requests it is killed, and started again."""
 
@@ -82,7 +84,7 @@ SUBJECTS = {
         Subject("traps", 12, delay_seconds=0.0),
         Subject("bombs", 13),
         Subject("resume", 14, delay_seconds=0.1, requests=resume.REQUESTS, kills=resume.KILLS),
-        Subject("memory", 15, delay_seconds=0.3, request_seconds=20.0, limit_seconds=memory.SECONDS),
+        Subject("memory", 15, delay_seconds=0.3, request_seconds=20.0, enough=memory.PAGES),
         Subject("traps-real", 16, delay_seconds=0.0, request_seconds=20.0, limit_seconds=traps_real.SECONDS),
     )
 }

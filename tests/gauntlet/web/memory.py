@@ -11,7 +11,8 @@ from tests.gauntlet.web.site import Host, Site, text
 if TYPE_CHECKING:
     from tests.fakeweb.answer import Request
 
-SECONDS = 30.0
+PAGES = 45
+"""After so many pages the crawl is stopped, however long they take."""
 PAGE_BYTES = 8_000_000
 LINKS = 300
 LIMIT_BYTES = 900_000_000
