@@ -218,7 +218,7 @@ def gives_up(stage: Live, promise: Promise) -> str:
 def limits_open_requests(stage: Live, promise: Promise) -> str:
     workers = len(stage.workers)
     now = time.time()
-    time.sleep(2.0)
+    until(lambda: stage.web.most_open(now, time.time()) > workers)
     before = stage.web.most_open(now, time.time())
     with changed(stage, CONCURRENT_REQUESTS=1) as since:
         time.sleep(3.0)
