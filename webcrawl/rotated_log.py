@@ -83,7 +83,7 @@ class JsonLines(logging.Formatter):
 
 
 class RotatedLog(logging.Handler):
-    """A log file that is created with its first line."""
+    """A log file that is created with its first line, or by ``open``."""
 
     def __init__(
         self,
@@ -122,6 +122,13 @@ class RotatedLog(logging.Handler):
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
         """Do nothing, in place of a traceback on standard error."""
+
+    def open(self) -> None:
+        """Open the file before the first line, which may say that the process can open no further file. If that
+        fails, the first line tries it again."""
+        with suppress(OSError), self.lock or threading.RLock():
+            if self._file is None:
+                self._open(self._clock())
 
     def close(self) -> None:
         """Close the file, and wait for the compression for a while."""

@@ -272,3 +272,27 @@ def test_a_message_that_cannot_be_formatted_is_dropped(
     log.close()
     assert log.lines() == ["next"]
     assert capsys.readouterr().err == ""
+
+
+def test_a_file_that_is_open_gets_its_first_line_when_no_further_one_can_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, late = Log(tmp_path / "a"), Log(tmp_path / "b")
+    for log in (opened, late):
+        log.path.parent.mkdir()
+    opened.handler.open()
+
+    def none_left(*_: object, **__: object) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rotated_log.os, "open", none_left)
+        late.handler.open()
+        for log in (opened, late):
+            log.handler.handle(record("no more files"))
+    assert opened.path.read_text() == "no more files\n"
+    assert not late.path.exists()
+    late.handler.handle(record("files again"))
+    assert late.path.read_text() == "files again\n"
+    for log in (opened, late):
+        log.handler.close()

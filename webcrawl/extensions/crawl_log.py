@@ -67,6 +67,7 @@ class CrawlLog:
         )
         is_json = configuration.crawl_log_format == "json"
         file.setFormatter(JsonLines(configuration.worker_name) if is_json else PlainLines())
+        file.open()
         self._stopped()
         self._begin(file)
         for record in starting.records:
