@@ -211,9 +211,11 @@ def files_of(source: Path) -> list[str]:
     )
 
 
-def explained() -> Explained:
-    table = tomllib.loads(DIFFERENCES.read_text()) if DIFFERENCES.exists() else {}
-    return Explained({test: one["reason"] for one in table.get("difference", []) for test in one["tests"]})
+def explained() -> tuple[Explained, set[str]]:
+    """Return the reasons, and those tests of them that pass at times, by chance."""
+    table = tomllib.loads(DIFFERENCES.read_text())["difference"]
+    reasons = Explained({test: one["reason"] for one in table for test in one["tests"]})
+    return reasons, {test for one in table if one.get("by_chance") for test in one["tests"]}
 
 
 def main() -> int:
@@ -235,7 +237,7 @@ def main() -> int:
         "--out", type=Path, default=FOLDER / "result.json", help="where the result is written"
     )
     options = parser.parse_args()
-    source, reasons, begun = prepare(), explained(), time.monotonic()
+    source, (reasons, by_chance), begun = prepare(), explained(), time.monotonic()
     files, suite = options.files or files_of(source), Suite(source, options.seconds)
     counts = dict.fromkeys(("files", "passed", "explained", "unexplained", "skipped", "failed without it"), 0)
     results: dict[str, dict[str, str]] = {}
@@ -259,11 +261,8 @@ def main() -> int:
             lines = [f"  {results[test]['outcome']}: {test}" for test in unexplained]
             print(f"{file}: {passed} passed, {len(unexplained)} unexplained", *lines, sep="\n", flush=True)
             options.out.write_text(json.dumps(results, indent=1))
-    stale = (
-        []
-        if options.files
-        else [name for name in reasons if not any(test in Explained({name: ""}) for test in results)]
-    )
+    always = [] if options.files else [name for name in reasons if name not in by_chance]
+    stale = [name for name in always if not any(test in Explained({name: ""}) for test in results)]
     for name in stale:
         print(f"explained, and no difference: {name}")
     print(f"{counts} in {time.monotonic() - begun:.0f} s; the texts are in {options.out}")
