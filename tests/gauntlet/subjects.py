@@ -29,7 +29,7 @@ class Subject:
     number: int
     """The third byte of its site's addresses."""
     delay_seconds: float = 0.25
-    request_seconds: float = 5.0
+    request_seconds: float = 8.0
     """The longest time for one request."""
     redirects: int = 3
     limit_seconds: float = 600.0
