@@ -61,8 +61,14 @@ def changed_by_dashboard(stage: Live, promise: Promise) -> str:
     """PUT of a setting lengthens the pauses of all hosts; DELETE takes it back."""
     least = promise.given["least"]
     act(stage, promise)
-    long = until(lambda: min(stage.web.gaps(since=time.time() - 1.5), default=0.0) >= least)
-    shown = min(stage.web.gaps(since=time.time() - 1.5), default=0.0)
+    shown = 0.0
+
+    def is_long() -> bool:
+        nonlocal shown
+        shown = min(stage.web.gaps(since=time.time() - 1.5), default=0.0)
+        return shown >= least
+
+    long = until(is_long)
     act(stage, promise, "back_")
     short = until(lambda: min(stage.web.gaps(since=time.time() - 1.5), default=least) < least)
     return need(
