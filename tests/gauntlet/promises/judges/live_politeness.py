@@ -66,7 +66,7 @@ def changed_by_dashboard(stage: Live, promise: Promise) -> str:
     def is_long() -> bool:
         nonlocal shown
         shown = min(stage.web.gaps(since=time.time() - 1.5), default=0.0)
-        return shown >= least
+        return bool(shown >= least)
 
     long = until(is_long)
     act(stage, promise, "back_")
