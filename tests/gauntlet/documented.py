@@ -58,11 +58,8 @@ OWN = """\
 ## webcrawl
 
 One process on SQLite and two workers on Redis, and beside these crawls the promises of commands, endpoints,
-settings and exit statuses. With two cores and no other work, all of it takes less than eight minutes. The figures
-below were measured in three parts, at the same time and beside other work that kept both cores busy (a load of 12 to
-27). Then the limits of time of some judges were raised, traps are evaluated without waiting for the storage, and the
-rows that this concerns were measured again: the subjects of the crawl that is shared, on Redis also traps and
-memory, `CONCURRENT_REQUESTS`, and a setting that the dashboard changes.
+settings and exit statuses, in one run beside other work that kept both cores busy (a load of 9 to 23): 18
+minutes. With two cores and no other work it takes less than eight.
 """
 
 COMPARISON = """\
