@@ -187,7 +187,10 @@ def complete(settings: Settings, spider: type[Spider]) -> None:
         settings.set("JOBDIR", str(directory), priority="cmdline")
         command += ["-s", f"JOBDIR={directory}"]
         what = "The data of this worker" if shared else "The crawl"
-        sys.stderr.write(f"{what} is kept in {directory}\nTo resume it: {_resuming(command, directory)}\n")
+        if settings.getbool("LOG_ENABLED"):
+            sys.stderr.write(
+                f"{what} is kept in {directory}\nTo resume it: {_resuming(command, directory)}\n"
+            )
     settings.set(RESUME_COMMAND, _resuming(command, settings["JOBDIR"]), priority="cmdline")
 
 

@@ -120,6 +120,9 @@ class Summary:
         if self._frontier is None:
             return
         self._is_told = True
+        if not self._crawler.settings.getbool("LOG_ENABLED"):
+            # As --nolog promises in Scrapy, nothing is said.
+            return
         errors, trouble = self._crawler.get_extension(Errors), trouble_of(self._crawler)
         count = self._crawler.stats.get_value
         makes_items = getattr(self._crawler.spider, "makes_requests", True)
