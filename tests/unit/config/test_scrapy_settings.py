@@ -12,6 +12,7 @@ from scrapy.settings import Settings, default_settings
 
 from webcrawl.config import SETTINGS, Configuration, check
 from webcrawl.config.scrapy_settings import ATTRIBUTES, NOT_TOLD, ROWS, Row, row_of
+from webcrawl.crawl import given_settings
 from webcrawl.crawl.given_settings import raised_delays, tell_of_settings, without_effect
 from webcrawl.crawl.rules import politeness_of
 from webcrawl.politeness.host_record import HostRecord
@@ -228,15 +229,23 @@ def test_an_attribute_with_one_is_not() -> None:
     assert list(without_effect(made(), spider)) == []
 
 
-def test_the_sentences_are_warnings_and_the_raised_delays_are_not(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    tell_of_settings(made(ROBOTSTXT_OBEY="0", DOWNLOAD_DELAY=7), Plain())
-    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+def test_the_sentences_are_warnings_and_the_raised_delays_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Whatever other tests of this process have logged, and have done to loggers.
+    said: list[tuple[str, str]] = []
+    monkeypatch.setattr(given_settings, "_logged", set())
+    monkeypatch.setattr(
+        given_settings.logger,
+        "log",
+        lambda level, form, line: said.append((logging.getLevelName(level), form % line)),
+    )
+    given = made(ROBOTSTXT_OBEY="0", DOWNLOAD_DELAY=7)
+    tell_of_settings(given, Plain())
+    assert said == [
         ("WARNING", "ROBOTSTXT_OBEY=0 has no effect: the crawl always obeys robots.txt"),
         ("INFO", "DOWNLOAD_DELAY=7: POLITENESS_MIN_DELAY is 7 s"),
     ]
-    tell_of_settings(made(ROBOTSTXT_OBEY="0", DOWNLOAD_DELAY=7), Plain())
-    assert len(caplog.records) == 2, "a second crawl of the process repeats nothing"
+    tell_of_settings(given, Plain())
+    assert len(said) == 2, "a second crawl of the process repeats nothing"
 
 
 def test_a_maximum_that_is_overruled_is_told_to_the_one_who_wrote_it_and_to_nobody_who_knows() -> None:
