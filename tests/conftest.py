@@ -39,7 +39,7 @@ settings.register_profile(
     derandomize=True,
     database=None,
     print_blob=True,
-    max_examples=40,
+    max_examples=25,
 )
 # The same examples in each run, however slow the machine is; `make soak` looks for new ones.
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
