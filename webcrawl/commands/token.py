@@ -72,9 +72,9 @@ class Command(CrawlCommand):
             else:
                 tell(f"There are no operators by name in {path}.")
             return
-        right = operators.READ if opts.read else operators.OPERATE
-        token = None
+        right = token = None
         if self._verb == ADD:
+            right = operators.READ if opts.read else operators.OPERATE
             token = operators.add(path, self._name, right)
         else:
             operators.revoke(path, self._name)
@@ -103,7 +103,7 @@ class Command(CrawlCommand):
         folder = self._folder
         if folder is None and configuration.storage.is_shared:
             source = CrawlSource(self.settings, opts.spider)
-            # A crawl that is not there is told now; and its place is known afterwards.
+            # It refuses a crawl that is not there, and learns the place of the others.
             source.crawl.status()
             return operators_path(source)
         folder = folder or configuration.jobdir or CRAWLS

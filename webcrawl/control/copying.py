@@ -57,9 +57,8 @@ TABLES = (FAILURES, TRAPS, HINTS, PAGES, LESSONS, SUBSCRIPTIONS, CONTENTS)
 """The tables of features that are copied, too. The time series stay: they are of one process."""
 AT_ONCE = 500
 """URLs, answers or rows of a step."""
-HEARTBEAT_SECONDS = 1.0
 SILENT_SECONDS = 10.0
-"""A worker that runs sends a heartbeat each second: one that was silent for so long does not."""
+"""A worker that runs sends a heartbeat each second or more often: one that was silent for so long does not run."""
 LOOK_SECONDS = 0.5
 """Interval at which it is looked whether workers are silent."""
 
@@ -201,7 +200,7 @@ class _Target:
 
     async def _renew(self) -> None:
         now = time.monotonic()
-        if now - self._renewed_at >= HEARTBEAT_SECONDS:
+        if now - self._renewed_at >= self._backend.heartbeat_seconds:
             self._renewed_at = now
             await self._backend.heartbeat({})
 

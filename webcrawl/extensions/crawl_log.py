@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webcrawl.config import Configuration
+
 NAME = "crawl.log"
 STARTING_MOST = 1000
 """Messages of the start that are remembered until the folder is this crawl's."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webcrawl.config import Configuration
+
 logger = logging.getLogger(__name__)
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webcrawl.config import Configuration
+
 logger = logging.getLogger(__name__)
 
 

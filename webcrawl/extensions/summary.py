@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webcrawl.config import Configuration
+
 RESUME_COMMAND = "RESUME_COMMAND"
 """A setting that the crawl command makes for this extension: the command that resumes the crawl."""
 

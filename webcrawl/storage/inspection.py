@@ -365,7 +365,7 @@ class CrawlStatus:
 
     @property
     def totals(self) -> Counter[str]:
-        """What all processes of all runs have counted together; see ``Tally.counted``."""
+        """The sums of the counts of all processes of all runs; see ``Tally.counted``."""
         total: Counter[str] = Counter()
         for one in self.counted:
             total.update(one.numbers)

@@ -29,7 +29,7 @@ from webcrawl.features.focus.store import LearnerFile
 from webcrawl.frontier.records import State, UrlRecord
 from webcrawl.storage.contract import Batch, Counted, Settled, Unavailable
 from webcrawl.storage.redis.control import Control
-from webcrawl.storage.redis.frontier import RedisBackend
+from webcrawl.storage.redis.frontier import HEARTBEAT_SECONDS, RedisBackend
 from webcrawl.storage.redis.learned import SharedLearning
 from webcrawl.storage.redis.packing import PROTOCOL
 
@@ -410,7 +410,7 @@ def test_a_long_copy_renews_its_lease(
         renewed.append(figures)
         return await beat(self, figures)
 
-    ticks = itertools.count(0.0, copying.HEARTBEAT_SECONDS)
+    ticks = itertools.count(0.0, HEARTBEAT_SECONDS)
     monkeypatch.setattr(RedisBackend, "heartbeat", heartbeat)
     monkeypatch.setattr(copying, "time", SimpleNamespace(time=time.time, monotonic=lambda: next(ticks)))
     assert frontier("copy", str(moved.directory), redis_server.url, POLITENESS_KEY="host").status == 0

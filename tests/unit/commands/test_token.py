@@ -47,7 +47,9 @@ def test_operators_come_and_go_and_the_rest_of_the_file_stays(
     assert first not in listed
     again = token("add", "anna", str(folder))
     assert (again.status, "there is such a name in" in again.err) == (2, True)
-    assert token("revoke", "anna", str(folder)).status == 0
+    revoked = token("revoke", "anna", str(folder), "--json")
+    assert revoked.status == 0
+    assert json.loads(revoked.out) == {"file": str(path), "name": "anna", "right": None, "token": None}
     assert [one.name for one in OperatorsFile(path).operators()] == ["grafana"]
     assert path.read_text().startswith("# by hand\n")
     gone = token("revoke", "anna", str(folder))

@@ -30,7 +30,7 @@ UNEXAMINED_KEPT = 5
 
 
 class Observation(NamedTuple):
-    """What is known of a fetched page without its text, so that another process can count it too."""
+    """A fetched page without its text: the facts by which another process can count it too."""
 
     url: str | None
     """None for a page that has neither parameters nor a session: its base says enough."""
@@ -41,7 +41,7 @@ class Observation(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What a page has taught: what another process needs to go on with its host."""
+    """The facts that a process has learned from a page. Another process needs them to go on with its host."""
 
     place: str
     """Its host and port."""

@@ -52,7 +52,7 @@ _AT_ONCE = 100
 
 @dataclass(slots=True)
 class _Host:
-    """What this process has read and written of a host."""
+    """The state of a host in this process: what it has read from the storage and written there."""
 
     fence: int = -1
     """The fence under which it was read; -1: it has to be read."""
@@ -71,7 +71,7 @@ class _Host:
     changed: dict[str, bool] = field(default_factory=dict)
     """The patterns whose record is not written yet, and whether their content has changed too."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held by whoever reads or writes."""
+    """The task that reads or writes the host holds it."""
 
 
 class SharedEvidence:

@@ -1,4 +1,4 @@
-"""What processes have counted: a HASH from the start and the name of a process to the JSON of its numbers.
+"""The counts of processes: a HASH from the start and the name of a process to the JSON of its numbers.
 
 Each process has a field of its own, so that no commit waits for another. The fields of those that ended long ago are
 merged, so that a crawl whose workers come and go for years does not grow by that.
@@ -23,7 +23,7 @@ PROCESSES_MAX = 256
 
 
 async def read_counted(server: Server, names: CrawlNames) -> list[Counted]:
-    """Return what processes have counted."""
+    """Return the counts of all processes."""
     return [one for one, _, _ in await _fields(server, names)]
 
 
