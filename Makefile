@@ -4,6 +4,7 @@ PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; 
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& { echo $$p; break; }; done)
 VENV := .venv
+UV := uv==0.13.9
 BIN := $(VENV)/bin
 SEEDS ?=
 JOBDIR ?=
@@ -96,17 +97,24 @@ $(BIN)/python:
 		echo "$(PYTHON) comes without venv; install it (Debian, Ubuntu: apt install python3-venv)."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
+# $(call install,FILE): uv takes a tenth of pip's time. pip does it where there is no uv, or where it has an index of its own.
+PIP = $(BIN)/python -m pip
+install = { ! $(PIP) config list | grep -q '\.index-url=' \
+		&& $(PIP) install --disable-pip-version-check --only-binary uv $(UV) \
+		&& $(BIN)/uv pip install --python $(BIN)/python -r $(1); } >/dev/null 2>&1 \
+	|| $(PIP) install --quiet --disable-pip-version-check -r $(1)
+
 $(VENV)/.crawl: requirements.txt | $(BIN)/python
-	@echo "Installing what a crawl needs into $(VENV) (about a minute) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt || { \
+	@echo "Installing what a crawl needs into $(VENV) (up to a minute) ..."
+	@$(call install,requirements.txt) || { \
 		echo "The packages of requirements.txt could not be installed; see above. Without wheels for this"; \
 		echo "machine, a C compiler and the Python headers are needed (Debian: apt install build-essential python3-dev)."; \
 		exit 1; }
 	@touch $@
 
 $(VENV)/.test: requirements.txt requirements-extras.txt requirements-dev.txt | $(BIN)/python
-	@echo "Installing what the tests need into $(VENV) (about two minutes) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt || { \
+	@echo "Installing what the tests need into $(VENV) (up to two minutes) ..."
+	@$(call install,requirements-dev.txt) || { \
 		echo "The packages of requirements-dev.txt could not be installed; see above."; exit 1; }
 	@touch $(VENV)/.crawl $@
 
