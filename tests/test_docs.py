@@ -82,7 +82,7 @@ def make_targets() -> set[str]:
 
 
 def test_every_setting_has_one_row() -> None:
-    rows = docs_tables.named(text_of("docs/settings.md"))
+    rows = docs_tables.named(text_of("docs/reference/settings.md"))
     assert sorted(rows) == sorted([*docs_tables.OURS, *docs_tables.THEIRS])
 
 
@@ -93,18 +93,18 @@ def test_the_numbers_in_the_readme_are_the_defaults() -> None:
 
 
 def test_every_row_says_what_the_code_says() -> None:
-    written = text_of("docs/settings.md").splitlines()
-    current = docs_tables.renewed(text_of("docs/settings.md")).splitlines()
+    written = text_of("docs/reference/settings.md").splitlines()
+    current = docs_tables.renewed(text_of("docs/reference/settings.md")).splitlines()
     stale = [(old, new) for old, new in zip(written, current, strict=True) if old != new]
     assert not stale, "python -m tests.docs_tables brings the tables up to date"
 
 
 def test_the_table_of_scrapys_settings_is_that_of_the_code() -> None:
-    assert docs_tables.scrapy_table() in text_of("docs/scrapy.md"), "python -m tests.docs_tables"
+    assert docs_tables.scrapy_table() in text_of("docs/start/scrapy.md"), "python -m tests.docs_tables"
 
 
 def test_the_tables_of_metrics_and_series_are_those_of_the_code() -> None:
-    page = text_of("docs/metrics.md")
+    page = text_of("docs/guides/metrics.md")
     assert docs_tables.metrics_table() in page
     assert docs_tables.series_table() in page
 
@@ -121,28 +121,28 @@ def test_every_name_of_a_setting_is_one(page: Path) -> None:
 
 
 def test_every_variable_of_the_compose_file_is_explained() -> None:
-    page = text_of("docs/operating.md")
+    page = text_of("docs/guides/operating.md")
     variables = set(COMPOSE_VARIABLE.findall(text_of("compose.yaml")))
     assert [name for name in sorted(variables) if f"| `{name}` |" not in page] == []
 
 
 def test_every_command_is_documented() -> None:
-    page = text_of("docs/commands.md")
+    page = text_of("docs/reference/commands.md")
     missing = [name for name in commands() if not re.search(rf"^## scrapy .*\b{name}\b", page, re.MULTILINE)]
     assert not missing
 
 
 def test_every_make_target_is_documented_and_there() -> None:
-    page = text_of("docs/commands.md")
+    page = text_of("docs/reference/commands.md")
     named = set(re.findall(r"\bmake ([a-z-]+)\b", page)) - {"a"}
     assert make_targets() - named <= {"help", "check"}
-    for name in ("README.md", "docs/commands.md", "docs/performance.md"):
+    for name in ("README.md", "docs/reference/commands.md", "docs/internals/performance.md"):
         fenced_or_quoted = "\n".join(FENCED.findall(text_of(name)) + re.findall(r"`[^`\n]+`", text_of(name)))
         assert set(re.findall(r"\bmake ([a-z-]+)\b", fenced_or_quoted)) <= make_targets()
 
 
 def test_every_word_for_a_failure_is_explained() -> None:
-    page = text_of("docs/operating.md")
+    page = text_of("docs/guides/operating.md")
     assert [word for word in FAILURES if f"`{word}`" not in page] == []
 
 
@@ -171,7 +171,8 @@ def test_no_figure_is_left_to_be_filled_in(page: Path) -> None:
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
     linked = set(LINK.findall(text_of("README.md")))
-    assert [page.name for page in ROOT.glob("docs/*.md") if f"docs/{page.name}" not in linked] == []
+    pages = [named(page) for page in PAGES if "docs/" in named(page) and page.parent.name != "decisions"]
+    assert [page for page in pages if page not in linked] == []
 
 
 def test_every_decision_is_in_the_index() -> None:
@@ -190,7 +191,7 @@ def test_the_tree_in_the_readme_is_the_project() -> None:
 
 
 def test_the_tree_of_the_architecture_is_the_package() -> None:
-    tree = tree_below("docs/architecture.md", "Two kinds of folder")
+    tree = tree_below("docs/internals/architecture.md", "Two kinds of folder")
     package = ROOT / "webcrawl"
     there = [path.name for path in package.glob("*.py") if path.name != "__init__.py"]
     there += [f"{path.parent.name}/" for path in package.glob("*/__init__.py")]
@@ -250,12 +251,12 @@ SHOWN_BY: dict[str, dict[str, str | None]] = {
         "telnet": "tests/unit/config/test_scrapy_settings.py a_setting_whose_component_is_enabled_has_an_effect",
     },
 }
-"""What a row of docs/scrapy.md contains, with the file and functions of its tests; None for no test."""
+"""What a row of docs/start/scrapy.md contains, with the file and functions of its tests; None for no test."""
 
 
 @pytest.mark.parametrize("heading", SHOWN_BY)
 def test_every_row_about_scrapy_names_its_test(heading: str) -> None:
-    section = text_of("docs/scrapy.md").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    section = text_of("docs/start/scrapy.md").partition(f"## {heading}\n")[2].partition("\n## ")[0]
     cells = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| ")][2:]
     for cell in cells:
         assert [word for word in SHOWN_BY[heading] if word in cell], f"{cell} has no test"
@@ -268,7 +269,8 @@ def test_every_row_about_scrapy_names_its_test(heading: str) -> None:
 
 def functions_of_the_way() -> Iterator[tuple[int, str]]:
     """The functions that url-life.md names, each with its indentation."""
-    for indentation, name in re.findall(r"^( *)\* `([\w.]+)`", text_of("docs/url-life.md"), re.MULTILINE):
+    page = text_of("docs/internals/url-life.md")
+    for indentation, name in re.findall(r"^( *)\* `([\w.]+)`", page, re.MULTILINE):
         yield len(indentation), name
 
 
@@ -444,7 +446,7 @@ def parameters_of(value: object) -> list[str]:
     return names[1:] if names[:1] == ["self"] else names
 
 
-@pytest.mark.parametrize(("name", "parameters", "text"), API.findall(text_of("docs/api.md")))
+@pytest.mark.parametrize(("name", "parameters", "text"), API.findall(text_of("docs/reference/api.md")))
 def test_the_api_is_as_documented(name: str, parameters: str, text: str) -> None:
     value = found(name.removeprefix("webcrawl."))
     if parameters:

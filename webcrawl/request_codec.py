@@ -368,7 +368,8 @@ class RequestSerializer:
             self._logged.add(lost)
             logger.error(
                 "%s is dropped: it holds values that cannot be serialized for the other workers of the crawl: %s. "
-                "Callbacks must be methods of the spider, values plain data or items; see docs/extending.md",
+                "Callbacks must be methods of the spider, values plain data or items; "
+                "see docs/internals/extending.md",
                 request,
                 ", ".join(lost),
             )

@@ -1,7 +1,7 @@
 """The settings that Scrapy reads: components, Scrapy's own settings where the crawl needs other values, and the
 defaults of the crawler's settings, which ``webcrawl/config`` declares.
 
-Any of them can be given on the command line with ``-s NAME=VALUE``. ``docs/settings.md`` has the whole list.
+Any of them can be given on the command line with ``-s NAME=VALUE``. ``docs/reference/settings.md`` lists them.
 
 The ``*_BASE`` settings list the components of the crawl. Scrapy adds to them the ``DOWNLOADER_MIDDLEWARES``,
 ``SPIDER_MIDDLEWARES``, ``EXTENSIONS``, ``DOWNLOAD_HANDLERS`` and ``FEED_EXPORTERS`` of a spider or of the command

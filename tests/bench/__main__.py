@@ -1,4 +1,4 @@
-"""``make bench``: every figure of the README and of docs/performance.md, measured now, on this machine."""
+"""``make bench``: every figure of the README and of docs/internals/performance.md, measured now, on this machine."""
 
 from __future__ import annotations
 

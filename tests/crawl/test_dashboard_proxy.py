@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 NAME = "crawl.example.org"
-DOCUMENTED = (Path(__file__).parents[2] / "docs/dashboard.md").read_text()
+DOCUMENTED = (Path(__file__).parents[2] / "docs/guides/dashboard.md").read_text()
 BARE = "server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://127.0.0.1:8765; }} }}"
 
 pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")

@@ -27,7 +27,7 @@ ON = json.dumps(
     }
 )
 DELAY = 0.05
-EXTENDING = Path(__file__).parents[2] / "docs" / "extending.md"
+EXTENDING = Path(__file__).parents[2] / "docs/internals/extending.md"
 
 
 @pytest.fixture(scope="module")

@@ -122,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
         "--minutes", type=float, default=30.0, metavar="N", help="begin no crawl after so many minutes (30)"
     )
     peers.add_argument("--jobs", type=int, default=2, metavar="N", help="crawls at a time (2)")
-    docs = subcommands.add_parser("docs", help="write docs/gauntlet.md from the measured scorecards")
+    docs = subcommands.add_parser("docs", help="write docs/internals/gauntlet.md from the scorecards")
     docs.add_argument(
         "cards", nargs="*", type=Path, metavar="FILE", help="new scorecards, as --json writes them"
     )

@@ -1,4 +1,4 @@
-"""docs/gauntlet.md, written from measured scorecards."""
+"""docs/internals/gauntlet.md, written from measured scorecards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "gauntlet.md"
+PAGE = ROOT / "docs/internals/gauntlet.md"
 MEASURED = ROOT / "tests" / "data" / "gauntlet.json"
 """The scorecards that the page shows."""
 PEERS = " peers"

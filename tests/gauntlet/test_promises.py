@@ -30,9 +30,10 @@ def names(kind: str) -> set[str]:
 
 
 def sections() -> dict[str, str]:
-    """The sections of docs/commands.md by the commands that they are about."""
+    """The sections of docs/reference/commands.md by the commands that they are about."""
     found = {}
-    for section in re.split(r"^## ", (ROOT / "docs/commands.md").read_text(), flags=re.MULTILINE)[1:]:
+    page = (ROOT / "docs/reference/commands.md").read_text()
+    for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
         title, _, text = section.partition("\n")
         if title.startswith("scrapy "):
             for name in title.removeprefix("scrapy ").split(", "):
@@ -47,7 +48,7 @@ def documented_statuses() -> set[str]:
         table = re.search(r"^\| exit status \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
         paragraph = re.search(r"^(?:.*\. )?Exit status.*?(?=\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
         told = table or paragraph
-        assert told is not None, f"docs/commands.md does not say how scrapy {name} ends"
+        assert told is not None, f"docs/reference/commands.md does not say how scrapy {name} ends"
         words = re.sub(r"^.*?(?=Exit status|\| exit)", "", told[0], count=1, flags=re.DOTALL)
         numbers = re.findall(r"(?:^\| |[:;,.] |status |or )([012])(?=[ ,:;])", words, re.MULTILINE)
         found |= {f"{name} {number}" for number in numbers}

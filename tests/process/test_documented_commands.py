@@ -16,10 +16,10 @@ from tests.documented import Block, agrees, blocks_of
 from tests.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 BLOCKS = {str(page.relative_to(ROOT)): blocks_of(page) for page in PAGES if page.name != "CHANGELOG.md"}
 ALL = [block for blocks in BLOCKS.values() for block in blocks]
-LONG = ("docs/operating.md",)
+LONG = ("docs/guides/operating.md",)
 """Pages that only `make soak` executes."""
 
 

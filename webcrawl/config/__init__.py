@@ -5,7 +5,7 @@
 that of its field in capitals. ``webcrawl/settings.py`` takes the defaults from here.
 
 To add a setting, add a field to one of these modules and the code that uses it. ``python -m tests.docs_tables`` then
-adds its row to ``docs/settings.md``.
+adds its row to ``docs/reference/settings.md``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An explanation as JSON. Its fields are described in docs/commands.md; new fields may be added."""
+"""An explanation as JSON. Its fields are described in docs/reference/commands.md; new fields may be added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The URL frontier: decides which URL is fetched next, and takes the results (Mercator, section 4; docs/frontier.md).
+"""The URL frontier: decides which URL is fetched next, and takes the results (Mercator, section 4).
+
+The design: docs/internals/frontier.md.
 
 All methods run on the event loop and return from memory; reads and writes go through tasks to the backend and come
 back as a callback. The rules come only from ``Policies``.

@@ -170,7 +170,7 @@ LOG_BYTES = 315
 # Time -------------------------------------------------------------------------------------------------------------
 
 PAGE_CPU_SECONDS = 0.0015
-"""CPU seconds of a worker for a page of 29 KB with 100 links, see docs/performance.md."""
+"""CPU seconds of a worker for a page of 29 KB with 100 links, see docs/internals/performance.md."""
 REDIS_PAGE_CPU_SECONDS = 0.0002
 """CPU seconds of Redis for such a page with ten new links: 0.12 ms for one worker, 0.19 for each of four."""
 

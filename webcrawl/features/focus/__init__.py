@@ -5,4 +5,4 @@ kinds of classifiers. A link carries link features, the data known where it was 
 features of the model from them, ``weights`` holds the learned weight of each, and ``learner`` estimates links by
 them, checks whether its estimates are better than chance, and gives the frontier its levels. ``credit`` rewards the
 pages that led to a relevant one, and ``store`` saves the learned state. Design: docs/decisions/0020-focus.md; usage:
-docs/focus.md."""
+docs/guides/focus.md."""
