@@ -1,5 +1,5 @@
 # A worker of a crawl: `docker run webcrawl -a seeds=https://www.example.org/`, or many of them with compose.yaml.
-# docs/guides/operating.md, section "Containers", says how to use it, also with spiders of your own, and how it was tested.
+# docs/guides/containers.md says how to use it, also with spiders of your own, and how it was tested.
 
 # The Debian and the Python that the tests run on. This stage has a compiler, for what comes without a wheel.
 FROM python:3.11-bookworm AS build

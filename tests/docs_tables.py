@@ -1,4 +1,4 @@
-"""The tables of docs/reference/settings.md, docs/start/scrapy.md and docs/guides/metrics.md, made from the code.
+"""The tables of three pages of docs/reference (settings, scrapy and metrics), made from the code.
 
 ``python -m tests.docs_tables`` brings them up to date.
 
@@ -24,8 +24,8 @@ from webcrawl.scope.url_rules import USELESS_EXTENSIONS
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/reference/settings.md"
-SCRAPY_PAGE = ROOT / "docs/start/scrapy.md"
-METRICS_PAGE = ROOT / "docs/guides/metrics.md"
+SCRAPY_PAGE = ROOT / "docs/reference/scrapy.md"
+METRICS_PAGE = ROOT / "docs/reference/metrics.md"
 _SCRAPY_HEAD = "| Scrapy's setting | Effect | Here |\n| --- | --- | --- |\n"
 _SCRAPY_TABLE = re.compile(re.escape(_SCRAPY_HEAD) + r"(?:\|.*\n)*")
 _NAME = re.compile(r"(?<![\w.`])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:=\w+)?(?![\w`])")
@@ -105,13 +105,13 @@ def _scrapy_row(row: Row, of: str = "") -> str:
 
 
 def _sentence(clause: str) -> str:
-    clause = clause.replace("settings.md", "[settings](../reference/settings.md)")
+    clause = clause.replace("settings.md", "[settings](settings.md)")
     clause = _NAME.sub(lambda name: f"`{name[0]}`", clause)
     return f"{clause[0].upper()}{clause[1:]}." if clause else ""
 
 
 def scrapy_renewed(text: str) -> str:
-    """Return the text of docs/start/scrapy.md with the table as the code has it."""
+    """Return the text of docs/reference/scrapy.md with the table as the code has it."""
     return _SCRAPY_TABLE.sub(lambda _: scrapy_table(), text)
 
 
@@ -139,7 +139,7 @@ def series_table() -> str:
 
 
 def metrics_renewed(text: str) -> str:
-    """Return the text of docs/guides/metrics.md with its tables as the code has them."""
+    """Return the text of docs/reference/metrics.md with its tables as the code has them."""
     for head, table in ((METRICS_HEAD, metrics_table()), (SERIES_HEAD, series_table())):
         text = re.sub(re.escape(head) + r"(?:\|.*\n)*", lambda _, table=table: table, text)
     return text

@@ -100,11 +100,11 @@ def test_every_row_says_what_the_code_says() -> None:
 
 
 def test_the_table_of_scrapys_settings_is_that_of_the_code() -> None:
-    assert docs_tables.scrapy_table() in text_of("docs/start/scrapy.md"), "python -m tests.docs_tables"
+    assert docs_tables.scrapy_table() in text_of("docs/reference/scrapy.md"), "python -m tests.docs_tables"
 
 
 def test_the_tables_of_metrics_and_series_are_those_of_the_code() -> None:
-    page = text_of("docs/guides/metrics.md")
+    page = text_of("docs/reference/metrics.md")
     assert docs_tables.metrics_table() in page
     assert docs_tables.series_table() in page
 
@@ -121,7 +121,7 @@ def test_every_name_of_a_setting_is_one(page: Path) -> None:
 
 
 def test_every_variable_of_the_compose_file_is_explained() -> None:
-    page = text_of("docs/guides/operating.md")
+    page = text_of("docs/guides/containers.md")
     variables = set(COMPOSE_VARIABLE.findall(text_of("compose.yaml")))
     assert [name for name in sorted(variables) if f"| `{name}` |" not in page] == []
 
@@ -142,7 +142,7 @@ def test_every_make_target_is_documented_and_there() -> None:
 
 
 def test_every_word_for_a_failure_is_explained() -> None:
-    page = text_of("docs/guides/operating.md")
+    page = text_of("docs/reference/logs.md")
     assert [word for word in FAILURES if f"`{word}`" not in page] == []
 
 
@@ -169,10 +169,12 @@ def test_no_figure_is_left_to_be_filled_in(page: Path) -> None:
     assert re.findall(r"\{\{FIGURE[^}]*", page.read_text(encoding="utf-8")) == []
 
 
-def test_every_page_can_be_reached_from_the_readme() -> None:
-    linked = set(LINK.findall(text_of("README.md")))
-    pages = [named(page) for page in PAGES if "docs/" in named(page) and page.parent.name != "decisions"]
-    assert [page for page in pages if page not in linked] == []
+def test_every_page_is_in_the_table_of_contents() -> None:
+    contents = ROOT / "docs/README.md"
+    assert named(contents) in LINK.findall(text_of("README.md"))
+    linked = {(contents.parent / target).resolve() for target in LINK.findall(contents.read_text("utf-8"))}
+    pages = [page for page in PAGES if "docs/" in named(page) and page.parent.name != "decisions"]
+    assert [named(page) for page in pages if page not in {*linked, contents}] == []
 
 
 def test_every_decision_is_in_the_index() -> None:
@@ -205,6 +207,7 @@ WITH_META = (
 )
 STATS, STATS_MIDDLEWARE = "tests/crawl/test_stats.py", "tests/unit/downloadermiddlewares/test_stats.py"
 AS_IN_SCRAPY = f"{STATS} they_are_those_of_plain_scrapy a_spider_with_rules_counts_what_plain_scrapy_counts"
+SCRAPY_PAGES = {"Statistics": "docs/reference/scrapy.md", "Habits": "docs/start/scrapy.md"}
 SHOWN_BY: dict[str, dict[str, str | None]] = {
     "Statistics": {
         "downloader/request_count": AS_IN_SCRAPY,
@@ -251,12 +254,12 @@ SHOWN_BY: dict[str, dict[str, str | None]] = {
         "telnet": "tests/unit/config/test_scrapy_settings.py a_setting_whose_component_is_enabled_has_an_effect",
     },
 }
-"""What a row of docs/start/scrapy.md contains, with the file and functions of its tests; None for no test."""
+"""What a row of these two tables contains, with the file and functions of its tests; None for no test."""
 
 
 @pytest.mark.parametrize("heading", SHOWN_BY)
 def test_every_row_about_scrapy_names_its_test(heading: str) -> None:
-    section = text_of("docs/start/scrapy.md").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    section = text_of(SCRAPY_PAGES[heading]).partition(f"## {heading}\n")[2].partition("\n## ")[0]
     cells = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| ")][2:]
     for cell in cells:
         assert [word for word in SHOWN_BY[heading] if word in cell], f"{cell} has no test"
@@ -446,7 +449,7 @@ def parameters_of(value: object) -> list[str]:
     return names[1:] if names[:1] == ["self"] else names
 
 
-@pytest.mark.parametrize(("name", "parameters", "text"), API.findall(text_of("docs/reference/api.md")))
+@pytest.mark.parametrize(("name", "parameters", "text"), API.findall(text_of("docs/reference/python-api.md")))
 def test_the_api_is_as_documented(name: str, parameters: str, text: str) -> None:
     value = found(name.removeprefix("webcrawl."))
     if parameters:

@@ -369,7 +369,7 @@ class RequestSerializer:
             logger.error(
                 "%s is dropped: it holds values that cannot be serialized for the other workers of the crawl: %s. "
                 "Callbacks must be methods of the spider, values plain data or items; "
-                "see docs/internals/extending.md",
+                "see docs/guides/spiders.md",
                 request,
                 ", ".join(lost),
             )

@@ -27,7 +27,7 @@ class Failing(LineFile):
 @pytest.fixture
 def examples(tmp_path, monkeypatch):
     """The code of the documentation that names a file, as modules on the path."""
-    page = (ROOT / "docs/internals/extending.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/internals/add-an-archive-sink.md").read_text(encoding="utf-8")
     for name, code in re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
         (tmp_path / name).write_text(code, encoding="utf-8")
     (tmp_path / "failing.py").write_text(FAILING)

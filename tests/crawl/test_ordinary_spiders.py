@@ -155,7 +155,7 @@ NOT_SENT = {"robots_parsed", "memusage_warning_reached", "request_dropped"}
 
 def test_the_signals_that_are_sent_are_those_of_the_table(serve, crawl, folder):
     web = serve(hosts=1, pages=1)
-    page = (Path(__file__).parents[2] / "docs/start/scrapy.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/reference/scrapy.md").read_text(encoding="utf-8")
     table = page.partition("## Signals\n")[2].partition("\n## ")[0]
     rows = [
         re.findall(r"`([a-z_]+)`", line.split("|")[1]) for line in table.splitlines() if line[:3] == "| `"

@@ -203,7 +203,7 @@ def test_nothing_that_strangers_wrote_steers_or_breaks_anything(crawled, folder)
 
 
 def test_the_module_of_the_documentation_does_what_it_says(origin, crawl, folder):
-    page = (ROOT / "docs/internals/extending.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/internals/add-a-processing-module.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n# reading_time\.py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (folder / "reading_time.py").write_text(code, encoding="utf-8")
     (folder / "site/address.txt").write_text(f"see {origin}/by-text.html")

@@ -199,7 +199,7 @@ def test_what_a_killed_container_leaves_is_readable_and_its_place_is_taken(serve
     assert set(expectation.depths(web)) <= set(fetched(killed, anew))
     assert anew.line(silent)["error"] == "timeout"
 
-    # What docs/guides/operating.md says of the folder of a container that is no more.
+    # What docs/guides/containers.md says of the folder of a container that is no more.
     tidied = quicker.run("-s", f"JOBDIR={killed.path}").wait().assert_ended_well()
     assert "Repaired after a crash: " in tidied.stderr
     assert [path.suffix for path in Jobdir(killed.path).warcs()] == [".gz"]

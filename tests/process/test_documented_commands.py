@@ -19,19 +19,13 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 BLOCKS = {str(page.relative_to(ROOT)): blocks_of(page) for page in PAGES if page.name != "CHANGELOG.md"}
 ALL = [block for blocks in BLOCKS.values() for block in blocks]
-LONG = ("docs/guides/operating.md",)
-"""Pages that only `make soak` executes."""
 
 
 def is_executed(block: Block) -> bool:
     return block.reason is None and (block.language in documented.EXECUTED or block.file is not None)
 
 
-EXECUTED = [
-    pytest.param(page, marks=pytest.mark.soak if page in LONG else ())
-    for page, blocks in BLOCKS.items()
-    if any(map(is_executed, blocks))
-]
+EXECUTED = [page for page, blocks in BLOCKS.items() if any(map(is_executed, blocks))]
 
 
 @pytest.mark.parametrize("page", EXECUTED)

@@ -265,7 +265,7 @@ def _lines(crawl: NamedCrawl, checked: Checked) -> Iterator[str]:
 
 def _advice(checked: Checked) -> str:
     if Kind.DAMAGED in checked.left.counts:
-        return "Damaged data is not repaired: resume from a checkpoint, or see docs/guides/operating.md."
+        return "Damaged data is not repaired: resume from a checkpoint, or see docs/guides/check.md."
     if checked.repaired:
         return "The rest cannot be repaired."
     return "scrapy frontier check --repair repairs what can be repaired, while no worker is running."

@@ -2,7 +2,7 @@
 
 Nearly all work as in Scrapy. Some are translated into settings of this project, and some have no effect, because the
 component that they configure is replaced: a crawl in which one of these was given says so at its start, with what to
-write instead (``crawl/given_settings.py``). ``docs/start/scrapy.md`` has the table for readers.
+write instead (``crawl/given_settings.py``). ``docs/reference/scrapy.md`` has the table for readers.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 It does what every handler owes the crawl, so that a handler for one more scheme implements its protocol alone: the
 address of a host is checked before a socket is connected; the exclusion list and the lease are checked just before;
-time, sizes and memory are limited; the fetch log and the WARC file get what came. ``docs/internals/extending.md`` has
-a handler in twenty lines.
+time, sizes and memory are limited; the fetch log and the WARC file get what came. ``docs/internals/add-a-scheme.md``
+has a handler in twenty lines.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import pytest
 from tests.unit.export.logs import HOSTILE, log
 from webcrawl.export import parquet
 
-DOCS = Path(__file__).parents[3] / "docs/guides/export.md"
+DOCS = Path(__file__).parents[3] / "docs/reference/export-formats.md"
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from webcrawl.features.revisits.estimate import History
 from webcrawl.features.revisits.freshness import POLICIES, policy_of
 from webcrawl.features.revisits.policies import FixedPolicy, Pace
 
-PAGE = Path(__file__).parents[4] / "docs/internals/extending.md"
+PAGE = Path(__file__).parents[4] / "docs/internals/add-a-revisit-policy.md"
 DAY = 86_400.0
 
 
