@@ -10,7 +10,7 @@ SEEDS ?=
 JOBDIR ?=
 ARGS ?=
 
-.PHONY: help crawl test versions scrapy-tests check lint format types bench compose-test soak gauntlet redis packages compiled clean
+.PHONY: help crawl test versions scrapy-tests check lint format types bench compose-test soak gauntlet redis packages compiled docs clean
 
 help:
 	@echo "make crawl                  crawl a small web that is served on this machine"
@@ -24,6 +24,7 @@ help:
 	@echo "make gauntlet               every promise judged from outside by a hostile web: a quarter of an hour"
 	@echo "make redis                  a Redis server for the tests, into $(VENV) if there is none on the PATH"
 	@echo "make packages               packages that Scrapy's users love, for their tests, into $(VENV)/packages"
+	@echo "make docs                   the documentation as a site, into build/docs; fails for a broken link"
 	@echo "make lint types format      the checkers alone; format rewrites"
 
 crawl: $(VENV)/.crawl
@@ -34,7 +35,7 @@ crawl test versions bench soak gauntlet scrapy-tests: export PYTHONDONTWRITEBYTE
 
 # Most tests wait for other processes: two cores are busy with five of them at a time.
 test: $(VENV)/.test
-	@$(MAKE) --no-print-directory -j 4 lint types redis packages compiled
+	@$(MAKE) --no-print-directory -j 4 lint types redis packages compiled docs
 	$(BIN)/python -m pytest -q -n 5 --dist loadfile --no-loadscope-reorder
 
 # With each version in an environment of its own. A shim of a version that is not installed does not run.
@@ -47,8 +48,8 @@ versions:
 	done; echo "Tried:$${tried:- none}. Failed:$${failed:- none}."; test -n "$$tried" && test -z "$$failed"
 
 lint: $(VENV)/.test
-	$(BIN)/ruff check webcrawl tests
-	$(BIN)/ruff format --check webcrawl tests
+	$(BIN)/ruff check webcrawl tests docs/_site
+	$(BIN)/ruff format --check webcrawl tests docs/_site
 	$(BIN)/hadolint Dockerfile
 	@$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
 
@@ -56,8 +57,8 @@ types: $(VENV)/.test
 	$(BIN)/mypy
 
 format: $(VENV)/.test
-	$(BIN)/ruff check --fix webcrawl tests
-	$(BIN)/ruff format webcrawl tests
+	$(BIN)/ruff check --fix webcrawl tests docs/_site
+	$(BIN)/ruff format webcrawl tests docs/_site
 
 compose-test: $(VENV)/.test
 	$(BIN)/python -m tests.gauntlet.containers $(ARGS)
@@ -84,8 +85,12 @@ compiled: $(VENV)/.test
 redis: $(VENV)/.test
 	@$(BIN)/python -m tests.redis_program
 
+# It asks nothing of other hosts, and neither does the site.
+docs: $(VENV)/docs/.installed
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/docs/bin/python -m mkdocs build --strict
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build/docs $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Set-up ---------------------------------------------------------------------------------------------------------
 
@@ -97,12 +102,13 @@ $(BIN)/python:
 		echo "$(PYTHON) comes without venv; install it (Debian, Ubuntu: apt install python3-venv)."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# $(call install,FILE): uv takes a tenth of pip's time. pip does it where there is no uv, or where it has an index of its own.
+# $(call install,FILE) or $(call install,FILE,PYTHON): uv takes a tenth of pip's time. pip does it where there is no uv, or
+# where it has an index of its own.
 PIP = $(BIN)/python -m pip
 install = { ! $(PIP) config list | grep -q '\.index-url=' \
 		&& $(PIP) install --disable-pip-version-check --only-binary uv $(UV) \
-		&& $(BIN)/uv pip install --python $(BIN)/python -r $(1); } >/dev/null 2>&1 \
-	|| $(PIP) install --quiet --disable-pip-version-check -r $(1)
+		&& $(BIN)/uv pip install --python $(or $(2),$(BIN)/python) -r $(1); } >/dev/null 2>&1 \
+	|| $(PIP) --python $(or $(2),$(BIN)/python) install --quiet --disable-pip-version-check -r $(1)
 
 $(VENV)/.crawl: requirements.txt | $(BIN)/python
 	@echo "Installing what a crawl needs into $(VENV) (up to a minute) ..."
@@ -126,4 +132,10 @@ $(VENV)/packages/.installed: requirements-packages.txt $(VENV)/.test
 		(pathlib.Path(to) / "lent.pth").write_text(s.get_path("purelib"))'
 	@$(BIN)/python -m pip --python $(VENV)/packages/bin/python install --quiet --disable-pip-version-check \
 		-r requirements-packages.txt || { echo "The packages of requirements-packages.txt could not be installed; see above."; exit 1; }
+	@touch $@
+
+$(VENV)/docs/.installed: requirements-docs.txt | $(BIN)/python
+	@$(BIN)/python -m venv --without-pip $(VENV)/docs
+	@$(call install,requirements-docs.txt,$(VENV)/docs/bin/python) || { \
+		echo "The packages of requirements-docs.txt could not be installed; see above."; exit 1; }
 	@touch $@

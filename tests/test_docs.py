@@ -177,6 +177,37 @@ def test_every_page_is_in_the_table_of_contents() -> None:
     assert [named(page) for page in pages if page not in {*linked, contents}] == []
 
 
+def pages_of(navigation: object) -> Iterator[str]:
+    """The pages of the navigation of the site, in its order."""
+    if isinstance(navigation, str):
+        yield navigation
+    elif isinstance(navigation, dict):
+        for part in navigation.values():
+            yield from pages_of(part)
+    else:
+        assert isinstance(navigation, list)
+        for part in navigation:
+            yield from pages_of(part)
+
+
+def test_every_page_is_in_the_navigation_of_the_site_once() -> None:
+    # `make docs` judges the same, and needs MkDocs for it.
+    text = re.sub(r"!!python/\S+", "", text_of("mkdocs.yml"))
+    pages = list(pages_of(YAML(typ="safe").load(text)["nav"]))
+    assert sorted(pages) == sorted(str(page.relative_to(ROOT / "docs")) for page in ROOT.glob("docs/**/*.md"))
+
+
+@every_page
+def test_lists_are_lists_on_the_site_too(page: Path) -> None:
+    # Its Markdown needs an empty line between an indented paragraph and the next item.
+    assert re.findall(r"\n\n(?: +\S.*\n)+(?:\*|\d+\.) .*", page.read_text(encoding="utf-8")) == []
+
+
+@every_page
+def test_nothing_on_a_page_is_fetched_from_elsewhere(page: Path) -> None:
+    assert re.findall(r"!\[[^\]]*\]\(\w+://[^)]*", prose_of(page)) == []
+
+
 def test_every_decision_is_in_the_index() -> None:
     linked = set(LINK.findall(text_of("docs/decisions/README.md")))
     decisions = [path.name for path in ROOT.glob("docs/decisions/0*.md")]
