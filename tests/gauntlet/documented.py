@@ -69,8 +69,8 @@ Each crawler gets each subject alone, with the same seeds, delay, limit of time 
 redirects and User-Agent with an address, by its documented options, and is stopped 45 seconds after its first
 request (120 for robots.txt, where some hosts never answer). All crawl broadly: no list of hosts is in scope.
 webcrawl is judged in the same way here, so that a row may differ from that of `make gauntlet`. The figures below
-are of one run, on two cores with little other work: 24 minutes. `python -m tests.gauntlet peers` begins no crawl after
-30 minutes.
+are of one run, on two cores with little other work: 24 minutes. `python -m tests.gauntlet peers` begins no crawl
+after 30 minutes.
 
 * Scrapy is a project of `scrapy startproject` with a `CrawlSpider` (for sitemaps a `SitemapSpider`),
   `DOWNLOAD_DELAY` as asked and without its random part, and a JOBDIR. Its delay counts from the start of a
