@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.fakeweb.config import Config
 from tests.fakeweb.process import serve_in_process
-from webcrawl.crawl.start import JOBDIR, RESUMED_BY
+from webcrawl.start import JOBDIR, RESUMED_BY
 
 SCRAPY = str(Path(sys.executable).with_name("scrapy"))
 DEMO_PAGES = 600

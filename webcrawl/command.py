@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from scrapy.commands import ScrapyCommand
 
-from webcrawl.commands.output import (
+from webcrawl.config import Configuration, check
+from webcrawl.config.readers import as_list
+from webcrawl.control.selection import apply_spider_settings, require_crawl, select_crawl_in
+from webcrawl.errors import ConfigurationError, CrawlError, Problem
+from webcrawl.terminal import (
     complain,
     crawl_as_json,
     reader_is_gone,
@@ -22,10 +26,6 @@ from webcrawl.commands.output import (
     tell,
     until_reader_leaves,
 )
-from webcrawl.config import Configuration, check
-from webcrawl.config.readers import as_list
-from webcrawl.control.selection import apply_spider_settings, require_crawl, select_crawl_in
-from webcrawl.errors import ConfigurationError, CrawlError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import DownloadCancelledError, DownloadFailedError
 from scrapy.http import Request, Response
 
+from webcrawl.crawl.request_codec import EXPLICIT, encode, how_sent
 from webcrawl.fetching.failures import LocalShortageError
+from webcrawl.fetching.meta import CURRENT, detach, fetch_meta
 from webcrawl.fetching.reading import ANNOUNCED_OVERSIZE
 from webcrawl.frontier.inline import (
     HOST_UNAVAILABLE,
@@ -24,9 +26,7 @@ from webcrawl.frontier.inline import (
 )
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind, UrlEntry
-from webcrawl.meta import CURRENT, detach, fetch_meta
 from webcrawl.refusal import Refused
-from webcrawl.request_codec import EXPLICIT, encode, how_sent
 from webcrawl.scope.scope import Candidate
 from webcrawl.scope.url_rules import OffsiteRule
 from webcrawl.urls.politeness_key import host_of

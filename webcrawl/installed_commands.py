@@ -109,7 +109,7 @@ def _refuse_outside(name: str) -> NoReturn:
 
 def _refusing(command: type[ScrapyCommand], why: str) -> ScrapyCommand:
     """Return the command, which only says why it is not there."""
-    from webcrawl.commands.output import complain
+    from webcrawl.terminal import complain
 
     class Refusing(command):  # type: ignore[valid-type,misc]
         requires_crawler_process = False

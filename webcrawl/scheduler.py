@@ -29,6 +29,7 @@ from webcrawl.crawl.context import context_of, limits_of, name_of
 from webcrawl.crawl.essentials import tell_of_beginning
 from webcrawl.crawl.given_settings import tell_of_settings
 from webcrawl.crawl.refused_start import REFUSALS, let_go, refused
+from webcrawl.crawl.request_codec import RequestSerializer, is_explicit, may_have_errback
 from webcrawl.crawl.seeded_hosts import remember_seeds
 from webcrawl.engine.scrapy_private import slot_of
 from webcrawl.engine.shutdown import signals_of_process
@@ -39,16 +40,15 @@ from webcrawl.extensions.heartbeat import Heartbeat
 from webcrawl.extensions.stopping import LAST_STEP
 from webcrawl.feeds import flush_feeds, mend_feeds
 from webcrawl.fetching.failures import refusal
+from webcrawl.fetching.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.frontier.active_key import ROBOTS_UNREACHABLE as UNREACHED
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.frontier.tally import BACKLOG_FULL
 from webcrawl.inline_requests import InlineRequests
-from webcrawl.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.reports import run_log, text
 from webcrawl.reports.waiting import Oldest, Waits
-from webcrawl.request_codec import RequestSerializer, is_explicit, may_have_errback
 from webcrawl.scope.url_rules import DepthRule, LengthRule, OffsiteRule
 
 if TYPE_CHECKING:
@@ -60,10 +60,10 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from webcrawl.crawl.context import CrawlContext
+    from webcrawl.crawl.feature import Feature
     from webcrawl.engine.scrapy_private import Slot
-    from webcrawl.features.feature import Feature
     from webcrawl.features.revisits.page import Came
-    from webcrawl.robots.requests import RobotsReply
+    from webcrawl.frontier.robots_requests import RobotsReply
     from webcrawl.storage.contract import Counts
 
 logger = logging.getLogger(__name__)
@@ -336,7 +336,7 @@ class Scheduler:
             stats.set()
 
     def _endings(self) -> Iterator[Step]:
-        """Yield the steps that end the crawl, in order; see ``features/registry.py`` for those of features."""
+        """Yield the steps that end the crawl, in order; see ``crawl/feature_table.py`` for those of features."""
         context = self._context
         features = list(reversed(context.features))
         for feature in features:

@@ -19,7 +19,7 @@ def apply() -> None:
 
 
 def _signals() -> None:
-    from webcrawl.engine import signals
+    from webcrawl.fetching import signals
 
     def tell(manager: Any, signal: object, **facts: Any) -> None:
         manager.send_catch_log(signal, **facts)

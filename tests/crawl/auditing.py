@@ -12,7 +12,7 @@ from webcrawl.reports.fetch_logs import Merged
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from webcrawl.audit.clocks import Violation
+    from webcrawl.reports.clocks import Violation
 
 
 def audited(*jobdirs: Path) -> tuple[list[Violation], Totals]:

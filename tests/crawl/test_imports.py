@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import signals
 
-from webcrawl.features.registry import FURTHER, SHAPING
+from webcrawl.crawl.feature_table import FURTHER, SHAPING
 
 if TYPE_CHECKING:
     from typing import Self
@@ -67,7 +67,7 @@ def test_a_crawl_imports_no_module_of_a_feature_that_is_off(
     assert len(ended.fetched()) >= 10
     seen = json.loads((ended.path / "imports.json").read_text())
     imported = set(seen["all"])
-    assert "webcrawl.features.registry" in imported
+    assert "webcrawl.crawl.feature_table" in imported
     folders = {name.split(".")[2] for name in imported if name.startswith(FEATURES)}
     assert folders & ALL == on
     # An import blocks the event loop, and so does a collection of all that was imported.

@@ -9,7 +9,7 @@ import pytest
 
 from tests import forked
 from tests.forked import ROOT, Files
-from webcrawl.commands.output import READER_GONE
+from webcrawl.terminal import READER_GONE
 
 pytestmark = pytest.mark.skipif(
     not forked.POSSIBLE, reason="it needs to hold a process between two of its files"

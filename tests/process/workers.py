@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.crawl.crawling import Crawl
     from tests.redis_server import RedisServer
     from webcrawl.audit.audit import Totals
-    from webcrawl.audit.clocks import Violation
+    from webcrawl.reports.clocks import Violation
 
 
 class WorkerProcesses:

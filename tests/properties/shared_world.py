@@ -14,9 +14,9 @@ from tests.properties.world import Answer, disallows
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.policies import BUSY_STATUSES
 from webcrawl.frontier.records import Kind
+from webcrawl.frontier.robots_requests import RobotsReply, origin_and_hops
 from webcrawl.politeness.host_record import HostRecord
 from webcrawl.robots.answer import RobotsState
-from webcrawl.robots.requests import RobotsReply, origin_and_hops
 from webcrawl.urls.politeness_key import origin_of
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from zlib import crc32
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.policies import BUSY_STATUSES
 from webcrawl.frontier.records import Kind, State, UrlEntry
+from webcrawl.frontier.robots_requests import RobotsReply, origin_and_hops
 from webcrawl.politeness.host_record import HostRecord
 from webcrawl.robots.answer import RobotsState
-from webcrawl.robots.requests import RobotsReply, origin_and_hops
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of, origin_of
 

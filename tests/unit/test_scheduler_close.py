@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from webcrawl.crawl.feature import Feature
+from webcrawl.crawl.feature_table import Features
 from webcrawl.errors import CrawlError, StorageLost
-from webcrawl.features.feature import Feature
-from webcrawl.features.registry import Features
 from webcrawl.scheduler import Scheduler, take_all
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from webcrawl.archive.check import Check, indexes_of
 from webcrawl.archive.disk import Disk
 from webcrawl.archive.reading import Damaged
 from webcrawl.archive.repair import WARC_FOLDER
-from webcrawl.commands.output import complain, tell
 from webcrawl.external_sort import merged
 from webcrawl.links.check import LinkLogCheck
 from webcrawl.reports import text as units
+from webcrawl.terminal import complain, tell
 from webcrawl.urls.lists import escaped
 
 if TYPE_CHECKING:

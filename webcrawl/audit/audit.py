@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from webcrawl.audit import TOLERANCE_SECONDS
-from webcrawl.audit.clocks import NOTHING_SENT, Clocks, Kind, Numbers, SharedClocksKept, Violation
 from webcrawl.audit.robots import KnownRobots
 from webcrawl.politeness.shared_clocks import NO_SHARED_CLOCKS, SharedClocks
+from webcrawl.reports.clocks import NOTHING_SENT, Clocks, Kind, Numbers, SharedClocksKept, Violation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

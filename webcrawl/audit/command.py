@@ -6,18 +6,18 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.audit.audit import Audit
-from webcrawl.audit.clocks import Kind
 from webcrawl.commands.fetch_logs import plain
-from webcrawl.commands.output import tell
 from webcrawl.reports import text as units
+from webcrawl.reports.clocks import Kind
 from webcrawl.reports.text import moment
+from webcrawl.terminal import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webcrawl.audit.audit import Rules, Totals
-    from webcrawl.audit.clocks import Violation
     from webcrawl.commands.fetch_logs import FetchLogs
+    from webcrawl.reports.clocks import Violation
     from webcrawl.reports.fetch_logs import Merged, Request
 
 

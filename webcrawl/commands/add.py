@@ -10,8 +10,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from webcrawl.command import CrawlCommand, words_and_place
-from webcrawl.commands.output import crawl_as_json, tell
 from webcrawl.errors import Problem
+from webcrawl.terminal import crawl_as_json, tell
 from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.archive.repair import WARC_FOLDER
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import complain
 from webcrawl.config.vocabulary import nearest
 from webcrawl.errors import Problem
+from webcrawl.terminal import complain
 
 if TYPE_CHECKING:
     import argparse

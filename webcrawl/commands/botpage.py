@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from webcrawl.atomic_file import replace
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import complain, refuse
 from webcrawl.config import Configuration, check
-from webcrawl.crawl.contact import is_contact
 from webcrawl.errors import Problem
+from webcrawl.politeness.contact import is_contact
 from webcrawl.reports.botpage import Bot, page
+from webcrawl.terminal import complain, refuse
 
 if TYPE_CHECKING:
     import argparse

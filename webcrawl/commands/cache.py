@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webcrawl.command import CrawlCommand
-from webcrawl.commands.output import crawl_as_json, cut, table, tell, width
 from webcrawl.errors import CrawlError
 from webcrawl.reports import text
+from webcrawl.terminal import crawl_as_json, cut, table, tell, width
 
 if TYPE_CHECKING:
     import argparse

@@ -21,12 +21,12 @@ from webcrawl.archive.disk import ArchiveError
 from webcrawl.archive.records import SOURCE, uri
 from webcrawl.archive.repair import WARC_FOLDER
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import complain, tell
 from webcrawl.config import Configuration
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.parsing.charset import encoding_of
 from webcrawl.parsing.mime import document_type, mime_type
 from webcrawl.reports.text import read_moment, second, size, things
+from webcrawl.terminal import complain, tell
 from webcrawl.urls.schemes import resolve_any
 from webcrawl.urls.seeds import BadSeed, read_seed
 

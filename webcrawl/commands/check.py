@@ -21,11 +21,11 @@ from scrapy.utils.misc import load_object, set_environ
 
 from webcrawl import addon
 from webcrawl.command import own_names
-from webcrawl.commands.output import complain, refuse, strange_words
 from webcrawl.config import check as problems_of
 from webcrawl.errors import Problem
 from webcrawl.refusal import Refused
 from webcrawl.storage import TRANSIENT
+from webcrawl.terminal import complain, refuse, strange_words
 
 if TYPE_CHECKING:
     import argparse

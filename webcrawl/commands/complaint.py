@@ -16,10 +16,10 @@ from webcrawl.archive.disk import ArchiveError
 from webcrawl.audit.complaint import Complaint
 from webcrawl.command import ProjectCommand
 from webcrawl.commands.fetch_logs import logs_of, plain
-from webcrawl.commands.output import tell
 from webcrawl.errors import Problem
 from webcrawl.reports import text
 from webcrawl.reports.text import moment, read_moment, second
+from webcrawl.terminal import tell
 from webcrawl.urls.politeness_key import host_of
 from webcrawl.urls.schemes import resolve_any
 

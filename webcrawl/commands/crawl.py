@@ -15,7 +15,7 @@ from scrapy.settings import Settings
 if TYPE_CHECKING:
     import argparse
 
-    from webcrawl.crawl.start import CrawlRun
+    from webcrawl.start import CrawlRun
 
 
 class Command(BaseRunSpiderCommand):
@@ -41,7 +41,7 @@ class Command(BaseRunSpiderCommand):
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check all input; nothing has been started or written when something is wrong."""
         # Scrapy imports all commands at each start.
-        from webcrawl.crawl.start import CrawlRun
+        from webcrawl.start import CrawlRun
 
         assert isinstance(self.settings, Settings)
         self._crawl = CrawlRun(self.settings)

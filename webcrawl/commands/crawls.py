@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import table, tell
 from webcrawl.config.vocabulary import nearest
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text
+from webcrawl.terminal import table, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

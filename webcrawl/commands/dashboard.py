@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from scrapy.utils.conf import arglist_to_dict
 
 from webcrawl.command import ProjectCommand, number
-from webcrawl.commands.output import complain, tell
 from webcrawl.control.selection import apply_spider_settings
 from webcrawl.errors import Problem
+from webcrawl.terminal import complain, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

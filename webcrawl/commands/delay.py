@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.command import SERVERS, CrawlCommand
-from webcrawl.commands.output import crawl_as_json, refuse, tell
 from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.reports.text import second
+from webcrawl.terminal import crawl_as_json, refuse, tell
 from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from webcrawl.command import ProjectCommand, number
-from webcrawl.commands.output import complain
 from webcrawl.errors import Problem
+from webcrawl.terminal import complain
 
 if TYPE_CHECKING:
     import argparse

@@ -12,9 +12,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import CrawlCommand, number
-from webcrawl.commands.output import crawl_as_json, cut, table, tell, width
 from webcrawl.reports import text
 from webcrawl.reports.totals import errors_of
+from webcrawl.terminal import crawl_as_json, cut, table, tell, width
 
 if TYPE_CHECKING:
     import argparse

@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from webcrawl import terminal as output
 from webcrawl.archive import fetchlog
 from webcrawl.command import ProjectCommand
-from webcrawl.commands import output
 from webcrawl.config import Configuration
 from webcrawl.control.selection import no_inspection_message, select_crawl
 from webcrawl.errors import CrawlError, Problem

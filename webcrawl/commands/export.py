@@ -11,11 +11,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webcrawl import terminal as output
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand, number
-from webcrawl.commands import output
 from webcrawl.commands.fetch_logs import FetchLogs, folders_of
-from webcrawl.commands.output import complain
 from webcrawl.config import Configuration
 from webcrawl.config.vocabulary import hint
 from webcrawl.control.selection import apply_spider_settings, select_crawl, select_crawl_in
@@ -30,6 +29,7 @@ from webcrawl.links.reading import LinkLogs
 from webcrawl.politeness.groups import GroupsError
 from webcrawl.reports import text
 from webcrawl.scope.patterns import PatternsError
+from webcrawl.terminal import complain
 from webcrawl.urls.host_rules import HostRulesError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from scrapy.commands import fetch
 
 from webcrawl.command import own_names
 from webcrawl.commands import page_commands
-from webcrawl.commands.output import until_reader_leaves
+from webcrawl.terminal import until_reader_leaves
 
 if TYPE_CHECKING:
     import argparse

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import ProjectCommand, command_crawl
 from webcrawl.commands.changes import changes_as_object, changes_as_text, changes_of
-from webcrawl.commands.output import crawl_as_json, instead, table, tell
 from webcrawl.config.vocabulary import hint
 from webcrawl.control.selection import apply_spider_settings, require_crawl
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text
 from webcrawl.reports.totals import STATUS_CLASSES, figures_of
 from webcrawl.storage.inspection import MEANINGS, Demand, Kind
+from webcrawl.terminal import crawl_as_json, instead, table, tell
 
 if TYPE_CHECKING:
     import argparse
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from webcrawl.commands.output import NamedCrawl
     from webcrawl.control.selection import StoredCrawl
     from webcrawl.control.steering import Situation
     from webcrawl.reports.limiting import Estimate, Verdict
     from webcrawl.storage.inspection import Checked, CrawlStatus, Findings, Worker
+    from webcrawl.terminal import NamedCrawl
 
 
 SILENT_SECONDS = 10.0

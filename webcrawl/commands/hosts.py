@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import CrawlCommand
-from webcrawl.commands.output import crawl_as_json, cut, table, tell, width
 from webcrawl.config.vocabulary import hint
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text
+from webcrawl.terminal import crawl_as_json, cut, table, tell, width
 from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:

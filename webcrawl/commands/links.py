@@ -14,9 +14,9 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from webcrawl import terminal as output
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand, number
-from webcrawl.commands import output
 from webcrawl.config import Configuration
 from webcrawl.config.vocabulary import hint
 from webcrawl.errors import CrawlError, Problem

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from webcrawl.command import ProjectCommand
 from webcrawl.commands.complaint import begin_of, domain_of, end_of
-from webcrawl.commands.output import tell
 from webcrawl.errors import Problem
+from webcrawl.terminal import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,8 +9,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import tell
 from webcrawl.errors import CrawlError
+from webcrawl.terminal import tell
 
 if TYPE_CHECKING:
     import argparse

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from scrapy.spiderloader import get_spider_loader
 
 from webcrawl import addon
-from webcrawl.commands.output import refuse, strange_words
 from webcrawl.config import Configuration, check
 from webcrawl.config.vocabulary import hint
 from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.storage import TRANSIENT
+from webcrawl.terminal import refuse, strange_words
 from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:

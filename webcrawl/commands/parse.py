@@ -12,7 +12,7 @@ from scrapy.spiderloader import get_spider_loader
 
 from webcrawl.command import BROAD, own_names
 from webcrawl.commands import page_commands
-from webcrawl.commands.output import until_reader_leaves
+from webcrawl.terminal import until_reader_leaves
 
 if TYPE_CHECKING:
     import argparse

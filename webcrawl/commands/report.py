@@ -9,13 +9,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webcrawl import terminal as output
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand, number
-from webcrawl.commands import output
 from webcrawl.commands.fetch_logs import logs_of
-from webcrawl.commands.output import complain, unusable
 from webcrawl.errors import Problem
 from webcrawl.politeness.groups import GroupsError
+from webcrawl.terminal import complain, unusable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

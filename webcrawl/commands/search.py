@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import tell
 from webcrawl.config import Configuration
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports.text import second
 from webcrawl.search import engine as query
+from webcrawl.terminal import tell
 from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:

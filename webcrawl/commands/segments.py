@@ -15,11 +15,11 @@ from scrapy.settings import Settings
 
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand, number
-from webcrawl.commands.output import tell
 from webcrawl.control.selection import apply_spider_settings
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.politeness.groups import GroupsError
 from webcrawl.scope.patterns import PatternsError
+from webcrawl.terminal import tell
 from webcrawl.urls.host_rules import HostRulesError
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.command import ProjectCommand, number
-from webcrawl.commands.output import tell
 from webcrawl.errors import CrawlError, Problem
+from webcrawl.terminal import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

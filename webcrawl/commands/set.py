@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import CrawlCommand
 from webcrawl.commands.changes import given_by, not_applied, value_in_words
-from webcrawl.commands.output import crawl_as_json, refuse, tell
 from webcrawl.errors import ConfigurationError, Problem
+from webcrawl.terminal import crawl_as_json, refuse, tell
 from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.command import ProjectCommand
 from webcrawl.commands.changes import changes_as_object, changes_as_text, changes_of
 from webcrawl.commands.frontier import ends_of, status_as_json, status_as_text
-from webcrawl.commands.output import tell
 from webcrawl.control.selection import apply_spider_settings, require_crawl, select_crawl_in
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text
+from webcrawl.terminal import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.command import CrawlCommand
-from webcrawl.commands.output import table, tell
 from webcrawl.errors import CrawlError, Problem
+from webcrawl.terminal import table, tell
 
 if TYPE_CHECKING:
     import argparse

@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import crawl_as_json, instead, tell
 from webcrawl.control.selection import require_crawl
 from webcrawl.errors import Problem
 from webcrawl.reports import text
+from webcrawl.terminal import crawl_as_json, instead, tell
 from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:

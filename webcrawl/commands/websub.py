@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import crawl_as_json, instead, tell
 from webcrawl.errors import Problem
+from webcrawl.terminal import crawl_as_json, instead, tell
 
 if TYPE_CHECKING:
     import argparse

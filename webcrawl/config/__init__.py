@@ -41,9 +41,9 @@ from webcrawl.config.search import SearchSettings, search_contradictions
 from webcrawl.config.service import ServiceSettings
 from webcrawl.config.setting import Setting
 from webcrawl.config.vocabulary import misspelt_names, unknown_names, wrong_types
-from webcrawl.crawl import contact
-from webcrawl.crawl.contact import contact_problem
 from webcrawl.errors import ConfigurationError, Problem
+from webcrawl.politeness import contact
+from webcrawl.politeness.contact import contact_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

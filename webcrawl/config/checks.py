@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from webcrawl import storage
 from webcrawl.archive import sinks
 from webcrawl.config.readers import EMPTY, Reader, Refusal, as_list, in_full
-from webcrawl.crawl import contact
 from webcrawl.errors import Problem
+from webcrawl.politeness import contact
 
 LEAST_BUDGET = 16 << 20
 """With a smaller budget, the data on its way to the server at one moment would matter."""

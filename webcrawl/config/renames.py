@@ -23,19 +23,19 @@ SETTINGS = {
 
 MODULES = {
     "core.downloader": "engine.downloader",
-    "downloadermiddlewares.contents": "features.middlewares",
+    "downloadermiddlewares.contents": "crawl.feature_middlewares",
     "downloadermiddlewares.decoding": "fetching.decoding_middleware",
-    "downloadermiddlewares.hints": "features.middlewares",
+    "downloadermiddlewares.hints": "crawl.feature_middlewares",
     "downloadermiddlewares.robots": "robots.middleware",
-    "downloadermiddlewares.visits": "features.middlewares",
-    "downloadermiddlewares.websub": "features.middlewares",
+    "downloadermiddlewares.visits": "crawl.feature_middlewares",
+    "downloadermiddlewares.websub": "crawl.feature_middlewares",
     "downloadhandlers.http": "fetching.http",
     "exporters.flat_csv": "feed_exporters",
     "exporters.parquet": "feed_exporters",
-    "features.content_seen.middleware": "features.middlewares",
-    "features.hints.middleware": "features.middlewares",
-    "features.revisits.middleware": "features.middlewares",
-    "features.websub.middleware": "features.middlewares",
+    "features.content_seen.middleware": "crawl.feature_middlewares",
+    "features.hints.middleware": "crawl.feature_middlewares",
+    "features.revisits.middleware": "crawl.feature_middlewares",
+    "features.websub.middleware": "crawl.feature_middlewares",
     "linklog.log": "links.log",
     "processing.head": "processing.modules",
     "processing.image": "processing.modules",
@@ -52,8 +52,8 @@ MODULES = {
 """The present path of each moved module with classes that a setting may name, both below ``webcrawl``."""
 
 CLASSES = {
-    "features.middlewares.ContentsMiddleware": "features.middlewares.ContentSeenMiddleware",
-    "features.middlewares.VisitsMiddleware": "features.middlewares.RevisitsMiddleware",
+    "crawl.feature_middlewares.ContentsMiddleware": "crawl.feature_middlewares.ContentSeenMiddleware",
+    "crawl.feature_middlewares.VisitsMiddleware": "crawl.feature_middlewares.RevisitsMiddleware",
 }
 """The present path of each renamed class in a module of the present."""
 

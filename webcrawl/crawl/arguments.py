@@ -12,10 +12,10 @@ from webcrawl import storage
 from webcrawl.command import BROAD
 from webcrawl.config.features import focus
 from webcrawl.config.vocabulary import hint
-from webcrawl.crawl.contact import contact_problem
+from webcrawl.crawl.feature_table import SEGMENT_FILE
 from webcrawl.crawl.rules import wrong_files
 from webcrawl.errors import Problem
-from webcrawl.features.registry import SEGMENT_FILE
+from webcrawl.politeness.contact import contact_problem
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
 from webcrawl.scope.url_rules import SITES, AllowRule, PatternError
 from webcrawl.scope.whitelist import WhitelistError, whitelist_of

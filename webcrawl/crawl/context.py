@@ -15,26 +15,26 @@ from typing import TYPE_CHECKING, NamedTuple
 from webcrawl.config import Configuration
 from webcrawl.crawl import essentials
 from webcrawl.crawl.archiving import archive_of
-from webcrawl.crawl.contact import contact_problem, is_contact, is_public, user_agent
+from webcrawl.crawl.feature import Parts
+from webcrawl.crawl.feature_table import FURTHER, SHAPING, Features
 from webcrawl.crawl.jobdir import Jobdir, new_folder
 from webcrawl.crawl.ordering import best_first_of, order_of
 from webcrawl.crawl.page_processing import processing_of
 from webcrawl.crawl.refused_start import answering
+from webcrawl.crawl.request_codec import agent_of, is_explicit, may_have_errback, route_of
 from webcrawl.crawl.rules import CrawlRules, extensions_refused, politeness_of
 from webcrawl.crawl.schemes import schemes_of
 from webcrawl.crawl.seeded_hosts import SeededHosts
 from webcrawl.crawl.storage import backend_of
 from webcrawl.errors import ConfigurationError, Problem, StartRefused
-from webcrawl.features.feature import Parts
-from webcrawl.features.registry import FURTHER, SHAPING, Features
 from webcrawl.fetching.bandwidth import Bandwidth, bandwidth_of
 from webcrawl.fetching.network import network_of, seed_addresses
 from webcrawl.frontier.committer import ArchiveThread
 from webcrawl.frontier.intake import Intake
 from webcrawl.frontier.order import LevelSampler
 from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
+from webcrawl.politeness.contact import contact_problem, is_contact, is_public, user_agent
 from webcrawl.politeness.health import Health
-from webcrawl.request_codec import agent_of, is_explicit, may_have_errback, route_of
 from webcrawl.robots.answer import Absence
 from webcrawl.robots.rules import RulesCache
 from webcrawl.scope.exclusion import ExclusionList, ExclusionRule

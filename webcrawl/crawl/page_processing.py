@@ -12,7 +12,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from webcrawl import fetch_errors
 from webcrawl.config.setting import MIB
-from webcrawl.meta import fetch_meta
+from webcrawl.fetching.meta import fetch_meta
 from webcrawl.parsing.mime import HTML_TYPES, document_type, mime_type
 from webcrawl.processing.chain import Chain
 from webcrawl.processing.contract import Content, load

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from webcrawl.config.setting import MIB
 from webcrawl.crawl.context import context_of
+from webcrawl.fetching.meta import fetch_meta
 from webcrawl.items import Page
-from webcrawl.meta import fetch_meta
 from webcrawl.parsing.charset import encoding_of
 from webcrawl.parsing.css import CSS, is_style_sheet
 from webcrawl.parsing.html import PageInput, found_links
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from webcrawl.meta import FetchMeta
+    from webcrawl.fetching.meta import FetchMeta
 
 
 class PageReading:

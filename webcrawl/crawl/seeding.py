@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webcrawl.crawl.contact import contact_problem, is_contact
 from webcrawl.errors import ContactMissing, CrawlError
+from webcrawl.politeness.contact import contact_problem, is_contact
 from webcrawl.reports import text
 from webcrawl.scope.whitelist import whitelist_of
 from webcrawl.storage.contract import SharedBackend

@@ -19,11 +19,11 @@ from webcrawl.crawl.essentials import foreign_handlers
 from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.fetching.decoding import decode
 from webcrawl.fetching.failures import LocalShortageError, failure_word
+from webcrawl.fetching.meta import fetch_meta
 from webcrawl.fetching.response_head import MAX_TYPE_BYTES
 from webcrawl.frontier.lease import Ending, Result
 from webcrawl.frontier.policies import BUSY_STATUSES
 from webcrawl.frontier.records import Kind
-from webcrawl.meta import fetch_meta
 from webcrawl.parsing import sitemap
 from webcrawl.parsing.mime import document_type, mime_type
 from webcrawl.politeness.health import retry_after_seconds

@@ -10,11 +10,11 @@ from scrapy.settings import default_settings
 from webcrawl.config.readers import as_switch
 from webcrawl.config.scrapy_settings import is_given
 from webcrawl.crawl.context import context_of
+from webcrawl.crawl.request_codec import CONDITIONS, is_explicit, revisit_of
+from webcrawl.fetching.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind
-from webcrawl.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.refusal import Refused
-from webcrawl.request_codec import CONDITIONS, is_explicit, revisit_of
 from webcrawl.scheduler import in_flight_request_of
 from webcrawl.urls.politeness_key import origin_of
 

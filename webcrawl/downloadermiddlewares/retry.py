@@ -11,14 +11,14 @@ from scrapy.utils.response import response_status_message
 from webcrawl.config.readers import as_switch
 from webcrawl.config.scrapy_settings import retried_exceptions, retried_statuses
 from webcrawl.crawl.context import context_of
+from webcrawl.crawl.request_codec import is_explicit
 from webcrawl.fetching.failures import failure_word
+from webcrawl.fetching.meta import fetch_meta
 from webcrawl.frontier.active_key import ROBOTS_UNREACHABLE
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.policies import RETRIED_STATUSES
 from webcrawl.frontier.records import Kind
-from webcrawl.meta import fetch_meta
 from webcrawl.politeness.health import HOST_FAILURES
-from webcrawl.request_codec import is_explicit
 from webcrawl.scheduler import in_flight_request_of
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from webcrawl.archive.disk import translated
 from webcrawl.archive.listed_links import ListedLinks, rows_of
 from webcrawl.crawl.context import context_of
 from webcrawl.fetching.decoding import decoded_chunks
+from webcrawl.fetching.meta import fetch_meta
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind, UrlEntry
-from webcrawl.meta import fetch_meta
 from webcrawl.parsing.offload import TURN_SECONDS
 from webcrawl.parsing.sitemap import SitemapReading
 from webcrawl.refusal import Refused
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from webcrawl.archive.capture import FetchRecord
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.meta import FetchMeta
+    from webcrawl.fetching.meta import FetchMeta
     from webcrawl.scheduler import InFlightRequest
 
 LATER = -100

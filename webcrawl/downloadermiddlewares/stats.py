@@ -10,8 +10,8 @@ from scrapy.downloadermiddlewares.stats import get_status_size
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.python import global_object_name
 
+from webcrawl.fetching.meta import KEY, FetchMeta
 from webcrawl.frontier.records import Kind
-from webcrawl.meta import KEY, FetchMeta
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

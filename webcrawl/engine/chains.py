@@ -24,7 +24,7 @@ from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.python import global_object_name
 
 from webcrawl.engine import scrapy_private
-from webcrawl.meta import fetch_meta
+from webcrawl.fetching.meta import fetch_meta
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -23,10 +23,10 @@ from webcrawl.crawl import essentials
 from webcrawl.crawl.refused_start import answering
 from webcrawl.engine import chains
 from webcrawl.engine.scrapy_private import split_domains_of_cookies
-from webcrawl.engine.signals import spare_robots, tell
 from webcrawl.errors import StorageFull, StorageLost
+from webcrawl.fetching.meta import fetch_meta
+from webcrawl.fetching.signals import spare_robots, tell
 from webcrawl.frontier.records import Kind
-from webcrawl.meta import fetch_meta
 from webcrawl.refusal import Refused
 from webcrawl.urls.politeness_key import suffix_extractor
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from scrapy.http import Request, Response
     from twisted.internet.defer import Deferred
 
-    from webcrawl.meta import FetchMeta
+    from webcrawl.fetching.meta import FetchMeta
 
 logger = logging.getLogger(__name__)
 

@@ -29,10 +29,10 @@ from webcrawl.engine import scrapy_private
 from webcrawl.engine.chains import is_plain, output_of
 from webcrawl.engine.downloader import DirectDownloader
 from webcrawl.engine.scrapy_private import HookedEngine, Slot, slot_of
-from webcrawl.engine.signals import receivers, tell
 from webcrawl.engine.waking import Starts
 from webcrawl.fetching.body_memory import body_memory_of
-from webcrawl.meta import CURRENT
+from webcrawl.fetching.meta import CURRENT
+from webcrawl.fetching.signals import receivers, tell
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterable

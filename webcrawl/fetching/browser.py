@@ -28,7 +28,7 @@ from scrapy_playwright.handler import ScrapyPlaywrightDownloadHandler
 
 from webcrawl.crawl.context import context_of
 from webcrawl.downloadermiddlewares.redirect import STATUSES
-from webcrawl.meta import CURRENT
+from webcrawl.fetching.meta import CURRENT
 from webcrawl.refusal import Refused
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from scrapy.responsetypes import responsetypes
 
 from webcrawl.crawl.context import context_of
 from webcrawl.fetching.decoding import decode
-from webcrawl.meta import fetch_meta
+from webcrawl.fetching.meta import fetch_meta
 from webcrawl.parsing.mime import HTML_TYPES, mime_type
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from webcrawl.fetching.body_memory import BodyAccount
     from webcrawl.fetching.decoding import Decoded
-    from webcrawl.meta import FetchMeta
+    from webcrawl.fetching.meta import FetchMeta
 
 
 AT_ONCE_BYTES = 1024 * 1024

@@ -20,18 +20,18 @@ from scrapy.exceptions import DownloadCancelledError, ResponseDataLossError, Uns
 
 from webcrawl.archive.capture import Capture, LostSending
 from webcrawl.config import value_of
-from webcrawl.engine.signals import has_listeners
 from webcrawl.fetching.bandwidth import bandwidth_of
 from webcrawl.fetching.body_memory import body_memory_of
 from webcrawl.fetching.connection import LONGEST_SECONDS
 from webcrawl.fetching.exchange import Exchange
 from webcrawl.fetching.failures import LocalShortageError, failure_word, translate
+from webcrawl.fetching.meta import FetchMeta, begin_fetch
 from webcrawl.fetching.network import Attempt, Proxy, close_network, network_of
 from webcrawl.fetching.reading import ANNOUNCED_OVERSIZE, STOPPED, Gate, Reading, may_have_links
 from webcrawl.fetching.request_head import Target, request_head, split_url
 from webcrawl.fetching.scrapy_response import scrapy_headers, scrapy_response
+from webcrawl.fetching.signals import has_listeners
 from webcrawl.frontier.records import Kind
-from webcrawl.meta import FetchMeta, begin_fetch
 from webcrawl.refusal import Refused
 from webcrawl.scope.exclusion import ExclusionRule
 from webcrawl.storage.contract import LeaseValidity, uptime

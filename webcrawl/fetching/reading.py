@@ -21,10 +21,10 @@ from xxhash import xxh3_128
 from webcrawl.archive.capture import Spooled
 from webcrawl.archive.disk import translated
 from webcrawl.archive.spool_files import delete
-from webcrawl.engine.signals import has_listeners
 from webcrawl.fetching.body import announced_lengths
 from webcrawl.fetching.response_head import MAX_TYPE_BYTES
 from webcrawl.fetching.scrapy_response import scrapy_headers
+from webcrawl.fetching.signals import has_listeners
 from webcrawl.parsing.mime import HTML_TYPES, mime_type
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from webcrawl.fetching.bandwidth import Bandwidth
     from webcrawl.fetching.connection import PageConnection
     from webcrawl.fetching.exchange import Exchange
+    from webcrawl.fetching.meta import FetchMeta
     from webcrawl.fetching.response_head import ResponseHead
-    from webcrawl.meta import FetchMeta
 
 
 BUFFER_BYTES = 1 << 18

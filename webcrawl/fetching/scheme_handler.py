@@ -32,10 +32,10 @@ from webcrawl.fetching.failures import (
     translate,
 )
 from webcrawl.fetching.http import SHORTAGE_PATIENCE_SECONDS, check_exclusions
+from webcrawl.fetching.meta import begin_fetch
 from webcrawl.fetching.network import Attempt, close_network, network_of
 from webcrawl.fetching.reading import ANNOUNCED_OVERSIZE, HELD_SECONDS, UNWANTED_TYPE, is_wanted
 from webcrawl.frontier.records import Kind
-from webcrawl.meta import begin_fetch
 from webcrawl.parsing.mime import DIRECTORY_TYPES, HTML_TYPES, mime_type, sniffed_type
 from webcrawl.refusal import Refused
 from webcrawl.storage.contract import uptime
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from webcrawl.archive.capture import Truncated
+    from webcrawl.fetching.meta import FetchMeta
     from webcrawl.fetching.network import Network
-    from webcrawl.meta import FetchMeta
 
 READ_BYTES = 1 << 16
 """Bytes that are read from a connection at a time, and the longest line of a control connection."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from webcrawl.frontier import robots_requests as requests
 from webcrawl.frontier.inline import IN_A_ROW, ROBOTS_UNAVAILABLE, InlineRequest
 from webcrawl.frontier.policies import Policies
 from webcrawl.frontier.queue_head import QueueHead
@@ -15,7 +16,6 @@ from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.host_record import RobotsRecord, spent
 from webcrawl.robots import answer as robots
-from webcrawl.robots import requests
 from webcrawl.robots.answer import RobotsState
 from webcrawl.storage.contract import HEAD, Activated, Loaded
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from webcrawl.frontier import robots_requests as requests
 from webcrawl.frontier.active_key import ActiveKey, Need
 from webcrawl.frontier.active_keys import ActiveKeys
 from webcrawl.frontier.committer import Change, Committer, Store
@@ -34,7 +35,6 @@ from webcrawl.frontier.tally import Backlog, Snapshot, Tally
 from webcrawl.frontier.unparking import Unparking
 from webcrawl.politeness.health import HOST_FAILURES
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord, counts
-from webcrawl.robots import requests
 from webcrawl.storage.contract import (
     HEAD,
     NO_RATE_LIMITS,

@@ -10,9 +10,9 @@ from webcrawl.archive.capture import Entry
 from webcrawl.frontier.inline import InlineRequest
 from webcrawl.frontier.policies import Policies
 from webcrawl.frontier.records import QUEUED, Kind, State, UrlEntry, UrlRecord
+from webcrawl.frontier.robots_requests import RobotsReply
 from webcrawl.frontier.tally import Tally
 from webcrawl.politeness.host_record import HostRecord
-from webcrawl.robots.requests import RobotsReply
 from webcrawl.storage.contract import FOREVER, NO_RATE_LIMITS, LeaseValidity, RateLimitLease, Settled
 
 

@@ -15,8 +15,8 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webcrawl.audit.clocks import NOTHING_SENT
 from webcrawl.external_sort import Gathered
+from webcrawl.reports.clocks import NOTHING_SENT
 from webcrawl.reports.counting import (
     LARGEST,
     SECONDS_EDGES,
@@ -32,7 +32,7 @@ from webcrawl.urls.politeness_key import host_of, is_address
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from webcrawl.features.revisits.report import Freshness
+    from webcrawl.reports.freshness import Freshness
 
 
 STEP = math.log(1.02)
@@ -391,7 +391,7 @@ class Digest:
         """Figures of a crawl that revisits pages."""
         if self._freshness is None:
             # The report of another crawl does not import this.
-            from webcrawl.features.revisits.report import Freshness
+            from webcrawl.reports.freshness import Freshness
 
             self._freshness = Freshness()
         return self._freshness

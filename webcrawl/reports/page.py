@@ -105,6 +105,6 @@ def page(
 def _freshness(figures: Digest) -> str:
     if not figures.has_revisits:
         return ""
-    from webcrawl.features.revisits.report import section
+    from webcrawl.reports.freshness import section
 
     return section(figures.freshness)

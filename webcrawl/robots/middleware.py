@@ -21,12 +21,12 @@ from webcrawl.downloadermiddlewares.sitemaps import add_link_counts, named_in_ro
 from webcrawl.engine.chains import raiser_of
 from webcrawl.engine.downloader import AROUND
 from webcrawl.fetching.failures import LocalShortageError, failure_word
+from webcrawl.fetching.meta import fetch_meta
+from webcrawl.frontier import robots_requests as requests
 from webcrawl.frontier.records import Kind
-from webcrawl.meta import fetch_meta
+from webcrawl.frontier.robots_requests import RobotsReply
 from webcrawl.politeness.health import http_date, retry_after_seconds
 from webcrawl.refusal import Refused
-from webcrawl.robots import requests
-from webcrawl.robots.requests import RobotsReply
 from webcrawl.scheduler import in_flight_request_of
 from webcrawl.urls.resolve import resolve
 

@@ -13,8 +13,8 @@ from scrapy.http import Request
 
 from webcrawl.crawl.context import context_of
 from webcrawl.crawl.page_processing import PageProcessing, tell, type_of
+from webcrawl.fetching.meta import detach, fetch_meta
 from webcrawl.items import Page
-from webcrawl.meta import detach, fetch_meta
 from webcrawl.parsing.links import EMBEDS, LinkColumns
 from webcrawl.parsing.offload import TURN_SECONDS
 from webcrawl.robots.page_directives import RobotsTags

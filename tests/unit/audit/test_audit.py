@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.unit.reports.log_lines import DAY, DELAY, T0, Line, audited, line, robots, told
-from webcrawl.audit.clocks import Kind
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.groups import Group, Groups
 from webcrawl.politeness.shared_clocks import SharedClocks
 from webcrawl.reports import fetch_logs
+from webcrawl.reports.clocks import Kind
 
 CAMPUS = Groups([Group("campus", 3.0, frozenset({"test"}), ())])
 STEP = DELAY + 0.5

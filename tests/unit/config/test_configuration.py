@@ -330,19 +330,21 @@ MOVED = {
         "webcrawl.fetching.decoding_middleware.DecodingMiddleware"
     ),
     "webcrawl.downloadermiddlewares.contents.ContentsMiddleware": (
-        "webcrawl.features.middlewares.ContentSeenMiddleware"
+        "webcrawl.crawl.feature_middlewares.ContentSeenMiddleware"
     ),
-    "webcrawl.downloadermiddlewares.hints.HintsMiddleware": "webcrawl.features.middlewares.HintsMiddleware",
-    "webcrawl.downloadermiddlewares.visits.VisitsMiddleware": "webcrawl.features.middlewares.RevisitsMiddleware",
-    "webcrawl.downloadermiddlewares.websub.WebsubMiddleware": "webcrawl.features.middlewares.WebsubMiddleware",
+    "webcrawl.downloadermiddlewares.hints.HintsMiddleware": "webcrawl.crawl.feature_middlewares.HintsMiddleware",
+    "webcrawl.downloadermiddlewares.visits.VisitsMiddleware": "webcrawl.crawl.feature_middlewares.RevisitsMiddleware",
+    "webcrawl.downloadermiddlewares.websub.WebsubMiddleware": "webcrawl.crawl.feature_middlewares.WebsubMiddleware",
     "webcrawl.features.content_seen.middleware.ContentsMiddleware": (
-        "webcrawl.features.middlewares.ContentSeenMiddleware"
+        "webcrawl.crawl.feature_middlewares.ContentSeenMiddleware"
     ),
-    "webcrawl.features.middlewares.ContentsMiddleware": "webcrawl.features.middlewares.ContentSeenMiddleware",
-    "webcrawl.features.middlewares.VisitsMiddleware": "webcrawl.features.middlewares.RevisitsMiddleware",
-    "webcrawl.features.hints.middleware.HintsMiddleware": "webcrawl.features.middlewares.HintsMiddleware",
-    "webcrawl.features.revisits.middleware.VisitsMiddleware": "webcrawl.features.middlewares.RevisitsMiddleware",
-    "webcrawl.features.websub.middleware.WebsubMiddleware": "webcrawl.features.middlewares.WebsubMiddleware",
+    "webcrawl.crawl.feature_middlewares.ContentsMiddleware": (
+        "webcrawl.crawl.feature_middlewares.ContentSeenMiddleware"
+    ),
+    "webcrawl.crawl.feature_middlewares.VisitsMiddleware": "webcrawl.crawl.feature_middlewares.RevisitsMiddleware",
+    "webcrawl.features.hints.middleware.HintsMiddleware": "webcrawl.crawl.feature_middlewares.HintsMiddleware",
+    "webcrawl.features.revisits.middleware.VisitsMiddleware": "webcrawl.crawl.feature_middlewares.RevisitsMiddleware",
+    "webcrawl.features.websub.middleware.WebsubMiddleware": "webcrawl.crawl.feature_middlewares.WebsubMiddleware",
     "webcrawl.downloadhandlers.http.HttpDownloadHandler": "webcrawl.fetching.http.HttpDownloadHandler",
     "webcrawl.exporters.flat_csv.FlatCsvExporter": "webcrawl.feed_exporters.FlatCsvExporter",
     "webcrawl.exporters.parquet.ParquetExporter": "webcrawl.feed_exporters.ParquetExporter",

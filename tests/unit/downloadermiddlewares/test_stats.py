@@ -11,9 +11,9 @@ from scrapy.utils.test import get_crawler
 
 from webcrawl.downloadermiddlewares.stats import StatsMiddleware
 from webcrawl.extensions.frontier_stats import figures
+from webcrawl.fetching.meta import KEY, FetchMeta
 from webcrawl.frontier.records import Kind
 from webcrawl.frontier.tally import Tally
-from webcrawl.meta import KEY, FetchMeta
 from webcrawl.storage.contract import Committed
 
 REQUESTS = [

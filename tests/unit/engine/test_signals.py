@@ -13,8 +13,8 @@ from scrapy.signalmanager import SignalManager
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred
 
-from webcrawl.engine.signals import has_listeners, receivers, spare_robots, tell
-from webcrawl.meta import KEY, FetchMeta
+from webcrawl.fetching.meta import KEY, FetchMeta
+from webcrawl.fetching.signals import has_listeners, receivers, spare_robots, tell
 
 SIGNAL, OTHER = object(), object()
 

@@ -13,8 +13,8 @@ from scrapy.utils.test import get_crawler
 
 from webcrawl.fetching.failures import failure_word
 from webcrawl.fetching.http import HttpDownloadHandler
+from webcrawl.fetching.meta import FetchMeta, fetch_meta
 from webcrawl.fetching.network import network_of, seed_addresses
-from webcrawl.meta import FetchMeta, fetch_meta
 
 if TYPE_CHECKING:
     import ssl

@@ -28,9 +28,9 @@ from webcrawl.fetching.bandwidth import (
     bandwidth_of,
 )
 from webcrawl.fetching.body_memory import BodyMemory
+from webcrawl.fetching.meta import FetchMeta
 from webcrawl.fetching.reading import Reading
 from webcrawl.frontier.records import Kind
-from webcrawl.meta import FetchMeta
 from webcrawl.storage.contract import BandwidthShare
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from scrapy.http import Response
 from webcrawl.fetching.body_memory import BodyMemory
 from webcrawl.fetching.decoding import Decoded, decode
 from webcrawl.fetching.decoding_middleware import AT_ONCE_BYTES, DecodingMiddleware
-from webcrawl.meta import fetch_meta
+from webcrawl.fetching.meta import fetch_meta
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

@@ -13,9 +13,9 @@ from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.order import LevelSampler, Order, Scorer
 from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
 from webcrawl.frontier.records import UrlEntry
+from webcrawl.frontier.robots_requests import RobotsReply
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.health import Health
-from webcrawl.robots.requests import RobotsReply
 from webcrawl.robots.rules import RulesCache
 from webcrawl.storage.memory.frontier import MemoryBackend
 

@@ -10,11 +10,11 @@ from webcrawl.frontier.active_key import ActiveKey, Need, Pick
 from webcrawl.frontier.order import LevelSampler, Order
 from webcrawl.frontier.policies import Policies, RobotsPolicy
 from webcrawl.frontier.records import Kind
+from webcrawl.frontier.robots_requests import first_request
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.health import Health
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.robots.answer import RobotsState
-from webcrawl.robots.requests import first_request
 from webcrawl.robots.rules import RulesCache
 from webcrawl.storage.contract import HEAD, Activated, Loaded
 from webcrawl.urls.schemes import WEB, Schemes

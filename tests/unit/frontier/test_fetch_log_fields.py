@@ -9,10 +9,10 @@ import pytest
 from tests.unit.archive.samples import record
 from tests.unit.frontier.small_crawl import DELAY, SmallCrawl
 from webcrawl.archive.capture import Entry
+from webcrawl.frontier import robots_requests as requests
 from webcrawl.frontier.lease import Ending
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.host_record import RobotsRecord
-from webcrawl.robots import requests
 from webcrawl.robots.answer import RobotsState
 from webcrawl.storage.contract import LeaseValidity
 

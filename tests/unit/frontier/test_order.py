@@ -9,7 +9,7 @@ from tests.contract.samples import NOW, entry
 from webcrawl.frontier.order import FIRST, LAST, Order, OrderName, by_path_depth
 from webcrawl.frontier.queue_head import queue_position
 from webcrawl.frontier.records import UrlEntry
-from webcrawl.robots.requests import LEVEL
+from webcrawl.frontier.robots_requests import LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

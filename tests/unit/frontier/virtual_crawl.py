@@ -12,9 +12,9 @@ from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.order import LevelSampler, Order
 from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
 from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.frontier.robots_requests import RobotsReply
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.health import Health
-from webcrawl.robots.requests import RobotsReply
 from webcrawl.robots.rules import RulesCache
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of

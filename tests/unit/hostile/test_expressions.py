@@ -13,7 +13,7 @@ from tests.unit.hostile.expressions import excess, expressions, hostile_texts, m
 OPERATORS = {
     "config": "settings",
     "commands": "command lines; those in `SHOWING` are tried all the same",
-    "crawl.contact": "USER_AGENT and CRAWLER_CONTACT",
+    "politeness.contact": "USER_AGENT and CRAWLER_CONTACT",
     "feeds": "FEEDS",
     "features.checkpoints": "names of folders",
     "features.service": "orders to the service, which have a limit of their own",

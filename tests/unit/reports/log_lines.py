@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from webcrawl.audit.clocks import Violation
+    from webcrawl.reports.clocks import Violation
 
 T0 = 1_790_000_000.0
 DELAY = 5.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webcrawl.crawl.contact import is_public
+from webcrawl.politeness.contact import is_public
 from webcrawl.scope.scope import Candidate
 from webcrawl.scope.url_rules import ContactRule
 

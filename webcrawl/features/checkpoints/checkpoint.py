@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.atomic_file import UNFINISHED, link_or_copy, sync_file, sync_folder, unfinished_path
+from webcrawl.crawl.feature_table import SEGMENT_FILE
 from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
 from webcrawl.errors import CrawlError, JobdirDamaged, StorageLost
 from webcrawl.features.focus.store import NAME as LEARNED
-from webcrawl.features.registry import SEGMENT_FILE
 from webcrawl.features.segments.results import NAME as FOUND
 from webcrawl.reports.progress_log import NAME as PROGRESS
 from webcrawl.search import journal

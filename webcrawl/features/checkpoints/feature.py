@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.atomic_file import UNFINISHED
 from webcrawl.child_process import start_python
+from webcrawl.crawl.feature import Feature
 from webcrawl.extensions.periodic_task import PeriodicTask
-from webcrawl.features.feature import Feature
 from webcrawl.reports import text
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.features.feature import Parts
+    from webcrawl.crawl.feature import Parts
     from webcrawl.scheduler import Scheduler
 
 logger = logging.getLogger(__name__)

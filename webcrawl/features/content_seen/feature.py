@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webcrawl.crawl.feature import Feature
 from webcrawl.features.content_seen.content_seen import ContentSeen
 from webcrawl.features.content_seen.store import ContentStore
-from webcrawl.features.feature import Feature
 
 if TYPE_CHECKING:
-    from webcrawl.features.feature import Parts
+    from webcrawl.crawl.feature import Parts
 
 
 class ContentSeenFeature(Feature):

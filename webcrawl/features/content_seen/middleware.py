@@ -11,8 +11,8 @@ from webcrawl.crawl.context import context_of
 from webcrawl.crawl.page_processing import PageTexts
 from webcrawl.features.content_seen.content_seen import digest, payload_digest
 from webcrawl.features.content_seen.store import Body
+from webcrawl.fetching.meta import fetch_meta
 from webcrawl.frontier.records import Kind
-from webcrawl.meta import fetch_meta
 from webcrawl.scheduler import in_flight_request_of
 
 if TYPE_CHECKING:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.child_process import frame, receive_from
 from webcrawl.config.setting import MIB
-from webcrawl.features.companion import Companion
+from webcrawl.crawl.companion import Companion
+from webcrawl.crawl.feature import Feature
 from webcrawl.features.dashboard.process import given_of, with_token
-from webcrawl.features.feature import Feature
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
 
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.features.feature import Parts
+    from webcrawl.crawl.feature import Parts
     from webcrawl.scheduler import Scheduler
 
 MODULE = "webcrawl.features.dashboard.process"

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from webcrawl import fetch_errors
+from webcrawl.crawl.feature import Feature
 from webcrawl.errors import CrawlError
 from webcrawl.extensions.periodic_task import PeriodicTask
-from webcrawl.features.feature import Feature
 from webcrawl.features.focus.learner import Learner, LinkScorer
 from webcrawl.features.focus.link_features import PageContext, pack
 from webcrawl.features.focus.relevance import FetchedPage, Function, clamped, classifier_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.features.feature import Parts
+    from webcrawl.crawl.feature import Parts
     from webcrawl.features.focus.relevance import Classifier
     from webcrawl.frontier.lease import Outcome
     from webcrawl.frontier.records import UrlEntry

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from webcrawl.crawl.feature import Feature
 from webcrawl.errors import StorageFull
-from webcrawl.features.feature import Feature
 from webcrawl.features.hints.hints import Claim, Hints
 from webcrawl.features.hints.store import TrustStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from webcrawl.features.feature import Parts
+    from webcrawl.crawl.feature import Parts
     from webcrawl.features.revisits.visits import Visits
     from webcrawl.frontier.intake import Intake
     from webcrawl.frontier.records import UrlEntry

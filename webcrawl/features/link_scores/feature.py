@@ -6,9 +6,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from webcrawl.crawl.feature import Feature
 from webcrawl.errors import CrawlError
 from webcrawl.extensions.periodic_task import PeriodicTask
-from webcrawl.features.feature import Feature
 from webcrawl.features.link_scores.scorer import ENTRIES_KEPT, LOG, Importance, LinkScoreStore
 from webcrawl.features.link_scores.worth_table import WorthTable
 from webcrawl.storage.contract import SharedBackend
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.features.feature import Parts
+    from webcrawl.crawl.feature import Parts
     from webcrawl.scheduler import Scheduler
 
 logger = logging.getLogger(__name__)

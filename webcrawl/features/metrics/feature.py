@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from webcrawl import __version__
 from webcrawl.child_process import frame, receive_from
 from webcrawl.config.setting import MIB
-from webcrawl.features.companion import Companion
-from webcrawl.features.feature import Feature, stop
+from webcrawl.crawl.companion import Companion
+from webcrawl.crawl.feature import Feature, stop
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
 
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.features.feature import Parts
+    from webcrawl.crawl.feature import Parts
     from webcrawl.scheduler import Scheduler
 
 MODULE = "webcrawl.features.metrics.process"

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from webcrawl.child_process import frame, leave_signals_to_the_crawl, receive_from, socket_to_parent
-from webcrawl.features.dashboard.connections import Listener
 from webcrawl.features.metrics.exposition import View, WorkerView, exposed
+from webcrawl.web.connections import Listener
 
 if TYPE_CHECKING:
     import socket

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from webcrawl.atomic_file import replace
+from webcrawl.crawl.feature import Feature
 from webcrawl.crawl.refused_start import START_REFUSED
 from webcrawl.errors import CrawlError
 from webcrawl.extensions.periodic_task import PeriodicTask
-from webcrawl.features.feature import Feature
 from webcrawl.features.notifications.delivery import Delivery
 from webcrawl.features.notifications.messages import Crawl, Message
 from webcrawl.features.notifications.receivers import Mailbox, MailServer, Receiver, Webhook
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.features.feature import Parts
+    from webcrawl.crawl.feature import Parts
     from webcrawl.frontier.tally import Snapshot, Tally
     from webcrawl.scheduler import Scheduler
     from webcrawl.storage.contract import Backend, Counts

@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from webcrawl.crawl.feature import Feature, stop
 from webcrawl.errors import StorageLost
-from webcrawl.features.feature import Feature, stop
 from webcrawl.features.pushed_urls.feed import PushedUrlFeed, take_over
 from webcrawl.storage.contract import SharedBackend
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
 
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.features.feature import Parts
+    from webcrawl.crawl.feature import Parts
     from webcrawl.scheduler import Scheduler
     from webcrawl.storage.contract import Counts
 

@@ -11,7 +11,7 @@ from scrapy import signals
 from scrapy.http import Request
 from scrapy_redis.spiders import RedisMixin
 
-from webcrawl import request_codec
+from webcrawl.crawl import request_codec
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.urls.lists import printable
 from webcrawl.urls.resolve import resolve

@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from webcrawl import request_codec
+from webcrawl.crawl import request_codec
+from webcrawl.crawl.feature import Feature, stop
 from webcrawl.errors import CrawlError, StorageFull
-from webcrawl.features.feature import Feature, stop
 from webcrawl.features.revisits.due_pages import Feeder, Portions
 from webcrawl.features.revisits.page import Finding, Visit, modified_at
 from webcrawl.features.revisits.policies import Pace
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from webcrawl.archive.capture import Fact
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.features.feature import Parts
+    from webcrawl.crawl.feature import Parts
     from webcrawl.features.revisits.estimate import Expectation
     from webcrawl.features.revisits.page import Page
     from webcrawl.features.revisits.policies import RevisitPolicy

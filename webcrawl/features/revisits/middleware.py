@@ -13,8 +13,8 @@ from webcrawl.crawl.page_processing import PageTexts
 from webcrawl.features.content_seen.content_seen import digest
 from webcrawl.features.revisits.feature import known_of
 from webcrawl.features.revisits.page import Came
+from webcrawl.fetching.meta import fetch_meta
 from webcrawl.frontier.records import Kind
-from webcrawl.meta import fetch_meta
 from webcrawl.refusal import Refused
 from webcrawl.scheduler import in_flight_request_of
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.misc import load_object
 
+from webcrawl.crawl.feature import Feature
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.extensions.periodic_task import PeriodicTask
-from webcrawl.features.feature import Feature
 from webcrawl.features.seed_refill.refill import OwnTurns, SeedRefill, SharedTurns
 from webcrawl.features.seed_refill.sources import Command, Hook
 from webcrawl.storage.contract import SharedBackend
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.features.feature import Parts
+    from webcrawl.crawl.feature import Parts
     from webcrawl.features.seed_refill.refill import RefillTurns
     from webcrawl.features.seed_refill.sources import Source
     from webcrawl.scheduler import Scheduler

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.atomic_file import replacement
-from webcrawl.crawl.contact import contact_problem
+from webcrawl.crawl.feature import Feature
+from webcrawl.crawl.feature_table import SEGMENT_FILE
 from webcrawl.crawl.storage import identity_of
 from webcrawl.errors import ContactMissing
-from webcrawl.features.feature import Feature
-from webcrawl.features.registry import SEGMENT_FILE
 from webcrawl.features.segments import files
 from webcrawl.features.segments.files import row_of
+from webcrawl.politeness.contact import contact_problem
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from webcrawl.crawl.context import CrawlContext
+    from webcrawl.crawl.feature import Parts
     from webcrawl.crawl.rules import CrawlRules
-    from webcrawl.features.feature import Parts
     from webcrawl.features.segments.files import Key
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.scheduler import InFlightRequest, Scheduler

@@ -7,8 +7,8 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from webcrawl.archive.line_sink import LineFile
+from webcrawl.crawl.feature_table import SEGMENT_FILE
 from webcrawl.errors import JobdirUnusable
-from webcrawl.features.registry import SEGMENT_FILE
 from webcrawl.features.segments import files
 from webcrawl.features.segments.files import line_of
 from webcrawl.frontier.records import UrlEntry, UrlRecord

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from webcrawl.command import BROAD
 from webcrawl.config.service import is_of_service
-from webcrawl.crawl.start import find_problems, spider_named, unreadable_settings
 from webcrawl.errors import Problem
+from webcrawl.start import find_problems, spider_named, unreadable_settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from webcrawl.control import folders
 from webcrawl.crawl.jobdir import OWNERS, Jobdir
-from webcrawl.crawl.start import RESUMED_BY
 from webcrawl.features.service.supervisor import Exit
 from webcrawl.reports import run_log
+from webcrawl.start import RESUMED_BY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

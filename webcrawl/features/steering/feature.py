@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from scrapy.settings import SETTINGS_PRIORITIES
 
+from webcrawl.crawl.feature import Feature, stop
 from webcrawl.errors import CrawlError
 from webcrawl.extensions.periodic_task import PeriodicTask
-from webcrawl.features.feature import Feature, stop
 from webcrawl.features.steering.commands import CommandError, Commands
 from webcrawl.features.steering.effects import Effects
 from webcrawl.features.steering.failures import AT_ONCE as FAILURES_AT_ONCE
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.features.feature import Parts
+    from webcrawl.crawl.feature import Parts
     from webcrawl.features.steering.live_settings import Values
     from webcrawl.features.steering.store import Excluded, HostDelay, Injected, Override, Request
     from webcrawl.scheduler import InFlightRequest, Scheduler

@@ -15,10 +15,10 @@ from uuid import uuid4
 
 from webcrawl import __version__
 from webcrawl.control.folders import size_of
+from webcrawl.crawl.feature import Feature, stop
 from webcrawl.errors import CrawlError
 from webcrawl.extensions.metrics_reader import cache_figures, cores
 from webcrawl.extensions.periodic_task import PeriodicTask
-from webcrawl.features.feature import Feature, stop
 from webcrawl.features.timeseries.archives import ARCHIVES, Recorder
 from webcrawl.features.timeseries.figures import KINDS, kind_of
 from webcrawl.features.timeseries.reading import SAVE_SECONDS, Slot
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.features.feature import Parts
+    from webcrawl.crawl.feature import Parts
     from webcrawl.frontier.tally import Snapshot, Tally
     from webcrawl.scheduler import Scheduler
 

@@ -6,9 +6,9 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from webcrawl import request_codec
+from webcrawl.crawl import request_codec
+from webcrawl.crawl.feature import Feature, stop
 from webcrawl.errors import CrawlError, StorageFull, StorageLost
-from webcrawl.features.feature import Feature, stop
 from webcrawl.features.traps.detector import TrapDetector
 from webcrawl.features.traps.novelty import shingles_of
 from webcrawl.features.traps.pattern import place_and_segments
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.features.feature import Parts
+    from webcrawl.crawl.feature import Parts
     from webcrawl.features.traps.detector import Learned
     from webcrawl.features.traps.quarantine import Withheld
     from webcrawl.frontier.intake import Intake

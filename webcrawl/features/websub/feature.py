@@ -11,9 +11,9 @@ from urllib.parse import parse_qs
 
 from scrapy.http import Request
 
-from webcrawl import request_codec
+from webcrawl.crawl import request_codec
+from webcrawl.crawl.feature import Feature, stop
 from webcrawl.errors import StartRefused, StorageAway, StorageFull
-from webcrawl.features.feature import Feature, stop
 from webcrawl.features.websub.callback import Callback
 from webcrawl.features.websub.server import Server
 from webcrawl.features.websub.store import SubscriptionStore
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.features.feature import Parts
+    from webcrawl.crawl.feature import Parts
     from webcrawl.features.websub.discovery import Advertised
     from webcrawl.features.websub.subscription import Subscription
     from webcrawl.frontier.intake import Intake

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.features.dashboard.access import Access
-from webcrawl.features.dashboard.connections import Connections, Listener
 from webcrawl.features.dashboard.server import Dashboard
+from webcrawl.web.connections import Connections, Listener
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping

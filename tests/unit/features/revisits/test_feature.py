@@ -11,8 +11,8 @@ import pytest
 from scrapy import Spider
 from scrapy.http import Request
 
-from webcrawl import request_codec
 from webcrawl.archive.capture import Entry, FetchRecord, Revisit
+from webcrawl.crawl import request_codec
 from webcrawl.features.revisits.estimate import History
 from webcrawl.features.revisits.feature import RevisitsFeature, entry_at, known_of
 from webcrawl.features.revisits.page import Came, Finding, Page

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Spider
 
-from webcrawl import request_codec
 from webcrawl.config import Configuration
+from webcrawl.crawl import request_codec
 from webcrawl.errors import StorageAway
 from webcrawl.features.websub.discovery import Advertised
 from webcrawl.features.websub.feature import LEVEL, FrontierAccess, WebSubFeature

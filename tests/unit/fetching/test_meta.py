@@ -6,7 +6,7 @@ import pytest
 from scrapy import Request
 
 from webcrawl.archive.capture import Capture
-from webcrawl.meta import KEY, FetchMeta, begin_fetch, detach, fetch_meta
+from webcrawl.fetching.meta import KEY, FetchMeta, begin_fetch, detach, fetch_meta
 
 
 def _full() -> Request:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
+    from webcrawl.crawl.feature_table import Features
     from webcrawl.crawl.rules import CrawlRules
-    from webcrawl.features.registry import Features
     from webcrawl.frontier.committer import ArchiveThread
     from webcrawl.frontier.intake import Intake
     from webcrawl.frontier.records import UrlEntry

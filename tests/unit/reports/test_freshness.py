@@ -12,9 +12,9 @@ from lxml import html
 from tests.unit.features.revisits.changing import DAY, T0, ChangingPage
 from webcrawl.features.revisits.estimate import Expectation, expected, posterior
 from webcrawl.features.revisits.freshness import START
-from webcrawl.features.revisits.report import PARTS, section
 from webcrawl.reports import page
 from webcrawl.reports.figures import Digest, digest
+from webcrawl.reports.freshness import PARTS, section
 
 Line = dict[str, Any]
 

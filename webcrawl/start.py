@@ -29,7 +29,6 @@ from scrapy.utils.reactor import is_reactor_installed
 
 from webcrawl import addon
 from webcrawl.command import own_names
-from webcrawl.commands.output import strange_words, unusable
 from webcrawl.config import Configuration, check
 from webcrawl.config.vocabulary import hint
 from webcrawl.crawl import essentials
@@ -48,6 +47,7 @@ from webcrawl.extensions.summary import RESUME_COMMAND, Summary
 from webcrawl.feeds import going_on, lost_feeds, wrong_feeds
 from webcrawl.logs import hush_inventory, log_level
 from webcrawl.storage import technology_in
+from webcrawl.terminal import strange_words, unusable
 
 if TYPE_CHECKING:
     import argparse

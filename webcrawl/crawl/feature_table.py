@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from webcrawl.crawl.feature import Feature, Parts
     from webcrawl.features.checkpoints.feature import CheckpointsFeature
     from webcrawl.features.content_seen.feature import ContentSeenFeature
-    from webcrawl.features.feature import Feature, Parts
     from webcrawl.features.focus.feature import FocusFeature
     from webcrawl.features.hints.feature import HintsFeature
     from webcrawl.features.link_scores.feature import LinkScoresFeature

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from webcrawl.features.feature import stop
+from webcrawl.crawl.feature import stop
 
 
 def test_a_task_that_swallows_a_cancellation_is_cancelled_again() -> None:

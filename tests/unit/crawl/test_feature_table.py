@@ -15,13 +15,13 @@ from scrapy.utils.misc import load_object
 
 import webcrawl.features
 from webcrawl import settings as components
+from webcrawl.crawl import feature_middlewares as middlewares
 from webcrawl.crawl.context import context_of
-from webcrawl.features import middlewares
-from webcrawl.features.feature import Feature
-from webcrawl.features.registry import FURTHER, SHAPING
+from webcrawl.crawl.feature import Feature
+from webcrawl.crawl.feature_table import FURTHER, SHAPING
 
 if TYPE_CHECKING:
-    from webcrawl.features.middlewares import FeatureMiddleware
+    from webcrawl.crawl.feature_middlewares import FeatureMiddleware
 
 NAMES = [entry.name for entry in (*SHAPING, *FURTHER)]
 PLACES = [one for one in vars(middlewares).values() if isinstance(one, type) and hasattr(one, "middleware")]

@@ -13,8 +13,8 @@ from pydispatch import dispatcher
 from scrapy import Request
 from scrapy.signalmanager import SignalManager
 
+from webcrawl.fetching.meta import fetch_meta
 from webcrawl.frontier.records import Kind
-from webcrawl.meta import fetch_meta
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

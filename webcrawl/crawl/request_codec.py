@@ -20,11 +20,11 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from webcrawl import meta
+from webcrawl.fetching import meta
+from webcrawl.fetching.meta import detach, fetch_meta
+from webcrawl.frontier import robots_requests as requests
 from webcrawl.frontier.records import Kind, UrlEntry
-from webcrawl.meta import detach, fetch_meta
 from webcrawl.plain_values import LOST, found_as, plain, plain_from, plain_items
-from webcrawl.robots import requests
 from webcrawl.robots.text import product_token
 from webcrawl.storage.contract import SharedBackend
 

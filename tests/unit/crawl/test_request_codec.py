@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 from scrapy import Field, Item, Spider
 from scrapy.http import FormRequest, JsonRequest, Request
 
-from webcrawl.frontier.records import UrlEntry
-from webcrawl.meta import KEY, FetchMeta
-from webcrawl.request_codec import (
+from webcrawl.crawl.request_codec import (
     decode,
     encode,
     is_explicit,
@@ -28,6 +26,8 @@ from webcrawl.request_codec import (
     token_of,
     with_token,
 )
+from webcrawl.fetching.meta import KEY, FetchMeta
+from webcrawl.frontier.records import UrlEntry
 
 URL = "http://a.test/x"
 
@@ -393,7 +393,7 @@ def test_flags_and_cookies_that_are_no_plain_data_are_named() -> None:
     [
         ({"callback": "parse_gone"}, "parse_gone"),
         ({"errback": "gone"}, "gone"),
-        ({"class": "tests.unit.test_request_codec.Gone"}, "Gone"),
+        ({"class": "tests.unit.crawl.test_request_codec.Gone"}, "Gone"),
         ({"class": "no.such.module.Request"}, "no"),
         ({"class": "Nothing"}, "Nothing"),
         ({"class": "scrapy.http.Response"}, "no class of requests"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from webcrawl.crawl.contact import contact_problem, is_contact, is_public, user_agent
+from webcrawl.politeness.contact import contact_problem, is_contact, is_public, user_agent
 
 
 @pytest.mark.parametrize(

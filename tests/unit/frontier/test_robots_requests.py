@@ -5,9 +5,7 @@ import pytest
 from tests.contract.samples import NOW, entry, robots
 from webcrawl.frontier.policies import RobotsPolicy
 from webcrawl.frontier.records import Kind, UrlEntry
-from webcrawl.politeness.host_record import RobotsRecord
-from webcrawl.robots.answer import RobotsState
-from webcrawl.robots.requests import (
+from webcrawl.frontier.robots_requests import (
     LEVEL,
     RobotsReply,
     answer,
@@ -16,6 +14,8 @@ from webcrawl.robots.requests import (
     origin_and_hops,
     read,
 )
+from webcrawl.politeness.host_record import RobotsRecord
+from webcrawl.robots.answer import RobotsState
 from webcrawl.robots.rules import RobotsRules, RulesCache
 
 ORIGIN = "https://a.test:8443"

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from webcrawl.child_process import start_on_socket
-from webcrawl.features.feature import stop
+from webcrawl.crawl.feature import stop
 from webcrawl.processes import resident_bytes
 
 if TYPE_CHECKING:

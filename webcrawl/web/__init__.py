@@ -1,0 +1,1 @@
+"""The HTTP server that the dashboard, the metrics and the service share."""
