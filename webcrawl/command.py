@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from scrapy.commands import ScrapyCommand
 
 from webcrawl.config import Configuration, check
-from webcrawl.config.readers import as_list
 from webcrawl.control.selection import apply_spider_settings, require_crawl, select_crawl_in
+from webcrawl.crawl.arguments import BROAD, own_names
 from webcrawl.errors import ConfigurationError, CrawlError, Problem
 from webcrawl.terminal import (
     complain,
@@ -30,13 +30,8 @@ from webcrawl.terminal import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from scrapy.settings import BaseSettings
-
     from webcrawl.control.operating import Tell
     from webcrawl.control.selection import StoredCrawl
-
-BROAD = "broad"
-"""The name of the project's own spider."""
 
 SERVERS = ("redis://", "rediss://", "unix://")
 """The beginnings of REDIS_URL."""
@@ -55,24 +50,6 @@ def number(kind: Callable[[str], Number], least: float, most: float, allowed: st
         raise argparse.ArgumentTypeError(f"must be {allowed}, not {text!r}")
 
     return read
-
-
-_PREFIXES = "SETTINGS_PREFIXES"
-
-
-def own_names(opts: argparse.Namespace, settings: BaseSettings) -> frozenset[str]:
-    """Return the names in ``-s +NAME=VALUE``, which are settings of packages or of a project; remove the signs.
-
-    The names are added to SETTINGS_PREFIXES, by which the crawl knows them too.
-    """
-    own = frozenset(given.partition("=")[0].removeprefix("+") for given in opts.set if given.startswith("+"))
-    opts.set[:] = [given.removeprefix("+") for given in opts.set]
-    if own:
-        values = [given.partition("=")[2] for given in opts.set if given.partition("=")[0] == _PREFIXES]
-        known = values[-1] if values else settings.get(_PREFIXES, ())
-        names = [name for name in sorted(own) if name.isupper()]
-        opts.set.append(f"{_PREFIXES}={','.join([*as_list(known), *names])}")
-    return own
 
 
 class ProjectCommand(ScrapyCommand):

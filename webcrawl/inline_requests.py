@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.scheduler import InFlightRequest, Scheduler
+    from webcrawl.crawl.running import InFlightRequest, RunningCrawl
 
 AGAIN_MAX = 5
 """How often a request that was not sent, or whose lease ended on the way, is put back before it fails."""
@@ -63,7 +63,7 @@ class _Again:
 class InlineRequests:
     """The inline requests of a crawl."""
 
-    def __init__(self, scheduler: Scheduler, context: CrawlContext, crawler: Crawler) -> None:
+    def __init__(self, scheduler: RunningCrawl, context: CrawlContext, crawler: Crawler) -> None:
         self._scheduler = scheduler
         self._context = context
         self._fails_on_dataloss = crawler.settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
@@ -119,22 +119,22 @@ class InlineRequests:
             detail = f"{request.url}: {_DETAILS.get(away.rule, 'it may not be fetched')}"
             if away.is_refusal or away.rule == STOPPED:
                 raise Refused(away.rule, detail) from None
-            self._scheduler.frontier.tally.failures += 1
+            self._context.tally.failures += 1
             raise DownloadFailedError(detail) from None
 
     def _added(self, request: Request, attempts: int, parent: InFlightRequest | None) -> InlineRequest:
         """Add a request to the frontier. Raises Refused."""
         entry = self._entry(request, attempts, parent)
         if isinstance(entry, str):
-            self._scheduler.frontier.tally.refused(entry)
+            self._context.tally.refused(entry)
             raise Refused(entry, f"{request.url} is out of scope")
         if parent is not None and (reason := _waits_for(parent, entry.key)):
-            self._scheduler.frontier.tally.refused("own-key")
+            self._context.tally.refused("own-key")
             raise Refused("own-key", f"{request.url} is of the same host as {parent.request.url}, {reason}")
         inline = InlineRequest(entry, request)
         self._open.add(request)
         inline.answer.add_done_callback(lambda _: self._open.discard(request))
-        self._scheduler.frontier.add_inline(inline)
+        self._context.frontier.add_inline(inline)
         self._scheduler.wake()
         return inline
 
@@ -190,7 +190,7 @@ class InlineRequests:
     def stop_soon(self) -> None:
         """End those that still wait some time after the crawl was stopped."""
         if self._stop is None:
-            frontier = self._scheduler.frontier
+            frontier = self._context.frontier
             self._stop = asyncio.get_running_loop().call_later(STOP_SECONDS, frontier.end_inline)
 
     def close(self) -> None:

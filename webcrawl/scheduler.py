@@ -12,7 +12,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -30,6 +29,7 @@ from webcrawl.crawl.essentials import tell_of_beginning
 from webcrawl.crawl.given_settings import tell_of_settings
 from webcrawl.crawl.refused_start import REFUSALS, let_go, refused
 from webcrawl.crawl.request_codec import RequestSerializer, is_explicit, may_have_errback
+from webcrawl.crawl.running import GIVEN_AT_ONCE, InFlightRequest
 from webcrawl.crawl.seeded_hosts import remember_seeds
 from webcrawl.engine.scrapy_private import slot_of
 from webcrawl.engine.shutdown import signals_of_process
@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Feature
     from webcrawl.engine.scrapy_private import Slot
-    from webcrawl.features.revisits.page import Came
     from webcrawl.frontier.robots_requests import RobotsReply
     from webcrawl.storage.contract import Counts
 
@@ -76,28 +75,6 @@ ADDED_AT_ONCE = 1000
 """Seeds that are queued in one turn of the event loop."""
 SILENT = frozenset((OffsiteRule.name, DepthRule.name, LengthRule.name))
 """Rules that refuse Requests of callbacks without a call of their errback, as Scrapy does."""
-GIVEN_AT_ONCE = 5000
-"""Requests of one callback that are held back to be committed together with its page."""
-
-
-@dataclass(slots=True, eq=False)
-class InFlightRequest:
-    """A leased URL on its way through Scrapy: its request, and the results so far."""
-
-    lease: Lease
-    request: Request
-    scheduler: Scheduler
-    outcome: Outcome = field(default_factory=lambda: Outcome(Result.ABANDONED))
-    over: bool = False
-    """True if the network part has ended and the key's clock runs again."""
-    is_unkept: bool = False
-    """True if a storage failed on its way: its results do not count, and its URL stays queued."""
-    errbacks: int = 0
-    """Number of its Requests that were refused and whose errbacks are still running: it is settled after them."""
-    is_released: bool = False
-    """True if the engine has released it."""
-    came: Came | None = None
-    """The response of a page, if the crawl revisits pages."""
 
 
 Step = Callable[[], Awaitable[object] | None]
@@ -135,18 +112,6 @@ def _name(feature: Feature) -> str:
     return type(feature).__name__.removesuffix("Feature")
 
 
-def in_flight_request_of(crawler: Crawler, request: Request | None) -> InFlightRequest | None:
-    """Return the in-flight request of a Request; None for requests that the frontier does not know."""
-    if request is None:
-        return None
-    # An isinstance check is no help: with Scrapy's own type every scheduler is an instance of every other, and it is
-    # slow.
-    find: Callable[[Request], InFlightRequest | None] | None = getattr(
-        crawler.engine.scheduler, "flight_of", None
-    )
-    return None if find is None else find(request)
-
-
 class Scheduler:
     """Scrapy's scheduler interface on the frontier."""
 
@@ -175,7 +140,7 @@ class Scheduler:
         self._has_told_of_patience = False
         self._before_close: list[Callable[[], Awaitable[None]]] = []
         self._waking = Waking(crawler, context.clock)
-        self.frontier = Frontier(
+        self.frontier = context.frontier = Frontier(
             context.backend,
             context.store,
             context.policies,
@@ -420,7 +385,7 @@ class Scheduler:
         return True
 
     def _begun(self, lease: Lease, request: Request) -> Request:
-        self._flights[lease.id] = InFlightRequest(lease, request, self)
+        self._flights[lease.id] = InFlightRequest(lease, request, self, self.frontier.tally)
         if (bandwidth := self._context.bandwidth).is_on:
             fetch_meta(request).reserved_bytes = bandwidth.reserve(lease.entry.kind)
         return request

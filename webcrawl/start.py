@@ -28,11 +28,10 @@ from scrapy.utils.ossignal import install_shutdown_handlers
 from scrapy.utils.reactor import is_reactor_installed
 
 from webcrawl import addon
-from webcrawl.command import own_names
 from webcrawl.config import Configuration, check
 from webcrawl.config.vocabulary import hint
 from webcrawl.crawl import essentials
-from webcrawl.crawl.arguments import STANDARD_INPUT, check_arguments
+from webcrawl.crawl.arguments import STANDARD_INPUT, check_arguments, own_names
 from webcrawl.crawl.context import trouble_of
 from webcrawl.crawl.jobdir import new_folder
 from webcrawl.crawl.page_processing import BROKEN

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from tests.crawl.crawling import AT_ONCE
 from tests.crawl.dashboards import serving
 from webcrawl.features.dashboard import server
-from webcrawl.features.dashboard.access import Rate
 from webcrawl.features.dashboard.api import ENDPOINTS, PREFIX
+from webcrawl.web.access import Rate
 
 EXAMPLES = 3
 """Generated requests to an endpoint."""

@@ -10,9 +10,9 @@ import scrapy
 from scrapy.settings import Settings
 
 from webcrawl import start
-from webcrawl.command import own_names
 from webcrawl.config import check
 from webcrawl.crawl import jobdir
+from webcrawl.crawl.arguments import own_names
 from webcrawl.errors import JobdirUnusable, Problem
 from webcrawl.extensions.summary import RESUME_COMMAND
 

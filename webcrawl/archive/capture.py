@@ -19,6 +19,8 @@ Truncated = Literal["length", "time", "disconnect", "unspecified"]
 Fact = str | int | float | bool | None | Mapping[str, float]
 """The type of a further fact in a line of the fetch log: a value, or numbers by name."""
 
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+"""Statuses whose ``Location`` is followed."""
 BLOCK_BYTES = 1 << 18
 """Bytes of a spooled payload that are read at a time."""
 

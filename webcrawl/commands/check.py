@@ -20,8 +20,8 @@ from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object, set_environ
 
 from webcrawl import addon
-from webcrawl.command import own_names
 from webcrawl.config import check as problems_of
+from webcrawl.crawl.arguments import own_names
 from webcrawl.errors import Problem
 from webcrawl.refusal import Refused
 from webcrawl.storage import TRANSIENT

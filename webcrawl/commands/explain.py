@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.conf import arglist_to_dict
 
-from webcrawl.command import BROAD, ProjectCommand
+from webcrawl.command import ProjectCommand
 from webcrawl.config import value_of
 from webcrawl.control.selection import apply_spider_settings
+from webcrawl.crawl.arguments import BROAD
 from webcrawl.errors import Problem
 from webcrawl.terminal import complain, instead, tell
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pydispatch import dispatcher
 from scrapy.commands import fetch
 
-from webcrawl.command import own_names
 from webcrawl.commands import page_commands
+from webcrawl.crawl.arguments import own_names
 from webcrawl.terminal import until_reader_leaves
 
 if TYPE_CHECKING:

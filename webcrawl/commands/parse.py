@@ -10,8 +10,8 @@ from scrapy.commands import parse
 from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.spiderloader import get_spider_loader
 
-from webcrawl.command import BROAD, own_names
 from webcrawl.commands import page_commands
+from webcrawl.crawl.arguments import BROAD, own_names
 from webcrawl.terminal import until_reader_leaves
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands import shell
 
-from webcrawl.command import own_names
 from webcrawl.commands import page_commands
+from webcrawl.crawl.arguments import own_names
 from webcrawl.terminal import until_reader_leaves
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections import deque
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.archive import fetchlog
+from webcrawl.archive.disk import size_of
 from webcrawl.control.selection import select_crawl_in
 from webcrawl.crawl.jobdir import SPIDER, Jobdir
 from webcrawl.errors import CrawlError, JobdirUnusable
@@ -214,16 +214,6 @@ def _spider(path: Path) -> str | None:
         return (path / SPIDER).read_text(encoding="utf-8").strip() or None
     except (OSError, ValueError):
         return None
-
-
-def size_of(path: Path) -> int:
-    """Return the bytes on the disk of all files. A running crawl creates and deletes some meanwhile."""
-    total = 0
-    for folder, _, names in os.walk(path):
-        for name in names:
-            with suppress(OSError):
-                total += (Path(folder) / name).lstat().st_blocks * 512
-    return total
 
 
 def _rate(before: dict[str, Any], after: dict[str, Any]) -> float | None:

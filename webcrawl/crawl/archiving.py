@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl import __version__
 from webcrawl.archive import sinks
 from webcrawl.archive.process import RemoteArchive
 from webcrawl.config import SETTINGS, Configuration
 from webcrawl.config.setting import MIB
 from webcrawl.frontier.records import Kind
+from webcrawl.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

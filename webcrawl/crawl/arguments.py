@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from webcrawl import storage
-from webcrawl.command import BROAD
 from webcrawl.config.features import focus
+from webcrawl.config.readers import as_list
 from webcrawl.config.vocabulary import hint
 from webcrawl.crawl.feature_table import SEGMENT_FILE
 from webcrawl.crawl.rules import wrong_files
@@ -23,15 +23,35 @@ from webcrawl.urls.schemes import WEB, Schemes
 from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seeds
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Mapping
 
     from scrapy import Spider
+    from scrapy.settings import BaseSettings
 
     from webcrawl.config import Configuration
 
+BROAD = "broad"
+"""The name of the project's own spider."""
 BROAD_ARGUMENTS = ("seeds", "allow", "domains", "focus", "mode", "segment", "stay")
 MODES = ("once", "continuous")
 STANDARD_INPUT = "-"
+_PREFIXES = "SETTINGS_PREFIXES"
+
+
+def own_names(opts: argparse.Namespace, settings: BaseSettings) -> frozenset[str]:
+    """Return the names in ``-s +NAME=VALUE``, which are settings of packages or of a project; remove the signs.
+
+    The names are added to SETTINGS_PREFIXES, by which the crawl knows them too.
+    """
+    own = frozenset(given.partition("=")[0].removeprefix("+") for given in opts.set if given.startswith("+"))
+    opts.set[:] = [given.removeprefix("+") for given in opts.set]
+    if own:
+        values = [given.partition("=")[2] for given in opts.set if given.partition("=")[0] == _PREFIXES]
+        known = values[-1] if values else settings.get(_PREFIXES, ())
+        names = [name for name in sorted(own) if name.isupper()]
+        opts.set.append(f"{_PREFIXES}={','.join([*as_list(known), *names])}")
+    return own
 
 
 def check_arguments(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webcrawl.frontier.committer import Store
+    from webcrawl.frontier.frontier import Frontier
+    from webcrawl.frontier.tally import Tally
     from webcrawl.processing.chain import Chain
     from webcrawl.processing.text_digest import TextDigests
     from webcrawl.storage.technology import CrawlClock
@@ -107,6 +109,13 @@ class CrawlContext:
     """The error that ended the crawl."""
     doing: str | None = None
     """The step by which the crawl is being opened or closed, as a noun; None while it runs."""
+    frontier: Frontier = field(init=False)
+    """Not there before the scheduler is built."""
+
+    @property
+    def tally(self) -> Tally:
+        """The figures of the crawl, which its parts count."""
+        return self.frontier.tally
 
     @property
     def spool(self) -> str:

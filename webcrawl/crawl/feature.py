@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature_table import Features
     from webcrawl.crawl.rules import CrawlRules
+    from webcrawl.crawl.running import InFlightRequest, RunningCrawl
     from webcrawl.frontier.committer import ArchiveThread
     from webcrawl.frontier.intake import Intake
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.items import Page
-    from webcrawl.scheduler import InFlightRequest, Scheduler
     from webcrawl.storage.contract import Backend, Counts
 
 
@@ -43,7 +43,7 @@ class Feature:
         ``open``."""
         return False
 
-    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
+    def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         """Start the feature's tasks: the spider is open. ``scheduler.run_beside`` runs a task."""
 
     def refused(self, entry: UrlEntry) -> None:

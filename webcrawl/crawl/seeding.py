@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webcrawl.crawl.context import CrawlContext
+    from webcrawl.crawl.running import RunningCrawl
     from webcrawl.frontier.records import UrlEntry
-    from webcrawl.scheduler import Scheduler
     from webcrawl.storage.shared_parts import SeedLists
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Seeding:
     """
 
     def __init__(
-        self, context: CrawlContext, scheduler: Scheduler, seeds: str | None, domains: str | None
+        self, context: CrawlContext, scheduler: RunningCrawl, seeds: str | None, domains: str | None
     ) -> None:
         self._context = context
         self._scheduler = scheduler
@@ -78,13 +78,13 @@ class Seeding:
         good, bad = self._good, self._bad
         while batch := list(islice(seeds, AT_ONCE)):
             entries = await self._entries(batch)
-            if self._scheduler.frontier.is_closing() or not await self._scheduler.add_seeds(entries):
+            if self._context.frontier.is_closing() or not await self._scheduler.add_seeds(entries):
                 return False
         logger.info("%s taken, %d wrong", text.things(self._good - good, "seed"), self._bad - bad)
         return True
 
     async def _take_turns(self, lists: SeedLists, digest: str) -> None:
-        frontier = self._scheduler.frontier
+        frontier = self._context.frontier
         logged = False
 
         async def give_up() -> None:
@@ -112,7 +112,7 @@ class Seeding:
 
     async def _read_on(self, lists: SeedLists | None = None, digest: str = "") -> bool:
         """Queue the rest of the seeds. Returns False if that was not to be done, or not by this process."""
-        frontier = self._scheduler.frontier
+        frontier = self._context.frontier
         seeds = self._all_seeds()
         left = self._read
         while left and (passed := len(list(islice(seeds, min(left, AT_ONCE))))):

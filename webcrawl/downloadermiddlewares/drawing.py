@@ -14,10 +14,10 @@ from scrapy.exceptions import (
 from scrapy.http import HtmlResponse
 
 from webcrawl.crawl.drawing import draws
+from webcrawl.crawl.running import in_flight_request_of
 from webcrawl.fetching.failures import failure_word
 from webcrawl.frontier.lease import Result
 from webcrawl.refusal import Refused
-from webcrawl.scheduler import in_flight_request_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

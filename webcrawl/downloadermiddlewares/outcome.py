@@ -16,6 +16,7 @@ from webcrawl.archive.capture import Capture, Entry, FetchRecord, LostSending
 from webcrawl.archive.records import digest
 from webcrawl.crawl.context import context_of
 from webcrawl.crawl.essentials import foreign_handlers
+from webcrawl.crawl.running import in_flight_request_of
 from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.fetching.decoding import decode
 from webcrawl.fetching.failures import LocalShortageError, failure_word
@@ -28,14 +29,13 @@ from webcrawl.parsing import sitemap
 from webcrawl.parsing.mime import document_type, mime_type
 from webcrawl.politeness.health import retry_after_seconds
 from webcrawl.robots import page_directives
-from webcrawl.scheduler import in_flight_request_of
 from webcrawl.storage.contract import uptime
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
-    from webcrawl.scheduler import InFlightRequest
+    from webcrawl.crawl.running import InFlightRequest
 
 CONTENT_LOCATION_MAX = 2083
 """The number of bytes of a Content-Location in the log; all of it is in the archive."""

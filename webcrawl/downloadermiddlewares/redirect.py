@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING
 
 from scrapy.settings import default_settings
 
+from webcrawl.archive.capture import REDIRECTS
 from webcrawl.config.readers import as_switch
 from webcrawl.config.scrapy_settings import is_given
 from webcrawl.crawl.context import context_of
 from webcrawl.crawl.request_codec import CONDITIONS, is_explicit, revisit_of
+from webcrawl.crawl.running import in_flight_request_of
 from webcrawl.fetching.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind
 from webcrawl.refusal import Refused
-from webcrawl.scheduler import in_flight_request_of
 from webcrawl.urls.politeness_key import origin_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
-    from webcrawl.scheduler import InFlightRequest
+    from webcrawl.crawl.running import InFlightRequest
 
 logger = logging.getLogger(__name__)
 
-STATUSES = frozenset({301, 302, 303, 307, 308})
 OWN_MAX_TIMES = int(default_settings.REDIRECT_MAX_TIMES)
 """Redirects that are followed for a Request of a spider."""
 _SECRETS = ("Authorization", "Cookie", "Proxy-Authorization")
@@ -52,7 +52,7 @@ class RedirectMiddleware:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        if response.status not in STATUSES or not response.headers.get("Location"):
+        if response.status not in REDIRECTS or not response.headers.get("Location"):
             return response
         flight = in_flight_request_of(self._crawler, request)
         # Redirects of robots.txt and of sitemaps lead to another document of their kind.

@@ -12,6 +12,7 @@ from webcrawl.config.readers import as_switch
 from webcrawl.config.scrapy_settings import retried_exceptions, retried_statuses
 from webcrawl.crawl.context import context_of
 from webcrawl.crawl.request_codec import is_explicit
+from webcrawl.crawl.running import in_flight_request_of
 from webcrawl.fetching.failures import failure_word
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.frontier.active_key import ROBOTS_UNREACHABLE
@@ -19,7 +20,6 @@ from webcrawl.frontier.lease import Result
 from webcrawl.frontier.policies import RETRIED_STATUSES
 from webcrawl.frontier.records import Kind
 from webcrawl.politeness.health import HOST_FAILURES
-from webcrawl.scheduler import in_flight_request_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webcrawl.crawl.context import context_of
+from webcrawl.crawl.running import has_frontier, in_flight_request_of
 from webcrawl.fetching.failures import refusal
 from webcrawl.refusal import Refused
-from webcrawl.scheduler import Scheduler, in_flight_request_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -23,15 +23,15 @@ class ScopeMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._admit = context_of(crawler).intake.admit
+        self._context = context_of(crawler)
+        self._admit = self._context.intake.admit
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ScopeMiddleware:
         return cls(crawler)
 
     def process_request(self, request: Request) -> None:
-        scheduler: object = self._crawler.engine.scheduler
-        if not isinstance(scheduler, Scheduler):
+        if not has_frontier(self._crawler):
             return
         flight = in_flight_request_of(self._crawler, request)
         if flight is None:
@@ -39,6 +39,6 @@ class ScopeMiddleware:
                 "around-the-frontier", f"{request} was not scheduled; yield it, or use download_async"
             )
         if (rule := flight.lease.refusal) is not None:
-            raise refusal(rule, request.url, flight.scheduler.frontier.last_error(flight.lease.entry.key))
+            raise refusal(rule, request.url, self._context.frontier.last_error(flight.lease.entry.key))
         if rule := self._admit(flight.lease.entry):
             raise Refused(rule, f"{request.url} is out of scope")

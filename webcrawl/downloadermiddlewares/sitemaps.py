@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from webcrawl.archive.disk import translated
 from webcrawl.archive.listed_links import ListedLinks, rows_of
 from webcrawl.crawl.context import context_of
+from webcrawl.crawl.running import GIVEN_AT_ONCE, in_flight_request_of
 from webcrawl.fetching.decoding import decoded_chunks
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.frontier.lease import Result
@@ -22,7 +23,6 @@ from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.parsing.offload import TURN_SECONDS
 from webcrawl.parsing.sitemap import SitemapReading
 from webcrawl.refusal import Refused
-from webcrawl.scheduler import GIVEN_AT_ONCE, in_flight_request_of
 from webcrawl.urls.resolve import resolve, resolve_all, resolve_other_scheme
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from webcrawl.archive.capture import FetchRecord
     from webcrawl.crawl.context import CrawlContext
+    from webcrawl.crawl.running import InFlightRequest
     from webcrawl.fetching.meta import FetchMeta
-    from webcrawl.scheduler import InFlightRequest
 
 LATER = -100
 """The level of all sitemaps except the first of a robots.txt or an index: each waits until nothing else is left in
@@ -56,7 +56,7 @@ def named_in_robots(
     for url in resolve_all(list(sitemaps), entry.url):
         queued = None if url is None else context.intake.sitemap(url, key, entry.url)
         if isinstance(queued, str):
-            flight.scheduler.frontier.tally.refused(queued)
+            flight.tally.refused(queued)
         elif queued is not None:
             queued.level = LATER if found else 0
             found.append(queued)
@@ -95,7 +95,7 @@ class SitemapMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        context = context_of(crawler)
+        self._context = context = context_of(crawler)
         self._intake = context.intake
         self._urls_max = context.configuration.sitemap_urls_max
         self._nested_max = context.configuration.sitemap_nested_max
@@ -119,7 +119,7 @@ class SitemapMiddleware:
         return self._take(flight, request, response)
 
     async def _take(self, flight: InFlightRequest, request: Request, response: Response) -> Response:
-        flight.scheduler.frontier.tally.sitemaps += 1
+        flight.tally.sitemaps += 1
         location = response.headers.get("Location")
         if 300 <= response.status < 400 and location:
             self._redirected(flight, location.decode("utf-8", "replace"))
@@ -215,7 +215,7 @@ class SitemapMiddleware:
                 one.listed = hints[one.url]
             found += taken.entries
             for _, rule in taken.refused:
-                flight.scheduler.frontier.tally.refused(rule)
+                flight.tally.refused(rule)
             if self._hinting is not None:
                 visit.hints += await self._hinting.listed(entry, hints)
         further = resolve_all([one.url for one in sitemaps], visit.base)
@@ -231,9 +231,9 @@ class SitemapMiddleware:
                     visit.sitemaps += self._add_sitemap(flight, url, level, entry.depth + 1)
         if len(found) >= GIVEN_AT_ONCE and flight.scheduler.gives_early:
             # Queued before their sitemap is done: after a crash possibly once too often, but never lost.
-            flight.scheduler.frontier.add(list(found))
+            self._context.frontier.add(list(found))
             found.clear()
-            await flight.scheduler.frontier.drain()
+            await self._context.frontier.drain()
 
     async def _wait(self, write: Callable[[], None]) -> None:
         """Write on a thread. Raises StorageFull, StorageLost."""
@@ -246,7 +246,7 @@ class SitemapMiddleware:
         entry = flight.lease.entry
         queued = self._intake.sitemap(url, entry.key, entry.url, depth, redirects)
         if isinstance(queued, str):
-            flight.scheduler.frontier.tally.refused(queued)
+            flight.tally.refused(queued)
             return False
         queued.level = level
         flight.outcome.discovered.append(queued)

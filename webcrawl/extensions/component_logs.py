@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FOLDER = "logs"
 _ROOMS = {
-    "frontier": ("scheduler", "frontier", "politeness", "storage", "crawl", "control", "request_codec"),
+    "frontier": ("scheduler", "frontier", "politeness", "storage", "crawl", "control"),
     "fetch": ("fetching", "downloadermiddlewares", "engine", "robots"),
     "pages": (
         "spiders",

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from webcrawl import __version__
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.crawl.context import configuration_of, context_of, trouble_of
 from webcrawl.crawl.refused_start import START_REFUSED
@@ -24,6 +23,7 @@ from webcrawl.politeness.groups import GroupsError
 from webcrawl.reports import run_log
 from webcrawl.reports.summary import FORCED, Ending, Shared, summary
 from webcrawl.storage.contract import SharedBackend
+from webcrawl.version import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path

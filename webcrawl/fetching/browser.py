@@ -26,8 +26,8 @@ from scrapy.http import Request
 from scrapy.utils.misc import load_object
 from scrapy_playwright.handler import ScrapyPlaywrightDownloadHandler
 
+from webcrawl.archive.capture import REDIRECTS
 from webcrawl.crawl.context import context_of
-from webcrawl.downloadermiddlewares.redirect import STATUSES
 from webcrawl.fetching.meta import CURRENT
 from webcrawl.refusal import Refused
 
@@ -301,7 +301,7 @@ class _Visit:
         kept = asked.method == "GET" and asked.resource_type in KEPT_TYPES
         response = await self._browser.fetch(request, kept=kept)
         location = response.headers.get(b"Location")
-        if navigates and response.status in STATUSES and location:
+        if navigates and response.status in REDIRECTS and location:
             target = urljoin(asked.url, location.decode("latin-1"))
             forward = f'<meta http-equiv="refresh" content="0; url={escape(target)}">'
             response = response.replace(status=200, body=forward.encode("latin-1", "ignore"))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from isal import isal_zlib
 
+from webcrawl.archive.capture import REDIRECTS
 from webcrawl.archive.disk import AppendFile, Disk, OneFile, translated
 from webcrawl.archive.listed_links import rows_of
 from webcrawl.archive.reading import GZIP_MEMBER
@@ -33,7 +34,6 @@ LEVEL = 2
 MEMBER_BYTES = 1 << 20
 """The approximate size in bytes up to which lines are compressed together, so that reading a member stays cheap."""
 NOT_MODIFIED = 304
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
 REDIRECT = "redirect"
 """The type of the single link of a redirect."""
 SITEMAP, ROBOTS = "sitemap", "robots"

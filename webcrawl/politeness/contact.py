@@ -9,7 +9,7 @@ import re
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
-from webcrawl import __version__
+from webcrawl.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,6 +17,7 @@ from scrapy.utils.python import global_object_name
 
 from webcrawl.archive.listed_links import rows_of
 from webcrawl.crawl.context import context_of
+from webcrawl.crawl.running import in_flight_request_of
 from webcrawl.downloadermiddlewares.sitemaps import add_link_counts, named_in_robots, resolved_all
 from webcrawl.engine.chains import raiser_of
 from webcrawl.engine.downloader import AROUND
@@ -27,15 +28,14 @@ from webcrawl.frontier.records import Kind
 from webcrawl.frontier.robots_requests import RobotsReply
 from webcrawl.politeness.health import http_date, retry_after_seconds
 from webcrawl.refusal import Refused
-from webcrawl.scheduler import in_flight_request_of
 from webcrawl.urls.resolve import resolve
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
+    from webcrawl.crawl.running import InFlightRequest
     from webcrawl.politeness.host_record import RobotsRecord
-    from webcrawl.scheduler import InFlightRequest
 
 
 logger = logging.getLogger(__name__)
@@ -179,7 +179,7 @@ class RobotsMiddleware:
     def _check_crawl_delay(self, flight: InFlightRequest, record: RobotsRecord) -> None:
         crawl_delay, key = record.crawl_delay_seconds, self._context.key.of_url(f"{record.origin}/")
         if crawl_delay is not None and self._context.policies.politeness.is_too_long(crawl_delay):
-            flight.scheduler.frontier.tally.skip(key, crawl_delay)
+            flight.tally.skip(key, crawl_delay)
             logger.info(
                 "Skips %s: its robots.txt asks for a Crawl-delay of %g s, which is more than "
                 "POLITENESS_CRAWL_DELAY_MAX",
@@ -239,7 +239,7 @@ class RobotsMiddleware:
         if not hops or owner == flight.lease.entry.key:
             return reply
         look = partial(self._context.backend.robots_of, origin, owner)
-        return replace(reply, previous=await flight.scheduler.frontier.with_retry(look))
+        return replace(reply, previous=await self._context.frontier.with_retry(look))
 
     def _robots_flight(self, request: Request) -> InFlightRequest | None:
         flight = in_flight_request_of(self._crawler, request)

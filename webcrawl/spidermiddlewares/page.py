@@ -13,12 +13,12 @@ from scrapy.http import Request
 
 from webcrawl.crawl.context import context_of
 from webcrawl.crawl.page_processing import PageProcessing, tell, type_of
+from webcrawl.crawl.running import in_flight_request_of
 from webcrawl.fetching.meta import detach, fetch_meta
 from webcrawl.items import Page
 from webcrawl.parsing.links import EMBEDS, LinkColumns
 from webcrawl.parsing.offload import TURN_SECONDS
 from webcrawl.robots.page_directives import RobotsTags
-from webcrawl.scheduler import in_flight_request_of
 from webcrawl.urls.schemes import WEB
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from webcrawl.crawl.running import InFlightRequest
     from webcrawl.frontier.intake import Taken
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.frontier.tally import Tally
-    from webcrawl.scheduler import InFlightRequest
 
 logger = logging.getLogger(__name__)
 
@@ -112,13 +112,13 @@ class PageMiddleware:
         """Record that the page was cut, so some of its links may be missing."""
         flight = in_flight_request_of(self._crawler, response.request)
         if flight is not None:
-            flight.scheduler.frontier.tally.cut += 1
+            flight.tally.cut += 1
             if (kept := flight.outcome.entry) is not None:
                 kept.record.extra["cut"] = len(response.body)
 
     def _tell_dropped(self, page: Page, flight: InFlightRequest) -> None:
         """Record that not all links of the page were taken."""
-        tally = flight.scheduler.frontier.tally
+        tally = flight.tally
         tally.links_dropped += page.links_dropped
         tally.pages_with_dropped += 1
         if tally.pages_with_dropped == 1:
@@ -186,7 +186,7 @@ class PageMiddleware:
             found = await self._take(page, flight, place)
         elif page.links:
             rule = HEADER if in_header.nofollow else META
-            flight.scheduler.frontier.tally.refused(rule, len(page.links))
+            flight.tally.refused(rule, len(page.links))
         for feature in () if page.embedded else self._features:
             await feature.page(page, response, flight, found, beside)
 
@@ -227,7 +227,7 @@ class PageMiddleware:
 
     async def _take(self, page: Page, flight: InFlightRequest, place: _Place) -> list[UrlEntry]:
         """Queue the links of a page; return the new ones."""
-        entry, tally = flight.lease.entry, flight.scheduler.frontier.tally
+        entry, tally = flight.lease.entry, flight.tally
         urls, embeds = self._split(page, place, tally)
         if further := self._of_other_schemes(page, place, tally):
             urls = [*urls, *further]

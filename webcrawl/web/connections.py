@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 from aiohttp.http_exceptions import LineTooLong
 
-from webcrawl.features.dashboard.fields import as_json
-from webcrawl.features.dashboard.headers import HEADERS
+from webcrawl.web.fields import as_json
+from webcrawl.web.headers import HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from webcrawl.features.dashboard.access import Right
 from webcrawl.features.dashboard.operators import OperatorsFile
+from webcrawl.web.access import Right
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from webcrawl.storage.contract import FOREVER, NO_RATE_LIMITS, LeaseValidity, Ra
 
 if TYPE_CHECKING:
     from webcrawl.archive.capture import FetchRecord
-    from webcrawl.scheduler import InFlightRequest
+    from webcrawl.crawl.running import InFlightRequest
 
 
 def told(

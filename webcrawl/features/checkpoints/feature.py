@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
-    from webcrawl.scheduler import Scheduler
+    from webcrawl.crawl.running import RunningCrawl
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class CheckpointsFeature(Feature):
         self._process: subprocess.Popen[bytes] | None = None
         self._ticking = PeriodicTask(min(LOOK_SECONDS, self._interval_seconds), self._step)
 
-    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
+    def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         # Due after the last checkpoint, so that a crawl that is restarted each hour has its checkpoint every day.
         # If the clock was wrong then, the next one is late by no more than the interval.
         taken = [_taken_at(path) for path in complete(self._folder)]

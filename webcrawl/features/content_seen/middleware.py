@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from webcrawl.archive.capture import Revisit
 from webcrawl.crawl.context import context_of
 from webcrawl.crawl.page_processing import PageTexts
+from webcrawl.crawl.running import in_flight_request_of
 from webcrawl.features.content_seen.content_seen import digest, payload_digest
 from webcrawl.features.content_seen.store import Body
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.frontier.records import Kind
-from webcrawl.scheduler import in_flight_request_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
+    from webcrawl.crawl.running import InFlightRequest
     from webcrawl.features.content_seen.content_seen import ContentSeen
-    from webcrawl.scheduler import InFlightRequest
 
 
 class ContentSeenMiddleware:
@@ -72,7 +72,7 @@ class ContentSeenMiddleware:
         if lookup.original is not None:
             facts = fetch_meta(request)
             facts.original, facts.original_by_text = lookup.original.url, lookup.by_text
-            flight.scheduler.frontier.tally.duplicates += 1
+            flight.tally.duplicates += 1
             archived.record.extra["duplicate_of"] = lookup.original.url
         if lookup.changed is not None:
             archived.record.extra["changed"] = lookup.changed

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import CrawlError, StartRefused, StorageFull, StorageLost
-from webcrawl.features.dashboard.access import Denial, Rate, RateLimiter, Right, client_of
+from webcrawl.web.access import Denial, Rate, RateLimiter, Right, client_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from aiohttp import web
 
-    from webcrawl.features.dashboard.access import Access, Asked, Granted
-    from webcrawl.features.dashboard.fields import Field
     from webcrawl.features.dashboard.reading import Readers, SharedState
     from webcrawl.features.dashboard.source import CrawlSource
+    from webcrawl.web.access import Access, Asked, Granted
+    from webcrawl.web.fields import Field
 
 SENTENCE_MAX = 500
 """Characters of an error."""

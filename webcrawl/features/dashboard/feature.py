@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
-    from webcrawl.scheduler import Scheduler
+    from webcrawl.crawl.running import RunningCrawl
 
 MODULE = "webcrawl.features.dashboard.process"
 
@@ -32,7 +32,7 @@ class DashboardFeature(Feature):
         self._given: dict[str, Any] = {}
         self._companion: Companion | None = None
 
-    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
+    def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         if not self._parts.configuration.storage.is_lasting:
             name = self._parts.configuration.storage.name
             logger.warning(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import webcrawl
-from webcrawl.features.dashboard.access import CSRF_HEADER, Right
 from webcrawl.features.dashboard.api import PREFIX
+from webcrawl.version import __version__
+from webcrawl.web.access import CSRF_HEADER, Right
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from webcrawl.features.dashboard.api import Endpoint
-    from webcrawl.features.dashboard.fields import Field
+    from webcrawl.web.fields import Field
 
 _ERROR = {
     "type": "object",
@@ -50,7 +50,7 @@ def description(endpoints: Iterable[Endpoint], *, public: bool) -> dict[str, Any
         "openapi": "3.1.0",
         "info": {
             "title": "webcrawl",
-            "version": webcrawl.__version__,
+            "version": __version__,
             "description": "State and control of a crawl. Times are epoch seconds, sizes bytes, rates per second.",
         },
         # Relative to the address of this description.

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from webcrawl.atomic_file import replacement
 from webcrawl.errors import CrawlError
-from webcrawl.features.dashboard.access import TOKEN_BYTES, Operator, Right
 from webcrawl.urls.lists import printable
+from webcrawl.web.access import TOKEN_BYTES, Operator, Right
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

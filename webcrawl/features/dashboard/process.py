@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.child_process import frame, leave_signals_to_the_crawl, receive_from, socket_to_parent
 from webcrawl.errors import CrawlError
-from webcrawl.features.dashboard.access import TOKEN_BYTES, Access, TokenFile, is_wildcard
 from webcrawl.features.dashboard.operators import OperatorsFile
 from webcrawl.features.dashboard.server import make_app
 from webcrawl.features.dashboard.source import CrawlSource
+from webcrawl.web.access import TOKEN_BYTES, Access, TokenFile, is_wildcard
 from webcrawl.web.connections import Listener
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from webcrawl.errors import CrawlError, StorageAway, StorageFull
-from webcrawl.features.dashboard.access import Denial
-from webcrawl.features.dashboard.fields import as_json
+from webcrawl.web.access import Denial
+from webcrawl.web.fields import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,12 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-import webcrawl
 from webcrawl.config.checks import lack_of
 from webcrawl.config.metrics import LIBRARY
 from webcrawl.errors import CrawlError
 from webcrawl.features.dashboard import openapi
-from webcrawl.features.dashboard.access import (
+from webcrawl.features.dashboard.api import ENDPOINTS, PREFIX, PUBLIC, Api, Call, Reply, sentence_of
+from webcrawl.features.dashboard.endpoint import EVENTS
+from webcrawl.features.dashboard.metrics import view_of
+from webcrawl.features.dashboard.reading import Readers, SharedState
+from webcrawl.features.metrics.exposition import View, exposed
+from webcrawl.version import __version__
+from webcrawl.web.access import (
     WRONG_TOKENS_LOGGED,
     Access,
     Asked,
@@ -31,13 +36,8 @@ from webcrawl.features.dashboard.access import (
     check_json,
     client_of,
 )
-from webcrawl.features.dashboard.api import ENDPOINTS, PREFIX, PUBLIC, Api, Call, Reply, sentence_of
-from webcrawl.features.dashboard.endpoint import EVENTS
-from webcrawl.features.dashboard.fields import as_json, read_body, read_query
-from webcrawl.features.dashboard.headers import HEADERS
-from webcrawl.features.dashboard.metrics import view_of
-from webcrawl.features.dashboard.reading import Readers, SharedState
-from webcrawl.features.metrics.exposition import View, exposed
+from webcrawl.web.fields import as_json, read_body, read_query
+from webcrawl.web.headers import HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -240,7 +240,7 @@ class Dashboard(Site):
         try:
             view = view_of((await self._state.latest()).value)
         except Denial:
-            view = View(is_up=False, version=webcrawl.__version__)
+            view = View(is_up=False, version=__version__)
         body, content_type = exposed(view, request.headers.get("Accept", ""))
         return web.Response(body=body, headers={"Content-Type": content_type})
 

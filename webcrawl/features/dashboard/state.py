@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import webcrawl
-from webcrawl.control import folders
+from webcrawl.archive.disk import size_of
 from webcrawl.control.remaining import Remaining
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.features.steering.store import SteeringStore
@@ -27,6 +26,7 @@ from webcrawl.reports.limiting import Situation, limiting
 from webcrawl.reports.run_log import State
 from webcrawl.reports.totals import STATUS_CLASSES, figures_of
 from webcrawl.storage.inspection import Demand
+from webcrawl.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -179,7 +179,7 @@ class StateReader:
             "user_agent": self._configuration.user_agent if run is None else run.user_agent,
             "jobdir": None if source.folder is None else str(source.folder),
             "storage": source.crawl.storage,
-            "version": webcrawl.__version__,
+            "version": __version__,
             "counts": {
                 "queued": counts.queued,
                 "done": counts.done,
@@ -345,7 +345,7 @@ class StateReader:
             return found
         if found["crawl_bytes"] is None:
             if self._size is None or not 0 <= now - self._size[0] < SIZE_SECONDS:
-                self._size = (now, folders.size_of(folder))
+                self._size = (now, size_of(folder))
             found["crawl_bytes"] = self._size[1]
         with suppress(OSError):
             usage = shutil.disk_usage(folder)

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.running import InFlightRequest, RunningCrawl
     from webcrawl.features.focus.relevance import Classifier
     from webcrawl.frontier.lease import Outcome
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.frontier.tally import Tally
     from webcrawl.items import Page
     from webcrawl.parsing.links import Link
-    from webcrawl.scheduler import InFlightRequest, Scheduler
     from webcrawl.storage.contract import Backend
 
 logger = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class FocusFeature(Feature):
         self._clock = clock
         self._ticking = PeriodicTask(SECONDS, self._step, at_once=True)
 
-    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
+    def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         self._ticking.begin()
 
     async def before_close(self) -> None:
@@ -91,11 +91,11 @@ class FocusFeature(Feature):
     ) -> None:
         entry, outcome = flight.lease.entry, flight.outcome
         relevance = await self._relevance(page, response)
-        context = self._record(entry, outcome, relevance, flight.scheduler.frontier.tally)
+        context = self._record(entry, outcome, relevance, flight.tally)
         self._set_link_features(entry.url, context, page.links, beside, found)
 
     def rate(self, flight: InFlightRequest) -> None:
-        self._rate(flight.lease.entry, flight.outcome, flight.scheduler.frontier.tally)
+        self._rate(flight.lease.entry, flight.outcome, flight.tally)
 
     async def _relevance(self, page: Page, response: Response) -> float:
         """Return the relevance of a page, 0..1; 0 for a page that came under another URL before, and 0 if the

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.crawl.context import context_of
+from webcrawl.crawl.running import in_flight_request_of
 from webcrawl.frontier.records import Kind
 from webcrawl.parsing.offload import TURN_SECONDS
 from webcrawl.parsing.sitemap import SitemapReading
-from webcrawl.scheduler import in_flight_request_of
 from webcrawl.urls.resolve import resolve_all
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
+    from webcrawl.crawl.running import InFlightRequest
     from webcrawl.features.hints.feature import HintsFeature
-    from webcrawl.scheduler import InFlightRequest
 
 _ROOTS = (b"rss", b"feed", b"rdf")
 _FEED = re.compile(rb"<(?:[\w.-]+:)?(?:%b)[\s>]" % b"|".join(_ROOTS), re.IGNORECASE)

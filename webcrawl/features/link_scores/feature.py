@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
-    from webcrawl.scheduler import Scheduler
+    from webcrawl.crawl.running import RunningCrawl
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class LinkScoresFeature(Feature):
         self._begun = False
         self._failed = False
 
-    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
+    def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         self._ticking.begin()
 
     async def before_close(self) -> None:

@@ -6,18 +6,18 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from webcrawl import __version__
 from webcrawl.child_process import frame, receive_from
 from webcrawl.config.setting import MIB
 from webcrawl.crawl.companion import Companion
 from webcrawl.crawl.feature import Feature, stop
+from webcrawl.version import __version__
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
 
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
-    from webcrawl.scheduler import Scheduler
+    from webcrawl.crawl.running import RunningCrawl
 
 MODULE = "webcrawl.features.metrics.process"
 SEND_SECONDS = 2.0
@@ -44,7 +44,7 @@ class MetricsFeature(Feature):
         self._figures = figures
         self._companion = Companion("metrics", MODULE, self._converse, configuration.child_memory_mib * MIB)
 
-    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
+    def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         self._companion.begin()
 
     async def close(self) -> None:

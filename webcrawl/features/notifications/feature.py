@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.running import RunningCrawl
     from webcrawl.frontier.tally import Snapshot, Tally
-    from webcrawl.scheduler import Scheduler
     from webcrawl.storage.contract import Backend, Counts
 
 logger = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class NotificationsFeature(Feature):
             told_at = await asyncio.to_thread(_read_state, self._folder / STATE)
             self._watch.announcer.recall(told_at, self._clock())
 
-    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
+    def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         spider = scheduler.spider
         self._context, self._scheduler = context, scheduler
         shared = self._backend.place if isinstance(self._backend, SharedBackend) else None
@@ -127,7 +127,7 @@ class NotificationsFeature(Feature):
         if self._folder is not None:
             with suppress(OSError):
                 disk_free = (await asyncio.to_thread(shutil.disk_usage, self._folder)).free
-        frontier = self._scheduler.frontier
+        frontier = self._context.frontier
         snapshot, tally = frontier.snapshot(), frontier.tally
         is_paused = frontier.is_paused or frontier.is_closing()
         reading = reading_of(tally, snapshot, is_paused=is_paused, disk_free=disk_free)
@@ -162,7 +162,7 @@ class NotificationsFeature(Feature):
         await self._delivery.finish(END_SECONDS)
 
     def _ending(self, reason: str) -> tuple[str, dict[str, float | str]]:
-        frontier, trouble = self._scheduler.frontier, self._context.trouble
+        frontier, trouble = self._context.frontier, self._context.trouble
         snapshot, tally = frontier.snapshot(), frontier.tally
         seconds = time.monotonic() - self._began_at
         others = 0 if reason in _FOR_ALL else (snapshot.workers or 1) - 1
@@ -187,7 +187,7 @@ class NotificationsFeature(Feature):
 
     def _post(self, event: str, sentence: str, details: Mapping[str, float | str]) -> None:
         assert self._delivery is not None
-        frontier = self._scheduler.frontier
+        frontier = self._context.frontier
         figures = figures_of(frontier.tally, frontier.snapshot())
         self._delivery.post(Message(event, self._clock(), self._crawl, sentence, details, figures))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
-    from webcrawl.scheduler import Scheduler
+    from webcrawl.crawl.running import RunningCrawl
     from webcrawl.storage.contract import Counts
 
 logger = logging.getLogger(__name__)
@@ -83,10 +83,10 @@ class PushedUrlsFeature(Feature):
         self._worked = 0
         self._logged: set[str] = set()
 
-    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
+    def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         spider = scheduler.spider
         options = take_over(spider, context.configuration)
-        self._scheduler = scheduler
+        self._context, self._scheduler = context, scheduler
         self._list = self._backend.start_list(options.key)
         self._idle = IdleDetector(options.max_idle_seconds, _has_seeds(spider))
         self._feeder = PushedUrlFeed(self._list, context, scheduler, spider, options)
@@ -113,7 +113,7 @@ class PushedUrlsFeature(Feature):
 
     async def _look(self) -> int:
         """Queue the entries of the list; return their number."""
-        frontier, idle = self._scheduler.frontier, self._idle
+        frontier, idle = self._context.frontier, self._idle
         entries = with_others = 0
         try:
             entries, with_others = await self._feeder.feed()
@@ -136,7 +136,7 @@ class PushedUrlsFeature(Feature):
 
     def _has_worked(self) -> bool:
         """Return whether this process fetched or refused anything since the last call."""
-        tally = self._scheduler.frontier.tally
+        tally = self._context.tally
         fetched = tally.pages + tally.robots + tally.sitemaps
         before, self._worked = self._worked, fetched + tally.failures + tally.refusals
         return self._worked != before
@@ -145,7 +145,7 @@ class PushedUrlsFeature(Feature):
 
     def keeps_open(self) -> bool:
         """Return whether an idle crawl waits for URLs."""
-        if self._task is None or self._task.done() or self._scheduler.frontier.is_closing():
+        if self._task is None or self._task.done() or self._context.frontier.is_closing():
             return False
         now = asyncio.get_running_loop().time()
         if self._idle.since is None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.scheduler import Scheduler
+    from webcrawl.crawl.running import RunningCrawl
     from webcrawl.storage.shared_parts import StartList
 
 logger = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class PushedUrlFeed:
         self,
         urls: StartList,
         context: CrawlContext,
-        scheduler: Scheduler,
+        scheduler: RunningCrawl,
         spider: Spider,
         options: StartUrlOptions,
     ) -> None:
@@ -81,7 +81,7 @@ class PushedUrlFeed:
 
     async def feed(self) -> PushedUrls:
         """Take and queue entries, up to ``at_once``. :raises StorageLost: the key is no list."""
-        frontier = self._scheduler.frontier
+        frontier = self._context.frontier
         taken = await frontier.with_retry(lambda: self._list.take(self._options.at_once))
         if taken.entries:
             self.busy = True
@@ -100,7 +100,7 @@ class PushedUrlFeed:
                 wrong.append(self._aside(data, found))
             else:
                 entries += found
-        frontier = self._scheduler.frontier
+        frontier = self._context.frontier
         await frontier.with_retry(lambda: self._list.set_aside(wrong))
         if not await self._scheduler.add_seeds(entries):
             # The storage has failed and the crawl ends. Another process gets the entries.

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.running import InFlightRequest, RunningCrawl
     from webcrawl.features.revisits.estimate import Expectation
     from webcrawl.features.revisits.page import Page
     from webcrawl.features.revisits.policies import RevisitPolicy
+    from webcrawl.frontier.frontier import Frontier
     from webcrawl.frontier.order import Order
-    from webcrawl.scheduler import InFlightRequest, Scheduler
     from webcrawl.storage.contract import Counts
 
 logger = logging.getLogger(__name__)
@@ -129,7 +130,7 @@ class RevisitsFeature(Feature):
         """Store the learned state of the policy, and load those of other workers."""
         await self.visits.share_lessons(self._worker)
 
-    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
+    def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         # Without this task the crawl would never end.
         self._task = scheduler.run_beside(self._feed_on(context, scheduler))
 
@@ -159,20 +160,20 @@ class RevisitsFeature(Feature):
             await self.visits.store_loose()
             await self.share_lessons()
 
-    async def _feed_on(self, context: CrawlContext, scheduler: Scheduler) -> None:
+    async def _feed_on(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         configuration, visits, order = context.configuration, self.visits, context.policies.order
         portions = Portions(
             configuration.revisit_share, configuration.revisit_hosts_pages, configuration.concurrent_requests
         )
         feeder = Feeder(
             visits,
-            scheduler.frontier,
+            context.frontier,
             lambda page, level: entry_at(page, level, order, visits.expected(page)),
             portions,
         )
         while not self._over:
             visits.news.clear()
-            await self._step(scheduler, feeder)
+            await self._step(context.frontier, scheduler, feeder)
             await asyncio.sleep(BUSY_SECONDS)
             if not feeder.waits_for_share:
                 with suppress(TimeoutError):
@@ -183,9 +184,9 @@ class RevisitsFeature(Feature):
         wait = WAIT_SECONDS_MAX if next_at is None else next_at - self._clock()
         return min(max(wait, IDLE_SECONDS), WAIT_SECONDS_MAX)
 
-    async def _step(self, scheduler: Scheduler, feeder: Feeder) -> None:
+    async def _step(self, frontier: Frontier, scheduler: RunningCrawl, feeder: Feeder) -> None:
         """Run one step of the feeder; if the storage is full or unavailable, wait as the rest of the crawl does."""
-        visits, frontier, now = self.visits, scheduler.frontier, self._clock()
+        visits, now = self.visits, self._clock()
         if frontier.is_closing():
             return
         tally = frontier.tally
@@ -221,7 +222,7 @@ class RevisitsFeature(Feature):
         visit = self._visit(flight, finding)
         if outcome.entry is not None and known is not None:
             outcome.entry.record.extra |= _facts(known, visit)
-            tally = flight.scheduler.frontier.tally
+            tally = flight.tally
             tally.revisits += status is not None and entry.kind == Kind.PAGE
             tally.unchanged += finding is Finding.CAME and not is_changed(known.digest, visit.digest)
         self.visits.record(visit, outcome.entry)

@@ -10,13 +10,12 @@ from scrapy.exceptions import NotConfigured
 from webcrawl.archive.capture import Revisit
 from webcrawl.crawl.context import context_of
 from webcrawl.crawl.page_processing import PageTexts
+from webcrawl.crawl.running import Came, in_flight_request_of
 from webcrawl.features.content_seen.content_seen import digest
 from webcrawl.features.revisits.feature import known_of
-from webcrawl.features.revisits.page import Came
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.frontier.records import Kind
 from webcrawl.refusal import Refused
-from webcrawl.scheduler import in_flight_request_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
-    from webcrawl.scheduler import InFlightRequest
+    from webcrawl.crawl.running import InFlightRequest
 
 NOT_MODIFIED = 304
 FIELD_MAX = 1024

@@ -31,18 +31,6 @@ class Finding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
-    """Response of a page: its content, or the confirmation that it is unchanged. Header fields are as
-    they were sent."""
-
-    digest: bytes | None
-    """Digest of the content; None for 304."""
-    etag: str | None
-    last_modified: str | None
-    date: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class Visit:
     """A completed visit of a page. Texts are as the server and the frontier's entry have them."""
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.running import RunningCrawl
     from webcrawl.features.seed_refill.refill import RefillTurns
     from webcrawl.features.seed_refill.sources import Source
-    from webcrawl.scheduler import Scheduler
     from webcrawl.urls.seeds import BadSeed, Seed
 
 STEP_SECONDS = 1.0
@@ -35,8 +35,8 @@ class SeedRefillFeature(Feature):
         self._worked = 0
         self._ticking = PeriodicTask(STEP_SECONDS, self._step)
 
-    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
-        self._scheduler = scheduler
+    def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
+        self._context, self._scheduler = context, scheduler
         self._refill = SeedRefill(
             _Crawl(context, scheduler),
             _source(context.configuration),
@@ -53,13 +53,13 @@ class SeedRefillFeature(Feature):
 
     def _has_worked(self) -> bool:
         """Return whether this process fetched or refused anything since the last call."""
-        tally = self._scheduler.frontier.tally
+        tally = self._context.tally
         before, self._worked = self._worked, tally.pages + tally.robots + tally.failures + tally.refusals
         return self._worked != before
 
     def keeps_open(self) -> bool:
         """Return whether the crawl waits for seeds."""
-        if not self._ticking.is_on or self._scheduler.frontier.is_closing():
+        if not self._ticking.is_on or self._context.frontier.is_closing():
             return False
         if self._has_worked():
             self._refill.busy()
@@ -92,9 +92,9 @@ def _turns(context: CrawlContext) -> RefillTurns:
 class _Crawl:
     """The parts of the crawl that concern seeds."""
 
-    def __init__(self, context: CrawlContext, scheduler: Scheduler) -> None:
+    def __init__(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         self._backend = context.backend
-        self._frontier = scheduler.frontier
+        self._frontier = context.frontier
         self._seeding = Seeding(context, scheduler, None, None)
 
     async def keys_at_hand(self, at_most: int) -> int:

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
     from webcrawl.crawl.rules import CrawlRules
+    from webcrawl.crawl.running import InFlightRequest, RunningCrawl
     from webcrawl.features.segments.files import Key
     from webcrawl.frontier.records import UrlEntry
-    from webcrawl.scheduler import InFlightRequest, Scheduler
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class SegmentsFeature(Feature):
             outcome.entry.found = [row_of(entry) for entry in outcome.discovered]
         outcome.discovered = []
 
-    async def queue_all(self, context: CrawlContext, scheduler: Scheduler) -> None:
+    async def queue_all(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         """Queue the URLs of the segment that are not known yet.
 
         :raises SegmentError: it cannot be read
@@ -73,7 +73,7 @@ class SegmentsFeature(Feature):
             for entry in batch:
                 if entry.via is None:
                     context.seeded.allow(entry.url)
-            if scheduler.frontier.is_closing() or not await scheduler.add_seeds(batch):
+            if context.frontier.is_closing() or not await scheduler.add_seeds(batch):
                 return
             queued += len(batch)
         logger.info("%d URLs of the segment taken", queued)

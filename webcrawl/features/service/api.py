@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from webcrawl.command import BROAD
+from webcrawl.crawl.arguments import BROAD
 from webcrawl.errors import CrawlError
-from webcrawl.features.dashboard.access import Denial, Right
 from webcrawl.features.dashboard.api import ENDPOINTS as DASHBOARDS
 from webcrawl.features.dashboard.api import Endpoint
-from webcrawl.features.dashboard.fields import Field
 from webcrawl.features.service.records import NAME_FORM, Order, State
 from webcrawl.features.service.service import OrderRefused
 from webcrawl.features.service.supervisor import ServiceError
 from webcrawl.features.steering.store import Command
+from webcrawl.web.access import Denial, Right
+from webcrawl.web.fields import Field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webcrawl.features.dashboard.access import Access
     from webcrawl.features.dashboard.api import Call
     from webcrawl.features.service.service import Service
+    from webcrawl.web.access import Access
 
 SEEDS_MAX = 10_000
 """Seeds of one request."""

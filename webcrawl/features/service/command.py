@@ -11,7 +11,6 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from webcrawl.errors import StartRefused
-from webcrawl.features.dashboard.access import TokenFile
 from webcrawl.features.dashboard.process import access_of, address_of, with_token
 from webcrawl.features.notifications.feature import receivers
 from webcrawl.features.service.folder import ServiceFolder
@@ -21,6 +20,7 @@ from webcrawl.features.service.processes import Crawls
 from webcrawl.features.service.server import ServiceSite
 from webcrawl.features.service.service import Service
 from webcrawl.features.service.supervisor import Supervisor
+from webcrawl.web.access import TokenFile
 from webcrawl.web.connections import Listener
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from webcrawl.command import BROAD
 from webcrawl.config.service import is_of_service
+from webcrawl.crawl.arguments import BROAD
 from webcrawl.errors import Problem
 from webcrawl.start import find_problems, spider_named, unreadable_settings
 

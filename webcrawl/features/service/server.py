@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, cast
 from aiohttp import web
 
 from webcrawl.errors import CrawlError
-from webcrawl.features.dashboard.access import Denial
 from webcrawl.features.dashboard.server import Dashboard, Site, static_files
 from webcrawl.features.service.api import ENDPOINTS, ServiceApi
 from webcrawl.features.service.records import name_problem
 from webcrawl.features.service.supervisor import ServiceError
+from webcrawl.web.access import Denial
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
-    from webcrawl.features.dashboard.access import Access
     from webcrawl.features.dashboard.source import CrawlSource
     from webcrawl.features.service.records import Order
     from webcrawl.features.service.service import Service
+    from webcrawl.web.access import Access
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from webcrawl.command import BROAD
 from webcrawl.control.selection import apply_spider_settings, select_crawl_in
+from webcrawl.crawl.arguments import BROAD
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.features.dashboard.source import CrawlSource
 from webcrawl.features.dashboard.state import StateReader

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from webcrawl.crawl.context import CrawlContext
+    from webcrawl.crawl.running import RunningCrawl
     from webcrawl.features.checkpoints.feature import CheckpointsFeature
     from webcrawl.features.steering.failures import Failure, FailureStore
     from webcrawl.features.steering.store import Request
     from webcrawl.frontier.records import UrlEntry
-    from webcrawl.scheduler import Scheduler
 
 LOOK_SECONDS = 0.1
 """Interval at which a command looks whether the crawl has got where it asks for."""
@@ -51,7 +51,7 @@ class Commands:
     they were given.
     """
 
-    def __init__(self, context: CrawlContext, scheduler: Scheduler, failures: FailureStore) -> None:
+    def __init__(self, context: CrawlContext, scheduler: RunningCrawl, failures: FailureStore) -> None:
         self._context = context
         self._scheduler = scheduler
         self._failures = failures
@@ -74,7 +74,7 @@ class Commands:
 
     async def pause(self) -> None:
         """Begin no more requests; done when none is open."""
-        frontier = self._scheduler.frontier
+        frontier = self._context.frontier
         if not frontier.is_paused:
             # At a level that is shown even in a quiet log.
             logger.warning(
@@ -88,7 +88,7 @@ class Commands:
 
     async def resume(self) -> None:
         """Begin requests again."""
-        frontier = self._scheduler.frontier
+        frontier = self._context.frontier
         if frontier.is_paused:
             logger.warning("The crawl goes on: its operator has resumed it")
         frontier.pause(paused=False)
@@ -124,7 +124,7 @@ class Commands:
 
     async def unpark(self, keys: Sequence[str]) -> str | None:
         """Contact hosts again that are parked or given up; return how many this process has freed."""
-        frontier = self._scheduler.frontier
+        frontier = self._context.frontier
         number = 0
         for key in keys:
             number += await frontier.unpark(key)
@@ -135,7 +135,7 @@ class Commands:
 
         :raises CommandError: they cannot be queued now
         """
-        frontier, failures = self._scheduler.frontier, self._failures
+        frontier, failures = self._context.frontier, self._failures
         worker, selection = self._context.configuration.worker_name, Selection(host, error)
         number, after = 0, b""
         while await frontier.with_retry(partial(failures.claim, worker, CLAIM_SECONDS)):
@@ -152,14 +152,14 @@ class Commands:
     async def _has_failed(self, failure: Failure) -> bool:
         """Return whether a URL has not been fetched since."""
         look = partial(self._context.backend.url_record, failure.entry.key, failure.entry.fingerprint)
-        record = await self._scheduler.frontier.with_retry(look)
+        record = await self._context.frontier.with_retry(look)
         if record is None or record.state is State.FAILED:
             return True
         return record.state is State.DONE and record.status is not None and is_failure(record.status)
 
     async def _queue(self, entries: list[UrlEntry]) -> None:
         """:raises CommandError: they are not queued"""
-        frontier = self._scheduler.frontier
+        frontier = self._context.frontier
         refused = frontier.tally.refused_by_rule
         before = refused[BACKLOG_FULL]
         if entries:
@@ -174,7 +174,7 @@ class Commands:
 
         :raises CommandError: they cannot be stored now
         """
-        frontier = self._scheduler.frontier
+        frontier = self._context.frontier
         storing = asyncio.ensure_future(frontier.drain())
         try:
             while not storing.done():

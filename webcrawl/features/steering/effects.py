@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webcrawl.crawl.context import CrawlContext
+    from webcrawl.crawl.running import RunningCrawl
     from webcrawl.features.steering.live_settings import Values
-    from webcrawl.scheduler import Scheduler
 
 _CLOSING = {
     "CLOSESPIDER_PAGECOUNT": "pagecount",
@@ -41,7 +41,7 @@ _CLOSING = {
 class Effects:
     """Applies the values of settings to one crawl."""
 
-    def __init__(self, context: CrawlContext, scheduler: Scheduler) -> None:
+    def __init__(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         self._context = context
         self._scheduler = scheduler
         self._crawler: Crawler = scheduler.crawler
@@ -82,7 +82,7 @@ class Effects:
             requests_per_key_max=configuration.requests_per_key_max,
             page_budget=configuration.page_budget,
         )
-        self._scheduler.frontier.change(context.policies, limits_of(configuration))
+        self._context.frontier.change(context.policies, limits_of(configuration))
 
     def _change_scope(self, values: Values) -> None:
         context, configuration = self._context, values.configuration

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.running import InFlightRequest, RunningCrawl
     from webcrawl.features.steering.live_settings import Values
     from webcrawl.features.steering.store import Excluded, HostDelay, Injected, Override, Request
-    from webcrawl.scheduler import InFlightRequest, Scheduler
     from webcrawl.storage.contract import Counts
 
 logger = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ class SteeringFeature(Feature):
             )
         return self._numbers.is_paused or self._ends_with_others
 
-    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
+    def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         self._context, self._scheduler = context, scheduler
         self._settings: BaseSettings = scheduler.crawler.settings
         self._start = values_at_start(self._settings, context.configuration, scheduler.spider)
@@ -159,7 +159,7 @@ class SteeringFeature(Feature):
         )
         self._looked_at = uptime()
         if self._shared is not None:
-            scheduler.frontier.listen(self._is_unheard)
+            context.frontier.listen(self._is_unheard)
         for request in self._early:
             self._take_up(request)
         if self._ends_with_others:
@@ -215,7 +215,7 @@ class SteeringFeature(Feature):
 
     def keeps_open(self) -> bool:
         """Return whether an idle crawl must wait: until it is known that no URLs wait to be taken."""
-        if self._scheduler.frontier.is_closing():
+        if self._context.frontier.is_closing():
             return False
         if self._lasting:
             return True
@@ -432,7 +432,7 @@ class SteeringFeature(Feature):
     async def _take_urls(self) -> None:
         """Queue the URLs that wait, unless another worker does. A URL is deleted when it is durably queued: if this
         process is killed before, another one queues it again, and the seen test removes doubles."""
-        store, with_retry = self.store, self._scheduler.frontier.with_retry
+        store, with_retry = self.store, self._context.frontier.with_retry
         left: set[bytes] = set()
         while taken := await with_retry(partial(store.injected, TAKEN_AT_ONCE + len(left))):
             taken = [one for one in taken if one.id not in left]
@@ -459,7 +459,7 @@ class SteeringFeature(Feature):
         that are left: another process holds their hosts."""
         over: list[Injected] = []
         left: list[Injected] = []
-        backend, frontier = self._context.backend, self._scheduler.frontier
+        backend, frontier = self._context.backend, self._context.frontier
         for one in asked:
             assert one.place is not None
             place = Place(**one.place)
@@ -486,7 +486,7 @@ class SteeringFeature(Feature):
         if isinstance(entry, str):
             logger.info("Added URL refused (%s): %s", entry, printable(injected.url))
             return None
-        return self._scheduler.frontier.place_first(entry) if injected.is_first else entry
+        return self._context.frontier.place_first(entry) if injected.is_first else entry
 
 
 def build(parts: Parts) -> SteeringFeature:

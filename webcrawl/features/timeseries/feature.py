@@ -13,8 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from webcrawl import __version__
-from webcrawl.control.folders import size_of
+from webcrawl.archive.disk import size_of
 from webcrawl.crawl.feature import Feature, stop
 from webcrawl.errors import CrawlError
 from webcrawl.extensions.metrics_reader import cache_figures, cores
@@ -26,14 +25,15 @@ from webcrawl.features.timeseries.runs import ProcessRun, RunStore, killed
 from webcrawl.features.timeseries.store import Latest, SeriesStore
 from webcrawl.processes import cpu_seconds, memory
 from webcrawl.reports.totals import by_class
+from webcrawl.version import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.running import RunningCrawl
     from webcrawl.frontier.tally import Snapshot, Tally
-    from webcrawl.scheduler import Scheduler
 
 TICK_SECONDS = 0.5
 """Interval at which the delay of the event loop is measured."""
@@ -81,7 +81,7 @@ class TimeSeriesFeature(Feature):
         self._sampled_at = self._slow_at = -SLOW_SECONDS
         self._saved_at = [0.0] * len(ARCHIVES)
 
-    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
+    def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         self._context, self._scheduler = context, scheduler
         self.begun_at = self._clock()
         self._loop_before = time.thread_time()
@@ -195,7 +195,7 @@ class TimeSeriesFeature(Feature):
 
     def _figures(self) -> dict[str, float]:
         """Return the figures of this moment."""
-        frontier, stats = self._scheduler.frontier, self._scheduler.crawler.stats
+        frontier, stats = self._context.frontier, self._scheduler.crawler.stats
         snapshot = frontier.snapshot()
         found = counters_of(frontier.tally)
         found["items"] = stats.get_value("item_scraped_count", 0) if stats is not None else 0
@@ -224,7 +224,7 @@ class TimeSeriesFeature(Feature):
         )
 
     async def _read_slow(self) -> None:
-        self._gauges["capacity"] = round(self._scheduler.frontier.capacity(), 3)
+        self._gauges["capacity"] = round(self._context.frontier.capacity(), 3)
         # A shortage of files or a disk that hangs: the values stay as they were.
         with suppress(OSError):
             self._gauges |= await asyncio.to_thread(self._resources)

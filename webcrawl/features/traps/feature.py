@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.running import InFlightRequest, RunningCrawl
     from webcrawl.features.traps.detector import Learned
     from webcrawl.features.traps.quarantine import Withheld
     from webcrawl.frontier.intake import Intake
     from webcrawl.items import Page
-    from webcrawl.scheduler import InFlightRequest, Scheduler
     from webcrawl.storage.contract import Backend, Counts
 
 logger = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ class TrapsFeature(Feature):
         if count := len(self.detector.quarantine):
             logger.info("%s in quarantine; see scrapy traps", text.things(count, "pattern"))
 
-    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
+    def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         # Without this task, withheld URLs would no longer be stored.
         self._task = scheduler.run_beside(self._watch(context.intake, scheduler))
 
@@ -146,7 +146,7 @@ class TrapsFeature(Feature):
         except CrawlError as error:
             logger.warning("The URLs that were withheld last cannot be stored and are lost: %s", error)
 
-    async def _watch(self, intake: Intake, scheduler: Scheduler) -> None:
+    async def _watch(self, intake: Intake, scheduler: RunningCrawl) -> None:
         while True:
             await self.step(scheduler, intake, self._clock())
             if not self._stepped:

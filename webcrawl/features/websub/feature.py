@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.running import RunningCrawl
     from webcrawl.features.websub.discovery import Advertised
     from webcrawl.features.websub.subscription import Subscription
     from webcrawl.frontier.intake import Intake
-    from webcrawl.scheduler import Scheduler
     from webcrawl.storage.contract import Counts
 
 LEVEL = 1 << 32
@@ -89,10 +89,10 @@ class WebSubFeature(Feature):
         else:
             logger.info("Listening for hubs at %s:%d", self._place[0], self._server.port)
 
-    def begin(self, context: CrawlContext, scheduler: Scheduler) -> None:
-        frontier = FrontierAccess(scheduler, context, scheduler.spider)
+    def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
+        frontier = FrontierAccess(context, scheduler.spider)
         # Without this task, pushes would be accepted and their pages never visited.
-        self._task = scheduler.run_beside(self._run(scheduler, frontier))
+        self._task = scheduler.run_beside(self._run(context, scheduler, frontier))
 
     def keeps_open(self) -> bool:
         """Return True until pushed topics are queued, and until hubs have answered requests to unsubscribe."""
@@ -130,10 +130,10 @@ class WebSubFeature(Feature):
         [callback] = parse_qs(form.decode("ascii"))["hub.callback"]
         await self.subscriber.responded(callback.rpartition("/")[2], status, location, now)
 
-    async def _run(self, scheduler: Scheduler, frontier: FrontierAccess) -> None:
+    async def _run(self, context: CrawlContext, scheduler: RunningCrawl, frontier: FrontierAccess) -> None:
         while True:
             self._soon.clear()
-            if not scheduler.frontier.is_closing():
+            if not context.frontier.is_closing():
                 if await self._step(frontier):
                     self._soon.set()
                 if not self._stepped or self._left_at is not None:
@@ -168,8 +168,8 @@ class WebSubFeature(Feature):
 class FrontierAccess:
     """The ``Crawl`` of ``websub.subscriber``: queues requests to hubs and pushed topics in the frontier."""
 
-    def __init__(self, scheduler: Scheduler, context: CrawlContext, spider: Spider) -> None:
-        self._scheduler = scheduler
+    def __init__(self, context: CrawlContext, spider: Spider) -> None:
+        self._frontier = context.frontier
         self._intake = context.intake
         self._order = context.policies.order
         self._revisits = context.features.get("revisits")
@@ -202,14 +202,14 @@ class FrontierAccess:
             self._queue(entry)
 
     async def drain(self) -> None:
-        if not await self._scheduler.frontier.drain():
+        if not await self._frontier.drain():
             raise StorageAway("the crawl ends")
 
     def _queue(self, entry: UrlEntry) -> None:
         """Queue an entry in addition to any entry of the same URL, and without changing its state."""
         entry.level, entry.repeat = LEVEL, True
         # Placed here, since a custom order would set another level.
-        self._scheduler.frontier.add([self._order.place_again(entry)])
+        self._frontier.add([self._order.place_again(entry)])
 
 
 def build(parts: Parts) -> WebSubFeature:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NoReturn
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.crawl.context import context_of
+from webcrawl.crawl.running import in_flight_request_of
 from webcrawl.errors import CrawlError
 from webcrawl.features.websub.discovery import advertised, may_be_feed_with_hub
 from webcrawl.fetching.failures import LocalShortageError
 from webcrawl.frontier.records import Kind
 from webcrawl.refusal import Refused
-from webcrawl.scheduler import in_flight_request_of
 from webcrawl.urls.resolve import resolve
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
+    from webcrawl.crawl.running import InFlightRequest
     from webcrawl.features.websub.feature import WebSubFeature
-    from webcrawl.scheduler import InFlightRequest
 
 DOCUMENTS = frozenset({Kind.PAGE.value, Kind.SITEMAP.value})
 MOVED = frozenset({307, 308})

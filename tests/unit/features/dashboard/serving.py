@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.features.dashboard.access import Access
 from webcrawl.features.dashboard.server import Dashboard
+from webcrawl.web.access import Access
 from webcrawl.web.connections import Connections, Listener
 
 if TYPE_CHECKING:

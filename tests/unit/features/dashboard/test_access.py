@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict
 
-from webcrawl.features.dashboard.access import (
+from webcrawl.features.dashboard.operators import OperatorsFile
+from webcrawl.web.access import (
     CSRF_HEADER,
     SESSION_SECONDS,
     Access,
@@ -25,7 +26,6 @@ from webcrawl.features.dashboard.access import (
     TokenFile,
     client_of,
 )
-from webcrawl.features.dashboard.operators import OperatorsFile
 
 NOW = 1_700_000_000.0
 TOKEN = "t0ken"

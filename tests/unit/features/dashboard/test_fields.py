@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from webcrawl.features.dashboard.access import Denial
-from webcrawl.features.dashboard.fields import Field, as_json, read_body, read_query
+from webcrawl.web.access import Denial
+from webcrawl.web.fields import Field, as_json, read_body, read_query
 
 FIELDS = (
     Field(name="text", meaning="", least=1, most=5),

@@ -15,10 +15,10 @@ from aiohttp import web
 from tests.unit.features.dashboard.serving import HOSTILE, NOBODY, SECONDS, TOKEN, answer_from, serving
 from webcrawl.errors import CrawlError, StorageAway, StorageFull
 from webcrawl.features.dashboard import reading, server
-from webcrawl.features.dashboard.access import SESSION_SECONDS, Operator, Right
 from webcrawl.features.dashboard.api import ENDPOINTS
 from webcrawl.features.dashboard.endpoints import events
 from webcrawl.web import connections
+from webcrawl.web.access import SESSION_SECONDS, Operator, Right
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 

@@ -29,7 +29,6 @@ class Crawl:
 
     def __init__(self) -> None:
         self.spider = Spider("one")
-        self.frontier = self
         self.tasks: list[asyncio.Task[None]] = []
 
     def run_beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -47,7 +46,7 @@ def test_an_unexpected_exception_ends_the_task_that_the_scheduler_watches() -> N
     async def play() -> BaseException | None:
         backend: Any = SimpleNamespace(start_list=lambda key: BrokenList())
         crawl: Any = Crawl()
-        context: Any = SimpleNamespace(configuration=Configuration())
+        context: Any = SimpleNamespace(configuration=Configuration(), frontier=crawl)
         feature = PushedUrlsFeature(backend)
         feature.begin(context, crawl)
         [task] = crawl.tasks

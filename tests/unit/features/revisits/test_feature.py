@@ -13,9 +13,10 @@ from scrapy.http import Request
 
 from webcrawl.archive.capture import Entry, FetchRecord, Revisit
 from webcrawl.crawl import request_codec
+from webcrawl.crawl.running import Came
 from webcrawl.features.revisits.estimate import History
 from webcrawl.features.revisits.feature import RevisitsFeature, entry_at, known_of
-from webcrawl.features.revisits.page import Came, Finding, Page
+from webcrawl.features.revisits.page import Finding, Page
 from webcrawl.features.revisits.policies import FixedPolicy, Pace
 from webcrawl.features.revisits.store import VisitStore
 from webcrawl.features.revisits.visits import Rules, Visits
@@ -123,10 +124,9 @@ def flown(
         NOW + 5, NOW + 6, URL, "h.test", None, "page", status, error, None, 0, None, None, 0, "w"
     )
     archived = None if status is None and result is Result.REFUSED else Entry(record)
-    scheduler = SimpleNamespace(frontier=SimpleNamespace(tally=tally))
     lease = Lease(1, entry, NOW, key_validity=validity)
     outcome = Outcome(result, entry=archived)
-    flight = SimpleNamespace(lease=lease, outcome=outcome, came=came, scheduler=scheduler)
+    flight = SimpleNamespace(lease=lease, outcome=outcome, came=came, tally=tally)
     RevisitsFeature(recorded, lambda: NOW + 9, 2, "w").settled(flight)  # type: ignore[arg-type]
     return recorded.visits, record, tally
 
@@ -214,8 +214,7 @@ def test_a_payload_that_the_archive_had_from_this_url_is_named_by_its_date(
     recorded = RecordedVisits()
     record = FetchRecord(NOW, NOW, URL, "h.test", None, "page", 200, None, None, 0, None, None, 0, "w")
     archived = Entry(record, revisit=Revisit("identical-payload-digest", url, NOW - 9))
-    scheduler = SimpleNamespace(frontier=SimpleNamespace(tally=Tally()))
     outcome = Outcome(Result.FETCHED, entry=archived)
-    flight = SimpleNamespace(lease=Lease(1, FIRST_TIME, NOW), outcome=outcome, came=SAME, scheduler=scheduler)
+    flight = SimpleNamespace(lease=Lease(1, FIRST_TIME, NOW), outcome=outcome, came=SAME, tally=Tally())
     RevisitsFeature(recorded, lambda: NOW, 2, "w").settled(flight)  # type: ignore[arg-type]
     assert recorded.visits[0][0].stored_at == stored_at

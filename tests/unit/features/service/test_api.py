@@ -21,13 +21,13 @@ from yarl import URL
 from tests.unit.features.service.supervising import FINISHED, Machine
 from webcrawl.config import SETTINGS
 from webcrawl.features.dashboard import server
-from webcrawl.features.dashboard.access import Access, Rate
 from webcrawl.features.service.api import ENDPOINTS
 from webcrawl.features.service.folder import ServiceFolder
 from webcrawl.features.service.open_settings import order_settings
 from webcrawl.features.service.server import ServiceSite
 from webcrawl.features.service.service import Service
 from webcrawl.features.service.supervisor import Supervisor
+from webcrawl.web.access import Access, Rate
 from webcrawl.web.connections import Listener
 
 SETTING = {item.name: item for item in SETTINGS}

@@ -27,9 +27,13 @@ class Steered(SmallCrawl):
         super().__init__()
         self.failures = FailureStore(self.backend.tables)
         context: Any = SimpleNamespace(
-            configuration=SimpleNamespace(worker_name="w0"), backend=self.backend, jobdir=None
+            configuration=SimpleNamespace(worker_name="w0"),
+            backend=self.backend,
+            jobdir=None,
+            frontier=self.frontier,
+            tally=self.frontier.tally,
         )
-        scheduler: Any = SimpleNamespace(frontier=self.frontier)
+        scheduler: Any = SimpleNamespace()
         self.commands = Commands(context, scheduler, self.failures)
 
     def give(self, command: str, **arguments: Any) -> str | None:

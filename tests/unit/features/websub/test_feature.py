@@ -70,9 +70,9 @@ def access(frontier: Frontier, visits: Visits | None = None, order: str = "prior
         policies=SimpleNamespace(order=Order(order, None, 1.0)),
         features={} if visits is None else {"revisits": SimpleNamespace(visits=visits)},
         clock=lambda: 77.0,
+        frontier=frontier,
     )
-    scheduler: Any = SimpleNamespace(frontier=frontier)
-    return FrontierAccess(scheduler, context, Spider("one"))
+    return FrontierAccess(context, Spider("one"))
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint
-from webcrawl.features.dashboard.fields import Field
 from webcrawl.features.steering.store import JOURNAL_MOST
+from webcrawl.web.fields import Field
 
 
 async def journal(api: Api, call: Call) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.errors import CrawlError
 from webcrawl.explain.account import Fate
 from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, denial_of
-from webcrawl.features.dashboard.fields import Field
+from webcrawl.web.fields import Field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,9 +7,9 @@ from typing import Any
 
 from aiohttp import web
 
-from webcrawl.features.dashboard.access import Denial
 from webcrawl.features.dashboard.endpoint import EVENTS, Api, Call, Endpoint
-from webcrawl.features.dashboard.fields import as_json
+from webcrawl.web.access import Denial
+from webcrawl.web.fields import as_json
 
 VIEWERS_MAX = 100
 """Streams that are open at a time."""

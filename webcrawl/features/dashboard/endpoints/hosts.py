@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from webcrawl.errors import CrawlError
-from webcrawl.features.dashboard.access import Denial
 from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, sentence_of
-from webcrawl.features.dashboard.fields import Field
 from webcrawl.features.dashboard.host_index import LIMIT_MAX, OFFSET_MAX, SEARCH_MAX, SORTS, STATES
+from webcrawl.web.access import Denial
+from webcrawl.web.fields import Field
 
 KEY_MAX = 300
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import CrawlError
 from webcrawl.features.dashboard import listings, log_tail
-from webcrawl.features.dashboard.access import Denial
 from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, sentence_of
-from webcrawl.features.dashboard.fields import Field
 from webcrawl.features.dashboard.listings import LIMIT_MAX, SEARCH_MAX
+from webcrawl.web.access import Denial
+from webcrawl.web.fields import Field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,10 +8,10 @@ from aiohttp import web
 
 from webcrawl.errors import CrawlError
 from webcrawl.features.dashboard import stored_pages
-from webcrawl.features.dashboard.access import Denial
 from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, denial_of, sentence_of
-from webcrawl.features.dashboard.fields import Field
 from webcrawl.features.dashboard.stored_pages import SANDBOX, NoVersion
+from webcrawl.web.access import Denial
+from webcrawl.web.fields import Field
 
 if TYPE_CHECKING:
     from collections.abc import Callable

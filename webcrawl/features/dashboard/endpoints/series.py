@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from webcrawl.features.dashboard.access import Denial
 from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint
-from webcrawl.features.dashboard.fields import Field
 from webcrawl.features.timeseries.reading import POINTS_MAX
 from webcrawl.features.timeseries.store import SeriesStore
+from webcrawl.web.access import Denial
+from webcrawl.web.fields import Field
 
 _LATEST = 1e11
 """Epoch seconds that no crawl reaches."""

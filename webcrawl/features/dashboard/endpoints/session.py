@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from webcrawl.features.dashboard.access import Right, Session
 from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, Reply
-from webcrawl.features.dashboard.fields import Field
+from webcrawl.web.access import Right, Session
+from webcrawl.web.fields import Field
 
 
 async def session(api: Api, call: Call) -> Any:

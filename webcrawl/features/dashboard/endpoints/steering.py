@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.control.operating import NotObeyed
 from webcrawl.errors import ConfigurationError, CrawlError
-from webcrawl.features.dashboard.access import Denial, Right
 from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, denial_of, sentence_of
-from webcrawl.features.dashboard.fields import TEXT_MAX, Field
 from webcrawl.features.steering.live_settings import LIVE, VALUE_MOST, as_text
 from webcrawl.features.steering.store import KEYS_MOST, PLAIN, Command
+from webcrawl.web.access import Denial, Right
+from webcrawl.web.fields import TEXT_MAX, Field
 
 if TYPE_CHECKING:
     from collections.abc import Callable

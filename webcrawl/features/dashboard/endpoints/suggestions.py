@@ -7,7 +7,7 @@ from typing import Any
 
 from webcrawl.errors import CrawlError
 from webcrawl.features.dashboard.endpoint import Api, Call, Endpoint, denial_of
-from webcrawl.features.dashboard.fields import Field
+from webcrawl.web.fields import Field
 
 NOTE_MAX = 500
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl
 
-from webcrawl.features.dashboard.access import Denial
+from webcrawl.web.access import Denial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
