@@ -22,7 +22,7 @@ from webcrawl.storage.redis.server import Server
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webcrawl.features.focus.store import LearnerStore
+    from webcrawl.storage.shared_parts import LearnerStore
 
 _names = (f"focus{number}" for number in itertools.count())
 LINKS = [
@@ -162,12 +162,12 @@ def test_workers_learn_together(runner: asyncio.Runner, open_store: Callable[...
 def test_who_looks_from_outside_finds_what_most_was_learned_of(runner: asyncio.Runner, redis_server) -> None:
     server, name = Server({"url": redis_server.url}, list), "a*[b]?"
     runner.run(server.connect())
-    assert runner.run(learner_of(server, name)) is None
+    assert runner.run(learner_of(server, name, Learner)) is None
     few, many = taught(Learner(), pages=5), taught(Learner(), 2)
     runner.run(SharedLearning(server, name, "few").step(few, 0.0))
     runner.run(SharedLearning(server, name, "many").step(many, 0.0, last=True))
     runner.run(SharedLearning(server, "axb", "others").step(taught(Learner(), pages=99), 0.0))
-    found = runner.run(learner_of(server, name))
+    found = runner.run(learner_of(server, name, Learner))
     assert found is not None
     assert guesses(found) == pytest.approx(guesses(many), abs=1e-4)
     runner.run(server.close())

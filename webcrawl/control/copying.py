@@ -182,7 +182,8 @@ class SharedCopy:
         try:
             if (saved := learned.read(path)) is None:
                 return 0
-            learner = saved.learner()
+            learner = Learner()
+            learner.restore(saved.pack())
         except (OSError, ValueError) as error:
             raise JobdirUnusable(f"{path}: {error}") from error
         if not await backend.learner_store(saved.focus).begin(Learner()):

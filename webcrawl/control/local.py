@@ -199,10 +199,15 @@ class LocalCrawl:
         """Return the trained model of link scores; None if the crawl is not focused."""
         # Few crawls are focused.
         from webcrawl.features.focus import store as learned
+        from webcrawl.features.focus.learner import Learner
 
         try:
             saved = learned.read(self._jobdir.path / learned.NAME)
-            return None if saved is None else saved.learner()
+            if saved is None:
+                return None
+            learner = Learner()
+            learner.restore(saved.pack())
+            return learner
         except (OSError, ValueError) as error:
             raise JobdirUnusable(f"{self._jobdir.path / learned.NAME}: {error}") from error
 

@@ -200,8 +200,11 @@ class SharedCrawl:
     @blocking
     async def learner(self) -> Learner | None:
         """Return the shared model of link scores; None if the crawl is not focused."""
+        # Few crawls are focused.
+        from webcrawl.features.focus.learner import Learner
+
         async with self._control() as control:
-            return await control.learner()
+            return await control.learner(Learner)
 
     @blocking
     async def read_store(

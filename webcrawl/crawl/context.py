@@ -16,7 +16,7 @@ from webcrawl.config import Configuration
 from webcrawl.crawl import essentials
 from webcrawl.crawl.archiving import archive_of
 from webcrawl.crawl.feature import Parts
-from webcrawl.crawl.feature_table import FURTHER, SHAPING, Features
+from webcrawl.crawl.feature_table import FURTHER, SHAPING, Features, further_entries
 from webcrawl.crawl.jobdir import Jobdir, new_folder
 from webcrawl.crawl.ordering import best_first_of, order_of
 from webcrawl.crawl.page_processing import processing_of
@@ -177,14 +177,14 @@ def _build(crawler: Crawler) -> CrawlContext:
     )
     features = Features()
     parts = Parts(configuration, spider, choices, clock, backend, directory, features)
-    features.build(SHAPING, parts)
+    others = further_entries()
+    features.build([*SHAPING, *(entry for entry in others if entry.is_shaping)], parts)
     schemes = schemes_of(crawler.settings)
     scopes = scopes_of(configuration, choices, spider, addresses.rule, seeded.ports, exclusions, schemes)
     parts.intake = intake = _intake(key, scopes, choices, features, configuration.embed_hops_max, schemes)
     parts.archive = archive = None if jobdir is None else _archive(configuration, jobdir, crawler, features)
-    features.build(FURTHER, parts)
+    features.build([*FURTHER, *(entry for entry in others if not entry.is_shaping)], parts)
     rules = RulesCache(ROBOTS_PARSED, *configuration.product_tokens)
-    revisits = features.get("revisits")
     return CrawlContext(
         configuration,
         clock,
@@ -199,7 +199,7 @@ def _build(crawler: Crawler) -> CrawlContext:
         seeded,
         _bandwidth(crawler, backend),
         features,
-        archive if revisits is None else revisits.visits,
+        next((one.results for one in features if one.results is not None), archive),
         _clocks(configuration, backend, clock),
         *processing_of(configuration),
     )
@@ -251,7 +251,6 @@ def _intake(
     schemes: Schemes,
 ) -> Intake:
     applied = ScopesOfIntake.of(scopes, features)
-    traps, link_scores = features.get("traps"), features.get("link_scores")
     return Intake(
         key,
         applied.followed,
@@ -259,8 +258,8 @@ def _intake(
         choices.compared,
         requested=applied.requested,
         standing=applied.standing,
-        withheld=None if traps is None else {traps.rule.name: traps.detector.withheld},
-        linked=None if link_scores is None else link_scores.importance.linked,
+        withheld={one.rule.name: one.withhold for one in features if one.rule and one.withhold},
+        linked=next((one.linked for one in features if one.linked is not None), None),
         embed_hops_max=hops,
         schemes=schemes,
     )
@@ -279,11 +278,12 @@ class ScopesOfIntake(NamedTuple):
         """``scopes``: see ``scopes_of``."""
         fixed, followed = scopes
         requested = Scope(rule for rule in followed.rules if rule.name not in _OF_LINKS)
-        traps = features.get("traps")
-        if traps is None:
-            return cls(followed, fixed, requested, fixed)
-        rule = traps.rule
-        return cls(followed.with_rule(rule), fixed, requested.with_rule(rule), fixed.with_rule(rule))
+        standing = fixed
+        for feature in features:
+            if (rule := feature.rule) is not None:
+                followed, requested = followed.with_rule(rule), requested.with_rule(rule)
+                standing = standing.with_rule(rule)
+        return cls(followed, fixed, requested, standing)
 
 
 def exclusions_of(configuration: Configuration) -> ExclusionList | None:
@@ -358,8 +358,7 @@ def _policies(
     rules: RulesCache,
     features: Features,
 ) -> Policies:
-    focus, link_scores = features.get("focus"), features.get("link_scores")
-    scorer = focus.scorer if focus is not None else None if link_scores is None else link_scores.importance
+    scorer = next((one.scorer for one in features if one.scorer is not None), None)
     return Policies(
         order=order_of(configuration, scorer),
         sampler=LevelSampler(configuration.frontier_bias),

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from webcrawl.crawl.feature_table import Features
     from webcrawl.crawl.rules import CrawlRules
     from webcrawl.crawl.running import InFlightRequest, RunningCrawl
-    from webcrawl.frontier.committer import ArchiveThread
-    from webcrawl.frontier.intake import Intake
+    from webcrawl.frontier.committer import ArchiveThread, Store
+    from webcrawl.frontier.intake import Intake, Linked, Withhold
+    from webcrawl.frontier.order import Scorer
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.items import Page
+    from webcrawl.scope.scope import Rule
     from webcrawl.storage.contract import Backend, Counts
 
 
@@ -31,6 +33,19 @@ class Feature:
     """Import paths of archive sinks that the feature needs."""
     records_links: ClassVar[bool] = False
     """True if it records the URLs that a URL leads to, and the crawl does not queue them."""
+    reads_listings: ClassVar[bool] = False
+    """True if ``listed`` is to be called."""
+
+    rule: Rule | None = None
+    """A rule of the scope, for URLs of pages and for Requests; fixed when the feature is built, as the next ones."""
+    withhold: Withhold | None = None
+    """Called with each URL that the rule has refused."""
+    linked: Linked | None = None
+    """Called with the links of each page."""
+    scorer: Scorer | None = None
+    """Gives URLs their levels."""
+    results: Store | None = None
+    """Takes the results of URLs before the frontier does, and passes them on to the archive."""
 
     async def open(self, counts: Counts) -> None:
         """Open the feature's state. The frontier is open, with these figures; nothing is fetched yet.
@@ -46,6 +61,10 @@ class Feature:
     def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         """Start the feature's tasks: the spider is open. ``scheduler.run_beside`` runs a task."""
 
+    async def queue_seeds(self, context: CrawlContext, scheduler: RunningCrawl) -> bool:
+        """Queue the URLs of the crawl in place of the spider's seeds. Return False if there are none."""
+        return False
+
     def refused(self, entry: UrlEntry) -> None:
         """Process a queued URL that was refused at its lease: it is not fetched."""
 
@@ -59,6 +78,11 @@ class Feature:
     ) -> None:
         """Process a page of the spider. ``found``: the queue entries of its new links. ``beside``: the text around
         each link, if a focus needs it."""
+
+    async def listed(self, entry: UrlEntry, hints: Mapping[str, str | None]) -> int:
+        """Process the URLs of a sitemap or feed with its data about each. Return the number of pages that become due
+        earlier."""
+        return 0
 
     def rate(self, flight: InFlightRequest) -> None:
         """Rate the result of a URL, before the archive decides how much of it is stored."""

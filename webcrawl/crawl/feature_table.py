@@ -1,5 +1,7 @@
 """The table of features: when each one is on, and where it is built. A feature that is off is not imported.
 
+A package adds a feature of its own by an entry point of the group ``webcrawl.features``, which names an ``Entry``.
+
 The order of the table is the order in which features are built, opened and given results. They are ended in the
 reverse order, so that a feature that queues URLs ends before those that those URLs concern. ``Scheduler`` calls them:
 
@@ -10,31 +12,62 @@ reverse order, so that a feature that queues URLs ends before those that those U
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webcrawl.errors import ConfigurationError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from webcrawl.crawl.feature import Feature, Parts
-    from webcrawl.features.checkpoints.feature import CheckpointsFeature
-    from webcrawl.features.content_seen.feature import ContentSeenFeature
-    from webcrawl.features.focus.feature import FocusFeature
-    from webcrawl.features.hints.feature import HintsFeature
-    from webcrawl.features.link_scores.feature import LinkScoresFeature
-    from webcrawl.features.revisits.feature import RevisitsFeature
-    from webcrawl.features.segments.feature import SegmentsFeature
-    from webcrawl.features.timeseries.feature import TimeSeriesFeature
-    from webcrawl.features.traps.feature import TrapsFeature
-    from webcrawl.features.websub.feature import WebSubFeature
     from webcrawl.frontier.records import UrlEntry
+
+
+GROUP = "webcrawl.features"
+"""The group of entry points of the features of other packages."""
 
 
 class Entry(NamedTuple):
     """A feature that a crawl can have."""
 
     name: str
-    """The folder of the feature in ``webcrawl/features``; its module ``feature`` has a function ``build``."""
     is_on: Callable[[Parts], bool]
+    """Returns True if the crawl has it. Called for each crawl; ``Feature`` and ``build`` are imported if it does."""
+    module: str = ""
+    """The module whose function ``build`` takes ``Parts`` and returns a ``Feature``. Without one:
+    ``webcrawl.features.NAME.feature``."""
+    is_shaping: bool = False
+    """True if it gives rules, scores or archive sinks to the crawl; see ``SHAPING``."""
+
+
+def further_entries() -> list[Entry]:
+    """Return the features of other packages, by name.
+
+    :raises ConfigurationError: an entry point cannot be imported or is no ``Entry``, or has the name of another one
+    """
+    entries: dict[str, Entry] = {}
+    own = {entry.name for entry in (*SHAPING, *FURTHER)}
+    problems = []
+    for point in sorted(entry_points(group=GROUP)):
+        try:
+            entry = point.load()
+        except Exception as error:  # whatever a package does when it is imported
+            problems.append(
+                Problem(GROUP, f"{point.value} cannot be imported: {type(error).__name__}: {error}")
+            )
+            continue
+        if not isinstance(entry, Entry):
+            problems.append(
+                Problem(GROUP, f"{point.value} must be a {__name__}.Entry, not {type(entry).__name__}")
+            )
+        elif entry.name in own or entry.name in entries:
+            problems.append(Problem(GROUP, f"{point.value}: there is another feature named {entry.name}"))
+        else:
+            entries[entry.name] = entry
+    if problems:
+        raise ConfigurationError(problems)
+    return list(entries.values())
 
 
 SEGMENT_FILE = "segment.jsonl.gz"
@@ -95,7 +128,7 @@ class Features:
         """Build the features that are on. Raises as the function ``build`` of each."""
         for entry in entries:
             if entry.is_on(parts):
-                module = import_module(f"webcrawl.features.{entry.name}.feature")
+                module = import_module(entry.module or f"webcrawl.features.{entry.name}.feature")
                 self.add(entry.name, module.build(parts))
 
     def add(self, name: str, feature: Feature) -> None:
@@ -115,29 +148,6 @@ class Features:
 
     def __reversed__(self) -> Iterator[Feature]:
         return reversed(self._by_name.values())
-
-    if TYPE_CHECKING:
-
-        @overload
-        def get(self, name: Literal["traps"]) -> TrapsFeature | None: ...
-        @overload
-        def get(self, name: Literal["focus"]) -> FocusFeature | None: ...
-        @overload
-        def get(self, name: Literal["link_scores"]) -> LinkScoresFeature | None: ...
-        @overload
-        def get(self, name: Literal["segments"]) -> SegmentsFeature | None: ...
-        @overload
-        def get(self, name: Literal["content_seen"]) -> ContentSeenFeature | None: ...
-        @overload
-        def get(self, name: Literal["revisits"]) -> RevisitsFeature | None: ...
-        @overload
-        def get(self, name: Literal["hints"]) -> HintsFeature | None: ...
-        @overload
-        def get(self, name: Literal["websub"]) -> WebSubFeature | None: ...
-        @overload
-        def get(self, name: Literal["timeseries"]) -> TimeSeriesFeature | None: ...
-        @overload
-        def get(self, name: Literal["checkpoints"]) -> CheckpointsFeature | None: ...
 
     def get(self, name: str) -> Any:
         """Return a feature by its name in the table; None if it is off."""

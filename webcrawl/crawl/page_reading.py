@@ -112,17 +112,13 @@ class PageReading:
         page.embedded = processing is None or not processing.wants(CSS)
         return page
 
-    def _follows(self, response: Response, mime: str | None, facts: FetchMeta) -> bool:
+    @staticmethod
+    def _follows(response: Response, mime: str | None, facts: FetchMeta) -> bool:
         """Return whether the links of a page are followed that came before under another URL."""
         if mime == FTP_LISTING and identifies_files(response.body):
             # The same directory by another path. The symbolic link that leads to it may lead to it again and again.
             return False
-        # Imported only if the content-seen test is on.
-        from webcrawl.features.content_seen.content_seen import follows
-
-        assert facts.original is not None
-        choice = context_of(self.crawler).configuration.content_seen_links
-        return follows(choice, response.url, facts.original, facts.original_by_text)
+        return facts.follows_links
 
     @staticmethod
     def _other(response: Response, mime: str | None, facts: FetchMeta) -> Page:

@@ -101,7 +101,7 @@ class SitemapMiddleware:
         self._nested_max = context.configuration.sitemap_nested_max
         self._max_bytes = context.configuration.sitemap_max_bytes
         self._redirects_max = context.configuration.redirect_max_times
-        self._hinting = context.features.get("hints")
+        self._hinting = [feature for feature in context.features if feature.reads_listings]
         self._turn = asyncio.Lock()
         keeps_links = context.archive is not None and context.archive.wants_links
         self._spool = context.spool if keeps_links else None
@@ -197,7 +197,7 @@ class SitemapMiddleware:
             add_link_counts(kept.record, listed.number, listed.others)
             kept.listed = listed.spooled()
             kept.links, kept.other_links = rows_of(listed.held())
-        if self._hinting is not None:
+        if self._hinting:
             facts["hints"] = visit.hints
         if broken is not None:
             facts["broken"] = broken
@@ -216,8 +216,8 @@ class SitemapMiddleware:
             found += taken.entries
             for _, rule in taken.refused:
                 flight.tally.refused(rule)
-            if self._hinting is not None:
-                visit.hints += await self._hinting.listed(entry, hints)
+            for feature in self._hinting:
+                visit.hints += await feature.listed(entry, hints)
         further = resolve_all([one.url for one in sitemaps], visit.base)
         if visit.listed is not None:
             named = [one.url for one in (*pages, *sitemaps)]

@@ -63,8 +63,8 @@ class FetchMeta:
     """The URL that had the same body before, or the same main text; None if there is none, or it was not looked
     up.
     """
-    original_by_text: bool = False
-    """True if its body was another one."""
+    follows_links: bool = True
+    """False if the links of a page that came before under another URL are not followed."""
     text_digest: bytes | None = None
     """A digest of its main text, 16 bytes; empty if there is none, None if it was not computed."""
     robots_tags: RobotsTags = NOTHING

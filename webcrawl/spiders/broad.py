@@ -97,10 +97,10 @@ class BroadSpider(Spider):
         from webcrawl.crawl.seeding import Seeding
 
         context = context_of(self.crawler)
-        if (segment := context.features.get("segments")) is not None:
-            await segment.queue_all(context, scheduler)
-        else:
-            await Seeding(context, scheduler, self.seeds, self.domains).run()
+        for feature in context.features:
+            if await feature.queue_seeds(context, scheduler):
+                return
+        await Seeding(context, scheduler, self.seeds, self.domains).run()
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Page]:
         if (page := await self._reading.page_of(response)) is not None:

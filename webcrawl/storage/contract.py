@@ -37,8 +37,7 @@ from webcrawl.politeness.host_record import HostRecord, Pauses, RobotsRecord
 from webcrawl.storage.tables import Tables
 
 if TYPE_CHECKING:
-    from webcrawl.features.focus.store import LearnerStore
-    from webcrawl.storage.shared_parts import ChangeLog, SeedLists, StartList
+    from webcrawl.storage.shared_parts import ChangeLog, LearnerStore, SeedLists, StartList
 
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 

@@ -16,8 +16,8 @@ from webcrawl.storage.contract import Counted, Counts
 from webcrawl.storage.tables import Change, Tables, TableSpec
 
 if TYPE_CHECKING:
-    from webcrawl.features.focus.learner import Learner
     from webcrawl.politeness.host_record import Pauses
+    from webcrawl.storage.shared_parts import LearnedT
 
 
 class UrlStateReader(Protocol):
@@ -496,8 +496,9 @@ class SharedInspection(Protocol):
         """Return the states of clocks that are held, or were held lately."""
         ...
 
-    async def learner(self) -> Learner | None:
-        """Return the learner with the most examples; None if nothing was learned."""
+    async def learner(self, make: Callable[[], LearnedT]) -> LearnedT | None:
+        """Return the learner with the most examples; None if nothing was learned. ``make`` makes one that knows
+        nothing."""
         ...
 
     async def check(self, progress: Callable[[int, int], None]) -> Checked: ...

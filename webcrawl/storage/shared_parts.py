@@ -1,5 +1,6 @@
 """Contracts of the parts of a shared backend that are not the frontier: lists of seeds, of which one process reads
-each; start lists, to which any client pushes URLs; and logs of changes that the processes exchange.
+each; start lists, to which any client pushes URLs; what the workers of a focused crawl learn; and logs of changes
+that the processes exchange.
 
 Every coroutine may raise StorageAway, StorageFull and StorageLost.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 
 class Turn(Enum):
@@ -81,6 +82,60 @@ class StartList(Protocol):
 
     async def set_aside(self, wrong: Sequence[str]) -> None:
         """Keep entries that could not be queued in the list ``wrong_key``, the last 10,000 of them."""
+        ...
+
+
+Deltas = Mapping[int, tuple[float, float]]
+"""Place to the amounts added to the two numbers that are there."""
+
+
+class Learned(Protocol):
+    """What the workers of a focused crawl learn: numbers, to which each worker adds. A store knows no more of it."""
+
+    @property
+    def examples(self) -> int:
+        """The number of examples, including those of other processes."""
+        ...
+
+    def take_news(self) -> tuple[Deltas, int]:
+        """Return the changes by examples learned here since the last call, and the number of these examples."""
+        ...
+
+    def give_back(self, news: Deltas, examples: int) -> None:
+        """Return changes that could not be shared; the next ``take_news`` includes them."""
+        ...
+
+    def add(self, deltas: Deltas, examples: int) -> None:
+        """Add the changes that another process learned from ``examples`` examples."""
+        ...
+
+    def pack(self, focus: str) -> bytes:
+        """Return all that is known, as ``restore`` takes it; ``focus``: the focus for which it was learned."""
+        ...
+
+    def restore(self, packed: bytes) -> None:
+        """Replace all that is known. :raises ValueError: it is damaged"""
+        ...
+
+    def learned(self) -> None:
+        """Use what was added from now on."""
+        ...
+
+
+LearnedT = TypeVar("LearnedT", bound=Learned)
+
+
+class LearnerStore(Protocol):
+    """Every method may raise the CrawlError of its storage; then it is called again later, and nothing that was
+    learned is lost. While a method runs, nothing is learned."""
+
+    async def begin(self, learner: Learned) -> bool:
+        """Load the stored state into the learner. Return whether there was any."""
+        ...
+
+    async def step(self, learner: Learned, now: float, *, last: bool = False) -> bool:
+        """Save the state, if it is time or the ``last`` step, and load changes of other workers. ``now``: seconds of
+        any clock. Return whether anything came from others."""
         ...
 
 

@@ -10,7 +10,7 @@ from webcrawl.archive.capture import Revisit
 from webcrawl.crawl.context import context_of
 from webcrawl.crawl.page_processing import PageTexts
 from webcrawl.crawl.running import in_flight_request_of
-from webcrawl.features.content_seen.content_seen import digest, payload_digest
+from webcrawl.features.content_seen.content_seen import digest, follows, payload_digest
 from webcrawl.features.content_seen.store import Body
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.frontier.records import Kind
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from webcrawl.crawl.running import InFlightRequest
     from webcrawl.features.content_seen.content_seen import ContentSeen
+    from webcrawl.features.content_seen.feature import ContentSeenFeature
 
 
 class ContentSeenMiddleware:
@@ -34,9 +35,10 @@ class ContentSeenMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         context = context_of(crawler)
-        feature = context.features.get("content_seen")
+        feature: ContentSeenFeature | None = context.features.get("content_seen")
         self._seen = None if feature is None else feature.seen
         self._texts = None if context.texts is None else PageTexts(crawler, context.texts)
+        self._links = context.configuration.content_seen_links
         self._by_text = context.configuration.content_seen == "text"
         self._archives = context.archive is not None and context.configuration.warc_enabled
 
@@ -71,7 +73,8 @@ class ContentSeenMiddleware:
         lookup = await seen.check_and_add(body, text)
         if lookup.original is not None:
             facts = fetch_meta(request)
-            facts.original, facts.original_by_text = lookup.original.url, lookup.by_text
+            facts.original = lookup.original.url
+            facts.follows_links = follows(self._links, response.url, facts.original, lookup.by_text)
             flight.tally.duplicates += 1
             archived.record.extra["duplicate_of"] = lookup.original.url
         if lookup.changed is not None:

@@ -14,7 +14,7 @@ from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.features.focus.learner import Learner, LinkScorer
 from webcrawl.features.focus.link_features import PageContext, pack
 from webcrawl.features.focus.relevance import FetchedPage, Function, clamped, classifier_of
-from webcrawl.features.focus.store import LearnerFile, LearnerStore, NoStore
+from webcrawl.features.focus.store import LearnerFile, NoStore
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind
 from webcrawl.storage.contract import SharedBackend
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from webcrawl.items import Page
     from webcrawl.parsing.links import Link
     from webcrawl.storage.contract import Backend
+    from webcrawl.storage.shared_parts import LearnerStore
 
 logger = logging.getLogger(__name__)
 

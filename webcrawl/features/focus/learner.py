@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.features.focus import link_features
+from webcrawl.features.focus import saved as saved_state
 from webcrawl.features.focus.credit import Credit, Example
 from webcrawl.features.focus.link_features import (
     NO_LINK_FEATURES,
@@ -22,6 +23,7 @@ from webcrawl.features.focus.link_features import (
     page_context,
     unpack,
 )
+from webcrawl.features.focus.saved import Saved
 from webcrawl.features.focus.weights import Weights, probability, slot
 from webcrawl.frontier.records import Kind
 from webcrawl.urls.fingerprint import fingerprint
@@ -29,6 +31,7 @@ from webcrawl.urls.fingerprint import fingerprint
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from webcrawl.features.focus.weights import Deltas
     from webcrawl.frontier.records import UrlEntry
 
 
@@ -229,6 +232,30 @@ class Learner:
         learn = self.weights.learn
         for slots, worth in examples:
             learn(slots, worth)
+
+    # -- storage ("storage/shared_parts.py", "Learned") ------------------------------------------------------
+
+    @property
+    def examples(self) -> int:
+        return self.weights.learned
+
+    def take_news(self) -> tuple[Deltas, int]:
+        return self.weights.take_news()
+
+    def give_back(self, news: Deltas, examples: int) -> None:
+        self.weights.give_back(news, examples)
+
+    def add(self, deltas: Deltas, examples: int) -> None:
+        self.weights.add(deltas, examples)
+
+    def pack(self, focus: str) -> bytes:
+        return Saved(focus, self.skill.area, self.skill.is_believed, self.weights.dump()).pack()
+
+    def restore(self, packed: bytes) -> None:
+        saved = saved_state.unpack(packed)
+        self.weights.load(saved.weights)
+        self.skill.area, self.skill.is_believed = saved.area, saved.is_believed
+        self.learned()
 
     def learned(self) -> None:
         """Use the weights changed by ``learn`` or by another process for estimates from now on."""

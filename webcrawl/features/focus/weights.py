@@ -99,11 +99,12 @@ class Weights:
         self._new += learned
 
     def add(self, deltas: Deltas, learned: int) -> None:
-        """Add the changes that another process learned from ``learned`` examples."""
+        """Add the changes that another process learned from ``learned`` examples. Slots that are none are ignored."""
         weights, squares = self._weights, self._squares
         for place, (step, square) in deltas.items():
-            weights[place] += step
-            squares[place] += square
+            if place < SIZE:
+                weights[place] += step
+                squares[place] += square
         self.learned += learned
 
     def dump(self) -> bytes:

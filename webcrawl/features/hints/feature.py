@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from webcrawl.crawl.feature import Parts
+    from webcrawl.features.revisits.feature import RevisitsFeature
     from webcrawl.features.revisits.visits import Visits
     from webcrawl.frontier.intake import Intake
     from webcrawl.frontier.records import UrlEntry
@@ -25,6 +26,8 @@ class HintsFeature(Feature):
     """Passes on claims about pages under the politeness key of the sitemap or feed: no site makes claims about
     another."""
 
+    reads_listings = True
+
     def __init__(self, hints: Hints, visits: Visits, intake: Intake, clock: Callable[[], float]) -> None:
         self._hints = hints
         self._visits = visits
@@ -33,8 +36,6 @@ class HintsFeature(Feature):
         self._failed = False
 
     async def listed(self, entry: UrlEntry, hints: Mapping[str, str | None]) -> int:
-        """Process the URLs of a sitemap or feed with its data about each. Return the number of pages that become due
-        earlier."""
         claims = []
         for url, text in hints.items():
             if text is None:
@@ -60,8 +61,8 @@ class HintsFeature(Feature):
 
 def build(parts: Parts) -> HintsFeature:
     """Return the hints of a crawl that visits pages again."""
-    configuration, revisits = parts.configuration, parts.features.get("revisits")
-    assert revisits is not None
+    configuration = parts.configuration
+    revisits: RevisitsFeature = parts.features.get("revisits")
     visits = revisits.visits
     least_seconds = configuration.revisit_interval_min_seconds
     store = TrustStore(parts.backend.tables)

@@ -42,7 +42,7 @@ class HintsMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> HintsMiddleware:
-        feature = context_of(crawler).features.get("hints")
+        feature: HintsFeature | None = context_of(crawler).features.get("hints")
         if feature is None:
             raise NotConfigured  # no log message: hints would have no use
         return cls(crawler, feature)

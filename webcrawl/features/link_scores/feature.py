@@ -30,7 +30,7 @@ class LinkScoresFeature(Feature):
     """The counts of the links to URLs, and their store."""
 
     def __init__(self, importance: Importance, store: LinkScoreStore, clock: Callable[[], float]) -> None:
-        self.importance = importance
+        self.scorer, self.linked = importance, importance.linked
         self._store = store
         self._clock = clock
         self._ticking = PeriodicTask(SECONDS, self.step, at_once=True)

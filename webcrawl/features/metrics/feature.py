@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
     from webcrawl.crawl.running import RunningCrawl
+    from webcrawl.features.timeseries.feature import TimeSeriesFeature
 
 MODULE = "webcrawl.features.metrics.process"
 SEND_SECONDS = 2.0
@@ -39,9 +40,7 @@ class MetricsFeature(Feature):
             "worker": configuration.worker_name,
             "version": __version__,
         }
-        figures = parts.features.get("timeseries")
-        assert figures is not None
-        self._figures = figures
+        self._figures: TimeSeriesFeature = parts.features.get("timeseries")
         self._companion = Companion("metrics", MODULE, self._converse, configuration.child_memory_mib * MIB)
 
     def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:

@@ -106,7 +106,7 @@ class RevisitsFeature(Feature):
 
     def __init__(self, visits: Visits, clock: Callable[[], float], retry_times: int, worker: str) -> None:
         """``worker``: name under which the learned state of this worker's policy is stored."""
-        self.visits = visits
+        self.visits = self.results = visits
         self._worker = worker
         self._clock = clock
         self._retry_times = retry_times

@@ -61,7 +61,7 @@ class SegmentsFeature(Feature):
             outcome.entry.found = [row_of(entry) for entry in outcome.discovered]
         outcome.discovered = []
 
-    async def queue_all(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
+    async def queue_seeds(self, context: CrawlContext, scheduler: RunningCrawl) -> bool:
         """Queue the URLs of the segment that are not known yet.
 
         :raises SegmentError: it cannot be read
@@ -74,9 +74,10 @@ class SegmentsFeature(Feature):
                 if entry.via is None:
                     context.seeded.allow(entry.url)
             if context.frontier.is_closing() or not await scheduler.add_seeds(batch):
-                return
+                return True
             queued += len(batch)
         logger.info("%d URLs of the segment taken", queued)
+        return True
 
     def _entries(self, context: CrawlContext) -> Iterator[UrlEntry]:
         """Yield entries in the order of the file, at the levels given there."""

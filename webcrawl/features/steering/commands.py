@@ -108,7 +108,7 @@ class Commands:
         await self._stored("no checkpoint: " if takes else "")
         if jobdir is None or not takes:
             return None
-        own = self._context.features.get("checkpoints")
+        own: CheckpointsFeature | None = self._context.features.get("checkpoints")
         if own is None and self._checkpoints is None:
             # Most crawls are never saved.
             module = import_module("webcrawl.features.checkpoints.feature")

@@ -70,7 +70,7 @@ class TrapsFeature(Feature):
         self.detector = detector
         self._evidence = evidence
         self._backend = backend
-        self.rule = TrapRule(detector.quarantine)
+        self.rule, self.withhold = TrapRule(detector.quarantine), detector.withheld
         self._store = store
         self._clock = clock
         self._withheld_max = configuration.traps_withheld_max

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
     from webcrawl.crawl.running import RunningCrawl
+    from webcrawl.features.revisits.feature import RevisitsFeature
     from webcrawl.features.websub.discovery import Advertised
     from webcrawl.features.websub.subscription import Subscription
     from webcrawl.frontier.intake import Intake
@@ -172,7 +173,7 @@ class FrontierAccess:
         self._frontier = context.frontier
         self._intake = context.intake
         self._order = context.policies.order
-        self._revisits = context.features.get("revisits")
+        self._revisits: RevisitsFeature | None = context.features.get("revisits")
         self._clock = context.clock
         self._spider = spider
 

@@ -47,7 +47,7 @@ class WebsubMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> WebsubMiddleware:
-        feature = context_of(crawler).features.get("websub")
+        feature: WebSubFeature | None = context_of(crawler).features.get("websub")
         if feature is None:
             raise NotConfigured  # no log message: the feature is switched off
         return cls(crawler, feature)

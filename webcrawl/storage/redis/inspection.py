@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from webcrawl.errors import StorageLost
-from webcrawl.features.focus.learner import Learner
 from webcrawl.frontier.records import Kind, State, UrlEntry, UrlRecord
 from webcrawl.politeness.host_record import Pauses, RobotsRecord
 from webcrawl.storage.inspection import (
@@ -45,6 +44,7 @@ from webcrawl.storage.redis.packing import (
     unpack_host,
     unpack_robots,
 )
+from webcrawl.storage.shared_parts import LearnedT
 
 _UNREADABLE = (ValueError, IndexError, struct.error)
 
@@ -373,8 +373,8 @@ class RedisInspection(Control):
     async def uses(self, pauses: Pauses) -> dict[str, Use]:
         return await uses_of(self.server, self.shards[0], pauses, await self.now())
 
-    async def learner(self) -> Learner | None:
-        return await learner_of(self.server, self.spider)
+    async def learner(self, make: Callable[[], LearnedT]) -> LearnedT | None:
+        return await learner_of(self.server, self.spider, make)
 
     async def check(self, progress: Callable[[int, int], None]) -> Checked:
         return await Audit(self, self._delay_seconds, progress=progress).check()

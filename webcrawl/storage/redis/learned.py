@@ -3,8 +3,8 @@ and adds the changes of others.
 
 All names have one hash tag, ``{<spider>:focus}``, and a number that stands for the focus. ``deltas`` is a STREAM of
 changes: fields ``by`` (a name for the process), ``learned`` (examples) and ``deltas`` (12 bytes each: place, step,
-square, little-endian). ``saved`` is a HASH: all weights (``weights``, as ``saved.pack`` has them) with everything up
-to the entry ``at`` of the stream, which has nothing from before ``since`` any more. ``lock`` is held by the process
+square, little-endian). ``saved`` is a HASH: all weights (``weights``, by ``Learned.pack``) with everything up to
+the entry ``at`` of the stream, which has nothing from before ``since`` any more. ``lock`` is held by the process
 that saves (``Server.lock``).
 """
 
@@ -13,20 +13,18 @@ from __future__ import annotations
 import asyncio
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from uuid import uuid4
 from zlib import crc32
 
 from webcrawl.errors import CrawlError
-from webcrawl.features.focus.learner import Learner
-from webcrawl.features.focus.store import SAVE_SECONDS, saved_of, unpack
-from webcrawl.features.focus.weights import SIZE
 from webcrawl.storage.redis.packing import encoded, pairs
 from webcrawl.storage.redis.server import Server
+from webcrawl.storage.shared_parts import Learned, LearnedT
 
 SEND_SECONDS = 2.0
 """Between two exchanges of a worker."""
-SAVED_EVERY = 3 * SAVE_SECONDS
+SAVED_EVERY = 30.0
 """Time for which the stream grows before the weights are saved and it is cut; a worker that was away for two of these
 reads all weights anew."""
 _AT_ONCE = 100
@@ -62,13 +60,13 @@ class SharedLearning:
             found[-1]._name(name.decode().removesuffix("deltas"))
         return found
 
-    async def begin(self, learner: Learner) -> bool:
+    async def begin(self, learner: Learned) -> bool:
         known = await self._load(learner)
         known |= await self._receive_changes(learner, own=True)
         learner.learned()
         return known
 
-    async def step(self, learner: Learner, now: float, *, last: bool = False) -> bool:
+    async def step(self, learner: Learned, now: float, *, last: bool = False) -> bool:
         if self._sent_at is not None and now - self._sent_at < SEND_SECONDS and not last:
             return False
         await self._send_changes(learner)
@@ -85,8 +83,8 @@ class SharedLearning:
             await self._save(learner, last=last)
         return received
 
-    async def _send_changes(self, learner: Learner) -> None:
-        news, learned = learner.weights.take_news()
+    async def _send_changes(self, learner: Learned) -> None:
+        news, learned = learner.take_news()
         if not learned:
             return
         packed = b"".join(_DELTA.pack(place, *delta) for place, delta in news.items())
@@ -94,10 +92,10 @@ class SharedLearning:
         try:
             await self._server.commands([("XADD", self._deltas, "*", *entry)])
         except CrawlError:
-            learner.weights.give_back(news, learned)
+            learner.give_back(news, learned)
             raise
 
-    async def _receive_changes(self, learner: Learner, *, own: bool) -> bool:
+    async def _receive_changes(self, learner: Learned, *, own: bool) -> bool:
         received = False
         while True:
             command = ("XRANGE", self._deltas, b"(" + self._read, "+", "COUNT", _AT_ONCE)
@@ -105,30 +103,30 @@ class SharedLearning:
             for at, fields in answer or ():
                 message = dict(pairs(fields))
                 if own or message[b"by"] != self._me.encode():
-                    learner.weights.add(dict(_deltas(message[b"deltas"])), int(message[b"learned"]))
+                    learner.add(dict(_deltas(message[b"deltas"])), int(message[b"learned"]))
                     received = True
                 self._read = bytes(at)
             if len(answer or ()) < _AT_ONCE:
                 return received
 
-    async def _load(self, learner: Learner) -> bool:
+    async def _load(self, learner: Learned) -> bool:
         """Load all weights, as they were saved."""
         at, packed = (await self._server.commands([("HMGET", self._saved, "at", "weights")]))[0]
         if at is None or packed is None:
             return False
         try:
-            (await asyncio.to_thread(unpack, packed)).restore(learner)
+            learner.restore(bytes(packed))
         except ValueError:
             return False
         self._read = bytes(at)
         return True
 
-    async def _save(self, learner: Learner, *, last: bool) -> None:
+    async def _save(self, learner: Learned, *, last: bool) -> None:
         taken = await self._server.lock(self._lock, self._me, SAVED_EVERY)
         [before] = await self._server.commands([("HGET", self._saved, "at")])
         if not (taken or last) or before == self._read:
             return
-        packed = await asyncio.to_thread(saved_of(learner, self._focus).pack)
+        packed = await asyncio.to_thread(learner.pack, self._focus)
         since = before or _FIRST
         await self._server.commands(
             [
@@ -138,14 +136,14 @@ class SharedLearning:
         )
 
 
-async def learner_of(server: Server, spider: str) -> Learner | None:
-    """Return the learner with the most examples; None if nothing was learned."""
+async def learner_of(server: Server, spider: str, make: Callable[[], LearnedT]) -> LearnedT | None:
+    """Return the learner with the most examples; None if nothing was learned. ``make`` makes one without any."""
     learners = []
     for store in await SharedLearning.all_of(server, spider):
-        learner = Learner()
+        learner = make()
         if await store.begin(learner):
             learners.append(learner)
-    return max(learners, key=lambda one: one.weights.learned, default=None)
+    return max(learners, key=lambda one: one.examples, default=None)
 
 
 def _tag(spider: str) -> str:
@@ -154,8 +152,7 @@ def _tag(spider: str) -> str:
 
 def _deltas(packed: bytes) -> Iterator[tuple[int, tuple[float, float]]]:
     for place, step, square in _DELTA.iter_unpack(packed):
-        if place < SIZE:
-            yield place, (step, square)
+        yield place, (step, square)
 
 
 def _number(entry: bytes) -> tuple[int, int]:
