@@ -18,7 +18,7 @@ from scrapy.commands import ScrapyCommand
 
 import webcrawl
 from tests import docs_tables, documented
-from webcrawl.config import renames, vocabulary
+from webcrawl.config import vocabulary
 from webcrawl.politeness.health import FAILURES
 
 ROOT = Path(__file__).parents[1]
@@ -114,8 +114,6 @@ def test_every_name_of_a_setting_is_one(page: Path) -> None:
     known = {*docs_tables.OURS, *docs_tables.THEIRS, *vocabulary.FOREIGN, "ITEM_PIPELINES"}
     # In a container a setting NAME is the variable WEBCRAWL_NAME; others are compose.yaml's own.
     variables = {"NAME", *COMPOSE_VARIABLE.findall(text_of("compose.yaml"))}
-    if page.name == "CHANGELOG.md":
-        known |= renames.SETTINGS.keys()
     names = {name.removeprefix("WEBCRAWL_") for name in SETTING.findall(prose_of(page))}
     assert sorted(names - known - variables) == []
 

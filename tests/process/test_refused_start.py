@@ -24,10 +24,6 @@ MODULES = {
     "lacking": "from webcrawl.settings import *\nSPIDER_MIDDLEWARES_BASE = {}\n",
     "alone": "SCHEDULER = 'webcrawl.scheduler.Scheduler'\nSPIDER_MODULES = ['webcrawl.spiders']\n",
     "wrong": "from webcrawl.settings import *\nPOLITENESS_MIN_DELAY = 'abc'\nLOG_ENABLED = False\n",
-    "old": (
-        "from webcrawl.settings import *\nPAGES_PER_KEY_MAX = 5\n"
-        "DOWNLOADER_MIDDLEWARES = {'webcrawl.downloadermiddlewares.robots.RobotsMiddleware': 150}\n"
-    ),
     "without_extensions": (
         "from webcrawl.settings import *\nEXTENSIONS_BASE = {}\nCOMMANDS_MODULE = ''\n"
         "DOWNLOADER_MIDDLEWARES_BASE = {}\n"
@@ -44,11 +40,6 @@ process.start()
 for crawl in crawls:
     print(type(crawl.exception()).__name__, crawl.exception())
 """
-OLD = [
-    "DOWNLOADER_MIDDLEWARES: webcrawl.downloadermiddlewares.robots.RobotsMiddleware is now called "
-    "webcrawl.robots.middleware.RobotsMiddleware",
-    "PAGES_PER_KEY_MAX: is now called REQUESTS_PER_KEY_MAX",
-]
 WRONG = "POLITENESS_MIN_DELAY: must be a number from 0 to 86400, not 'abc'"
 SEEDS = "seeds=http://127.0.0.1:9/"
 
@@ -82,13 +73,6 @@ def given(place, words, module="webcrawl.settings"):
 @pytest.mark.parametrize(
     ("module", "words", "said"),
     [
-        ("old", ["crawl", "broad", "-a", SEEDS], OLD),
-        ("old", ["runspider", "mine.py"], OLD),
-        (
-            "webcrawl.settings",
-            ["crawl", "broad", "-a", SEEDS, "-s", "STORES=titles.Titles"],
-            ["STORES: is now called ARCHIVE_SINKS"],
-        ),
         ("webcrawl.settings", ["runspider", "mine.py", "-s", "POLITENESS_MIN_DELAY=abc"], [WRONG]),
         (
             "webcrawl.settings",

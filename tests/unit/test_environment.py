@@ -36,15 +36,6 @@ def test_a_variable_is_a_setting_of_the_project_or_of_scrapy(monkeypatch: pytest
     assert module() == in_capitals(vars(settings)) | given
 
 
-def test_an_old_name_is_told_with_the_present_one(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("WEBCRAWL_STORES", "titles.Titles")
-    with pytest.raises(SystemExit):
-        module()
-    assert capsys.readouterr().err == "scrapy: WEBCRAWL_STORES: is now called ARCHIVE_SINKS\n"
-
-
 def test_a_name_that_is_none_is_told_before_anything_starts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,7 +34,6 @@ from webcrawl.config.metrics import MetricsSettings, metrics_contradictions
 from webcrawl.config.notifications import NotificationSettings
 from webcrawl.config.politeness import PolitenessSettings
 from webcrawl.config.processing import ProcessingSettings, processing_contradictions
-from webcrawl.config.renames import renamed
 from webcrawl.config.scope import ScopeSettings
 from webcrawl.config.scrapy_settings import translate, wrong_values
 from webcrawl.config.search import SearchSettings, search_contradictions
@@ -160,23 +159,18 @@ def check(settings: BaseSettings, given: Iterable[str] = (), known: Iterable[str
     """
     given = list(given)
     ours = [item.name for item in SETTINGS]
-    problems = list(renamed(settings))
-    old = {problem.name for problem in problems}
     prefixes = _prefixes(settings)
-    unknown = [name for name in given if name not in old]
-    problems += unknown_names(unknown, [*ours, *known], prefixes, way_out="write -s +NAME=..., or ")
-    problems += misspelt_names(settings, ours, prefixes, [*old, *given])
+    problems = list(unknown_names(given, [*ours, *known], prefixes, way_out="write -s +NAME=..., or "))
+    problems += misspelt_names(settings, ours, prefixes, given)
     foreign = list(wrong_values(settings))
     problems += foreign
     wrong = [
-        Problem(item.name, why)
-        for item in SETTINGS
-        if item.name not in old and (why := item.reader.problem(item.value(settings)))
+        Problem(item.name, why) for item in SETTINGS if (why := item.reader.problem(item.value(settings)))
     ]
     problems += wrong
-    told = {*ours, *old, *(problem.name for problem in foreign)}
+    told = {*ours, *(problem.name for problem in foreign)}
     problems += wrong_types(settings, [name for name in given if name not in told])
-    broken = old.union(problem.name for problem in wrong)
+    broken = {problem.name for problem in wrong}
     read = {item.name: partial(item.read, settings) for item in SETTINGS if item.name not in broken}
     problems += contradictions(read)
     problems += search_contradictions(read)

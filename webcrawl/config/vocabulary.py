@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 
 from webcrawl.config.readers import Reader, as_list, as_switch, choice
-from webcrawl.config.renames import SETTINGS as RENAMED
 from webcrawl.errors import Problem
 
 if TYPE_CHECKING:
@@ -60,9 +59,6 @@ def unknown_names(
     for name in given:
         if name in names or name.startswith(prefixes):
             continue
-        if name in RENAMED:
-            yield Problem(name, f"is now called {RENAMED[name]}")
-            continue
         meant = nearest(name.upper(), names)
         if meant and _misspells(name, meant):
             yield Problem(name, f"is not a setting; did you mean {meant}?")
@@ -84,7 +80,6 @@ def misspelt_names(
         if (
             name in names
             or name in told
-            or name in RENAMED
             or name.startswith(prefixes)
             or (settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["addon"]
         ):

@@ -17,7 +17,6 @@ from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from webcrawl.config.renames import renamed
 from webcrawl.crawl import drawing
 from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.reports import text
@@ -75,8 +74,6 @@ def missing(settings: BaseSettings) -> list[Problem]:
     """Return the missing essential parts of a crawl that has any of ours; a problem for each wrong setting."""
     if is_detached(settings):
         return []
-    if old := list(renamed(settings)):
-        return old  # a class under its old path cannot be loaded below
     chains = {name: _chain(settings, name) for name in _CHAINS}
     single = {name: _is(settings[name], load_object(path)) for name, path in _SINGLE.items()}
     lacks = {

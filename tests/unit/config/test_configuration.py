@@ -5,17 +5,15 @@ from __future__ import annotations
 import ast
 import json
 import sys
-from importlib import import_module
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy.settings import BaseSettings, Settings
-from scrapy.utils.misc import load_object
+from scrapy.settings import Settings
 
 from webcrawl import settings as project
-from webcrawl.config import SETTINGS, Configuration, Setting, check, defaults, features, renames
+from webcrawl.config import SETTINGS, Configuration, Setting, check, defaults, features
 from webcrawl.errors import ConfigurationError, CrawlError
 from webcrawl.features.revisits import freshness
 from webcrawl.politeness.delay import Politeness
@@ -314,96 +312,3 @@ def test_the_product_token_follows_the_user_agent() -> None:
 
 def test_the_policies_that_may_be_named_are_those_that_there_are() -> None:
     assert tuple(freshness.POLICIES) == features.POLICIES
-
-
-@pytest.mark.parametrize(("old", "new"), renames.SETTINGS.items())
-def test_an_old_name_is_refused_with_the_present_one(old: str, new: str) -> None:
-    assert problems({old: "1"}, given=[old]) == [f"{old}: is now called {new}"], "on the command line"
-    assert problems({old: ""}) == [f"{old}: is now called {new}"], "in a settings module"
-    assert new in {setting.name for setting in SETTINGS}
-
-
-MOVED = {
-    "webcrawl.core.downloader.DirectDownloader": "webcrawl.engine.downloader.DirectDownloader",
-    "webcrawl.downloadermiddlewares.robots.RobotsMiddleware": "webcrawl.robots.middleware.RobotsMiddleware",
-    "webcrawl.downloadermiddlewares.decoding.DecodingMiddleware": (
-        "webcrawl.fetching.decoding_middleware.DecodingMiddleware"
-    ),
-    "webcrawl.downloadermiddlewares.contents.ContentsMiddleware": (
-        "webcrawl.crawl.feature_middlewares.ContentSeenMiddleware"
-    ),
-    "webcrawl.downloadermiddlewares.hints.HintsMiddleware": "webcrawl.crawl.feature_middlewares.HintsMiddleware",
-    "webcrawl.downloadermiddlewares.visits.VisitsMiddleware": "webcrawl.crawl.feature_middlewares.RevisitsMiddleware",
-    "webcrawl.downloadermiddlewares.websub.WebsubMiddleware": "webcrawl.crawl.feature_middlewares.WebsubMiddleware",
-    "webcrawl.features.content_seen.middleware.ContentsMiddleware": (
-        "webcrawl.crawl.feature_middlewares.ContentSeenMiddleware"
-    ),
-    "webcrawl.crawl.feature_middlewares.ContentsMiddleware": (
-        "webcrawl.crawl.feature_middlewares.ContentSeenMiddleware"
-    ),
-    "webcrawl.crawl.feature_middlewares.VisitsMiddleware": "webcrawl.crawl.feature_middlewares.RevisitsMiddleware",
-    "webcrawl.features.hints.middleware.HintsMiddleware": "webcrawl.crawl.feature_middlewares.HintsMiddleware",
-    "webcrawl.features.revisits.middleware.VisitsMiddleware": "webcrawl.crawl.feature_middlewares.RevisitsMiddleware",
-    "webcrawl.features.websub.middleware.WebsubMiddleware": "webcrawl.crawl.feature_middlewares.WebsubMiddleware",
-    "webcrawl.downloadhandlers.http.HttpDownloadHandler": "webcrawl.fetching.http.HttpDownloadHandler",
-    "webcrawl.exporters.flat_csv.FlatCsvExporter": "webcrawl.feed_exporters.FlatCsvExporter",
-    "webcrawl.exporters.parquet.ParquetExporter": "webcrawl.feed_exporters.ParquetExporter",
-    "webcrawl.linklog.log.LinkLog": "webcrawl.links.log.LinkLog",
-    "webcrawl.processing.head.Head": "webcrawl.processing.modules.Head",
-    "webcrawl.processing.image.Image": "webcrawl.processing.modules.Image",
-    "webcrawl.processing.json_ld.JsonLd": "webcrawl.processing.modules.JsonLd",
-    "webcrawl.processing.language.Language": "webcrawl.processing.modules.Language",
-    "webcrawl.processing.listing.Feed": "webcrawl.processing.modules.Feed",
-    "webcrawl.processing.listing.Sitemap": "webcrawl.processing.modules.Sitemap",
-    "webcrawl.processing.plain_text.PlainText": "webcrawl.processing.modules.PlainText",
-    "webcrawl.processing.tags.TagCounter": "webcrawl.processing.modules.TagCounter",
-    "webcrawl.search.engines.opensearch.OpenSearch": "webcrawl.search.opensearch.OpenSearch",
-    "webcrawl.search.engines.tantivy.Tantivy": "webcrawl.search.tantivy.Tantivy",
-    "webcrawl.visits.freshness.FreshnessPolicy": "webcrawl.features.revisits.freshness.FreshnessPolicy",
-    "webcrawl.visits.policies.FixedPolicy": "webcrawl.features.revisits.policies.FixedPolicy",
-    "webcrawl.visits.policies.MultiplicativePolicy": (
-        "webcrawl.features.revisits.policies.MultiplicativePolicy"
-    ),
-}
-
-
-@pytest.mark.parametrize(("old", "new"), MOVED.items())
-@pytest.mark.parametrize("name", ["PROCESSING_MODULES", "EXTENSIONS"])
-def test_an_old_path_is_refused_with_the_present_one(name: str, old: str, new: str) -> None:
-    value = {old: 5} if name == "EXTENSIONS" else f"webcrawl.processing.pdf.Pdf,{old}"
-    assert problems({name: value}) == [f"{name}: {old} is now called {new}"]
-    assert load_object(new)
-
-
-@pytest.mark.parametrize(("old", "switch"), renames.SWITCHES.items())
-def test_a_feature_that_was_an_extension_is_refused_with_the_setting_that_decides(
-    old: str, switch: str
-) -> None:
-    expected = f"EXTENSIONS: webcrawl.{old} is no longer an extension; set {switch} instead"
-    assert problems({"EXTENSIONS": {f"webcrawl.{old}": None}}) == [expected]
-    assert switch in {setting.name for setting in SETTINGS}
-
-
-@pytest.mark.parametrize("module", sorted(set(renames.MODULES.values())))
-def test_modules_that_are_named_as_present_exist(module: str) -> None:
-    import_module(f"webcrawl.{module}")
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("SEARCH_ENGINE", "webcrawl.search.engines.tantivy.Tantivy"),
-        ("PROCESSING_MODULES", '["webcrawl.search.engines.tantivy.Tantivy"]'),
-        ("DOWNLOADER_MIDDLEWARES", '{"webcrawl.search.engines.tantivy.Tantivy": 5}'),
-        ("DOWNLOAD_HANDLERS", {"http": "webcrawl.search.engines.tantivy.Tantivy"}),
-        ("ITEM_PIPELINES", BaseSettings({"webcrawl.search.engines.tantivy.Tantivy": 1})),
-    ],
-)
-def test_old_paths_are_found_in_values_of_all_kinds(name: str, value: Any) -> None:
-    expected = "webcrawl.search.engines.tantivy.Tantivy is now called webcrawl.search.tantivy.Tantivy"
-    assert problems({name: value}, given=[name]) == [f"{name}: {expected}"]
-
-
-def test_paths_that_only_begin_like_an_old_one_are_left_alone() -> None:
-    mine = {"MY_PATH": "mywebcrawl.processing.head.Head", "OTHER": "webcrawl.processing.header.Head"}
-    assert problems(mine) == []
