@@ -97,10 +97,10 @@ FLOORS = {
 """The floors from the ground up, and the parts of each in their order. A part imports itself and the parts before it.
 
 A name stands for a module or a folder, without what another name names better; the last one is the package itself.
-Names with commas between them are one part. docs/architecture.md draws this.
+Names with commas between them are one part. docs/internals/architecture.md draws this.
 """
 
-WITHOUT_SCRAPY = {
+MACHINE = {
     *(
         "urls",
         "scope",
@@ -265,7 +265,7 @@ def test_fetching_and_the_storages_do_not_know_each_other_nor_a_feature():
     assert found == set()
 
 
-@pytest.mark.parametrize("room", sorted(WITHOUT_SCRAPY))
+@pytest.mark.parametrize("room", sorted(MACHINE))
 def test_the_machine_knows_neither_scrapy_nor_twisted(room):
     found = {
         name_of(path): name
