@@ -44,6 +44,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     markdown = _LINK.sub(linked, markdown)
     if page.file.src_uri == "README.md":
         page.meta["hide"] = ["navigation"]
+    if folder == "decisions" or page.file.src_uri == "internals/gauntlet.md":
+        page.meta["search"] = {"boost": 0.2}  # behind the pages that say what to do
     if page.file.src_uri == "reference/python-api.md":
         markdown = _API.sub(_documented, markdown)
     return markdown
