@@ -1,4 +1,4 @@
-"""The tables of three pages of docs/reference (settings, scrapy and metrics), made from the code.
+"""The tables of pages of docs/reference (settings, scrapy, metrics, http-api, logs), made from the code.
 
 ``python -m tests.docs_tables`` brings them up to date.
 
@@ -18,14 +18,19 @@ from typing import Any
 from webcrawl import settings as project
 from webcrawl.config import SETTINGS, Setting
 from webcrawl.config.scrapy_settings import ATTRIBUTES, ROWS, Row
+from webcrawl.features.dashboard.api import ENDPOINTS, PREFIX
 from webcrawl.features.metrics import names as metrics
 from webcrawl.features.timeseries.figures import FIGURES, SHARE
+from webcrawl.politeness.health import FAILURES
 from webcrawl.scope.url_rules import USELESS_EXTENSIONS
+from webcrawl.web.access import Right
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/reference/settings.md"
 SCRAPY_PAGE = ROOT / "docs/reference/scrapy.md"
 METRICS_PAGE = ROOT / "docs/reference/metrics.md"
+API_PAGE = ROOT / "docs/reference/http-api.md"
+LOGS_PAGE = ROOT / "docs/reference/logs.md"
 _SCRAPY_HEAD = "| Scrapy's setting | Effect | Here |\n| --- | --- | --- |\n"
 _SCRAPY_TABLE = re.compile(re.escape(_SCRAPY_HEAD) + r"(?:\|.*\n)*")
 _NAME = re.compile(r"(?<![\w.`])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:=\w+)?(?![\w`])")
@@ -138,15 +143,45 @@ def series_table() -> str:
     return SERIES_HEAD + "".join(rows)
 
 
-def metrics_renewed(text: str) -> str:
-    """Return the text of docs/reference/metrics.md with its tables as the code has them."""
-    for head, table in ((METRICS_HEAD, metrics_table()), (SERIES_HEAD, series_table())):
+API_HEAD = "| endpoint | right | meaning | parameters |\n| --- | --- | --- | --- |\n"
+WORDS_HEAD = "| word | meaning |\n| --- | --- |\n"
+RIGHTS = {Right.NONE: "", Right.READ: "read", Right.WRITE: "operate"}
+
+
+def api_table() -> str:
+    """Return the table of the dashboard's endpoints."""
+    rows = []
+    for one in ENDPOINTS:
+        parameters = ", ".join(f"`{field.name}`" for field in (*one.query, *(one.body or ())))
+        cells = [f"`{one.method} {PREFIX}{one.path}`", RIGHTS[one.right], one.summary, parameters]
+        rows.append(f"| {' | '.join(cells)} |\n")
+    return API_HEAD + "".join(rows)
+
+
+def words_table() -> str:
+    """Return the table of the words for a failed request."""
+    return WORDS_HEAD + "".join(f"| `{word}` | {meaning} |\n" for word, meaning in FAILURES.items())
+
+
+def _with(text: str, *tables: str) -> str:
+    """Return ``text`` with these tables in place of those with the same heads."""
+    for table in tables:
+        head = "".join(table.splitlines(keepends=True)[:2])
         text = re.sub(re.escape(head) + r"(?:\|.*\n)*", lambda _, table=table: table, text)
     return text
 
 
+PAGES = {
+    METRICS_PAGE: (metrics_table(), series_table()),
+    API_PAGE: (api_table(),),
+    LOGS_PAGE: (words_table(),),
+}
+"""Pages with tables of which every row is made, and these."""
+
+
 def main() -> int:
-    METRICS_PAGE.write_text(metrics_renewed(METRICS_PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for path, tables in PAGES.items():
+        path.write_text(_with(path.read_text(encoding="utf-8"), *tables), encoding="utf-8")
     page = SCRAPY_PAGE.read_text(encoding="utf-8")
     SCRAPY_PAGE.write_text(scrapy_renewed(page), encoding="utf-8")
     text = PAGE.read_text(encoding="utf-8")

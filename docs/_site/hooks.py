@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from pathlib import Path
 from typing import Any
 
 from markdown import Extension, Markdown
@@ -29,6 +30,8 @@ class Indentation(Extension):
 
 def on_config(config: Any) -> Any:
     config.markdown_extensions.insert(0, Indentation())
+    decisions = next(part["Decisions"] for part in config.nav if "Decisions" in part)
+    decisions += sorted(f"decisions/{path.name}" for path in Path(config.docs_dir, "decisions").glob("0*.md"))
     return config
 
 
