@@ -107,14 +107,14 @@ LIBRARY = tuple(Book(number) for number in range(1, BOOKS + 1))
 
 
 @dataclass(slots=True)
-class Answer:
+class DemoResponse:
     body: bytes
     type: str = "text/html; charset=utf-8"
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def answer(method: str, target: str, origin: str, cookie: str = "", form: str = "") -> Answer:
+def answer(method: str, target: str, origin: str, cookie: str = "", form: str = "") -> DemoResponse:
     """Return the answer to a request; ``origin`` is the address as which the client knows this server."""
     path, query = urlsplit(target).path, parse_qs(urlsplit(target).query)
     if path == "/login" and method == "POST":
@@ -128,9 +128,9 @@ def answer(method: str, target: str, origin: str, cookie: str = "", form: str = 
             return _catalogue(1)
         case "/robots.txt":
             text = f"User-agent: *\nDisallow: /staff/\nSitemap: {origin}/sitemap.xml\n"
-            return Answer(text.encode(), "text/plain; charset=utf-8")
+            return DemoResponse(text.encode(), "text/plain; charset=utf-8")
         case "/sitemap.xml":
-            return Answer(_sitemap(origin), "application/xml")
+            return DemoResponse(_sitemap(origin), "application/xml")
         case "/api/books":
             return _api(query)
         case "/login":
@@ -171,7 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
         made = answer(self.command, self.path, origin, self.headers.get("Cookie", ""), form)
         tags = [value for name, value in made.headers if name == "ETag"]
         if tags and self.headers.get("If-None-Match") == tags[0]:
-            made = Answer(b"", made.type, 304, made.headers)
+            made = DemoResponse(b"", made.type, 304, made.headers)
         self.send_response(made.status)
         self.send_header("Content-Type", made.type)
         self.send_header("Content-Length", str(len(made.body)))
@@ -185,13 +185,17 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: the crawl's own log has each request."""
 
 
-def _page(title: str, body: str, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
+def _page(
+    title: str, body: str, status: int = 200, headers: tuple[tuple[str, str], ...] = ()
+) -> DemoResponse:
     meta = f'<meta charset="utf-8"><title>{html.escape(title)}</title>'
     head = f'<!doctype html>\n<html lang="en">\n<head>{meta}</head>'
-    return Answer(f"{head}\n<body>\n{body}\n</body>\n</html>\n".encode(), status=status, headers=headers)
+    return DemoResponse(
+        f"{head}\n<body>\n{body}\n</body>\n</html>\n".encode(), status=status, headers=headers
+    )
 
 
-def _catalogue(number: int) -> Answer:
+def _catalogue(number: int) -> DemoResponse:
     books = LIBRARY[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
     rows = [
         f'<li class="book"><a href="{book.path}">{book.title}</a>, {book.author}, '
@@ -204,7 +208,7 @@ def _catalogue(number: int) -> Answer:
     return _page(f"The library, page {number}", "\n".join([heading, "<ul>", *rows, "</ul>", further, others]))
 
 
-def _book_at(path: str) -> Answer | None:
+def _book_at(path: str) -> DemoResponse | None:
     number, _, rest = path.removeprefix("/books/").partition("/")
     if not number.isdecimal() or not 1 <= int(number) <= BOOKS:
         return None
@@ -214,7 +218,7 @@ def _book_at(path: str) -> Answer | None:
         ("Last-Modified", formatdate(book.changed_at, usegmt=True)),
     )
     if rest == "sample.pdf":
-        return Answer(_pdf([book.title, book.author]), "application/pdf", headers=validators)
+        return DemoResponse(_pdf([book.title, book.author]), "application/pdf", headers=validators)
     if rest:
         return None
     body = (
@@ -225,14 +229,16 @@ def _book_at(path: str) -> Answer | None:
     return _page(book.title, body, headers=validators)
 
 
-def _api(query: dict[str, list[str]]) -> Answer:
+def _api(query: dict[str, list[str]]) -> DemoResponse:
     given = query.get("page", ["1"])[0]
     number = int(given) if given.isdecimal() else 1
     books = [
         {"number": book.number, "title": book.title, "author": book.author, "price": float(book.price)}
         for book in LIBRARY[max(number - 1, 0) * PAGE_SIZE : number * PAGE_SIZE]
     ]
-    return Answer(json.dumps({"page": number, "pages": PAGES, "books": books}).encode(), "application/json")
+    return DemoResponse(
+        json.dumps({"page": number, "pages": PAGES, "books": books}).encode(), "application/json"
+    )
 
 
 _FORM = (
@@ -242,18 +248,18 @@ _FORM = (
 )
 
 
-def _signed_in(form: dict[str, list[str]]) -> Answer:
+def _signed_in(form: dict[str, list[str]]) -> DemoResponse:
     user = form.get("user", [""])[0]
     if form.get("token") != [TOKEN] or form.get("password") != [PASSWORD] or not user.isalnum():
         return _page("Sign in", f'<p class="error">The name or the password is wrong.</p>\n{_FORM}', 403)
     headers = (("Set-Cookie", f"reader={user}; Path=/"), ("Location", "/account/"))
-    return Answer(b"", status=302, headers=headers)
+    return DemoResponse(b"", status=302, headers=headers)
 
 
-def _account(path: str, cookie: str) -> Answer:
+def _account(path: str, cookie: str) -> DemoResponse:
     reader = SimpleCookie(cookie).get("reader")
     if reader is None or not reader.value.isalnum():
-        return Answer(b"", status=302, headers=(("Location", "/login"),))
+        return DemoResponse(b"", status=302, headers=(("Location", "/login"),))
     if path == "/account/":
         return _page("Account", f'<h1>Account of {reader.value}</h1>\n<a href="/account/loans/">Loans</a>')
     if path == "/account/loans/":

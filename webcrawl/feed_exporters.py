@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from itemadapter import ItemAdapter
 from scrapy.exporters import BaseItemExporter, CsvItemExporter
 
-from webcrawl.processing.contract import Kind
+from webcrawl.processing.contract import FieldType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -121,7 +121,7 @@ class ParquetExporter(BaseItemExporter):
         self._is_first = True
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="parquet")
         self._writing: Future[None] | None = None
-        self._kinds: dict[str, Kind] = {}
+        self._kinds: dict[str, FieldType] = {}
         self._misfits: set[str] = set()
 
     def export_item(self, item: Any) -> None:
@@ -177,12 +177,12 @@ class ParquetExporter(BaseItemExporter):
         arrow = self._arrow
         if (kind := self._kinds.get(name)) is not None:
             return {
-                Kind.WHOLE: arrow.int64(),
-                Kind.REAL: arrow.float64(),
-                Kind.FLAG: arrow.bool_(),
-                Kind.LINES: arrow.list_(arrow.string()),
-                Kind.COUNTS: arrow.map_(arrow.string(), arrow.int64()),
-                Kind.NAMED: arrow.map_(arrow.string(), arrow.string()),
+                FieldType.WHOLE: arrow.int64(),
+                FieldType.REAL: arrow.float64(),
+                FieldType.FLAG: arrow.bool_(),
+                FieldType.LINES: arrow.list_(arrow.string()),
+                FieldType.COUNTS: arrow.map_(arrow.string(), arrow.int64()),
+                FieldType.NAMED: arrow.map_(arrow.string(), arrow.string()),
             }.get(kind, arrow.string())
         shown = {type(row[name]) for row in rows if row.get(name) is not None}
         for types, found in (

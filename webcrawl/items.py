@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from itemadapter import ItemAdapter
 from itemadapter.adapter import AdapterInterface
 
-from webcrawl.processing.contract import Kind
+from webcrawl.processing.contract import FieldType
 
 if TYPE_CHECKING:
     from webcrawl.parsing.html import Document
@@ -62,25 +62,25 @@ class Page:
     """Bytes of the body, after decoding its content coding."""
     fields: dict[str, Value] = field(default_factory=dict)
     """The fields that processing found, by name."""
-    schema: Mapping[str, Kind] = field(default_factory=dict, repr=False)
+    schema: Mapping[str, FieldType] = field(default_factory=dict, repr=False)
     """All fields that processing may produce in this crawl, in order."""
     document: Document | None = field(default=None, repr=False, compare=False)
     """The parser's findings, for the modules that run in place; None once they have run."""
 
 
-COLUMNS: Mapping[str, Kind] = {
-    "url": Kind.LINE,
-    "status": Kind.WHOLE,
-    "mime": Kind.LINE,
-    "body_bytes": Kind.WHOLE,
-    "title": Kind.LINE,
-    "depth": Kind.WHOLE,
-    "via": Kind.LINE,
-    "encoding": Kind.LINE,
-    "truncated": Kind.FLAG,
-    "nofollow": Kind.FLAG,
-    "error": Kind.LINE,
-    "links_count": Kind.WHOLE,
+COLUMNS: Mapping[str, FieldType] = {
+    "url": FieldType.LINE,
+    "status": FieldType.WHOLE,
+    "mime": FieldType.LINE,
+    "body_bytes": FieldType.WHOLE,
+    "title": FieldType.LINE,
+    "depth": FieldType.WHOLE,
+    "via": FieldType.LINE,
+    "encoding": FieldType.LINE,
+    "truncated": FieldType.FLAG,
+    "nofollow": FieldType.FLAG,
+    "error": FieldType.LINE,
+    "links_count": FieldType.WHOLE,
 }
 """The columns of every page in a feed, in order; those of its ``schema`` follow."""
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from redis import Redis
 
     from tests.redis_server import RedisCluster
-    from webcrawl.storage.inspection import Checked, Finding, Kind
+    from webcrawl.storage.inspection import Checked, Finding, FindingKind
 
 HEADER = struct.Struct("<III14s6sdddBB")
 SHORT, LONG, HELD, GIVEN_UP = "short.test", "long.test", "held.test", "given-up.test"
@@ -202,5 +202,5 @@ def packed(one: UrlEntry) -> bytes:
     return pack_entry(one)
 
 
-def found_in(checked: Checked, kind: Kind) -> list[Finding]:
+def found_in(checked: Checked, kind: FindingKind) -> list[Finding]:
     return checked.left.listed.get(kind, [])

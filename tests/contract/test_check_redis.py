@@ -12,7 +12,7 @@ from tests.contract.sample_crawl import HELD, LONG, SHORT, CrawlInCluster, Sampl
 from tests.contract.samples import entry
 from webcrawl.errors import StartRefused
 from webcrawl.frontier.records import State
-from webcrawl.storage.inspection import Finding, Findings, Kind
+from webcrawl.storage.inspection import Finding, FindingKind, Findings
 from webcrawl.storage.redis.check import reader, shard
 from webcrawl.storage.redis.marks import segment_field, segment_of, segments_of
 from webcrawl.storage.redis.names import ShardNames
@@ -219,40 +219,56 @@ def total_is_no_number(sample: SampleCrawl) -> None:
     sample.client.hset(sample.names.totals, "done", "two")
 
 
-PLANTED: list[tuple[Plant, dict[Kind, int], int]] = [
+PLANTED: list[tuple[Plant, dict[FindingKind, int], int]] = [
     # What is wrong; how often of each kind it is found; how many URLs fewer are queued in the end (more, below 0).
-    (queued_and_not_known, {Kind.UNKNOWN: 1, Kind.KNOWN: 1, Kind.TOTAL: 1}, 0),
-    (known_and_nowhere, {Kind.NOWHERE: 1, Kind.KNOWN: 1, Kind.TOTAL: 1}, 0),
-    (queued_and_done, {Kind.SETTLED: 1, Kind.TOTAL: 1}, 1),
-    (queued_in_two_states, {Kind.TWO_STATES: 1, Kind.SETTLED: 1, Kind.TOTAL: 1}, 1),
-    (done_and_failed, {Kind.TWO_STATES: 1}, 0),
-    (queued_twice, {Kind.TWICE: 1, Kind.LENGTH: 1, Kind.TOTAL: 1}, 0),
-    (queued_twice_in_a_long_queue, {Kind.TWICE: 1, Kind.LENGTH: 1, Kind.DISORDER: 1, Kind.TOTAL: 1}, 0),
-    (too_long, {Kind.LENGTH: 1}, 0),
-    (no_level, {Kind.LEVEL: 1}, 0),
-    (nowhere, {Kind.PLACE: 1}, 0),
-    (idle_and_held, {Kind.PLACE: 1, Kind.TOTAL: 1}, 0),
-    (idle_and_given_up, {Kind.PLACE: 1}, 0),
-    (idle_twice, {Kind.STRAY: 1}, 0),
-    (idle_and_unknown, {Kind.STRAY: 1}, 0),
-    (given_up_and_unknown, {Kind.STRAY: 1}, 0),
-    (held_and_unknown, {Kind.STRAY: 1}, 0),
-    (changed_queue_of_unknown_key, {Kind.STRAY: 1}, 0),
-    (changed_queue_is_garbage, {Kind.UNREADABLE: 1}, 0),
-    (held_by_nobody, {Kind.HOLDER: 1}, 0),
-    (held_by_garbage, {Kind.UNREADABLE: 1}, 0),
-    (fence_lost, {Kind.FENCE: 1}, 0),
-    (in_the_wrong_segment, {Kind.MISPLACED: 1, Kind.UNKNOWN: 1, Kind.KNOWN: 1, Kind.TOTAL: 1}, 0),
-    (in_a_segment_behind_the_last, {Kind.MISPLACED: 1, Kind.UNKNOWN: 1, Kind.KNOWN: 1, Kind.TOTAL: 1}, 0),
-    (garbage_in_a_segment, {Kind.UNREADABLE: 1}, 0),
-    (number_of_chunks_forgotten, {Kind.DISORDER: 1}, 0),
-    (answer_lost, {Kind.ROBOTS: 1}, 0),
-    (expiry_lost, {Kind.ROBOTS: 1}, 0),
-    (out_of_order, {Kind.DISORDER: 1}, 1),
-    (last_place_forgotten, {Kind.DISORDER: 1}, 0),
-    (two_urls_at_one_place, {Kind.DISORDER: 1}, -1),
-    (a_chunk_behind_the_tail, {Kind.DISORDER: 1, Kind.LENGTH: 1, Kind.KNOWN: 1, Kind.TOTAL: 2}, -1),
-    (total_is_no_number, {Kind.TOTAL: 1}, 0),
+    (queued_and_not_known, {FindingKind.UNKNOWN: 1, FindingKind.KNOWN: 1, FindingKind.TOTAL: 1}, 0),
+    (known_and_nowhere, {FindingKind.NOWHERE: 1, FindingKind.KNOWN: 1, FindingKind.TOTAL: 1}, 0),
+    (queued_and_done, {FindingKind.SETTLED: 1, FindingKind.TOTAL: 1}, 1),
+    (queued_in_two_states, {FindingKind.TWO_STATES: 1, FindingKind.SETTLED: 1, FindingKind.TOTAL: 1}, 1),
+    (done_and_failed, {FindingKind.TWO_STATES: 1}, 0),
+    (queued_twice, {FindingKind.TWICE: 1, FindingKind.LENGTH: 1, FindingKind.TOTAL: 1}, 0),
+    (
+        queued_twice_in_a_long_queue,
+        {FindingKind.TWICE: 1, FindingKind.LENGTH: 1, FindingKind.DISORDER: 1, FindingKind.TOTAL: 1},
+        0,
+    ),
+    (too_long, {FindingKind.LENGTH: 1}, 0),
+    (no_level, {FindingKind.LEVEL: 1}, 0),
+    (nowhere, {FindingKind.PLACE: 1}, 0),
+    (idle_and_held, {FindingKind.PLACE: 1, FindingKind.TOTAL: 1}, 0),
+    (idle_and_given_up, {FindingKind.PLACE: 1}, 0),
+    (idle_twice, {FindingKind.STRAY: 1}, 0),
+    (idle_and_unknown, {FindingKind.STRAY: 1}, 0),
+    (given_up_and_unknown, {FindingKind.STRAY: 1}, 0),
+    (held_and_unknown, {FindingKind.STRAY: 1}, 0),
+    (changed_queue_of_unknown_key, {FindingKind.STRAY: 1}, 0),
+    (changed_queue_is_garbage, {FindingKind.UNREADABLE: 1}, 0),
+    (held_by_nobody, {FindingKind.HOLDER: 1}, 0),
+    (held_by_garbage, {FindingKind.UNREADABLE: 1}, 0),
+    (fence_lost, {FindingKind.FENCE: 1}, 0),
+    (
+        in_the_wrong_segment,
+        {FindingKind.MISPLACED: 1, FindingKind.UNKNOWN: 1, FindingKind.KNOWN: 1, FindingKind.TOTAL: 1},
+        0,
+    ),
+    (
+        in_a_segment_behind_the_last,
+        {FindingKind.MISPLACED: 1, FindingKind.UNKNOWN: 1, FindingKind.KNOWN: 1, FindingKind.TOTAL: 1},
+        0,
+    ),
+    (garbage_in_a_segment, {FindingKind.UNREADABLE: 1}, 0),
+    (number_of_chunks_forgotten, {FindingKind.DISORDER: 1}, 0),
+    (answer_lost, {FindingKind.ROBOTS: 1}, 0),
+    (expiry_lost, {FindingKind.ROBOTS: 1}, 0),
+    (out_of_order, {FindingKind.DISORDER: 1}, 1),
+    (last_place_forgotten, {FindingKind.DISORDER: 1}, 0),
+    (two_urls_at_one_place, {FindingKind.DISORDER: 1}, -1),
+    (
+        a_chunk_behind_the_tail,
+        {FindingKind.DISORDER: 1, FindingKind.LENGTH: 1, FindingKind.KNOWN: 1, FindingKind.TOTAL: 2},
+        -1,
+    ),
+    (total_is_no_number, {FindingKind.TOTAL: 1}, 0),
 ]
 
 MUCH: list[Plant] = [
@@ -286,7 +302,7 @@ def content(sample: SampleCrawl) -> dict[bytes, object]:
 
 @pytest.mark.parametrize(("plant", "expected", "fewer"), PLANTED, ids=named)
 def test_what_is_wrong_is_found_and_repaired(
-    sample: SampleCrawl, plant: Plant, expected: dict[Kind, int], fewer: int
+    sample: SampleCrawl, plant: Plant, expected: dict[FindingKind, int], fewer: int
 ) -> None:
     plant(sample)
     before = content(sample)
@@ -330,7 +346,7 @@ def test_what_takes_much_with_it_is_repaired_and_only_what_is_gone_is_not_fetche
     repaired = sample.repair()
     assert repaired.agrees
     assert sample.check().agrees
-    assert len(sample.fetch_all()) == QUEUED - repaired.repaired.counts[Kind.NOWHERE]
+    assert len(sample.fetch_all()) == QUEUED - repaired.repaired.counts[FindingKind.NOWHERE]
 
 
 def test_nothing_is_found_and_nothing_changed_where_nothing_is_wrong(sample: SampleCrawl) -> None:
@@ -352,8 +368,10 @@ TOTALS = [
 def test_every_total_is_compared(sample: SampleCrawl, name: str) -> None:
     told = sample.client.hincrby(sample.names.totals, name, 3)
     detail = f"says {told}, is {told - 3}"
-    assert found_in(sample.check(), Kind.TOTAL) == [Finding(Kind.TOTAL, name, detail, "shard 0")]
-    assert sample.repair().repaired.counts == {Kind.TOTAL: 1}
+    assert found_in(sample.check(), FindingKind.TOTAL) == [
+        Finding(FindingKind.TOTAL, name, detail, "shard 0")
+    ]
+    assert sample.repair().repaired.counts == {FindingKind.TOTAL: 1}
     assert int(sample.client.hget(sample.names.totals, name)) == told - 3
 
 
@@ -362,11 +380,11 @@ def test_what_is_wrong_is_called_by_its_name(sample: SampleCrawl) -> None:
     sample.know(STRANGER, State.QUEUED)
     sample.set_header(LONG, 0, 9)
     found = sample.check()
-    assert [str(one) for one in found_in(found, Kind.UNKNOWN)] == [f"{sample.short[1].url} (shard 0)"]
-    assert [str(one) for one in found_in(found, Kind.NOWHERE)] == [
+    assert [str(one) for one in found_in(found, FindingKind.UNKNOWN)] == [f"{sample.short[1].url} (shard 0)"]
+    assert [str(one) for one in found_in(found, FindingKind.NOWHERE)] == [
         f"fingerprint {STRANGER.fingerprint} of {SHORT} (shard 0)"
     ]
-    assert [str(one) for one in found_in(found, Kind.LENGTH)] == [f"{LONG} (says 9, is 320; shard 0)"]
+    assert [str(one) for one in found_in(found, FindingKind.LENGTH)] == [f"{LONG} (says 9, is 320; shard 0)"]
 
 
 # -- what only a person can repair -----------------------------------------------------------------------------
@@ -401,13 +419,13 @@ def test_what_cannot_be_mended_is_told_and_left_alone_and_the_rest_is_repaired(
     sample.set_header(LONG, 0, 9)
     plant(sample)
     found = sample.check()
-    assert found.left.counts[Kind.UNREADABLE] + found.left.counts[Kind.STRAY] > 0
-    assert found.left.counts[Kind.LENGTH] > 0
+    assert found.left.counts[FindingKind.UNREADABLE] + found.left.counts[FindingKind.STRAY] > 0
+    assert found.left.counts[FindingKind.LENGTH] > 0
 
     repaired = sample.repair()
     assert not repaired.agrees
-    assert Kind.LENGTH in repaired.repaired.counts
-    assert LONG not in {one.subject for one in found_in(repaired, Kind.LENGTH)}
+    assert FindingKind.LENGTH in repaired.repaired.counts
+    assert LONG not in {one.subject for one in found_in(repaired, FindingKind.LENGTH)}
 
 
 # -- however much there is -----------------------------------------------------------------------------------
@@ -440,11 +458,11 @@ def test_very_much_is_repaired_in_several_rounds(
     for one in sample.long:
         sample.forget(one)
     found = sample.check()
-    assert found.left.counts[Kind.UNKNOWN] == 320
-    assert len(found_in(found, Kind.UNKNOWN)) == 10
+    assert found.left.counts[FindingKind.UNKNOWN] == 320
+    assert len(found_in(found, FindingKind.UNKNOWN)) == 10
     repaired = sample.repair()
     assert repaired.agrees
-    assert repaired.repaired.counts[Kind.UNKNOWN] == 320
+    assert repaired.repaired.counts[FindingKind.UNKNOWN] == 320
     assert len(sample.fetch_all()) == QUEUED
 
 
@@ -455,7 +473,7 @@ def test_a_crawl_is_not_mixed_up_with_others_whatever_they_are_called(
     made = [SampleCrawl(runner, redis_server.url, name) for name in names]
     for sample in made:
         sample.know(sample.long[0], State.QUEUED, segment_field(LONG.encode(), 50))
-        assert sample.check().left.counts == {Kind.MISPLACED: 1}
+        assert sample.check().left.counts == {FindingKind.MISPLACED: 1}
         assert sample.repair().agrees
     for sample in made:
         assert sample.check().agrees
@@ -475,7 +493,7 @@ def test_while_a_worker_is_running_only_what_is_seen_twice_is_told(sample: Sampl
 
     found = sample.check(meanwhile)
     assert found.running_workers == {"w1"}
-    assert found.left.counts == {Kind.LENGTH: 1}
+    assert found.left.counts == {FindingKind.LENGTH: 1}
     assert found.uncompared == []
 
 
@@ -512,7 +530,7 @@ def test_totals_that_rest_at_last_are_compared(sample: SampleCrawl, monkeypatch:
     sample.report("w1", sample.server_now())
     count_as_others_do(sample, monkeypatch, looks=1)
     found = sample.check(nothing)
-    assert found.left.counts == {Kind.TOTAL: 1}
+    assert found.left.counts == {FindingKind.TOTAL: 1}
     assert found.uncompared == []
 
 
@@ -548,11 +566,11 @@ def test_a_crawl_in_a_cluster_is_checked_and_repaired(
         crawl.break_something()
         found = crawl.check()
         assert found.left.counts == {
-            Kind.UNKNOWN: 1,
-            Kind.MISPLACED: 1,
-            Kind.LENGTH: 1,
-            Kind.KNOWN: 1,
-            Kind.TOTAL: 1,
+            FindingKind.UNKNOWN: 1,
+            FindingKind.MISPLACED: 1,
+            FindingKind.LENGTH: 1,
+            FindingKind.KNOWN: 1,
+            FindingKind.TOTAL: 1,
         }
         assert crawl.repair().agrees
         checked = crawl.check()

@@ -13,7 +13,7 @@ from tests.contract.samples import NOW, entry, found, pages, robots
 from webcrawl.errors import JobdirDamaged, JobdirUnusable, JobdirVersion
 from webcrawl.frontier.records import State, UrlRecord
 from webcrawl.storage.contract import Batch, Counts, Settled
-from webcrawl.storage.inspection import Finding, Findings, Kind
+from webcrawl.storage.inspection import Finding, FindingKind, Findings
 from webcrawl.storage.sqlite import check
 from webcrawl.storage.sqlite.inspection import read_status
 
@@ -86,52 +86,60 @@ ROW = "rank, {position}, fingerprint, url, depth, via, kind, redirects, attempts
 
 EXACT = {
     # What is wrong; how often of each kind it is found; how many URLs fewer are fetched in the end.
-    "queued and not known": ([f"DELETE FROM seen WHERE {ONE}"], {Kind.UNKNOWN: 1}, 0),
+    "queued and not known": ([f"DELETE FROM seen WHERE {ONE}"], {FindingKind.UNKNOWN: 1}, 0),
     "known and nowhere": (
         [f"INSERT INTO seen (host_id, fingerprint) VALUES ({A}, 77)"],
-        {Kind.NOWHERE: 1},
+        {FindingKind.NOWHERE: 1},
         0,
     ),
-    "queued and done": ([f"UPDATE seen SET state = 1 WHERE {ONE}"], {Kind.SETTLED: 1, Kind.TOTAL: 1}, 1),
-    "no state": ([f"UPDATE seen SET state = 8 WHERE {ONE}"], {Kind.UNREADABLE: 1, Kind.SETTLED: 1}, 0),
+    "queued and done": (
+        [f"UPDATE seen SET state = 1 WHERE {ONE}"],
+        {FindingKind.SETTLED: 1, FindingKind.TOTAL: 1},
+        1,
+    ),
+    "no state": (
+        [f"UPDATE seen SET state = 8 WHERE {ONE}"],
+        {FindingKind.UNREADABLE: 1, FindingKind.SETTLED: 1},
+        0,
+    ),
     "known of nobody": (
         ["INSERT INTO seen (host_id, fingerprint, state) VALUES (99, 77, 1)"],
-        {Kind.STRAY: 1, Kind.TOTAL: 1},
+        {FindingKind.STRAY: 1, FindingKind.TOTAL: 1},
         0,
     ),
-    "done": (["UPDATE totals SET done = 9"], {Kind.TOTAL: 1}, 0),
-    "failed": (["UPDATE totals SET failed = 9"], {Kind.TOTAL: 1}, 0),
-    "refused": (["UPDATE totals SET refused = 9"], {Kind.TOTAL: 1}, 0),
+    "done": (["UPDATE totals SET done = 9"], {FindingKind.TOTAL: 1}, 0),
+    "failed": (["UPDATE totals SET failed = 9"], {FindingKind.TOTAL: 1}, 0),
+    "refused": (["UPDATE totals SET refused = 9"], {FindingKind.TOTAL: 1}, 0),
 }
 ANY = {
     "queued twice": (
         [f"INSERT INTO queue SELECT host_id, {ROW.format(position='position + 50')} FROM queue WHERE {ONE}"],
-        {Kind.TWICE: 1, Kind.LENGTH: 1, Kind.TOTAL: 1},
+        {FindingKind.TWICE: 1, FindingKind.LENGTH: 1, FindingKind.TOTAL: 1},
         0,
     ),
     "queued for nobody": (
         [f"INSERT INTO queue SELECT 99, {ROW.format(position='position')} FROM queue WHERE {ONE}"],
-        {Kind.STRAY: 1, Kind.TOTAL: 1},
+        {FindingKind.STRAY: 1, FindingKind.TOTAL: 1},
         0,
     ),
-    "a wrong number": (["UPDATE hosts SET queued = 9 WHERE key = 'a.test'"], {Kind.LENGTH: 1}, 0),
-    "a wrong level": (["UPDATE hosts SET level = 9 WHERE key = 'a.test'"], {Kind.LEVEL: 1}, 0),
-    "not idle": (["UPDATE hosts SET idle = 0 WHERE key = 'a.test'"], {Kind.PLACE: 1}, 0),
-    "idle and active": (["UPDATE hosts SET active = 1 WHERE key = 'a.test'"], {Kind.PLACE: 1}, 0),
-    "idle and given up": (["UPDATE hosts SET idle = 1 WHERE key = 'c.test'"], {Kind.PLACE: 1}, 0),
+    "a wrong number": (["UPDATE hosts SET queued = 9 WHERE key = 'a.test'"], {FindingKind.LENGTH: 1}, 0),
+    "a wrong level": (["UPDATE hosts SET level = 9 WHERE key = 'a.test'"], {FindingKind.LEVEL: 1}, 0),
+    "not idle": (["UPDATE hosts SET idle = 0 WHERE key = 'a.test'"], {FindingKind.PLACE: 1}, 0),
+    "idle and active": (["UPDATE hosts SET active = 1 WHERE key = 'a.test'"], {FindingKind.PLACE: 1}, 0),
+    "idle and given up": (["UPDATE hosts SET idle = 1 WHERE key = 'c.test'"], {FindingKind.PLACE: 1}, 0),
     "a record that is none": (
         ["UPDATE hosts SET record = '{' WHERE key = 'b.test'"],
-        {Kind.UNREADABLE: 1},
+        {FindingKind.UNREADABLE: 1},
         0,
     ),
-    "queued": (["UPDATE totals SET queued = 9"], {Kind.TOTAL: 1}, 0),
-    "hosts": (["UPDATE totals SET hosts = 9"], {Kind.TOTAL: 1}, 0),
-    "robots": (["UPDATE totals SET robots = 9"], {Kind.TOTAL: 1}, 0),
+    "queued": (["UPDATE totals SET queued = 9"], {FindingKind.TOTAL: 1}, 0),
+    "hosts": (["UPDATE totals SET hosts = 9"], {FindingKind.TOTAL: 1}, 0),
+    "robots": (["UPDATE totals SET robots = 9"], {FindingKind.TOTAL: 1}, 0),
 }
 
 
 def found_and_repaired(
-    driven: DrivenSqlite, statements: list[str], expected: dict[Kind, int], fewer: int
+    driven: DrivenSqlite, statements: list[str], expected: dict[FindingKind, int], fewer: int
 ) -> None:
     plant(driven, *statements)
     before = driven.path.read_bytes()
@@ -185,8 +193,8 @@ def test_what_is_wrong_is_called_by_its_name(stopped: DrivenSqlite) -> None:
     plant(stopped, "UPDATE hosts SET queued = 9 WHERE key = 'a.test'", "UPDATE totals SET queued = 99")
     left = check.check(stopped.path).left
     assert left.listed == {
-        Kind.LENGTH: [Finding(Kind.LENGTH, "a.test", "says 9, is 6")],
-        Kind.TOTAL: [Finding(Kind.TOTAL, "queued", "says 99, is 11")],
+        FindingKind.LENGTH: [Finding(FindingKind.LENGTH, "a.test", "says 9, is 6")],
+        FindingKind.TOTAL: [Finding(FindingKind.TOTAL, "queued", "says 99, is 11")],
     }
 
 
@@ -194,7 +202,7 @@ def test_a_queued_url_that_a_bloom_filter_does_not_have_is_found_and_repaired(bl
     crawl_on(bloom)
     plant(bloom, f"DELETE FROM seen_journal WHERE fingerprint = {FIRST}")
     bloom.survive()
-    assert check.check(bloom.path).left.counts == {Kind.UNKNOWN: 1}
+    assert check.check(bloom.path).left.counts == {FindingKind.UNKNOWN: 1}
     assert check.repair(bloom.path).agrees
     assert check.check(bloom.path).agrees
     bloom.open()
@@ -207,7 +215,7 @@ def test_a_bloom_filter_that_is_lost_is_damage(bloom: DrivenSqlite) -> None:
     for path in bloom.directory.glob("seen-*.bloom"):
         path.unlink()
     before = bloom.path.read_bytes()
-    assert check.repair(bloom.path).left.counts == {Kind.DAMAGED: 1}
+    assert check.repair(bloom.path).left.counts == {FindingKind.DAMAGED: 1}
     assert bloom.path.read_bytes() == before
 
 
@@ -219,7 +227,7 @@ def test_a_damaged_database_is_told_and_left_alone(stopped: DrivenSqlite) -> Non
     data[start + 3 : start + 5] = b"\0\0"
     stopped.path.write_bytes(data)
     for checked in (check.check(stopped.path), check.repair(stopped.path)):
-        assert set(checked.left.counts) == {Kind.DAMAGED}
+        assert set(checked.left.counts) == {FindingKind.DAMAGED}
     assert stopped.path.read_bytes() == data
 
 

@@ -13,20 +13,20 @@ from webcrawl.feed_exporters import FlatCsvExporter, as_written
 from webcrawl.feeds import wrong_feeds
 from webcrawl.items import COLUMNS, Page
 from webcrawl.parsing.links import Link
-from webcrawl.processing.contract import Kind
+from webcrawl.processing.contract import FieldType
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 SCHEMA = {
-    "description": Kind.LINE,
-    "keywords": Kind.LINES,
-    "text": Kind.TEXT,
-    "tags": Kind.COUNTS,
-    "hreflang": Kind.NAMED,
-    "pages": Kind.WHOLE,
-    "published_at": Kind.REAL,
-    "seen": Kind.FLAG,
+    "description": FieldType.LINE,
+    "keywords": FieldType.LINES,
+    "text": FieldType.TEXT,
+    "tags": FieldType.COUNTS,
+    "hreflang": FieldType.NAMED,
+    "pages": FieldType.WHOLE,
+    "published_at": FieldType.REAL,
+    "seen": FieldType.FLAG,
 }
 LINK = Link("http://a.test/b", "a", "text", "")
 FIELDS = {

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from webcrawl.archive.capture import Entry
     from webcrawl.archive.disk import Disk
     from webcrawl.archive.reading import RecordLocation
-    from webcrawl.archive.records import Answer
+    from webcrawl.archive.records import ResponseRecord
 
 
 _URL = re.compile(
@@ -250,7 +250,7 @@ class Index(ArchiveSink):
                     self._disk.remove(path)
         return done
 
-    def add(self, answer: Answer, location: RecordLocation) -> None:
+    def add(self, answer: ResponseRecord, location: RecordLocation) -> None:
         """Add an answer of the open group and the location of its record."""
         name = location.filename
         line = line_of(answer.fields, answer.message_head, name + _OPEN, location.offset, location.length)

@@ -32,7 +32,7 @@ _NOT_IN_A_URI = re.compile(r"[\x00-\x20\x7f<>]")
 _LINE_BREAKS = re.compile(r"[\r\n]+\s*")
 
 
-class Answer(NamedTuple):
+class ResponseRecord(NamedTuple):
     """The record of an answer, and its fields for the index."""
 
     record: bytes
@@ -47,7 +47,7 @@ class Answer(NamedTuple):
 class Exchange(NamedTuple):
     """The records of one exchange."""
 
-    answer: Answer
+    answer: ResponseRecord
     """A response record, or the revisit or resource record in its place."""
     others: list[bytes]
     """The request record and the metadata record, if there are any."""
@@ -152,7 +152,7 @@ def new_record_id() -> str:
     return f"<urn:uuid:{uuid.uuid4()}>"
 
 
-def _answer(capture: Capture, identity: str, revisit: Revisit | None) -> Answer:
+def _answer(capture: Capture, identity: str, revisit: Revisit | None) -> ResponseRecord:
     head, payload, spooled = archived_head(capture.response_head), capture.payload, capture.spooled
     if revisit is not None:
         return _revisit(spooled or (payload,), identity, head, revisit)
@@ -168,10 +168,12 @@ def _answer(capture: Capture, identity: str, revisit: Revisit | None) -> Answer:
         of_block = digest_of(chain((head,), spooled))
         start = _http_head(fields, "response", of_block, len(head) + spooled.length) + head
         seen = head if _is_plain(head) else _message_head(head + next(iter(spooled)))
-        return Answer(start, found, seen, spooled)
+        return ResponseRecord(start, found, seen, spooled)
     if _is_plain(head):
-        return Answer(_http_record(fields, "response", head, payload), found, head)
-    return Answer(_http_record(fields, "response", head, payload), found, _message_head(head + payload))
+        return ResponseRecord(_http_record(fields, "response", head, payload), found, head)
+    return ResponseRecord(
+        _http_record(fields, "response", head, payload), found, _message_head(head + payload)
+    )
 
 
 def _request(capture: Capture, fields: str) -> bytes:
@@ -200,7 +202,7 @@ def _message_head(message: bytes) -> bytes:
     return b"" if end < 0 else message[: end + len(RECORD_END)]
 
 
-def _resource(capture: Capture, identity: str) -> Answer:
+def _resource(capture: Capture, identity: str) -> ResponseRecord:
     """Return the resource record of a payload without heads (section 6.4)."""
     of_payload = digest(capture.payload)
     written = _LINE_BREAKS.sub(" ", capture.resource_type or "").encode(errors="replace").decode()
@@ -212,7 +214,7 @@ def _resource(capture: Capture, identity: str) -> Answer:
         fields += f"{SOURCE}: {capture.source}\r\n"
     fields += f"WARC-Payload-Digest: {of_payload}\r\n"
     found = {"warc-type": "resource", "warc-payload-digest": of_payload, "content-type": content_type}
-    return Answer(_plain_record(fields, content_type, capture.payload), found, b"")
+    return ResponseRecord(_plain_record(fields, content_type, capture.payload), found, b"")
 
 
 def _plain_record(fields: str, content_type: str, block: bytes) -> bytes:
@@ -229,7 +231,7 @@ def _as_fields(facts: Mapping[str, object]) -> bytes:
     return text.encode(errors="replace")
 
 
-def _revisit(payload: Iterable[bytes], identity: str, head: bytes, revisit: Revisit) -> Answer:
+def _revisit(payload: Iterable[bytes], identity: str, head: bytes, revisit: Revisit) -> ResponseRecord:
     """Return a revisit record with the head alone; for an identical payload also its digest, by which the earlier
     record is found.
     """
@@ -248,7 +250,7 @@ def _revisit(payload: Iterable[bytes], identity: str, head: bytes, revisit: Revi
         f"WARC-Block-Digest: {digest(head)}\r\n"
         f"Content-Type: application/http;msgtype=response\r\nContent-Length: {len(head)}\r\n\r\n"
     )
-    return Answer(b"".join((fields.encode(), head, RECORD_END)), found, _message_head(head))
+    return ResponseRecord(b"".join((fields.encode(), head, RECORD_END)), found, _message_head(head))
 
 
 def _is_plain(head: bytes) -> bool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from webcrawl.archive.capture import Capture, Entry, Revisit
     from webcrawl.archive.cdxj import Index
-    from webcrawl.archive.records import Answer
+    from webcrawl.archive.records import ResponseRecord
 
 OPEN = ".open"
 """The suffix of the name of a file while it is written."""
@@ -132,7 +132,7 @@ class WarcWriter(OneFile, ArchiveSink):
                 file, self._file = self._file, None
                 file.release()
 
-    def _write_answer(self, file: AppendFile, answer: Answer) -> None:
+    def _write_answer(self, file: AppendFile, answer: ResponseRecord) -> None:
         """Write one gzip member, a block at a time if the payload is in a file."""
         if answer.payload is None:
             file.write(isal_zlib.compress(answer.record, self._level, GZIP_MEMBER))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from webcrawl.audit import TOLERANCE_SECONDS
 from webcrawl.audit.robots import KnownRobots
 from webcrawl.politeness.shared_clocks import NO_SHARED_CLOCKS, SharedClocks
-from webcrawl.reports.clocks import NOTHING_SENT, Clocks, Kind, Numbers, SharedClocksKept, Violation
+from webcrawl.reports.clocks import NOTHING_SENT, Clocks, Numbers, SharedClocksKept, Violation, ViolationKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -56,7 +56,7 @@ class Totals:
     started_at: float | None = None
     ended_at: float | None = None
     violations: Counter[str] = field(default_factory=Counter)
-    """Violations by ``Kind``."""
+    """Violations by ``ViolationKind``."""
     unproved: int = 0
     """Requests whose robots.txt may have been fetched before the logs begin, or by a worker whose log was not
     given.
@@ -160,14 +160,14 @@ class Audit:
             return None
         answer = self._robots.of(request)
         if answer is None and request.start - self._lifetime >= whole_since:
-            return Violation(Kind.ROBOTS, request, None, None)
+            return Violation(ViolationKind.ROBOTS, request, None, None)
         if answer is None or request.start < answer.request.start:
             # The request was made before the logs begin, or it is so late in its log that the answer of its time is
             # forgotten.
             self.totals.unproved += 1
             return None
         if not self._robots.is_good(answer, request):
-            return Violation(Kind.ROBOTS, request, answer.request, None)
+            return Violation(ViolationKind.ROBOTS, request, answer.request, None)
         if request.start + self._clocks.tolerance_seconds < answer.request.end:
-            return Violation(Kind.ROBOTS, request, answer.request, answer.request.end)
+            return Violation(ViolationKind.ROBOTS, request, answer.request, answer.request.end)
         return None

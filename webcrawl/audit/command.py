@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.audit.audit import Audit
 from webcrawl.commands.fetch_logs import plain
 from webcrawl.reports import text as units
-from webcrawl.reports.clocks import Kind
+from webcrawl.reports.clocks import ViolationKind
 from webcrawl.reports.text import moment
 from webcrawl.terminal import tell
 
@@ -47,17 +47,17 @@ def _as_lines(violation: Violation) -> Iterator[str]:
 def _reason(violation: Violation) -> str:
     early = violation.seconds
     match violation.kind:
-        case Kind.OVERLAP:
+        case ViolationKind.OVERLAP:
             return f"started {early:.3f} s before the end of another request"
-        case Kind.EARLY:
+        case ViolationKind.EARLY:
             return f"started {early:.3f} s too early; allowed from {moment(violation.allowed_at or 0.0)} on"
-        case Kind.ROBOTS if violation.before is None:
+        case ViolationKind.ROBOTS if violation.before is None:
             return f"no robots.txt of {violation.request.origin} was fetched in time before"
-        case Kind.ROBOTS if early is not None:
+        case ViolationKind.ROBOTS if early is not None:
             return (
                 f"started {early:.3f} s before the robots.txt of {violation.request.origin} had been received"
             )
-        case Kind.ROBOTS:
+        case ViolationKind.ROBOTS:
             return f"the robots.txt of {violation.request.origin} had expired, or was unavailable"
 
 
@@ -88,7 +88,7 @@ def _totals(totals: Totals, merged: Merged, logs: FetchLogs) -> dict[str, Any]:
         "workers": sorted(totals.workers),
         "started_at": plain(totals.started_at),
         "ended_at": plain(totals.ended_at),
-        "violations": {str(kind): totals.violations[kind] for kind in Kind},
+        "violations": {str(kind): totals.violations[kind] for kind in ViolationKind},
         "unproved": totals.unproved,
         "missing": totals.missing,
         "without_delay": totals.without_delay,
@@ -110,7 +110,7 @@ def _summary(totals: Totals, merged: Merged, logs: FetchLogs, rules: Rules) -> I
             f"{moment(totals.started_at)} to {moment(totals.ended_at)} UTC"
         )
     if number := totals.violations.total():
-        kinds = ", ".join(f"{units.count(totals.violations[kind])} {kind}" for kind in Kind)
+        kinds = ", ".join(f"{units.count(totals.violations[kind])} {kind}" for kind in ViolationKind)
         yield f"{units.things(number, 'violation')}: {kinds}"
     else:
         yield f"No violation: every clock was kept, to {rules.tolerance_seconds:g} s."

@@ -16,7 +16,7 @@ REMEMBERED_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RobotsAnswer:
     """The last outcome of an origin's robots.txt."""
 
     request: Request
@@ -37,7 +37,7 @@ class KnownRobots:
 
     lifetime_seconds: float
     sending_seconds: float
-    _answers: dict[str, Answer] = field(default_factory=dict)
+    _answers: dict[str, RobotsAnswer] = field(default_factory=dict)
 
     def take(self, request: Request) -> None:
         """Take a request for a robots.txt."""
@@ -51,13 +51,13 @@ class KnownRobots:
         else:
             good = _allows_pages(state)
             until = request.end + self.lifetime_seconds if until is None else until
-        self._answers[answer.origin] = Answer(request, good, until, answer.crawl_delay or 0.0)
+        self._answers[answer.origin] = RobotsAnswer(request, good, until, answer.crawl_delay or 0.0)
 
-    def of(self, request: Request) -> Answer | None:
+    def of(self, request: Request) -> RobotsAnswer | None:
         """Return the last answer for the origin of a page."""
         return self._answers.get(request.origin or "")
 
-    def is_good(self, answer: Answer, request: Request) -> bool:
+    def is_good(self, answer: RobotsAnswer, request: Request) -> bool:
         """Return True if a page was allowed under it when it was fetched."""
         return answer.good and request.start <= answer.until + self.sending_seconds
 
@@ -70,7 +70,7 @@ class KnownRobots:
     def __len__(self) -> int:
         return len(self._answers)
 
-    def _guessed(self, request: Request, previous: Answer | None) -> tuple[bool, float]:
+    def _guessed(self, request: Request, previous: RobotsAnswer | None) -> tuple[bool, float]:
         """Return the meaning of a status if the log does not have it. A redirect counts as an answer, since its
         target is unknown; after a failure an earlier text stays valid until the next attempt.
         """

@@ -42,7 +42,7 @@ LOOKS = 60
 """The number of checks: a worker reads the list within two seconds and confirms it within a third one."""
 
 
-class Crawl(Protocol):
+class AffectedCrawl(Protocol):
     """The methods of a crawl that this command uses."""
 
     @property
@@ -55,7 +55,7 @@ class Crawl(Protocol):
     def running_workers(self) -> list[Worker]: ...
 
 
-def of(entry: Entry, crawl: Crawl | None, folders: Iterable[Path]) -> Iterator[str]:
+def of(entry: Entry, crawl: AffectedCrawl | None, folders: Iterable[Path]) -> Iterator[str]:
     """Yield the effect of excluding ``entry``: on a crawl's queues, and on the fetch logs of ``folders``."""
     if crawl is None:
         yield "The crawl is not known: give -s REDIS_URL=... or -s JOBDIR=DIR"
@@ -87,7 +87,9 @@ def _stored(entry: Entry, folder: Path) -> str:
     return counts + (f"; {units.things(len(damaged), 'line')} of it cannot be read" if damaged else "")
 
 
-def bring_into_force(crawl: Crawl, exclusions: ExclusionList, pause: Callable[[float], object]) -> int:
+def bring_into_force(
+    crawl: AffectedCrawl, exclusions: ExclusionList, pause: Callable[[float], object]
+) -> int:
     """Make all workers of a crawl read the list now, and wait until they apply it. Return the exit status."""
     workers = crawl.look()
     if not workers:

@@ -19,7 +19,7 @@ from webcrawl.control.selection import apply_spider_settings, require_crawl
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text
 from webcrawl.reports.totals import STATUS_CLASSES, figures_of
-from webcrawl.storage.inspection import MEANINGS, Demand, Kind
+from webcrawl.storage.inspection import MEANINGS, Demand, FindingKind
 from webcrawl.terminal import crawl_as_json, instead, table, tell
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def _lines(crawl: NamedCrawl, checked: Checked) -> Iterator[str]:
 
 
 def _advice(checked: Checked) -> str:
-    if Kind.DAMAGED in checked.left.counts:
+    if FindingKind.DAMAGED in checked.left.counts:
         return "Damaged data is not repaired: resume from a checkpoint, or see docs/guides/check.md."
     if checked.repaired:
         return "The rest cannot be repaired."
@@ -272,7 +272,7 @@ def _advice(checked: Checked) -> str:
 
 
 def _listed(findings: Findings) -> Iterator[str]:
-    for kind, number in sorted(findings.counts.items(), key=lambda item: list(Kind).index(item[0])):
+    for kind, number in sorted(findings.counts.items(), key=lambda item: list(FindingKind).index(item[0])):
         yield f"{text.count(number):>7}  {MEANINGS[kind]}"
         shown = findings.listed[kind][:SHOWN]
         for finding in shown:

@@ -26,8 +26,8 @@ from webcrawl.crawl.schemes import schemes_of
 from webcrawl.crawl.storage import agreed
 from webcrawl.errors import CrawlError, JobdirUnusable
 from webcrawl.explain.account import (
-    Crawl,
     Difference,
+    ExaminedCrawl,
     Explanation,
     Fate,
     Rules,
@@ -147,7 +147,7 @@ class Inquiry:
     def as_json(self) -> str:
         return as_json(*self.answer())
 
-    def answer(self) -> tuple[Explanation, Crawl]:
+    def answer(self) -> tuple[Explanation, ExaminedCrawl]:
         """Collect the explanation from all sources."""
         crawl = self._crawl()
         if crawl is not None:
@@ -345,12 +345,14 @@ class Inquiry:
                 )
                 raise CrawlError(f"the crawl compares URLs by other rules than were given here; give {which}")
 
-    def _described(self, crawl: StoredCrawl | None, snapshot: UrlSnapshot | None) -> Crawl:
+    def _described(self, crawl: StoredCrawl | None, snapshot: UrlSnapshot | None) -> ExaminedCrawl:
         if crawl is not None and snapshot is not None:
-            return Crawl(crawl.storage, crawl.place, crawl.name, None, self._differences(snapshot))
+            return ExaminedCrawl(crawl.storage, crawl.place, crawl.name, None, self._differences(snapshot))
         if not self._configuration.storage.is_lasting:
-            return Crawl(note=no_inspection_message(self._configuration))
-        return Crawl(note="-s JOBDIR=DIR or -s REDIS_URL=... names one; only the rules were evaluated")
+            return ExaminedCrawl(note=no_inspection_message(self._configuration))
+        return ExaminedCrawl(
+            note="-s JOBDIR=DIR or -s REDIS_URL=... names one; only the rules were evaluated"
+        )
 
     def _differences(self, snapshot: UrlSnapshot) -> tuple[Difference, ...]:
         """Return the differences between the rules of a shared crawl and those given here."""

@@ -47,7 +47,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Crawl:
+class ExaminedCrawl:
     """The crawl that was examined. ``storage`` is None if there was none; ``note`` then says why."""
 
     storage: str | None = None

@@ -11,7 +11,7 @@ from webcrawl.frontier.records import UrlRecord
 from webcrawl.parsing.sitemap import facts
 
 if TYPE_CHECKING:
-    from webcrawl.explain.account import Crawl, Explanation
+    from webcrawl.explain.account import ExaminedCrawl, Explanation
     from webcrawl.explain.rules import RobotsWord, Scoping
     from webcrawl.storage.inspection import KeySnapshot, UrlSnapshot
 
@@ -19,12 +19,12 @@ VERSION = 1
 """Changes when a field is removed or gets another meaning."""
 
 
-def as_json(explanation: Explanation, crawl: Crawl) -> str:
+def as_json(explanation: Explanation, crawl: ExaminedCrawl) -> str:
     """Return one object on one line."""
     return json.dumps(as_object(explanation, crawl))
 
 
-def as_object(explanation: Explanation, crawl: Crawl) -> dict[str, Any]:
+def as_object(explanation: Explanation, crawl: ExaminedCrawl) -> dict[str, Any]:
     """Return the explanation as plain values."""
     return {
         "version": VERSION,
@@ -51,7 +51,7 @@ def as_object(explanation: Explanation, crawl: Crawl) -> dict[str, Any]:
     }
 
 
-def _crawl(crawl: Crawl, snapshot: UrlSnapshot | None) -> dict[str, Any]:
+def _crawl(crawl: ExaminedCrawl, snapshot: UrlSnapshot | None) -> dict[str, Any]:
     return {
         "storage": crawl.storage,
         "place": crawl.place,

@@ -17,7 +17,7 @@ from webcrawl.urls.lists import escaped
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webcrawl.explain.account import Crawl, Explanation
+    from webcrawl.explain.account import ExaminedCrawl, Explanation
     from webcrawl.explain.rules import RobotsWord
     from webcrawl.storage.inspection import KeySnapshot, UrlSnapshot
 
@@ -27,7 +27,7 @@ Row = tuple[str, str]
 _UNKNOWN = "not known"
 
 
-def as_text(explanation: Explanation, crawl: Crawl) -> str:
+def as_text(explanation: Explanation, crawl: ExaminedCrawl) -> str:
     """Return the whole explanation in sections; the conclusion comes first."""
     sections: list[tuple[str, Sequence[Row]]] = [
         ("URL", list(_url(explanation))),
@@ -200,7 +200,7 @@ def _times(number: int) -> str:
     return units.things(number, "time")
 
 
-def _frontier(explanation: Explanation, crawl: Crawl) -> Iterator[Row]:
+def _frontier(explanation: Explanation, crawl: ExaminedCrawl) -> Iterator[Row]:
     yield "crawl", crawl.name
     if crawl.note is not None:
         yield "note", crawl.note

@@ -10,7 +10,7 @@ from webcrawl.parsing.findings import HREF_MAX
 from webcrawl.parsing.links import TEXT_MAX, Link
 from webcrawl.parsing.mime import unwanted
 from webcrawl.parsing.text import line
-from webcrawl.processing.contract import LINKS, TITLE, Kind, Loaded, Value, cleaned, schema_of
+from webcrawl.processing.contract import LINKS, TITLE, FieldType, Loaded, Value, cleaned, schema_of
 from webcrawl.urls.resolve import resolve_all, resolve_other_scheme
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class ModuleResult(NamedTuple):
     """The reason why there is no result, or an incomplete one."""
 
 
-def run(module: Module, declared: Mapping[str, Kind], content: Content, links_max: int) -> ModuleResult:
+def run(module: Module, declared: Mapping[str, FieldType], content: Content, links_max: int) -> ModuleResult:
     """Run a module on a page. Raises MemoryError alone."""
     try:
         return _module_result(module.process(content), declared, links_max)
@@ -47,12 +47,14 @@ def why(error: BaseException) -> str:
     return line(f"{type(error).__name__}: {error}", WHY_MAX)
 
 
-def _module_result(values: Mapping[str, Any], declared: Mapping[str, Kind], links_max: int) -> ModuleResult:
+def _module_result(
+    values: Mapping[str, Any], declared: Mapping[str, FieldType], links_max: int
+) -> ModuleResult:
     fields: dict[str, Value] = {}
     links: list[tuple[str, str]] = []
     problem = None
     for name, value in values.items():
-        kind = Kind.LINE if name == TITLE else declared.get(name)
+        kind = FieldType.LINE if name == TITLE else declared.get(name)
         if name == LINKS:
             try:
                 links = _links(value or (), links_max)

@@ -80,8 +80,8 @@ _WHOLE_MAX = 2**63 - 1
 Value = str | int | float | bool | list[str] | dict[str, int] | dict[str, str] | None
 
 
-class Kind(StrEnum):
-    """The kinds of fields. In CSV lists and mappings are JSON."""
+class FieldType(StrEnum):
+    """The types of fields. In CSV lists and mappings are JSON."""
 
     LINE = "line"
     """Text in one line, at most ``LINE_MAX`` characters."""
@@ -99,7 +99,7 @@ class Kind(StrEnum):
     """Lines by names, which are lines too."""
 
 
-def cleaned(value: Any, kind: Kind) -> Value:
+def cleaned(value: Any, kind: FieldType) -> Value:
     """Return ``value`` as a field of this kind; None for an empty, non-finite or too large value.
 
     :raises TypeError: :raises ValueError: the value is not of that kind
@@ -107,23 +107,23 @@ def cleaned(value: Any, kind: Kind) -> Value:
     if value is None:
         return None
     match kind:
-        case Kind.LINE:
+        case FieldType.LINE:
             return line(_text(value), LINE_MAX) or None
-        case Kind.TEXT:
+        case FieldType.TEXT:
             return lines(_text(value), TEXT_MAX) or None
-        case Kind.WHOLE:
+        case FieldType.WHOLE:
             return _whole(value)
-        case Kind.REAL:
+        case FieldType.REAL:
             number = float(value)
             return number if math.isfinite(number) else None
-        case Kind.FLAG:
+        case FieldType.FLAG:
             return bool(value)
-        case Kind.LINES:
+        case FieldType.LINES:
             return [each for each in dict.fromkeys(_lines(value)) if each] or None
-        case Kind.COUNTS:
+        case FieldType.COUNTS:
             counts = zip(_lines(value), map(_whole, value.values()), strict=False)
             return {name: count for name, count in counts if count is not None} or None
-        case Kind.NAMED:
+        case FieldType.NAMED:
             named = zip(_lines(value), _lines(value.values()), strict=False)
             return {name: text for name, text in named if text} or None
         case _:
@@ -173,9 +173,9 @@ class Module(Protocol):
     mime_types: Sequence[str]
     """The types that it processes, in lower case, ``text/*`` and the like included."""
     fields: Mapping[str, str]
-    """The fields that it may return, by their names, with their kinds: words of ``Kind``. The columns of feeds are
-    made of these, so undeclared fields are dropped. Several modules may return the same field, of one kind: the first
-    one that returns it for a page counts.
+    """The fields that it may return, by their names, with their types: values of ``FieldType``. The columns of feeds
+    are made of these, so undeclared fields are dropped. Several modules may return the same field, of one type: the
+    first one that returns it for a page counts.
     """
 
     def process(self, content: Content) -> Mapping[str, Any]:
@@ -191,7 +191,7 @@ class Loaded:
     path: str
     type: type[Module]
     mime_types: tuple[str, ...]
-    fields: dict[str, Kind]
+    fields: dict[str, FieldType]
     in_place: bool
     packages: tuple[str, ...]
 
@@ -215,9 +215,9 @@ def load(path: str) -> Loaded:
         raise TypeError(f"{path}.mime_types is no list of MIME types")
     declared = getattr(found, "fields", None)
     try:
-        fields = {str(name): Kind(kind) for name, kind in declared.items()}  # type: ignore[union-attr]
+        fields = {str(name): FieldType(kind) for name, kind in declared.items()}  # type: ignore[union-attr]
     except (AttributeError, ValueError) as error:
-        kinds = ", ".join(Kind)
+        kinds = ", ".join(FieldType)
         raise TypeError(f"{path}.fields must name each field with its kind ({kinds}): {error}") from error
     packages = getattr(found, "packages", ())
     if isinstance(packages, str) or not all(isinstance(each, str) for each in packages):
@@ -226,11 +226,11 @@ def load(path: str) -> Loaded:
     return Loaded(path, found, tuple(mime_types), fields, in_place, tuple(packages))
 
 
-def schema_of(modules: Iterable[Loaded]) -> dict[str, Kind]:
+def schema_of(modules: Iterable[Loaded]) -> dict[str, FieldType]:
     """Return all fields that these modules may produce, in their order. Raises TypeError if two declare one
     differently.
     """
-    schema: dict[str, Kind] = {}
+    schema: dict[str, FieldType] = {}
     for module in modules:
         for name, kind in module.fields.items():
             if name == TITLE:

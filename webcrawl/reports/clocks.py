@@ -27,8 +27,8 @@ NOTHING_SENT = "cancelled"
 """The failure of a request that its worker ended itself. If the key had been lost, nothing was sent."""
 
 
-class Kind(StrEnum):
-    """The kinds of violations."""
+class ViolationKind(StrEnum):
+    """The rule that a request violated."""
 
     OVERLAP = "overlap"
     """It started while another one of its key was open."""
@@ -42,7 +42,7 @@ class Kind(StrEnum):
 class Violation:
     """A request that violated the rules, and the one that forbade it."""
 
-    kind: Kind
+    kind: ViolationKind
     request: Request
     before: Request | None
     """The request whose end, delay or answer it should have waited for; None if there was no robots.txt at all."""
@@ -83,11 +83,11 @@ class Clock:
         """
         at = request.start + tolerance
         if at < self.open_until:
-            return Violation(Kind.OVERLAP, request, self.open, self.open_until, self.name)
+            return Violation(ViolationKind.OVERLAP, request, self.open, self.open_until, self.name)
         owing, ready_at = self.owing, self.ready_at
         if self.open_until + floor > ready_at:
             owing, ready_at = self.open, self.open_until + floor
-        return Violation(Kind.EARLY, request, owing, ready_at, self.name) if at < ready_at else None
+        return Violation(ViolationKind.EARLY, request, owing, ready_at, self.name) if at < ready_at else None
 
     def check_late(self, request: Request, delay: float, tolerance: float) -> Violation | None:
         """Check a request that is late in its log: it may have forbidden one that was taken before. Requests that
@@ -96,9 +96,11 @@ class Clock:
         until = _end(request)
         at = self.open.start + tolerance
         if at < until:
-            return Violation(Kind.OVERLAP, self.open, request, until, self.name)
+            return Violation(ViolationKind.OVERLAP, self.open, request, until, self.name)
         ready_at = until + delay
-        return Violation(Kind.EARLY, self.open, request, ready_at, self.name) if at < ready_at else None
+        return (
+            Violation(ViolationKind.EARLY, self.open, request, ready_at, self.name) if at < ready_at else None
+        )
 
     def take(self, request: Request, delay: float) -> None:
         """Record the request and the delay owed after it."""

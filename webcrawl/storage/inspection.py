@@ -71,8 +71,8 @@ LISTED = 1000
 """Number of findings of one kind that are kept; the others are only counted."""
 
 
-class Kind(StrEnum):
-    """A kind of disagreement."""
+class FindingKind(StrEnum):
+    """The kind of disagreement that a finding reports."""
 
     DAMAGED = "damaged"
     UNREADABLE = "unreadable"
@@ -95,24 +95,24 @@ class Kind(StrEnum):
 
 
 MEANINGS = {
-    Kind.DAMAGED: "the file is damaged",
-    Kind.UNREADABLE: "cannot be read",
-    Kind.STRAY: "belongs to nothing that is known",
-    Kind.MISPLACED: "URL is known in a place where no lookup finds it",
-    Kind.TWO_STATES: "URL is in two states",
-    Kind.DISORDER: "queue is out of order",
-    Kind.UNKNOWN: "URL is queued, but not known",
-    Kind.SETTLED: "URL is queued, though it was done, failed or refused",
-    Kind.TWICE: "URL is queued twice",
-    Kind.NOWHERE: "URL is known as queued, but in no queue",
-    Kind.LENGTH: "host has a wrong number of queued URLs",
-    Kind.KNOWN: "host has a wrong number of known URLs",
-    Kind.LEVEL: "host has a wrong level",
-    Kind.PLACE: "host is not where its record says",
-    Kind.HOLDER: "host is held by no known worker",
-    Kind.ROBOTS: "answer of robots.txt and its time of expiry are not both there",
-    Kind.TOTAL: "running total is wrong",
-    Kind.FENCE: "number of a lease would be given again",
+    FindingKind.DAMAGED: "the file is damaged",
+    FindingKind.UNREADABLE: "cannot be read",
+    FindingKind.STRAY: "belongs to nothing that is known",
+    FindingKind.MISPLACED: "URL is known in a place where no lookup finds it",
+    FindingKind.TWO_STATES: "URL is in two states",
+    FindingKind.DISORDER: "queue is out of order",
+    FindingKind.UNKNOWN: "URL is queued, but not known",
+    FindingKind.SETTLED: "URL is queued, though it was done, failed or refused",
+    FindingKind.TWICE: "URL is queued twice",
+    FindingKind.NOWHERE: "URL is known as queued, but in no queue",
+    FindingKind.LENGTH: "host has a wrong number of queued URLs",
+    FindingKind.KNOWN: "host has a wrong number of known URLs",
+    FindingKind.LEVEL: "host has a wrong level",
+    FindingKind.PLACE: "host is not where its record says",
+    FindingKind.HOLDER: "host is held by no known worker",
+    FindingKind.ROBOTS: "answer of robots.txt and its time of expiry are not both there",
+    FindingKind.TOTAL: "running total is wrong",
+    FindingKind.FENCE: "number of a lease would be given again",
 }
 """Each kind in words."""
 
@@ -121,7 +121,7 @@ MEANINGS = {
 class Finding:
     """One thing that does not agree with another."""
 
-    kind: Kind
+    kind: FindingKind
     subject: str
     """The URL, host or total; the fingerprint if only that is known of a URL."""
     detail: str = ""
@@ -138,8 +138,8 @@ class Finding:
 class Findings:
     """Any number of findings: all are counted, the first of each kind are kept."""
 
-    counts: Counter[Kind] = field(default_factory=Counter)
-    listed: dict[Kind, list[Finding]] = field(default_factory=dict)
+    counts: Counter[FindingKind] = field(default_factory=Counter)
+    listed: dict[FindingKind, list[Finding]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.counts)
@@ -147,7 +147,7 @@ class Findings:
     def add(self, finding: Finding) -> None:
         self.extend(finding.kind, (finding,), 1)
 
-    def extend(self, kind: Kind, examples: Iterable[Finding], number: int) -> None:
+    def extend(self, kind: FindingKind, examples: Iterable[Finding], number: int) -> None:
         """Add ``number`` findings of one kind, some of which are ``examples``."""
         if number:
             self.counts[kind] += number

@@ -11,7 +11,7 @@ from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.groups import Group, Groups
 from webcrawl.politeness.shared_clocks import SharedClocks
 from webcrawl.reports import fetch_logs
-from webcrawl.reports.clocks import Kind
+from webcrawl.reports.clocks import ViolationKind
 
 CAMPUS = Groups([Group("campus", 3.0, frozenset({"test"}), ())])
 STEP = DELAY + 0.5
@@ -321,4 +321,8 @@ def test_memory_is_that_of_the_keys_contacted_lately() -> None:
 def test_kinds_are_counted() -> None:
     lines = [line(0, number=1), line(0.2, "/2", number=2), line(3, "/3", number=3)]
     _, audit = audited(lines)
-    assert audit.totals.violations == {Kind.ROBOTS: 3, Kind.OVERLAP: 1, Kind.EARLY: 1}
+    assert audit.totals.violations == {
+        ViolationKind.ROBOTS: 3,
+        ViolationKind.OVERLAP: 1,
+        ViolationKind.EARLY: 1,
+    }

@@ -6,11 +6,11 @@ import json
 
 from tests.unit.commands.test_frontier_status import Crawl
 from webcrawl.commands import frontier
-from webcrawl.storage.inspection import MEANINGS, Checked, Finding, Findings, Kind
+from webcrawl.storage.inspection import MEANINGS, Checked, Finding, FindingKind, Findings
 
 AGREED = "Everything agrees: every URL is in exactly one state, and every count is right."
-LOST = Finding(Kind.UNKNOWN, "http://a.test/\udce9", where="shard 3")
-WRONG = Finding(Kind.TOTAL, "queued", "says 5, is 4", "shard 3")
+LOST = Finding(FindingKind.UNKNOWN, "http://a.test/\udce9", where="shard 3")
+WRONG = Finding(FindingKind.TOTAL, "queued", "says 5, is 4", "shard 3")
 
 
 def some(*findings: Finding) -> Findings:
@@ -43,7 +43,7 @@ def test_what_does_not_agree_is_named_with_its_number_and_what_to_do() -> None:
 
 
 def test_of_many_the_first_are_shown() -> None:
-    many = [Finding(Kind.UNKNOWN, f"http://a.test/{number}") for number in range(1234)]
+    many = [Finding(FindingKind.UNKNOWN, f"http://a.test/{number}") for number in range(1234)]
     found = lines(Checked(left=some(*many)))
     assert found[1:3] == ["1,234 things do not agree:", "  1,234  URL is queued, but not known"]
     assert found[8] == "           and 1,229 more"
@@ -53,13 +53,15 @@ def test_what_was_mended_is_told_and_what_is_left() -> None:
     repaired = lines(Checked(repaired=some(LOST)))
     assert repaired[1] == "1 thing did not agree and was repaired:"
     assert repaired[-1] == AGREED
-    left = lines(Checked(repaired=some(LOST), left=some(Finding(Kind.UNREADABLE, "the record of a.test"))))
+    left = lines(
+        Checked(repaired=some(LOST), left=some(Finding(FindingKind.UNREADABLE, "the record of a.test")))
+    )
     assert left[-1] == "The rest cannot be repaired."
     assert "1 thing does not agree:" in left
 
 
 def test_damage_is_not_promised_to_be_mended() -> None:
-    assert "is not repaired" in lines(Checked(left=some(Finding(Kind.DAMAGED, "row 7 missing"))))[-1]
+    assert "is not repaired" in lines(Checked(left=some(Finding(FindingKind.DAMAGED, "row 7 missing"))))[-1]
 
 
 def test_what_makes_it_less_than_exact_is_told() -> None:
@@ -79,4 +81,4 @@ def test_programs_get_all_of_it() -> None:
 
 
 def test_each_kind_of_finding_has_words() -> None:
-    assert set(MEANINGS) == set(Kind)
+    assert set(MEANINGS) == set(FindingKind)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.explain.account import (
-    Crawl,
     Difference,
+    ExaminedCrawl,
     Explanation,
     Fate,
     LoggedFetches,
@@ -47,7 +47,7 @@ NOW = 1_700_000_000.0
 FIXED = Scope([SchemeRule()])
 POLITE = Politeness("fixed", 5.0, 60.0, 1.0, 300.0)
 RULES = Rules(Scope([*FIXED.rules, DepthRule(3), AllowRule("/a")]), FIXED, POLITE, "foobot")
-CRAWL = Crawl("sqlite", "/crawl", "the crawl in /crawl")
+CRAWL = ExaminedCrawl("sqlite", "/crawl", "the crawl in /crawl")
 URL = "http://h.test/a"
 TEXT = "User-agent: *\nDisallow: /a\x1b[31m # red\n"
 
@@ -330,7 +330,7 @@ def test_text_and_object_are_made_of_everything(snapshot: UrlSnapshot | None) ->
     visits = LoggedFetches(
         9, ({"status": 200, "end": NOW - 5, "kind": "page", "bytes": 12, "mime": "text/html"}, {})
     )
-    crawl = Crawl("redis", "h:1", "broad", None, (Difference("DEPTH_LIMIT", "3", "0"),))
+    crawl = ExaminedCrawl("redis", "h:1", "broad", None, (Difference("DEPTH_LIMIT", "3", "0"),))
     explanation = explained(snapshot, visits=visits)
     assert URL in as_text(explanation, crawl)
     told = json.loads(as_json(explanation, crawl))
@@ -360,13 +360,13 @@ def test_what_is_remembered_of_a_page_is_shown_with_its_next_visit() -> None:
     history = History.first(NOW - 900).visited(NOW - 300, changed=True)
     page = Page("h.test", 1, URL, history, NOW + 60, b"\x01", NOW - 300, 'W/"1\n"', "then", gone=2, failed=1)
     explanation = explained(settled(State.DONE), remembered=Remembered(page, "each page is"))
-    text = as_text(explanation, Crawl("sqlite", "job", "the crawl"))
+    text = as_text(explanation, ExaminedCrawl("sqlite", "job", "the crawl"))
     assert "fetched; visited again" in text.splitlines()[1]
     shown = dict(line.strip().split("  ", 1) for line in text.partition("\nvisits\n")[2].splitlines())
     assert shown["ETag"].strip() == 'W/"1\\n"', "whoever sent it must not steer the terminal"
     assert "1 change found" in shown["visits"]
     assert shown["because"].strip() == "each page is"
-    told = json.loads(as_json(explanation, Crawl("sqlite", "job", "the crawl")))["visits"]
+    told = json.loads(as_json(explanation, ExaminedCrawl("sqlite", "job", "the crawl")))["visits"]
     assert told == {
         "visits": 2,
         "changes": 1,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.parsing.text import line, lines
-from webcrawl.processing.contract import ENTRIES_MAX, LINE_MAX, TEXT_MAX, Kind, cleaned
+from webcrawl.processing.contract import ENTRIES_MAX, LINE_MAX, TEXT_MAX, FieldType, cleaned
 
 HOSTILE = "a\x00b\x1b]0;t\x07\u202ec\ud800\u2028d\x85e\r\nf\tg\x9bh\ufeff"
 
@@ -18,24 +18,24 @@ HOSTILE = "a\x00b\x1b]0;t\x07\u202ec\ud800\u2028d\x85e\r\nf\tg\x9bh\ufeff"
 @pytest.mark.parametrize(
     ("value", "kind", "expected"),
     [
-        (HOSTILE, Kind.LINE, "ab]0;tc d e f gh"),
-        (HOSTILE, Kind.TEXT, "ab]0;tc\nd\ne\nf\tgh"),
-        ("x" * 5_000, Kind.LINE, "x" * LINE_MAX),
-        ("x" * (TEXT_MAX + 5), Kind.TEXT, "x" * TEXT_MAX),
-        (" \n", Kind.LINE, None),
-        ("", Kind.TEXT, None),
-        (None, Kind.WHOLE, None),
-        ("12", Kind.WHOLE, 12),
-        (2**63, Kind.WHOLE, None),
-        (1, Kind.REAL, 1.0),
-        (math.nan, Kind.REAL, None),
-        (math.inf, Kind.REAL, None),
-        (0, Kind.FLAG, False),
-        (["b", " a\n", "b", "\x1b"], Kind.LINES, ["b", "a"]),
-        ([], Kind.LINES, None),
-        (("x" for _ in range(9)), Kind.LINES, ["x"]),
-        ({"a\n": 1, "b": 2**70}, Kind.COUNTS, {"a": 1}),
-        ({"de": "/de", "x": ""}, Kind.NAMED, {"de": "/de"}),
+        (HOSTILE, FieldType.LINE, "ab]0;tc d e f gh"),
+        (HOSTILE, FieldType.TEXT, "ab]0;tc\nd\ne\nf\tgh"),
+        ("x" * 5_000, FieldType.LINE, "x" * LINE_MAX),
+        ("x" * (TEXT_MAX + 5), FieldType.TEXT, "x" * TEXT_MAX),
+        (" \n", FieldType.LINE, None),
+        ("", FieldType.TEXT, None),
+        (None, FieldType.WHOLE, None),
+        ("12", FieldType.WHOLE, 12),
+        (2**63, FieldType.WHOLE, None),
+        (1, FieldType.REAL, 1.0),
+        (math.nan, FieldType.REAL, None),
+        (math.inf, FieldType.REAL, None),
+        (0, FieldType.FLAG, False),
+        (["b", " a\n", "b", "\x1b"], FieldType.LINES, ["b", "a"]),
+        ([], FieldType.LINES, None),
+        (("x" for _ in range(9)), FieldType.LINES, ["x"]),
+        ({"a\n": 1, "b": 2**70}, FieldType.COUNTS, {"a": 1}),
+        ({"de": "/de", "x": ""}, FieldType.NAMED, {"de": "/de"}),
     ],
 )
 def test_values_are_made_what_their_kind_says(value, kind, expected):
@@ -43,23 +43,23 @@ def test_values_are_made_what_their_kind_says(value, kind, expected):
 
 
 def test_lists_and_mappings_have_an_end():
-    assert len(cleaned(map(str, range(10**9)), Kind.LINES)) == ENTRIES_MAX
-    assert len(cleaned({str(number): number for number in range(5_000)}, Kind.COUNTS)) == ENTRIES_MAX
+    assert len(cleaned(map(str, range(10**9)), FieldType.LINES)) == ENTRIES_MAX
+    assert len(cleaned({str(number): number for number in range(5_000)}, FieldType.COUNTS)) == ENTRIES_MAX
 
 
 @pytest.mark.parametrize(
     ("value", "kind"),
     [
-        (b"x", Kind.LINE),
-        (["x"], Kind.TEXT),
-        ("nine", Kind.WHOLE),
-        (math.inf, Kind.WHOLE),
-        ("x", Kind.REAL),
-        ("one", Kind.LINES),
-        ([1], Kind.LINES),
-        ({"a": "x"}, Kind.COUNTS),
-        ({"a": 1}, Kind.NAMED),
-        (3, Kind.LINES),
+        (b"x", FieldType.LINE),
+        (["x"], FieldType.TEXT),
+        ("nine", FieldType.WHOLE),
+        (math.inf, FieldType.WHOLE),
+        ("x", FieldType.REAL),
+        ("one", FieldType.LINES),
+        ([1], FieldType.LINES),
+        ({"a": "x"}, FieldType.COUNTS),
+        ({"a": 1}, FieldType.NAMED),
+        (3, FieldType.LINES),
     ],
 )
 def test_what_is_nothing_of_the_kind_is_refused(value, kind):

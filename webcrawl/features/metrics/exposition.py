@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from webcrawl.features.metrics import names
-from webcrawl.features.metrics.names import Kind, Metric
+from webcrawl.features.metrics.names import Metric, MetricType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -106,7 +106,7 @@ class _Collected:
 def _family(metric: Metric) -> CounterMetricFamily | GaugeMetricFamily:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-    kind = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
+    kind = CounterMetricFamily if metric.kind is MetricType.COUNTER else GaugeMetricFamily
     return kind(metric.name.removesuffix("_total"), metric.meaning, labels=names.labels_of(metric))
 
 

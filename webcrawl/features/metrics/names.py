@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 PREFIX = "webcrawl"
 
 
-class Kind(StrEnum):
+class MetricType(StrEnum):
+    """The type of a metric, as Prometheus names it."""
+
     COUNTER = "counter"
     GAUGE = "gauge"
 
@@ -26,7 +28,7 @@ class Metric:
 
     name: str
     """As in a query: a counter's ends in ``_total``."""
-    kind: Kind
+    kind: MetricType
     meaning: str
     figures: Mapping[str, str] = field(default_factory=dict)
     """The name of a figure by the value of ``label``; without a label, by the empty text."""
@@ -39,17 +41,17 @@ class Metric:
 
 
 def _counter(name: str, meaning: str, figure: str) -> Metric:
-    return Metric(f"{PREFIX}_{name}_total", Kind.COUNTER, meaning, {"": figure})
+    return Metric(f"{PREFIX}_{name}_total", MetricType.COUNTER, meaning, {"": figure})
 
 
 def _gauge(name: str, meaning: str, figure: str) -> Metric:
-    return Metric(f"{PREFIX}_{name}", Kind.GAUGE, meaning, {"": figure})
+    return Metric(f"{PREFIX}_{name}", MetricType.GAUGE, meaning, {"": figure})
 
 
 OF_WORKERS: tuple[Metric, ...] = (
     Metric(
         f"{PREFIX}_pages_total",
-        Kind.COUNTER,
+        MetricType.COUNTER,
         "Page fetches that ended with an HTTP response, by class of status.",
         {name: f"pages_{name}" for name in STATUS_CLASSES},
         "status",
@@ -58,7 +60,7 @@ OF_WORKERS: tuple[Metric, ...] = (
     _counter("requests", "Requests of all kinds that were sent and have ended.", "requests"),
     Metric(
         f"{PREFIX}_request_errors_total",
-        Kind.COUNTER,
+        MetricType.COUNTER,
         "Errors: requests that ended without a response, without those that were sent again at once, by kind.",
         {kind: f"errors_{kind}" for kind in KINDS},
         "kind",
@@ -70,7 +72,7 @@ OF_WORKERS: tuple[Metric, ...] = (
     _counter("enqueued_urls", "URLs that were put into queues, further tries included.", "enqueued"),
     Metric(
         f"{PREFIX}_ended_urls_total",
-        Kind.COUNTER,
+        MetricType.COUNTER,
         "URLs that ended: done, failed for good, or refused by a rule.",
         {"done": "done", "failed": "failed", "refused": "refused"},
         "state",
@@ -82,7 +84,7 @@ OF_WORKERS: tuple[Metric, ...] = (
     _counter("event_loop_cpu_seconds", "CPU time of the thread of the event loop.", "loop_seconds"),
     Metric(
         f"{PREFIX}_hosts",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         "Hosts with URLs that a process works on, and those of them that may be contacted now.",
         {"active": "active", "ready": "ready"},
         "state",
@@ -118,25 +120,29 @@ OF_WORKERS: tuple[Metric, ...] = (
 """The metrics of each process. A process that publishes no such figure has no such sample."""
 
 START_TIME = Metric(
-    f"{PREFIX}_worker_start_time_seconds", Kind.GAUGE, "Start of the process, in epoch seconds."
+    f"{PREFIX}_worker_start_time_seconds", MetricType.GAUGE, "Start of the process, in epoch seconds."
 )
 AGE = Metric(
     f"{PREFIX}_worker_figures_age_seconds",
-    Kind.GAUGE,
+    MetricType.GAUGE,
     "Age of the figures of the process when they were read.",
 )
 
-QUEUED = Metric(f"{PREFIX}_queued_urls", Kind.GAUGE, "URLs in queues, of the whole crawl.", {"": "queued"})
-KNOWN_HOSTS = Metric(f"{PREFIX}_known_hosts", Kind.GAUGE, "Known hosts, of the whole crawl.", {"": "hosts"})
+QUEUED = Metric(
+    f"{PREFIX}_queued_urls", MetricType.GAUGE, "URLs in queues, of the whole crawl.", {"": "queued"}
+)
+KNOWN_HOSTS = Metric(
+    f"{PREFIX}_known_hosts", MetricType.GAUGE, "Known hosts, of the whole crawl.", {"": "hosts"}
+)
 PARKED = Metric(
     f"{PREFIX}_parked_hosts",
-    Kind.GAUGE,
+    MetricType.GAUGE,
     "Hosts that failed too often and rest, of the whole crawl.",
     {"": "parked"},
 )
 GIVEN_UP = Metric(
     f"{PREFIX}_given_up_hosts",
-    Kind.GAUGE,
+    MetricType.GAUGE,
     "Hosts that are no longer contacted in this run, of the whole crawl.",
     {"": "given_up"},
 )
@@ -145,18 +151,20 @@ OF_CRAWL = (QUEUED, KNOWN_HOSTS, PARKED, GIVEN_UP)
 
 URLS = Metric(
     f"{PREFIX}_urls",
-    Kind.GAUGE,
+    MetricType.GAUGE,
     "URLs of the whole crawl by state; only at the dashboard.",
     {name: name for name in ("done", "failed", "refused")},
     "state",
 )
-WORKERS = Metric(f"{PREFIX}_workers", Kind.GAUGE, "Processes that run; at METRICS_PORT always 1.")
+WORKERS = Metric(f"{PREFIX}_workers", MetricType.GAUGE, "Processes that run; at METRICS_PORT always 1.")
 UP = Metric(
     f"{PREFIX}_up",
-    Kind.GAUGE,
+    MetricType.GAUGE,
     "1 if the figures could be read; 0 if the crawl or its storage does not answer.",
 )
-BUILD_INFO = Metric(f"{PREFIX}_build_info", Kind.GAUGE, "Always 1; the label is the version of webcrawl.")
+BUILD_INFO = Metric(
+    f"{PREFIX}_build_info", MetricType.GAUGE, "Always 1; the label is the version of webcrawl."
+)
 
 ALL = (*OF_WORKERS, START_TIME, AGE, *OF_CRAWL, URLS, WORKERS, UP, BUILD_INFO)
 

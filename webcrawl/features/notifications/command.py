@@ -7,7 +7,7 @@ import socket
 import time
 from typing import TYPE_CHECKING
 
-from webcrawl.features.notifications.messages import Crawl, Message
+from webcrawl.features.notifications.messages import CrawlOrigin, Message
 from webcrawl.features.notifications.receivers import NotDelivered
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def trial(text: str, worker: str) -> Message:
     """Return a message that tells nothing but that messages arrive."""
-    crawl = Crawl("scrapy notify", "", worker, socket.gethostname(), None)
+    crawl = CrawlOrigin("scrapy notify", "", worker, socket.gethostname(), None)
     return Message("test", time.time(), crawl, text)
 
 

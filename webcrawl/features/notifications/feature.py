@@ -19,7 +19,7 @@ from webcrawl.crawl.refused_start import START_REFUSED
 from webcrawl.errors import CrawlError
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.features.notifications.delivery import Delivery
-from webcrawl.features.notifications.messages import Crawl, Message
+from webcrawl.features.notifications.messages import CrawlOrigin, Message
 from webcrawl.features.notifications.receivers import Mailbox, MailServer, Receiver, Webhook
 from webcrawl.features.notifications.rules import BAD_STATUSES, Announcer, Limits, Reading, Watch
 from webcrawl.reports import text
@@ -102,7 +102,7 @@ class NotificationsFeature(Feature):
         spider = scheduler.spider
         self._context, self._scheduler = context, scheduler
         shared = self._backend.place if isinstance(self._backend, SharedBackend) else None
-        self._crawl = Crawl(
+        self._crawl = CrawlOrigin(
             name=spider.name if shared or self._folder is None else self._folder.resolve().name,
             spider=spider.name,
             worker=self._configuration.worker_name,

@@ -23,7 +23,7 @@ DELIVERY = "X-Webcrawl-Delivery"
 
 
 @dataclass(frozen=True, slots=True)
-class Crawl:
+class CrawlOrigin:
     """The crawl that a message is about."""
 
     name: str
@@ -45,7 +45,7 @@ class Message:
     """``end``, ``stall``, ``errors``, ``disk`` or ``test``."""
     at: float
     """Epoch seconds."""
-    crawl: Crawl
+    crawl: CrawlOrigin
     sentence: str
     """What happened, behind the name of the crawl."""
     details: Mapping[str, Any] = field(default_factory=dict)

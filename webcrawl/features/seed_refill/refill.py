@@ -93,7 +93,7 @@ class SharedTurns:
 logger = logging.getLogger(__name__)
 
 
-class Crawl(Protocol):
+class SeedConsumer(Protocol):
     """The parts of the crawl that are used here."""
 
     async def keys_at_hand(self, at_most: int) -> int:
@@ -109,7 +109,12 @@ class SeedRefill:
     """Takes a step every second or so. A separate task waits for the seeds, while the crawl continues."""
 
     def __init__(
-        self, crawl: Crawl, source: Source, turns: RefillTurns, low_keys: int, clock: Callable[[], float]
+        self,
+        crawl: SeedConsumer,
+        source: Source,
+        turns: RefillTurns,
+        low_keys: int,
+        clock: Callable[[], float],
     ) -> None:
         """``low_keys``: if fewer keys have URLs, seeds are requested. ``clock``: epoch seconds."""
         self._crawl = crawl

@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
-from webcrawl.features.notifications.messages import Crawl, Message
+from webcrawl.features.notifications.messages import CrawlOrigin, Message
 from webcrawl.features.service.records import State
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class CrashNotices:
     def _message(self, record: Record, now: float) -> Message:
         order = record.order
         jobdir = str(self._folder_of(order.name))
-        crawl = Crawl(order.name, order.spider, "", socket.gethostname(), jobdir)
+        crawl = CrawlOrigin(order.name, order.spider, "", socket.gethostname(), jobdir)
         is_last = record.state is State.FAILED
         what = "does not run any more" if is_last else "has crashed, and is started again"
         details = {"state": str(record.state), "reason": record.reason, "crashes": record.crashes}

@@ -56,17 +56,17 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallbackResponse:
     """A status and, for a confirmed verification, the challenge."""
 
     status: int
     body: bytes = b""
 
 
-OK = Answer(200)
-NOT_FOUND = Answer(404)
-GONE = Answer(410)
-ACCEPTED = Answer(202)
+OK = CallbackResponse(200)
+NOT_FOUND = CallbackResponse(404)
+GONE = CallbackResponse(410)
+ACCEPTED = CallbackResponse(202)
 """Answer to every push for an active subscription, accepted or ignored, so that trying signatures reveals nothing."""
 
 
@@ -95,7 +95,7 @@ class Callback:
 
     # -- intents ---------------------------------------------------------------------------------------------
 
-    async def intent(self, token: str, query: str, now: float) -> Answer:
+    async def intent(self, token: str, query: str, now: float) -> CallbackResponse:
         """Return the answer to a GET with this query string."""
         parameters = _parameters(query)
         one = await self._subscriber.store.get(token)
@@ -113,13 +113,13 @@ class Callback:
                 is_intended = one.state is State.LEAVING and await self._subscriber.store.change(one, None)
             case _:
                 is_intended = False
-        return Answer(200, challenge.encode("utf-8", "replace")) if is_intended else self._refused()
+        return CallbackResponse(200, challenge.encode("utf-8", "replace")) if is_intended else self._refused()
 
-    def _refused(self) -> Answer:
+    def _refused(self) -> CallbackResponse:
         self._counts.refused += 1
         return NOT_FOUND
 
-    async def _denied(self, one: Subscription, reason: str, now: float) -> Answer:
+    async def _denied(self, one: Subscription, reason: str, now: float) -> CallbackResponse:
         reason = " ".join(reason.split())[:200] or "the hub denied it"
         if one.state is State.LEAVING:
             await self._subscriber.store.change(one, None)
@@ -150,7 +150,7 @@ class Callback:
 
     # -- pushes ----------------------------------------------------------------------------------------------
 
-    async def begin(self, token: str, signature: str | None) -> Push | Answer:
+    async def begin(self, token: str, signature: str | None) -> Push | CallbackResponse:
         """Begin a POST with this value of X-Hub-Signature: return the push to be received, or the answer.
 
         Hub and topic in the headers of the push are ignored (section 7).
@@ -164,7 +164,7 @@ class Callback:
             return Push(token, None)
         return Push(token, Signature(signature, self._subscriber.secret(one)))
 
-    async def end(self, push: Push, now: float) -> Answer:
+    async def end(self, push: Push, now: float) -> CallbackResponse:
         """End a push whose body has been received, or was not needed. When this returns, the push is
         stored durably."""
         counts = not push.too_long and (push.signature is None or push.signature.holds())

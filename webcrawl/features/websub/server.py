@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import ClientError, web
 
 from webcrawl.errors import CrawlError, StartRefused
-from webcrawl.features.websub.callback import NOT_FOUND, Answer, Callback, Push
+from webcrawl.features.websub.callback import NOT_FOUND, Callback, CallbackResponse, Push
 from webcrawl.features.websub.subscription import is_token
 
 AT_ONCE = 32
@@ -17,7 +17,7 @@ AT_ONCE = 32
 READ_SECONDS = 30.0
 """Time limit for the whole body of a push."""
 _KEEP_ALIVE_SECONDS = 15.0
-_BUSY = Answer(503)
+_BUSY = CallbackResponse(503)
 _PIECE = 1 << 16
 
 logger = logging.getLogger(__name__)
@@ -82,9 +82,9 @@ class Server:
     async def _post(self, request: web.Request) -> web.Response:
         return await self._answered(request, lambda token: self._push(request, token))
 
-    async def _push(self, request: web.Request, token: str) -> Answer:
+    async def _push(self, request: web.Request, token: str) -> CallbackResponse:
         push = await self._callback.begin(token, request.headers.get("X-Hub-Signature"))
-        if isinstance(push, Answer):
+        if isinstance(push, CallbackResponse):
             return push
         await self._read(request, push)
         answer = await self._callback.end(push, self._clock())
@@ -103,7 +103,9 @@ class Server:
                 return
             push.signature.feed(part)
 
-    async def _answered(self, request: web.Request, step: Callable[[str], Awaitable[Answer]]) -> web.Response:
+    async def _answered(
+        self, request: web.Request, step: Callable[[str], Awaitable[CallbackResponse]]
+    ) -> web.Response:
         token = request.path.rpartition("/")[2]
         if not is_token(token):
             # Guessed names cause no look-up in the store.
@@ -115,7 +117,7 @@ class Server:
             async with asyncio.timeout(READ_SECONDS):
                 answer = await step(token)
         except TimeoutError:
-            answer = Answer(408)
+            answer = CallbackResponse(408)
         except CrawlError as error:
             if not self._failed:
                 logger.warning("Hubs get status 503, since the store fails: %s", error)
@@ -123,11 +125,11 @@ class Server:
             answer = _BUSY
         except (ConnectionError, ClientError, web.RequestPayloadError):
             # The body is incomplete or is not valid HTTP.
-            answer = Answer(400)
+            answer = CallbackResponse(400)
         except Exception:
             # A bug must cost only this answer, not the server.
             logger.exception("A hub could not be answered")
-            answer = Answer(500)
+            answer = CallbackResponse(500)
         else:
             self._failed = False
         finally:
@@ -135,7 +137,7 @@ class Server:
         return _response(answer)
 
 
-def _response(answer: Answer) -> web.Response:
+def _response(answer: CallbackResponse) -> web.Response:
     """Build the response. Its body is a challenge, which must not be interpreted as a document (section 8.2)."""
     headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
     if answer is _BUSY:

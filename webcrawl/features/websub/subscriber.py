@@ -82,7 +82,7 @@ BACK_OFF_SECONDS = 600.0
 logger = logging.getLogger(__name__)
 
 
-class Crawl(Protocol):
+class SubscribingCrawl(Protocol):
     """The parts of the crawl that are used here. Each method may raise a CrawlError: then the call is
     repeated later."""
 
@@ -146,7 +146,7 @@ class Subscriber:
         if advertised is not None and len(self._documents) < NEWS_MAX:
             self._documents[advertised.topic] = document, advertised.hubs
 
-    async def step(self, crawl: Crawl, now: float) -> bool:
+    async def step(self, crawl: SubscribingCrawl, now: float) -> bool:
         """Process what is due now, up to a limit. Return whether there is more.
 
         :raises webcrawl.errors.CrawlError: a later call does the rest
@@ -239,7 +239,9 @@ class Subscriber:
 
     # -- due subscriptions -----------------------------------------------------------------------------------
 
-    async def _act(self, one: Subscription, crawl: Crawl, passed_on: list[Subscription], now: float) -> None:
+    async def _act(
+        self, one: Subscription, crawl: SubscribingCrawl, passed_on: list[Subscription], now: float
+    ) -> None:
         if one.hint_at is not None and one.hint_at <= now:
             claimed = one.push_claimed(now)
             if await self.store.change(one, claimed):
@@ -259,7 +261,7 @@ class Subscriber:
             case State.LEAVING | State.ENDING | State.REPLACED | State.DENIED:
                 await self.store.change(one, None)
 
-    async def _request(self, one: Subscription, mode: Mode, crawl: Crawl, now: float) -> None:
+    async def _request(self, one: Subscription, mode: Mode, crawl: SubscribingCrawl, now: float) -> None:
         if one.state is State.ASKED and one.request_url != one.hub:
             # At the URL requested last, the hub did not answer as a hub does.
             signed = self.terms.signs(one.hub)
@@ -287,7 +289,7 @@ class Subscriber:
                 fields["hub.secret"] = self.secret(one)
         return urlencode(fields, errors="surrogatepass").encode("ascii")
 
-    async def _renew(self, one: Subscription, crawl: Crawl, now: float) -> None:
+    async def _renew(self, one: Subscription, crawl: SubscribingCrawl, now: float) -> None:
         """Renew by a new subscription with its own callback URL. The topic is fetched again too: it may have moved,
         or have another hub by now (section 6.1)."""
         await self._begin(one.topic, one, one.hub, one.generation + 1, now)

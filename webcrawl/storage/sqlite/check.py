@@ -14,7 +14,7 @@ from pathlib import Path
 
 from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.frontier.seen import Seen
-from webcrawl.storage.inspection import LISTED, Checked, Finding, Findings, Kind
+from webcrawl.storage.inspection import LISTED, Checked, Finding, FindingKind, Findings
 from webcrawl.storage.sqlite.opening import open_stored
 
 
@@ -22,7 +22,7 @@ from webcrawl.storage.sqlite.opening import open_stored
 class Agreement:
     """Two things that must agree."""
 
-    kind: Kind
+    kind: FindingKind
     find: str
     """Selects subject and detail of what does not agree."""
     repair: str
@@ -44,29 +44,29 @@ _IDLE = "(queued > 0 AND NOT active AND NOT given_up)"
 
 AGREEMENTS = (
     Agreement(
-        Kind.STRAY,
+        FindingKind.STRAY,
         "SELECT url, 'queued for a host that is not there' FROM queue WHERE host_id NOT IN (SELECT id FROM hosts)",
         "DELETE FROM queue WHERE host_id NOT IN (SELECT id FROM hosts)",
     ),
     Agreement(
-        Kind.STRAY,
+        FindingKind.STRAY,
         "SELECT 'fingerprint ' || fingerprint, 'known of a host that is not there' FROM seen "
         "WHERE host_id NOT IN (SELECT id FROM hosts)",
         "DELETE FROM seen WHERE host_id NOT IN (SELECT id FROM hosts)",
     ),
     Agreement(
-        Kind.UNREADABLE,
+        FindingKind.UNREADABLE,
         "SELECT 'fingerprint ' || fingerprint || ' of ' || key, 'state ' || state FROM seen "
         "JOIN hosts ON id = host_id WHERE state NOT IN (0, 1, 2, 3)",
         "DELETE FROM seen WHERE state NOT IN (0, 1, 2, 3)",
     ),
     Agreement(
-        Kind.UNREADABLE,
+        FindingKind.UNREADABLE,
         "SELECT 'the record of ' || key, 'no JSON' FROM hosts WHERE NOT json_valid(coalesce(record, '{}'))",
         "UPDATE hosts SET record = NULL WHERE NOT json_valid(coalesce(record, '{}'))",
     ),
     Agreement(
-        Kind.SETTLED,
+        FindingKind.SETTLED,
         "SELECT url, 'state ' || state FROM queue JOIN seen USING (host_id, fingerprint) "
         "WHERE repeat = 0 AND state != 0",
         "DELETE FROM queue WHERE repeat = 0 AND EXISTS (SELECT 1 FROM seen WHERE seen.host_id = queue.host_id "
@@ -74,37 +74,37 @@ AGREEMENTS = (
         exact=True,
     ),
     Agreement(
-        Kind.TWICE,
+        FindingKind.TWICE,
         f"SELECT url, 'again at level ' || -rank || ', position ' || position FROM ({_TWICE})",
         "DELETE FROM queue WHERE (host_id, rank, position) IN "
         f"(SELECT host_id, rank, position FROM ({_TWICE}))",
     ),
     Agreement(
-        Kind.UNKNOWN,
+        FindingKind.UNKNOWN,
         "SELECT url, '' FROM queue JOIN hosts ON id = host_id WHERE repeat = 0 AND NOT EXISTS (SELECT 1 FROM seen "
         "WHERE seen.host_id = queue.host_id AND seen.fingerprint = queue.fingerprint)",
         "INSERT OR IGNORE INTO seen (host_id, fingerprint) SELECT host_id, fingerprint FROM queue WHERE repeat = 0",
         exact=True,
     ),
     Agreement(
-        Kind.NOWHERE,
+        FindingKind.NOWHERE,
         f"SELECT 'fingerprint ' || fingerprint || ' of ' || key, '' FROM ({_NOWHERE}) JOIN hosts ON id = host_id",
         f"DELETE FROM seen WHERE state = 0 AND (host_id, fingerprint) IN ({_NOWHERE})",
         exact=True,
     ),
     Agreement(
-        Kind.LENGTH,
+        FindingKind.LENGTH,
         f"SELECT key, 'says ' || queued || ', is ' || {_LENGTH} FROM hosts WHERE queued != {_LENGTH}",
         f"UPDATE hosts SET queued = {_LENGTH} WHERE queued != {_LENGTH}",
     ),
     Agreement(
-        Kind.PLACE,
+        FindingKind.PLACE,
         "SELECT key, CASE WHEN idle THEN 'is idle, and should not be' ELSE 'is not idle, and should be' END "
         f"FROM hosts WHERE idle != {_IDLE}",
         f"UPDATE hosts SET idle = {_IDLE} WHERE idle != {_IDLE}",
     ),
     Agreement(
-        Kind.LEVEL,
+        FindingKind.LEVEL,
         f"SELECT key, 'says ' || level || ', is ' || {_LEVEL} FROM hosts WHERE idle = 1 AND level != {_LEVEL}",
         f"UPDATE hosts SET level = {_LEVEL} WHERE idle = 1 AND level != {_LEVEL}",
     ),
@@ -152,7 +152,7 @@ def repair(path: Path) -> Checked:
     :raises StorageFull, StorageLost: it cannot be written
     """
     before = check(path)
-    if before.agrees or Kind.DAMAGED in before.left.counts:
+    if before.agrees or FindingKind.DAMAGED in before.left.counts:
         return before
     try:
         with closing(sqlite3.connect(path, isolation_level=None, timeout=30)) as connection:
@@ -176,9 +176,9 @@ def _look(connection: sqlite3.Connection, path: Path, checked: Checked) -> None:
     if not exact:
         checked.unchecked.append("states of single URLs, which FRONTIER_SEEN=bloom does not keep")
         for url, _ in _unknown_to_filter(connection, path, checked.left):
-            checked.left.add(Finding(Kind.UNKNOWN, url))
+            checked.left.add(Finding(FindingKind.UNKNOWN, url))
     for name, stored, counted in _wrong_totals(connection, exact):
-        checked.left.add(Finding(Kind.TOTAL, name, f"says {stored}, is {counted}"))
+        checked.left.add(Finding(FindingKind.TOTAL, name, f"says {stored}, is {counted}"))
     checked.queued, checked.hosts = (
         connection.execute(COUNTS[name]).fetchone()[0] for name in ("queued", "hosts")
     )
@@ -195,10 +195,10 @@ def _repair(connection: sqlite3.Connection, path: Path) -> Findings:
     if not exact:
         for url, fingerprint in list(_unknown_to_filter(connection, path, Findings())):
             connection.execute("INSERT INTO seen_journal VALUES (?)", (fingerprint,))
-            repaired.add(Finding(Kind.UNKNOWN, url))
+            repaired.add(Finding(FindingKind.UNKNOWN, url))
     for name, stored, counted in list(_wrong_totals(connection, exact)):
         connection.execute(f"UPDATE totals SET {name} = ?", (counted,))
-        repaired.add(Finding(Kind.TOTAL, name, f"says {stored}, is {counted}"))
+        repaired.add(Finding(FindingKind.TOTAL, name, f"says {stored}, is {counted}"))
     return repaired
 
 
@@ -221,7 +221,7 @@ def _is_sound(connection: sqlite3.Connection, findings: Findings) -> bool:
         rows = [(str(error),)]
     for (line,) in rows:
         if line != "ok":
-            findings.add(Finding(Kind.DAMAGED, " ".join(line.split())))
+            findings.add(Finding(FindingKind.DAMAGED, " ".join(line.split())))
     return not findings
 
 
@@ -257,7 +257,7 @@ def _unknown_to_filter(
         try:
             seen = Seen.load(path.with_name(f"seen-{int(row[0])}.bloom"))
         except (OSError, ValueError) as error:
-            findings.add(Finding(Kind.DAMAGED, f"the seen filter: {error}"))
+            findings.add(Finding(FindingKind.DAMAGED, f"the seen filter: {error}"))
             return
     journal = {fingerprint for (fingerprint,) in connection.execute("SELECT fingerprint FROM seen_journal")}
     for url, fingerprint in connection.execute("SELECT url, fingerprint FROM queue WHERE repeat = 0"):

@@ -68,7 +68,7 @@ def test_all_that_is_published_is_there_once_in_both_formats() -> None:
 def test_counters_are_counters_and_units_are_base_units() -> None:
     counters = {one.name for one in COUNTERS}
     for metric in names.ALL:
-        is_counter = metric.kind is names.Kind.COUNTER
+        is_counter = metric.kind is names.MetricType.COUNTER
         assert metric.name.endswith("_total") == is_counter
         assert re.fullmatch(r"webcrawl_[a-z_]+", metric.name)
         assert not re.search(r"milli|kilo|mega|_ms\b|_mb\b|minutes|percent", metric.name)

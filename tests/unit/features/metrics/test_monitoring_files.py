@@ -35,7 +35,7 @@ def wrong(expression: str) -> list[str]:
         selector = re.match(r"\{([^}]*)\}", expression[match.end() :])
         labels = re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", selector[1] if selector else "")
         found += {*labels} - {*names.labels_of(metric), "job", "instance"}
-        if metric.kind is names.Kind.COUNTER and not re.search(
+        if metric.kind is names.MetricType.COUNTER and not re.search(
             r"(rate|increase)\($", expression[: match.start()]
         ):
             found.append(f"{match[0]} without a rate")

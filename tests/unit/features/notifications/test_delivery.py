@@ -9,10 +9,10 @@ import pytest
 
 from webcrawl.features.notifications import delivery
 from webcrawl.features.notifications.delivery import QUEUED_MAX, Delivery
-from webcrawl.features.notifications.messages import Crawl, Message
+from webcrawl.features.notifications.messages import CrawlOrigin, Message
 from webcrawl.features.notifications.receivers import NotDelivered
 
-CRAWL = Crawl("first", "broad", "w0", "machine", "/crawls/first")
+CRAWL = CrawlOrigin("first", "broad", "w0", "machine", "/crawls/first")
 
 
 def message(sentence="ended"):

@@ -19,10 +19,10 @@ from aiosmtpd.smtp import AuthResult
 
 from tests.fakeweb.ports import free_port
 from tests.fakeweb.tls import self_signed
-from webcrawl.features.notifications.messages import Crawl, Message
+from webcrawl.features.notifications.messages import CrawlOrigin, Message
 from webcrawl.features.notifications.receivers import Mailbox, MailServer, NotDelivered, Webhook
 
-CRAWL = Crawl("first", "broad", "w0", "machine", "/crawls/first")
+CRAWL = CrawlOrigin("first", "broad", "w0", "machine", "/crawls/first")
 MESSAGE = Message("end", 1_790_000_000.5, CRAWL, "finished after 2 h", {"reason": "finished"}, {"pages": 7})
 SECONDS = 30.0
 
@@ -236,7 +236,7 @@ def test_a_mail_has_subject_and_figures():
 
 def test_a_name_with_line_ends_makes_no_header():
     mails = Mails()
-    crawl = Crawl("first\r\nBcc: all@example.org\x00\udc80", "broad", "w0", "machine", None)
+    crawl = CrawlOrigin("first\r\nBcc: all@example.org\x00\udc80", "broad", "w0", "machine", None)
     with mail_server(mails) as port:
         mailed(port, message=Message("end", 0.0, crawl, "finished"))
     [envelope] = mails.got

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
-from webcrawl.features.websub.callback import Answer, Callback, Push
+from webcrawl.features.websub.callback import Callback, CallbackResponse, Push
 from webcrawl.features.websub.discovery import Advertised
 from webcrawl.features.websub.store import SubscriptionStore
 from webcrawl.features.websub.subscriber import Subscriber, Terms
@@ -71,7 +71,7 @@ class Stage:
         """That of a request that was sent."""
         return self.requests[at][1]["hub.callback"].rpartition("/")[2]
 
-    def intent(self, token: str | None = None, **fields: str) -> Answer:
+    def intent(self, token: str | None = None, **fields: str) -> CallbackResponse:
         asked = {
             "hub.mode": "subscribe",
             "hub.topic": TOPIC,

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from webcrawl.errors import StartRefused
-from webcrawl.storage.inspection import Checked, Finding, Findings, Kind
+from webcrawl.storage.inspection import Checked, Finding, FindingKind, Findings
 from webcrawl.storage.redis.check.reader import Reader
 from webcrawl.storage.redis.check.repairs import Flaw, Repairer
 from webcrawl.storage.redis.check.shard import ShardResult, check_shard, strays
@@ -81,7 +81,7 @@ class Audit:
             if not is_last and (result.moved or not now <= before):
                 still[number] = now
                 continue
-            if result.moved or any(finding.kind is Kind.TOTAL for finding in now - before):
+            if result.moved or any(finding.kind is FindingKind.TOTAL for finding in now - before):
                 checked.uncompared.append(result.where)
             self._count(result, now & before, checked)
         return still

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from webcrawl.frontier.records import State
-from webcrawl.storage.inspection import Kind
+from webcrawl.storage.inspection import FindingKind
 from webcrawl.storage.redis.check.reader import AT_ONCE, KeyView, Mark, Reader, marks_in
 from webcrawl.storage.redis.check.repairs import Flaws, Repair, Stage
 from webcrawl.storage.redis.marks import (
@@ -78,7 +78,7 @@ class SeenCheck:
                 [(fingerprint, code)] = unpack_marks(unit)
             except ValueError as error:
                 name = f"a mark of {view.name} in segment {number}"
-                self._flaws.add(Kind.UNREADABLE, name, str(error), _repair_known(view.key))
+                self._flaws.add(FindingKind.UNREADABLE, name, str(error), _repair_known(view.key))
                 continue
             right = segment_of(fingerprint, segments)
             if right != number:
@@ -88,14 +88,16 @@ class SeenCheck:
         return found
 
     def _misplaced(self, key: bytes, fingerprint: int, detail: str, *args: bytes) -> None:
-        self._flaws.add(Kind.MISPLACED, _named(key, fingerprint), detail, _repair_known(key, *args))
+        self._flaws.add(FindingKind.MISPLACED, _named(key, fingerprint), detail, _repair_known(key, *args))
 
     def _count_state(self, view: KeyView, fingerprint: int, states: list[State], waiting: Waiting) -> State:
         # A URL gets another state than queued when it is settled: that state stands.
         state = min(states, key=lambda one: one or len(State))
         if len(states) > 1:
             names = " and ".join(one.name.lower() for one in sorted(states))
-            self._flaws.add(Kind.TWO_STATES, _named(view.key, fingerprint), names, _repair_known(view.key))
+            self._flaws.add(
+                FindingKind.TWO_STATES, _named(view.key, fingerprint), names, _repair_known(view.key)
+            )
         if state is not State.QUEUED:
             if fingerprint in waiting.marks:
                 waiting.settled[fingerprint] = state
@@ -103,7 +105,7 @@ class SeenCheck:
             waiting.marks.discard(fingerprint)
         else:
             forget = Repair(Stage.STATES, "repair_known", view.key, (b"-" + mark_bytes(fingerprint),))
-            self._flaws.add(Kind.NOWHERE, _named(view.key, fingerprint), "", forget)
+            self._flaws.add(FindingKind.NOWHERE, _named(view.key, fingerprint), "", forget)
         return state
 
     # -- segments without a record ------------------------------------------------------------------------------
@@ -133,12 +135,12 @@ class SeenCheck:
 
     def _unowned(self, key: bytes) -> None:
         make = Repair(Stage.STRUCTURE, "repair_key", key)
-        self._flaws.add(Kind.STRAY, f"what is known of {decoded(key)}", "the host has no record", make)
+        self._flaws.add(FindingKind.STRAY, f"what is known of {decoded(key)}", "the host has no record", make)
 
 
 def known_otherwise(flaws: Flaws, view: KeyView, stored: int, counted: int) -> None:
     """Report that the record has a wrong number of known URLs."""
-    flaws.add(Kind.KNOWN, view.name, f"says {stored}, is {counted}", _repair_known(view.key))
+    flaws.add(FindingKind.KNOWN, view.name, f"says {stored}, is {counted}", _repair_known(view.key))
 
 
 def _units(segment: bytes) -> list[bytes]:
@@ -228,7 +230,7 @@ class QueueCheck:
                         self._add_waiting(view, mark, waiting)
         except ValueError as error:
             if is_first:
-                self._flaws.add(Kind.UNREADABLE, f"the queue of {view.name}", str(error))
+                self._flaws.add(FindingKind.UNREADABLE, f"the queue of {view.name}", str(error))
         return walk
 
     async def _find_ownerless(self, sums: Sums) -> None:
@@ -241,7 +243,7 @@ class QueueCheck:
         for key in sorted(keys):
             [view] = await self._reader.views([key])
             make = Repair(Stage.STRUCTURE, "repair_key", key)
-            self._flaws.add(Kind.STRAY, f"the queue of {view.name}", "the host has no record", make)
+            self._flaws.add(FindingKind.STRAY, f"the queue of {view.name}", "the host has no record", make)
             walk = await self._walk(view, Waiting(), is_first=True)
             sums.hosts += 1
             sums.queued += walk.count
@@ -253,7 +255,7 @@ class QueueCheck:
             waiting.marks.add(mark.fingerprint)
             return
         repair = Repair(Stage.STATES, "repair_key", view.key, (mark.place,))
-        self._flaws.add(Kind.TWICE, _url(view, mark), f"again at {mark.where}", repair)
+        self._flaws.add(FindingKind.TWICE, _url(view, mark), f"again at {mark.where}", repair)
 
     async def _report_unknown(self, view: KeyView, waiting: Waiting) -> None:
         """Report the queued URLs that are left in ``waiting``: the seen test does not have them as queued."""
@@ -267,11 +269,11 @@ class QueueCheck:
         state = waiting.settled.get(mark.fingerprint)
         if state is not None:
             drop = Repair(Stage.STATES, "repair_key", view.key, (mark.place,))
-            self._flaws.add(Kind.SETTLED, _url(view, mark), f"state {int(state)}", drop)
+            self._flaws.add(FindingKind.SETTLED, _url(view, mark), f"state {int(state)}", drop)
             return
         know = b"+" + mark_bytes(mark.fingerprint) + bytes((State.QUEUED,))
         self._flaws.add(
-            Kind.UNKNOWN, _url(view, mark), "", Repair(Stage.STATES, "repair_known", view.key, (know,))
+            FindingKind.UNKNOWN, _url(view, mark), "", Repair(Stage.STATES, "repair_known", view.key, (know,))
         )
 
     # -- hosts -----------------------------------------------------------------------------------------------
@@ -284,24 +286,26 @@ class QueueCheck:
         sums.queued += walk.count
         if shard_of(view.name, self._shards) != self._reader.number:
             where = f"belongs to shard {shard_of(view.name, self._shards)}"
-            self._flaws.add(Kind.STRAY, f"the host {view.name}", where)
+            self._flaws.add(FindingKind.STRAY, f"the host {view.name}", where)
         if host is None:
             return
         if not walk.in_order or host.last < walk.last:
-            self._repair_key(Kind.DISORDER, view, "", Stage.STRUCTURE)
+            self._repair_key(FindingKind.DISORDER, view, "", Stage.STRUCTURE)
         elif host.chunks != chunks:
-            self._repair_key(Kind.DISORDER, view, f"says {host.chunks} chunks, is {chunks}", Stage.STRUCTURE)
+            self._repair_key(
+                FindingKind.DISORDER, view, f"says {host.chunks} chunks, is {chunks}", Stage.STRUCTURE
+            )
         if host.queued != walk.count:
-            self._repair_key(Kind.LENGTH, view, f"says {host.queued}, is {walk.count}")
+            self._repair_key(FindingKind.LENGTH, view, f"says {host.queued}, is {walk.count}")
         elif walk.count and host.level != walk.level:
-            self._repair_key(Kind.LEVEL, view, f"says {host.level}, is {walk.level}")
+            self._repair_key(FindingKind.LEVEL, view, f"says {host.level}, is {walk.level}")
         self._check_place(view, host, walk.count, sums)
 
     def _stored(self, view: KeyView) -> StoredHost | None:
         try:
             return unpack_host(view.name, view.record)
         except _UNREADABLE as error:
-            self._flaws.add(Kind.UNREADABLE, f"the record of {view.name}", str(error))
+            self._flaws.add(FindingKind.UNREADABLE, f"the record of {view.name}", str(error))
             return None
 
     def _check_place(self, view: KeyView, host: StoredHost, queued: int, sums: Sums) -> None:
@@ -318,19 +322,19 @@ class QueueCheck:
         found = [place for place, there in places.items() if there] or ["nowhere"]
         if found != [right]:
             detail = f"is {' and '.join(found)}, and should be {right}"
-            self._repair_key(Kind.PLACE, view, detail)
+            self._repair_key(FindingKind.PLACE, view, detail)
 
     def _check_holder(self, view: KeyView, sums: Sums) -> None:
         number, space, member = view.held.partition(b" ")
         if not space or not number.isdigit():
             remove = Repair(Stage.STRUCTURE, "remove_entries", self._reader.names.held, (view.key,))
-            self._flaws.add(Kind.UNREADABLE, f"the lease of {view.name}", repr(view.held), remove)
+            self._flaws.add(FindingKind.UNREADABLE, f"the lease of {view.name}", repr(view.held), remove)
             return
         sums.highest_fence = max(sums.highest_fence, int(number))
         if member not in self._members:
-            self._repair_key(Kind.HOLDER, view, member.decode("utf-8", "replace"))
+            self._repair_key(FindingKind.HOLDER, view, member.decode("utf-8", "replace"))
 
-    def _repair_key(self, kind: Kind, view: KeyView, detail: str, stage: Stage = Stage.HOSTS) -> None:
+    def _repair_key(self, kind: FindingKind, view: KeyView, detail: str, stage: Stage = Stage.HOSTS) -> None:
         self._flaws.add(kind, view.name, detail, Repair(stage, "repair_key", view.key))
 
 
@@ -413,7 +417,7 @@ class IndexCheck:
                     remove = Repair(Stage.STRUCTURE, "remove_entries", name, (key,))
                     detail = f"{len(mark)} bytes instead of a place and a number"
                     self._flaws.add(
-                        Kind.UNREADABLE, f"the mark for the holder of {decoded(key)}", detail, remove
+                        FindingKind.UNREADABLE, f"the mark for the holder of {decoded(key)}", detail, remove
                     )
 
     async def _fields(self, name: bytes, what: str, scan: str = "HSCAN") -> None:
@@ -430,7 +434,9 @@ class IndexCheck:
             for origin in sorted(only):
                 remove = Repair(Stage.STRUCTURE, "remove_entries", name, (origin,))
                 detail = "no time of expiry" if name == names.robots else "no answer"
-                self._flaws.add(Kind.ROBOTS, decoded(origin), detail, remove)
+                self._flaws.add(FindingKind.ROBOTS, decoded(origin), detail, remove)
 
     def _remove(self, name: bytes, member: bytes, subject: str) -> None:
-        self._flaws.add(Kind.STRAY, subject, "", Repair(Stage.STRUCTURE, "remove_entries", name, (member,)))
+        self._flaws.add(
+            FindingKind.STRAY, subject, "", Repair(Stage.STRUCTURE, "remove_entries", name, (member,))
+        )

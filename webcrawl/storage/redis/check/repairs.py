@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from webcrawl.storage.inspection import Finding, Findings, Kind
+from webcrawl.storage.inspection import Finding, FindingKind, Findings
 from webcrawl.storage.redis.check.reader import Reader
 from webcrawl.storage.redis.server import script
 
@@ -63,7 +63,7 @@ class Flaws:
     def __iter__(self) -> Iterator[Flaw]:
         return iter(self._repairs)
 
-    def add(self, kind: Kind, subject: str, detail: str = "", *repairs: Repair) -> None:
+    def add(self, kind: FindingKind, subject: str, detail: str = "", *repairs: Repair) -> None:
         finding = Finding(kind, subject, detail, self._where)
         self.findings.add(finding)
         if len(self._repairs) < REPAIRED_AT_ONCE:

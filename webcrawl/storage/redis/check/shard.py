@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from webcrawl.frontier.records import State
-from webcrawl.storage.inspection import Kind
+from webcrawl.storage.inspection import FindingKind
 from webcrawl.storage.redis.check.reader import Reader
 from webcrawl.storage.redis.check.records import IndexCheck, QueueCheck, Sums
 from webcrawl.storage.redis.check.repairs import Flaws, Repair, Stage
@@ -61,11 +61,11 @@ def _compare_totals(result: ShardResult, before: dict[str, bytes], after: dict[s
             says = "nothing that is a number" if stored is None else stored
             by = counted - (stored or 0)
             adjust = Repair(Stage.TOTALS, "adjust_totals", name.encode(), (by,))
-            result.flaws.add(Kind.TOTAL, name, f"says {says}, is {counted}", adjust)
+            result.flaws.add(FindingKind.TOTAL, name, f"says {says}, is {counted}", adjust)
     fence = whole(before.get("fence")) or 0
     if fence < result.sums.highest_fence:
         adjust = Repair(Stage.TOTALS, "adjust_totals", b"fence", (result.sums.highest_fence - fence,))
-        result.flaws.add(Kind.FENCE, "fence", f"says {fence}, is {result.sums.highest_fence}", adjust)
+        result.flaws.add(FindingKind.FENCE, "fence", f"says {fence}, is {result.sums.highest_fence}", adjust)
 
 
 def _counted(sums: Sums) -> dict[str, int]:
@@ -111,7 +111,7 @@ async def strays(server: Server, spider: str, readers: Sequence[Reader]) -> Flaw
             if number >= len(readers):
                 beyond.add(number)
             elif name not in used[number] and not name.startswith(begins[number]):
-                flaws.add(Kind.STRAY, name.decode("utf-8", "replace"), "unused")
+                flaws.add(FindingKind.STRAY, name.decode("utf-8", "replace"), "unused")
     for number in sorted(beyond):
-        flaws.add(Kind.STRAY, f"shard {number}", f"the crawl has {len(readers)}")
+        flaws.add(FindingKind.STRAY, f"shard {number}", f"the crawl has {len(readers)}")
     return flaws
