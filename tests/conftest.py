@@ -1,4 +1,7 @@
-"""Webs, crawls and Redis servers in processes of their own, that end with the file they were made for."""
+"""Webs, crawls and Redis servers in processes of their own, that end with the file they were made for.
+
+Fixtures import what they start, so that a test of a pure function imports neither Scrapy nor Redis.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import forked, redis_program
-from tests.contract.sample_crawl import SampleCrawl
-from tests.crawl import crawling
-from tests.fakeweb import Config, serve_in_process
-from tests.fakeweb.process import afresh
-from tests.redis_server import RedisCluster, RedisServer
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tests.crawl.crawling import Crawl
-    from tests.fakeweb import Served
+    from tests.fakeweb import Config, Served
+    from tests.redis_server import RedisCluster, RedisServer
 
     Serve = Callable[..., Served]
     Start = Callable[..., Crawl]
@@ -81,6 +78,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequ
 @pytest.fixture(scope="module")
 def serve(folder: Path) -> Iterator[Serve]:
     """Serves a fake web with an access log: ``serve(hosts=3, pages=20)`` or ``serve(config)``."""
+    from tests import forked
+    from tests.fakeweb import Config, serve_in_process
+    from tests.fakeweb.process import afresh
+
     with ExitStack() as stack:
 
         def one(config: Config | None = None, **fields: Any) -> Served:
@@ -94,6 +95,8 @@ def serve(folder: Path) -> Iterator[Serve]:
 @pytest.fixture(scope="module")
 def start(folder: Path) -> Iterator[Start]:
     """Starts a crawl, see ``crawling.start``; with ``of=`` an earlier crawl it goes on with that one's JOBDIR."""
+    from tests.crawl import crawling
+
     running: list[Crawl] = []
 
     def one(seeds: str | Sequence[str] | None = None, *, of: Crawl | None = None, **more: Any) -> Crawl:
@@ -115,6 +118,7 @@ def start(folder: Path) -> Iterator[Start]:
 @pytest.fixture(scope="module")
 def crawl(start: Start) -> Start:
     """Like ``start``, and waits for the end: ``within`` seconds at most."""
+    from tests.crawl import crawling
 
     def one(*args: Any, within: float = crawling.SECONDS, **more: Any) -> Crawl:
         return start(*args, **more).wait(within)
@@ -125,6 +129,8 @@ def crawl(start: Start) -> Start:
 @pytest.fixture(scope="session")
 def needs_redis() -> None:
     """Skips what needs Redis where there is none; fails it in CI."""
+    from tests import redis_program
+
     try:
         redis_program.find()
     except redis_program.MissingError as error:
@@ -133,12 +139,16 @@ def needs_redis() -> None:
 
 @pytest.fixture(scope="session")
 def _one_redis_server(tmp_path_factory: pytest.TempPathFactory, needs_redis: None) -> Iterator[RedisServer]:
+    from tests.redis_server import RedisServer
+
     with RedisServer(tmp_path_factory.mktemp("redis")) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def _one_redis_cluster(tmp_path_factory: pytest.TempPathFactory, needs_redis: None) -> Iterator[RedisCluster]:
+    from tests.redis_server import RedisCluster
+
     with RedisCluster(tmp_path_factory.mktemp("redis-cluster")) as cluster:
         yield cluster
 
@@ -158,6 +168,8 @@ def redis_cluster(_one_redis_cluster: RedisCluster) -> RedisCluster:
 @pytest.fixture(scope="module")
 def serve_redis(folder: Path, needs_redis: None) -> Iterator[ServeRedis]:
     """Starts a Redis server of a file's own: ``serve_redis()`` or ``serve_redis({"maxmemory": "20mb"})``."""
+    from tests.redis_server import RedisServer
+
     with ExitStack() as stack:
 
         def one(options: Mapping[str, object] | None = None) -> RedisServer:
@@ -172,11 +184,3 @@ def runner() -> Iterator[asyncio.Runner]:
     """The event loop of a test that calls coroutines one by one."""
     with asyncio.Runner() as runner:
         yield runner
-
-
-@pytest.fixture
-def sample(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[SampleCrawl]:
-    """A crawl on Redis with an entry in each state."""
-    made = SampleCrawl(runner, redis_server.url)
-    yield made
-    made.driven.dispose()

@@ -11,6 +11,7 @@ import pytest
 
 from tests.contract.driven import KINDS, Driven, DrivenSqlite, make
 from tests.contract.driven_redis import DrivenRedis
+from tests.contract.sample_crawl import SampleCrawl
 from tests.redis_server import RedisCluster
 from webcrawl.storage.memory.tables import MemoryTables
 from webcrawl.storage.sqlite.tables import SqliteTables
@@ -100,6 +101,14 @@ def bloom(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
     """An open SQLite backend with a Bloom filter as its seen test."""
     for make_bloom in _maker("sqlite-bloom", runner, tmp_path):
         yield make_bloom()
+
+
+@pytest.fixture
+def sample(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[SampleCrawl]:
+    """A crawl on Redis with an entry in each state."""
+    crawl = SampleCrawl(runner, redis_server.url)
+    yield crawl
+    crawl.driven.dispose()
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis", pytest.param("redis-cluster", marks=pytest.mark.soak)])

@@ -14,6 +14,7 @@ import pytest
 
 from tests import forked
 from tests.commands import ROOT, in_process
+from tests.contract.conftest import sample  # noqa: F401
 from tests.contract.driven import DrivenSqlite, make
 from tests.contract.samples import found, pages
 
