@@ -52,6 +52,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check webcrawl tests docs/_site
 	$(BIN)/hadolint Dockerfile
 	@$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
+	@$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
 
 types: $(VENV)/.test
 	$(BIN)/mypy

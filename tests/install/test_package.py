@@ -24,6 +24,7 @@ from tests.install import project
 from webcrawl import installed_commands
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PYPROJECT["optional-dependencies"]
 COMMON = {
     "metrics": ["prometheus_client"],
     "processing": ["imagesize", "py3langid", "numpy", "pypdf", "resiliparse"],
@@ -54,7 +55,7 @@ def given(**settings):
 
 
 def of_extras(*names):
-    return requirements(line for name in names for line in PYPROJECT["optional-dependencies"][name])
+    return requirements(line for name in names for line in EXTRAS[name])
 
 
 def test_what_a_clone_has_is_what_the_package_requires_and_its_common_extras():
@@ -62,11 +63,21 @@ def test_what_a_clone_has_is_what_the_package_requires_and_its_common_extras():
 
 
 def test_the_other_extras_are_what_the_file_of_extras_has():
-    others = {*PYPROJECT["optional-dependencies"]} - {*COMMON}
+    others = {*EXTRAS} - {*COMMON, "dev"}
     assert others == {"parquet", "focus", "search", "graph", "upload"}
     assert of_extras(*others) == pinned("requirements-extras.txt")
     constrained = [name for name, (version, _) in pinned("requirements-dev.txt").items() if version is None]
     assert {*constrained} <= {*pinned("requirements-extras.txt")}
+
+
+def test_the_extra_for_development_is_what_the_tests_and_checkers_need():
+    abilities, *tools = EXTRAS["dev"]
+    named = re.fullmatch(r"webcrawl\[([\w,]+)\]", abilities)[1].split(",")
+    needed = pinned("requirements-dev.txt")
+    constrained = {name for name, (version, _) in needed.items() if version is None}
+    assert {*named} >= {*COMMON}
+    assert {*of_extras(*named)} == {*of_extras(*COMMON)} | constrained
+    assert {*tools} == {f"{name}=={version}" for name, (version, _) in needed.items() if version is not None}
 
 
 def test_each_command_is_an_entry_point():
@@ -101,7 +112,7 @@ def test_the_wheel_has_all_files_of_the_package_and_nothing_else(wheel):
     assert sum(name.endswith(".lua") for name in there) > 40
     assert len(licences) == 1
     assert "License-Expression: BSD-3-Clause" in metadata
-    needed = [*pinned("requirements.txt"), *pinned("requirements-extras.txt")]
+    needed = [*pinned("requirements.txt"), *pinned("requirements-extras.txt"), *EXTRAS["dev"]]
     assert metadata.count("Requires-Dist: ") == len(needed)
 
 
