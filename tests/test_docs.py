@@ -21,7 +21,7 @@ from tests import docs_tables, documented
 from webcrawl.config import vocabulary
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/**/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 BLOCKS = {
     str(page.relative_to(ROOT)): documented.blocks_of(page)
     for page in PAGES
@@ -85,8 +85,9 @@ def test_every_setting_has_one_row() -> None:
     assert sorted(rows) == sorted([*docs_tables.OURS, *docs_tables.THEIRS])
 
 
-def test_the_numbers_in_the_readme_are_the_defaults() -> None:
-    rows = re.findall(r"^\| `([A-Z_]+)` \| (\d+)[^|]*\|", text_of("README.md"), re.MULTILINE)
+def test_the_numbers_of_the_settings_that_matter_first_are_the_defaults() -> None:
+    page = text_of("docs/start/first-crawl.md")
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (\d+)[^|]*\|", page, re.MULTILINE)
     assert len(rows) >= 4
     assert [name for name, value in rows if docs_tables.OURS[name].default != int(value)] == []
 
@@ -133,7 +134,12 @@ def test_every_make_target_is_documented_and_there() -> None:
     page = text_of("docs/reference/commands.md")
     named = set(re.findall(r"\bmake ([a-z-]+)\b", page)) - {"a"}
     assert make_targets() - named <= {"help", "check"}
-    for name in ("README.md", "docs/reference/commands.md", "docs/internals/performance.md"):
+    for name in (
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/reference/commands.md",
+        "docs/internals/performance.md",
+    ):
         fenced_or_quoted = "\n".join(FENCED.findall(text_of(name)) + re.findall(r"`[^`\n]+`", text_of(name)))
         assert set(re.findall(r"\bmake ([a-z-]+)\b", fenced_or_quoted)) <= make_targets()
 
@@ -207,8 +213,8 @@ def test_every_decision_is_in_the_index() -> None:
     assert [name for name in decisions if name not in linked] == []
 
 
-def test_the_tree_in_the_readme_is_the_project() -> None:
-    tree = tree_below("README.md", "Where things are")
+def test_the_tree_for_contributors_is_the_project() -> None:
+    tree = tree_below("CONTRIBUTING.md", "Where things are")
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
     if listed.returncode:
         pytest.skip("not in a clone, so there is no list of what belongs to the project")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
+
+import webcrawl
 
 ROOT = Path(__file__).parents[1]
 BINARY = (".png",)
@@ -50,3 +53,15 @@ def test_the_hooks_of_commits_run_the_checkers_that_are_installed() -> None:
         package = "ruff" if program == ".venv/bin/ruff" else "pre-commit-hooks"
         assert package in pinned
         assert (hook["language"], "additional_dependencies" in hook) == ("system", False)
+
+
+def test_every_image_and_wheel_has_the_version_of_the_package(texts: dict[str, bytes]) -> None:
+    found = {
+        (name, version.decode())
+        for name, text in texts.items()
+        for version in re.findall(rb"\bwebcrawl[:-](\d+\.\d+\.\d+)\b", text)
+    }
+    assert {"compose.yaml", "deploy/kubernetes/workers.yaml", "CONTRIBUTING.md"} <= {
+        name for name, _ in found
+    }
+    assert {version for _, version in found} == {webcrawl.__version__}

@@ -1,4 +1,4 @@
-"""Each command, endpoint, live setting, exit status and row of the README's settings has a promise with a judge."""
+"""Each command, endpoint, live setting, exit status and setting that matters first has a promise with a judge."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def test_each_exit_status_that_is_documented_has_its_promise() -> None:
 
 
 def test_each_setting_that_matters_first_has_its_promise() -> None:
-    readme = (ROOT / "README.md").read_text()
-    table = readme.partition("## Settings that matter first\n")[2].partition("\n## ")[0]
+    page = (ROOT / "docs/start/first-crawl.md").read_text()
+    table = page.partition("## Settings that matter first\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (`[^|]*`) \|", table, re.MULTILINE)
     settings = {name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)}
     assert len(settings) >= 10
