@@ -30,7 +30,7 @@ FLOORS = {
         "features.focus.relevance, features.focus.classifiers",
         "features.revisits.estimate, features.revisits.policies, features.revisits.freshness",
     ),
-    "records": ("archive", "rotated_log", "export.parquet", "links", "search", "processing", "items"),
+    "records": ("archive", "rotated_log", "parquet", "links", "search", "processing", "items"),
     "frontier": (
         "frontier.records, frontier.order, frontier.queue_head",
         "storage.contract, storage.shared_parts, storage.tables, storage.inspection",
@@ -39,15 +39,12 @@ FLOORS = {
     ),
     "settings": ("config, settings, storage, storage.technology",),
     "reports": ("reports", "audit", "export"),
-    "fetching": ("fetching.body_memory", "engine.scrapy_private", "fetching", "logs"),
+    "fetching": ("scrapy_private", "fetching.body_memory", "fetching", "logs"),
     "storage": ("storage.redis", "storage.sqlite", "storage.memory"),
     "crawl": ("crawl",),
     "scrapy": (
         "engine",
-        "fetching.browser",
-        "fetching.decoding_middleware",
         "downloadermiddlewares",
-        "robots.middleware",
         "feeds",
         "feed_exporters",
         "extensions",
@@ -78,7 +75,7 @@ FLOORS = {
         "features.notifications",
     ),
     "inspection": ("explain", "control"),
-    "web": ("web", "features.metrics", "features.dashboard", "features.service"),
+    "web": ("web", "web.metrics", "web.dashboard", "web.service"),
     "commands": (
         "demo",
         "command",
@@ -87,8 +84,8 @@ FLOORS = {
         "audit.command",
         "features.notifications.command",
         "features.segments.command",
-        "features.service.command",
         "features.websub.command",
+        "web.service.command",
         "commands",
         "installed_commands",
         "__init__",
@@ -119,7 +116,7 @@ MACHINE = {
         "features.focus",
         "features.hints",
         "features.link_scores",
-        "features.metrics",
+        "web.metrics",
     ),
     *("features.notifications", "features.revisits", "features.seed_refill", "features.segments"),
     *("features.steering.store", "features.timeseries", "features.traps", "features.websub"),
@@ -357,7 +354,7 @@ def test_private_names_of_scrapy_are_used_in_one_module():
         text = path.read_text(encoding="utf-8")
         own = set(OURS_ALIKE.findall(text))
         used = {name for name in PRIVATE_OF_SCRAPY.findall(text) if name.rpartition(".")[2] not in own}
-        if used and name_of(path) != "engine.scrapy_private":
+        if used and name_of(path) != "scrapy_private":
             found[name_of(path)] = used
     assert found == {}
 

@@ -31,7 +31,6 @@ from webcrawl.crawl.refused_start import REFUSALS, let_go, refused
 from webcrawl.crawl.request_codec import RequestSerializer, is_explicit, may_have_errback
 from webcrawl.crawl.running import GIVEN_AT_ONCE, InFlightRequest
 from webcrawl.crawl.seeded_hosts import remember_seeds
-from webcrawl.engine.scrapy_private import slot_of
 from webcrawl.engine.shutdown import signals_of_process
 from webcrawl.engine.waking import Waking
 from webcrawl.errors import CrawlError, JobdirUnusable, StorageFull, StorageLost
@@ -50,6 +49,7 @@ from webcrawl.inline_requests import InlineRequests
 from webcrawl.reports import run_log, text
 from webcrawl.reports.waiting import Oldest, Waits
 from webcrawl.scope.url_rules import DepthRule, LengthRule, OffsiteRule
+from webcrawl.scrapy_private import slot_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Iterator, Sequence
@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Feature
-    from webcrawl.engine.scrapy_private import Slot
     from webcrawl.frontier.robots_requests import RobotsReply
+    from webcrawl.scrapy_private import Slot
     from webcrawl.storage.contract import Counts
 
 logger = logging.getLogger(__name__)
@@ -655,7 +655,7 @@ class Scheduler:
         if is_closing or flight.outcome.robots is not None or flight.outcome.result is Result.ABANDONED:
             return
         # It imports this module.
-        from webcrawl.robots.middleware import RobotsMiddleware
+        from webcrawl.downloadermiddlewares.robots import RobotsMiddleware
 
         robots = self._crawler.get_downloader_middleware(RobotsMiddleware)
         if robots is not None:

@@ -35,7 +35,7 @@ DOWNLOADER_MIDDLEWARES_BASE = {
     **_scrapy.DOWNLOADER_MIDDLEWARES_BASE,
     "webcrawl.downloadermiddlewares.scope.ScopeMiddleware": 100,
     "webcrawl.crawl.feature_middlewares.ContentSeenMiddleware": 120,
-    "webcrawl.robots.middleware.RobotsMiddleware": 150,
+    "webcrawl.downloadermiddlewares.robots.RobotsMiddleware": 150,
     "webcrawl.downloadermiddlewares.sitemaps.SitemapMiddleware": 160,
     "webcrawl.crawl.feature_middlewares.HintsMiddleware": 165,
     "webcrawl.crawl.feature_middlewares.RevisitsMiddleware": 170,
@@ -43,7 +43,7 @@ DOWNLOADER_MIDDLEWARES_BASE = {
     "webcrawl.downloadermiddlewares.retry.RetryMiddleware": 550,
     "webcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
     "webcrawl.crawl.feature_middlewares.WebsubMiddleware": 620,
-    "webcrawl.fetching.decoding_middleware.DecodingMiddleware": 700,
+    "webcrawl.downloadermiddlewares.decoding.DecodingMiddleware": 700,
     "webcrawl.downloadermiddlewares.stats.StatsMiddleware": 850,
     "webcrawl.downloadermiddlewares.outcome.OutcomeMiddleware": 950,
     # The frontier, scope and the download handler do the work of these.

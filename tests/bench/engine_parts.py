@@ -44,7 +44,7 @@ def _spider_chain() -> None:
 
 
 def _scraping() -> None:
-    from webcrawl.engine import scrapy_private
+    from webcrawl import scrapy_private
     from webcrawl.engine.engine import DirectEngine
 
     async def scraped(engine: Any, result: Any, request: Any) -> None:
@@ -55,7 +55,7 @@ def _scraping() -> None:
 
 def _one_task() -> None:
     from webcrawl.engine.engine import DirectEngine
-    from webcrawl.engine.scrapy_private import HookedEngine
+    from webcrawl.scrapy_private import HookedEngine
 
     DirectEngine.begin_request = HookedEngine.begin_request  # type: ignore[method-assign]
 

@@ -9,11 +9,11 @@ import pytest
 
 from tests.contract.samples import NOW
 from tests.crawl.dashboards import serving
-from webcrawl.features.dashboard import reading
 from webcrawl.features.timeseries.runs import ProcessRun, RunStore
 from webcrawl.features.timeseries.store import Latest, SeriesStore
 from webcrawl.storage.contract import Batch, Counted
 from webcrawl.storage.redis.control import Control
+from webcrawl.web.dashboard import reading
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from urllib.request import Request, urlopen
 
 from scrapy.settings import Settings
 
-from webcrawl.features.dashboard.process import Listening, listen
-from webcrawl.features.dashboard.source import CrawlSource
+from webcrawl.web.dashboard.process import Listening, listen
+from webcrawl.web.dashboard.source import CrawlSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ import pytest
 from tests import processes
 from tests.commands import in_process
 from tests.fakeweb import witness
-from webcrawl.features.dashboard import feature
+from webcrawl.web.dashboard import feature
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

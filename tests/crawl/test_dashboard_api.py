@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.crawl.crawling import AT_ONCE
 from tests.crawl.dashboards import serving
-from webcrawl.features.dashboard import server
-from webcrawl.features.dashboard.api import ENDPOINTS, PREFIX
 from webcrawl.web.access import Rate
+from webcrawl.web.dashboard import server
+from webcrawl.web.dashboard.api import ENDPOINTS, PREFIX
 
 EXAMPLES = 3
 """Generated requests to an endpoint."""

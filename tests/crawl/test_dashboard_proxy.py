@@ -16,7 +16,7 @@ from aiohttp import ClientSession, TCPConnector
 
 from tests.crawl.test_dashboard import reserved_port
 from tests.fakeweb.tls import key_and_certificate
-from tests.unit.features.dashboard.serving import TOKEN, serving
+from tests.unit.web.dashboard.serving import TOKEN, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """The canary for private names of Scrapy.
 
-When a new Scrapy fails here, look into ``webcrawl/engine/scrapy_private.py``; its ``problems`` says what broke.
+When a new Scrapy fails here, look into ``webcrawl/scrapy_private.py``; its ``problems`` says what broke.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from scrapy.signalmanager import SignalManager
 from scrapy.utils.test import get_crawler
 
 from tests.crawl import expectation
-from webcrawl.engine import scrapy_private
+from webcrawl import scrapy_private
 from webcrawl.urls.politeness_key import suffix_extractor
 
 HOST_PAGES = 7

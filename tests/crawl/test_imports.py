@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-FEATURES = "webcrawl.features."
+FEATURES = ("webcrawl.features.", "webcrawl.web.")
 ALL = {entry.name for entry in (*SHAPING, *FURTHER)}
 ALWAYS = {"steering"}
 """Folders of features that each crawl with a lasting storage has: it obeys operators."""

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from tests.gauntlet.promises import judge, read
 from tests.gauntlet.promises.stages import STAGES
 from tests.gauntlet.promises.table import JUDGES, KINDS, TECHNOLOGIES
-from webcrawl.features.dashboard.api import ENDPOINTS, PUBLIC
-from webcrawl.features.service.api import ENDPOINTS as OF_THE_SERVICE
 from webcrawl.features.steering.live_settings import LIVE
+from webcrawl.web.dashboard.api import ENDPOINTS, PUBLIC
+from webcrawl.web.service.api import ENDPOINTS as OF_THE_SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from webcrawl.features.dashboard.api import Endpoint
+    from webcrawl.web.dashboard.api import Endpoint
 
 ROOT = Path(__file__).parents[2]
 ROWS = read()

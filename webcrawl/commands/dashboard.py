@@ -23,7 +23,7 @@ from webcrawl.terminal import complain, tell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webcrawl.features.dashboard.source import CrawlSource
+    from webcrawl.web.dashboard.source import CrawlSource
 
 PORT = 8765
 
@@ -81,7 +81,7 @@ class Command(ProjectCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
         # Scrapy imports all commands at each start.
-        from webcrawl.features.dashboard.source import CrawlSource
+        from webcrawl.web.dashboard.source import CrawlSource
 
         assert self.settings is not None
         port = self.configuration.dashboard_port or PORT if opts.port is None else opts.port
@@ -90,7 +90,7 @@ class Command(ProjectCommand):
         try:
             asyncio.run(_serve(source, port))
         except OSError as error:
-            from webcrawl.features.dashboard.process import refusal
+            from webcrawl.web.dashboard.process import refusal
 
             return complain(
                 self.name, [f"{refusal(source.configuration, port, error)}; --port N takes another port"]
@@ -99,7 +99,7 @@ class Command(ProjectCommand):
 
 
 async def _serve(source: CrawlSource, port: int) -> None:
-    from webcrawl.features.dashboard.process import listen, with_token
+    from webcrawl.web.dashboard.process import listen, with_token
 
     listening = await listen(source, port)
     over = asyncio.Event()

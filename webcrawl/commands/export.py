@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webcrawl import parquet
 from webcrawl import terminal as output
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand, number
@@ -20,8 +21,8 @@ from webcrawl.config.vocabulary import hint
 from webcrawl.control.selection import apply_spider_settings, select_crawl, select_crawl_in
 from webcrawl.crawl.rules import CrawlRules
 from webcrawl.errors import CrawlError, Problem
-from webcrawl.export import parquet, urls
 from webcrawl.export import tree as tree_forms
+from webcrawl.export import urls
 from webcrawl.export.tree import tree_of
 from webcrawl.export.urls import seeds_of
 from webcrawl.links import segments

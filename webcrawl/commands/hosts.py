@@ -57,7 +57,7 @@ class Command(CrawlCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         # Scrapy imports all commands at each start.
-        from webcrawl.features.dashboard.host_index import HostIndex
+        from webcrawl.web.dashboard.host_index import HostIndex
 
         crawl = self.crawl(opts)
         index = HostIndex(crawl.hosts)

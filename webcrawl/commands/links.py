@@ -20,13 +20,13 @@ from webcrawl.command import ProjectCommand, number
 from webcrawl.config import Configuration
 from webcrawl.config.vocabulary import hint
 from webcrawl.errors import CrawlError, Problem
-from webcrawl.export.parquet import ParquetMissingError
 from webcrawl.links import graph as forms
 from webcrawl.links import graph as parquet
 from webcrawl.links import segments
 from webcrawl.links.graph import Choice, GraphLibraryMissingError, host_graph, page_graph, pagerank
 from webcrawl.links.line import PAGE
 from webcrawl.links.reading import LinkLogs
+from webcrawl.parquet import ParquetMissingError
 from webcrawl.reports import text
 from webcrawl.reports import text as units
 from webcrawl.reports.text import moment

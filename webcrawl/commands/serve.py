@@ -78,7 +78,7 @@ class Command(ProjectCommand):
         # Scrapy imports all commands at each start.
         from scrapy.utils.log import configure_logging
 
-        from webcrawl.features.service.command import serve
+        from webcrawl.web.service.command import serve
 
         assert self.settings is not None
         configuration = self.configuration

@@ -58,7 +58,7 @@ class Command(CrawlCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         # Scrapy imports all commands at each start.
-        from webcrawl.features.dashboard import operators
+        from webcrawl.web.dashboard import operators
 
         path = self._path(opts)
         if self._verb == LIST:
@@ -91,10 +91,10 @@ class Command(CrawlCommand):
         """Return the file of the operators. :raises CrawlError: there is no such crawl or service"""
         from webcrawl.control import folders
         from webcrawl.crawl.jobdir import CRAWLS
-        from webcrawl.features.dashboard.process import OPERATORS, operators_path
-        from webcrawl.features.dashboard.source import CrawlSource
-        from webcrawl.features.service.command import OPERATORS as OF_SERVICE
-        from webcrawl.features.service.folder import NAME as SERVICE
+        from webcrawl.web.dashboard.process import OPERATORS, operators_path
+        from webcrawl.web.dashboard.source import CrawlSource
+        from webcrawl.web.service.command import OPERATORS as OF_SERVICE
+        from webcrawl.web.service.folder import NAME as SERVICE
 
         assert self.settings is not None
         configuration = self.configuration

@@ -38,9 +38,9 @@ _SINGLE = {
 _CHAINS = {
     "DOWNLOADER_MIDDLEWARES": (
         "webcrawl.downloadermiddlewares.scope.ScopeMiddleware",
-        "webcrawl.robots.middleware.RobotsMiddleware",
+        "webcrawl.downloadermiddlewares.robots.RobotsMiddleware",
         "webcrawl.downloadermiddlewares.sitemaps.SitemapMiddleware",
-        "webcrawl.fetching.decoding_middleware.DecodingMiddleware",
+        "webcrawl.downloadermiddlewares.decoding.DecodingMiddleware",
         "webcrawl.downloadermiddlewares.outcome.OutcomeMiddleware",
     ),
     "SPIDER_MIDDLEWARES": ("webcrawl.spidermiddlewares.page.PageMiddleware",),

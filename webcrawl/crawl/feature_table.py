@@ -112,8 +112,10 @@ FURTHER = (
         "timeseries",
         lambda parts: parts.configuration.keeps_time_series or parts.configuration.metrics_port > 0,
     ),
-    Entry("metrics", lambda parts: parts.configuration.metrics_port > 0),
-    Entry("dashboard", lambda parts: parts.configuration.dashboard_port > 0),
+    Entry("metrics", lambda parts: parts.configuration.metrics_port > 0, "webcrawl.web.metrics.feature"),
+    Entry(
+        "dashboard", lambda parts: parts.configuration.dashboard_port > 0, "webcrawl.web.dashboard.feature"
+    ),
 )
 """The other features."""
 

@@ -19,11 +19,11 @@ from scrapy.exceptions import CloseSpider
 from twisted.logger import globalLogBeginner
 
 from webcrawl.archive.disk import ArchiveError
-from webcrawl.engine.scrapy_private import forget_spider
 from webcrawl.errors import ConfigurationError, CrawlError
 from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.url_rules import PatternError
 from webcrawl.scope.whitelist import WhitelistError
+from webcrawl.scrapy_private import forget_spider
 from webcrawl.urls.seeds import SeedsError
 
 if TYPE_CHECKING:

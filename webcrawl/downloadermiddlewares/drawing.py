@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
-    from webcrawl.fetching.browser import Browser
+    from webcrawl.downloadermiddlewares.browser import Browser
 
 MARK = "playwright"
 """The entry of ``Request.meta`` that asks for it."""
@@ -45,7 +45,7 @@ class DrawingMiddleware:
         """:raises NotConfigured: the crawl draws no pages"""
         if not draws(crawler.settings):
             raise NotConfigured  # no log message: it is switched off
-        from webcrawl.fetching.browser import Browser
+        from webcrawl.downloadermiddlewares.browser import Browser
 
         browser = Browser(crawler)
         crawler.signals.connect(browser.close, signals.spider_closed)

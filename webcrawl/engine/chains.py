@@ -23,7 +23,7 @@ from scrapy.utils.asyncgen import as_async_generator
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.python import global_object_name
 
-from webcrawl.engine import scrapy_private
+from webcrawl import scrapy_private
 from webcrawl.fetching.meta import fetch_meta
 
 if TYPE_CHECKING:

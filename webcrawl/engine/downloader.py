@@ -22,12 +22,12 @@ from scrapy.utils.defer import deferred_from_coro
 from webcrawl.crawl import essentials
 from webcrawl.crawl.refused_start import answering
 from webcrawl.engine import chains
-from webcrawl.engine.scrapy_private import split_domains_of_cookies
 from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.fetching.signals import spare_robots, tell
 from webcrawl.frontier.records import Kind
 from webcrawl.refusal import Refused
+from webcrawl.scrapy_private import split_domains_of_cookies
 from webcrawl.urls.politeness_key import suffix_extractor
 
 if TYPE_CHECKING:

@@ -25,14 +25,14 @@ from scrapy.utils.misc import warn_on_generator_with_return_value
 from scrapy.utils.spider import iterate_spider_output
 from twisted.python.failure import Failure
 
-from webcrawl.engine import scrapy_private
+from webcrawl import scrapy_private
 from webcrawl.engine.chains import is_plain, output_of
 from webcrawl.engine.downloader import DirectDownloader
-from webcrawl.engine.scrapy_private import HookedEngine, Slot, slot_of
 from webcrawl.engine.waking import Starts
 from webcrawl.fetching.body_memory import body_memory_of
 from webcrawl.fetching.meta import CURRENT
 from webcrawl.fetching.signals import receivers, tell
+from webcrawl.scrapy_private import HookedEngine, Slot, slot_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterable

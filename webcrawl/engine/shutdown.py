@@ -31,7 +31,7 @@ from scrapy.utils.ossignal import install_shutdown_handlers
 from scrapy.utils.reactor import is_reactor_installed
 
 from webcrawl.engine.loop_watch import outwards, place_of
-from webcrawl.engine.scrapy_private import Shutdown, shutdown_of
+from webcrawl.scrapy_private import Shutdown, shutdown_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,7 +16,7 @@ import asyncio
 from time import thread_time
 from typing import TYPE_CHECKING
 
-from webcrawl.engine.scrapy_private import slot_of
+from webcrawl.scrapy_private import slot_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

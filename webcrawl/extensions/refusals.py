@@ -11,7 +11,7 @@ from scrapy.exceptions import NotConfigured
 from webcrawl.crawl import essentials
 from webcrawl.crawl.context import context_of
 from webcrawl.engine.engine import DirectEngine
-from webcrawl.engine.scrapy_private import use_engine
+from webcrawl.scrapy_private import use_engine
 
 if TYPE_CHECKING:
     from typing import Self

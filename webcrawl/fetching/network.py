@@ -27,7 +27,6 @@ import aiohttp
 import yarl
 from scrapy.exceptions import CannotResolveHostError
 
-from webcrawl.engine.scrapy_private import tls_context
 from webcrawl.fetching.addresses import (
     PinnedAddresses,
     PinnedResolver,
@@ -42,6 +41,7 @@ from webcrawl.fetching.private_addresses import SETTING, SeedAddresses, address_
 from webcrawl.fetching.resolver import Resolver
 from webcrawl.fetching.shortage import Shortage, scarce
 from webcrawl.politeness.shared_clocks import plain_address
+from webcrawl.scrapy_private import tls_context
 
 if TYPE_CHECKING:
     import ssl

@@ -21,8 +21,8 @@ from weakref import finalize
 from xml.sax.saxutils import escape
 
 from webcrawl.atomic_file import replacement
-from webcrawl.export.parquet import library
 from webcrawl.links.line import PAGE
+from webcrawl.parquet import library
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of
 

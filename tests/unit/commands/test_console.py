@@ -12,9 +12,9 @@ from tests.contract.samples import found, pages
 from tests.unit.commands.conftest import local_crawl
 from webcrawl.commands import hosts
 from webcrawl.crawl.jobdir import Jobdir
-from webcrawl.features.dashboard import host_index
 from webcrawl.features.timeseries.store import Latest, SeriesStore
 from webcrawl.reports import run_log
+from webcrawl.web.dashboard import host_index
 
 if TYPE_CHECKING:
     import asyncio

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from webcrawl.features.dashboard.operators import OperatorsFile
 from webcrawl.web.access import Right
+from webcrawl.web.dashboard.operators import OperatorsFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,6 +14,7 @@ from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 import webcrawl.features
+import webcrawl.web
 from webcrawl import settings as components
 from webcrawl.crawl import feature_middlewares as middlewares
 from webcrawl.crawl.context import context_of
@@ -22,6 +23,7 @@ from webcrawl.crawl.feature_table import FURTHER, SHAPING
 
 if TYPE_CHECKING:
     from webcrawl.crawl.feature_middlewares import FeatureMiddleware
+    from webcrawl.crawl.feature_table import Entry
 
 NAMES = [entry.name for entry in (*SHAPING, *FURTHER)]
 PLACES = [one for one in vars(middlewares).values() if isinstance(one, type) and hasattr(one, "middleware")]
@@ -46,13 +48,15 @@ def crawler_of(spider: type[Spider]) -> Crawler:
 
 
 def test_each_folder_of_a_feature_has_a_line_in_the_table() -> None:
-    folder = Path(webcrawl.features.__file__).parent
-    assert sorted(NAMES) == sorted(path.parent.name for path in folder.glob("*/feature.py"))
+    folders = (Path(room.__file__).parent for room in (webcrawl.features, webcrawl.web))
+    assert sorted(NAMES) == sorted(
+        path.parent.name for folder in folders for path in folder.glob("*/feature.py")
+    )
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_each_feature_is_built_by_its_module(name: str) -> None:
-    module = import_module(f"webcrawl.features.{name}.feature")
+@pytest.mark.parametrize("entry", [*SHAPING, *FURTHER], ids=lambda entry: entry.name)
+def test_each_feature_is_built_by_its_module(entry: Entry) -> None:
+    module = import_module(entry.module or f"webcrawl.features.{entry.name}.feature")
     assert callable(module.build)
     kinds = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Feature)]
     assert [one.__name__ for one in kinds if one.__module__ == module.__name__] != []

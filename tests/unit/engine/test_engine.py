@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from webcrawl.engine.engine import DirectEngine
-from webcrawl.engine.scrapy_private import HookedEngine
 from webcrawl.engine.waking import Starts
+from webcrawl.scrapy_private import HookedEngine
 
 
 def test_an_engine_begins_no_request_before_its_spider_is_open(monkeypatch) -> None:

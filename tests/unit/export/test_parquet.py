@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.unit.export.logs import HOSTILE, log
-from webcrawl.export import parquet
+from webcrawl import parquet
 
 DOCS = Path(__file__).parents[3] / "docs/reference/export-formats.md"
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     [
         ("webcrawl.frontier.frontier", "frontier"),
         ("webcrawl.scheduler", "frontier"),
-        ("webcrawl.robots.middleware", "fetch"),
+        ("webcrawl.downloadermiddlewares.robots", "fetch"),
         ("webcrawl.archive.fetchlog", "archive"),
         ("webcrawl.extensions.summary", "crawl"),
         ("scrapy.core.engine", "scrapy"),

@@ -16,7 +16,7 @@ OPERATORS = {
     "politeness.contact": "USER_AGENT and CRAWLER_CONTACT",
     "feeds": "FEEDS",
     "features.checkpoints": "names of folders",
-    "features.service": "orders to the service, which have a limit of their own",
+    "web.service": "orders to the service, which have a limit of their own",
     "fetching.resolver": "DNS_NAMESERVERS",
     "reports.botpage": "pages of the operator",
     "scope.patterns": "expressions in settings, which re2 compiles",

@@ -4,7 +4,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import TextResponse
 
-from webcrawl.robots.middleware import is_cut_off
+from webcrawl.downloadermiddlewares.robots import is_cut_off
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,117 @@
+"""Endpoints for the state of the crawl, and of one URL."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.errors import CrawlError
+from webcrawl.explain.account import Fate
+from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, denial_of
+from webcrawl.web.fields import Field
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+URL_MAX = 8192
+
+
+async def crawl(api: Api, call: Call) -> Any:
+    """Return the state of the crawl, at most two seconds old."""
+    return (await api.state.latest()).value
+
+
+async def url(api: Api, call: Call) -> Any:
+    """Return what ``scrapy explain`` says; in public mode only whether it is known."""
+    is_public = api.access.public
+    if is_public:
+        api.ration.take(call)
+    try:
+        found: dict[str, Any] = await api.blocking(
+            partial(api.source.explanation, call.values["url"], reads_logs=not is_public)
+        )
+    except (CrawlError, ValueError) as error:
+        raise denial_of(error) from error
+    return _short(found) if is_public else found
+
+
+_PUBLIC = {
+    Fate.DONE: "done",
+    Fate.FAILED: "failed",
+    Fate.REFUSED: "refused",
+    Fate.SETTLED: "done",
+    Fate.WAITS: "queued",
+    Fate.KEPT: "queued",
+    Fate.WILL_BE_REFUSED: "queued",
+    Fate.WOULD_BE_REFUSED: "refused",
+    Fate.WOULD_BE_QUEUED: "unknown",
+    Fate.ROBOTS: "unknown",
+}
+"""What everybody may know of a URL."""
+
+
+def _short(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {"fate": _PUBLIC[Fate(found["conclusion"]["fate"])]}
+
+
+_NUMBER = {"type": ["number", "null"]}
+_TEXT = {"type": ["string", "null"]}
+_CRAWL = {
+    "type": "object",
+    "required": [
+        "name",
+        "spider",
+        "state",
+        "now",
+        "storage",
+        "version",
+        "counts",
+        "rates",
+        "totals",
+        "workers",
+    ],
+    "properties": {
+        "name": {"type": "string"},
+        "spider": {"type": "string"},
+        "state": {"enum": ["running", "paused", "stopping", "ended", "killed", "not running"]},
+        "reason": _TEXT,
+        "begun_at": _NUMBER,
+        "now": {"type": "number", "description": "Time of these figures, by the clock of the crawl."},
+        "user_agent": _TEXT,
+        "jobdir": _TEXT,
+        "storage": {"type": "string"},
+        "version": {"type": "string"},
+        "counts": {"type": "object", "additionalProperties": _NUMBER},
+        "rates": {"type": "object", "additionalProperties": _NUMBER},
+        "totals": {"type": "object", "additionalProperties": _NUMBER},
+        "politeness": {"type": "object", "additionalProperties": _NUMBER},
+        "disk": {"type": "object", "additionalProperties": _NUMBER},
+        "memory": {"type": "object", "additionalProperties": _NUMBER},
+        "bandwidth": {"type": "object", "additionalProperties": _NUMBER},
+        "limits": {"type": "object", "additionalProperties": _NUMBER},
+        "overlay": {"type": "object", "additionalProperties": {"type": "object"}},
+        "workers": {"type": "array", "items": {"type": "object"}},
+        "public": {"type": "boolean"},
+    },
+}
+_URL = Field(name="url", meaning="the URL", required=True, least=1, most=URL_MAX)
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/crawl",
+        name="crawl",
+        summary="The state of the crawl",
+        answer=crawl,
+        result=_CRAWL,
+    ),
+    Endpoint(
+        method="GET",
+        path="/url",
+        name="url",
+        summary="Why a URL is fetched or not: what scrapy explain says; in public mode, whether it is known",
+        answer=url,
+        query=(_URL,),
+        in_public=True,
+    ),
+)

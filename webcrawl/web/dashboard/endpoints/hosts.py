@@ -1,0 +1,92 @@
+"""Endpoints for the hosts of the crawl: a table of all of them, and one in whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webcrawl.errors import CrawlError
+from webcrawl.web.access import Denial
+from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, sentence_of
+from webcrawl.web.dashboard.host_index import LIMIT_MAX, OFFSET_MAX, SEARCH_MAX, SORTS, STATES
+from webcrawl.web.fields import Field
+
+KEY_MAX = 300
+
+
+async def hosts(api: Api, call: Call) -> Any:
+    """Return a page of the table of hosts."""
+    try:
+        return await api.blocking(api.source.hosts, dict(call.values))
+    except ValueError as error:
+        raise Denial(400, sentence_of(error)) from error
+    except (CrawlError, OSError) as error:
+        raise Denial(503, sentence_of(error), 5.0) from error
+
+
+async def host(api: Api, call: Call) -> Any:
+    """Return everything that is known of a host."""
+    key = call.values["key"].lower()
+    try:
+        found = await api.blocking(api.source.host, key)
+    except CrawlError as error:
+        raise Denial(503, sentence_of(error), 5.0) from error
+    if found is None:
+        raise Denial(404, "the crawl does not know this host")
+    return found
+
+
+_NUMBER = {"type": ["number", "null"]}
+_TEXT = {"type": ["string", "null"]}
+_ROW = {
+    "type": "object",
+    "required": ["key", "state", "queued"],
+    "properties": {
+        "key": {"type": "string"},
+        "state": {"enum": list(STATES)},
+        **dict.fromkeys(("queued", "requests", "pages", "delay", "next_at", "failures"), _NUMBER),
+        "health": _TEXT,
+    },
+}
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/hosts",
+        name="hosts",
+        summary="The hosts of the crawl: sorted, searched and in pages. They are those of the time as_of",
+        answer=hosts,
+        query=(
+            Field(name="search", meaning="a part of the name", default="", most=SEARCH_MAX),
+            Field(name="state", meaning="only hosts of this state; all", default="", choices=("", *STATES)),
+            Field(name="sort", meaning="the column", default="queued", choices=tuple(SORTS)),
+            Field(name="order", meaning="the direction", default="desc", choices=("asc", "desc")),
+            Field(name="limit", meaning="rows", kind="integer", default=50, least=1, most=LIMIT_MAX),
+            Field(
+                name="offset",
+                meaning="rows to pass over",
+                kind="integer",
+                default=0,
+                least=0,
+                most=OFFSET_MAX,
+            ),
+        ),
+        result={
+            "type": "object",
+            "required": ["total", "as_of", "rows"],
+            "properties": {
+                "total": {"type": "integer"},
+                "as_of": {**_NUMBER, "description": "Null while the hosts are read for the first time."},
+                "rows": {"type": "array", "items": _ROW},
+            },
+        },
+    ),
+    Endpoint(
+        method="GET",
+        path="/host",
+        name="host",
+        summary="Everything that is known of one host",
+        answer=host,
+        query=(Field(name="key", meaning="its politeness key", required=True, least=1, most=KEY_MAX),),
+        finds=True,
+    ),
+)

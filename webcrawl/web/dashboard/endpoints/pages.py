@@ -1,0 +1,132 @@
+"""Endpoints for stored pages: the versions of a URL, one as it was, and search in titles and texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from webcrawl.errors import CrawlError
+from webcrawl.web.access import Denial
+from webcrawl.web.dashboard import stored_pages
+from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, denial_of, sentence_of
+from webcrawl.web.dashboard.stored_pages import SANDBOX, NoVersion
+from webcrawl.web.fields import Field
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+QUERY_MAX = 500
+LIMIT_MAX = 200
+
+
+async def _asked(api: Api, function: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return await api.blocking(function, api.source, *arguments)
+    except NoVersion as error:
+        raise Denial(404, sentence_of(error)) from error
+    except (CrawlError, ValueError) as error:
+        raise denial_of(error) from error
+
+
+async def pages(api: Api, call: Call) -> Any:
+    """Return the versions of a URL, and one of them in detail."""
+    return await _asked(api, stored_pages.describe, call.values["url"], call.values["record"] or None)
+
+
+async def content(api: Api, call: Call) -> Any:
+    """Send a stored body in a sandbox."""
+    shown = await _asked(api, stored_pages.show, call.values["record"])
+    headers = {**SANDBOX, "Content-Type": shown.content_type}
+    if shown.is_download:
+        headers["Content-Disposition"] = "attachment; filename=stored-page.bin"
+    return web.Response(body=shown.body, headers=headers)
+
+
+async def search(api: Api, call: Call) -> Any:
+    """Return the pages that match best."""
+    return await _asked(api, stored_pages.search, call.values["q"], call.values["limit"])
+
+
+_NUMBER = {"type": ["number", "null"]}
+_TEXT = {"type": ["string", "null"]}
+_VERSION = {
+    "type": "object",
+    "required": ["record"],
+    "properties": {
+        "record": {"type": "string", "description": "Names the version in other requests."},
+        **dict.fromkeys(("at", "status"), _NUMBER),
+        **dict.fromkeys(("mime", "digest"), _TEXT),
+        "revisit": {"type": "boolean", "description": "Its body is that of an earlier capture."},
+    },
+}
+_HIT = {
+    "type": "object",
+    "required": ["url"],
+    "properties": {**dict.fromkeys(("url", "title", "language", "snippet"), _TEXT), "at": _NUMBER},
+}
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/pages",
+        name="pages",
+        summary="The versions of a URL in the archive, the last one first, and one of them in detail",
+        answer=pages,
+        query=(
+            Field(name="url", meaning="the URL", required=True, least=1),
+            Field(name="record", meaning="the version in detail; the last one", default="", most=300),
+        ),
+        result={
+            "type": "object",
+            "required": ["url", "versions", "record", "headers", "fields", "links", "duplicates"],
+            "properties": {
+                "url": {"type": "string"},
+                "versions": {"type": "array", "items": _VERSION},
+                "record": {"type": "string", "description": "The version that the other members describe."},
+                "headers": {
+                    "type": "array",
+                    "items": {"type": "array", "items": {"type": "string"}},
+                    "description": "Pairs of name and value; the status line has no name.",
+                },
+                "fields": {"type": "object"},
+                "truncated": _TEXT,
+                "links": {"type": "array", "items": {"type": "object"}},
+                "duplicates": {"type": "array", "items": {"type": "string"}},
+                "duplicate_of": _TEXT,
+                "note": _TEXT,
+            },
+        },
+        finds=True,
+    ),
+    Endpoint(
+        method="GET",
+        path="/pages/content",
+        name="page_content",
+        summary="The body of a stored version, in a sandbox: HTML, text, an image, or a download",
+        answer=content,
+        query=(Field(name="record", meaning="the version", required=True, least=1, most=300),),
+        media_type="*/*",
+        result={"type": "string", "format": "binary"},
+        finds=True,
+    ),
+    Endpoint(
+        method="GET",
+        path="/search",
+        name="search",
+        summary="The pages that have these words in title or text, the best first",
+        answer=search,
+        query=(
+            Field(
+                name="q", meaning="words, as scrapy search takes them", required=True, least=1, most=QUERY_MAX
+            ),
+            Field(name="limit", meaning="rows", kind="integer", default=50, least=1, most=LIMIT_MAX),
+        ),
+        result={
+            "type": "object",
+            "required": ["rows", "total"],
+            "properties": {"rows": {"type": "array", "items": _HIT}, "total": {"type": "integer"}},
+        },
+        finds=True,
+    ),
+)

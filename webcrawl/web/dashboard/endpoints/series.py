@@ -1,0 +1,103 @@
+"""Endpoints for time series."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from webcrawl.features.timeseries.reading import POINTS_MAX
+from webcrawl.features.timeseries.store import SeriesStore
+from webcrawl.web.access import Denial
+from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint
+from webcrawl.web.fields import Field
+
+_LATEST = 1e11
+"""Epoch seconds that no crawl reaches."""
+
+
+async def names(api: Api, call: Call) -> Any:
+    """Return the names of all series, with units and meanings."""
+    return {
+        "rows": [
+            {
+                "name": one.name,
+                "unit": f"{one.unit} per second" if one.is_counter else one.unit,
+                "meaning": one.meaning,
+            }
+            for one in SeriesStore.names()
+        ]
+    }
+
+
+async def series(api: Api, call: Call) -> Any:
+    """Return series of the whole crawl."""
+    values = call.values
+    wanted = [name for name in values["names"].split(",") if name]
+    try:
+        found = await api.blocking(api.source.series, wanted, values["from"], values["to"], values["points"])
+    except ValueError as error:
+        known = [one.name for one in SeriesStore.names()]
+        raise Denial(400, str(error), allowed=known if "no series" in str(error) else None) from error
+    return found.as_object()
+
+
+_NAME = f"({'|'.join(one.name for one in SeriesStore.names())})"
+_ROW = {
+    "type": "object",
+    "required": ["name", "unit", "meaning"],
+    "properties": {name: {"type": "string"} for name in ("name", "unit", "meaning")},
+}
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/series/names",
+        name="series_names",
+        summary="The names of all time series, with units and meanings",
+        answer=names,
+        result={"type": "object", "properties": {"rows": {"type": "array", "items": _ROW}}},
+    ),
+    Endpoint(
+        method="GET",
+        path="/series",
+        name="series",
+        summary="Time series of the whole crawl in steps of equal length; null where nothing is known",
+        answer=series,
+        query=(
+            Field(
+                name="names",
+                meaning="names with commas between; NAME:max for the largest mean of 10 seconds in each step",
+                required=True,
+                least=1,
+                pattern=f"^{_NAME}(,{_NAME})*$",
+            ),
+            Field(
+                name="from",
+                meaning="epoch seconds; the beginning of the crawl",
+                kind="number",
+                least=0,
+                most=_LATEST,
+            ),
+            Field(name="to", meaning="epoch seconds; now", kind="number", least=0, most=_LATEST),
+            Field(
+                name="points",
+                meaning="about how many values",
+                kind="integer",
+                default=300,
+                least=1,
+                most=POINTS_MAX,
+            ),
+        ),
+        result={
+            "type": "object",
+            "required": ["step", "start", "names"],
+            "properties": {
+                "step": {"type": "number", "description": "Seconds of a step."},
+                "start": {"type": "number", "description": "The beginning of the first step."},
+                "names": {
+                    "type": "object",
+                    "additionalProperties": {"type": "array", "items": {"type": ["number", "null"]}},
+                },
+            },
+        },
+    ),
+)

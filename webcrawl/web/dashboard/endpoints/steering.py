@@ -1,0 +1,480 @@
+"""Endpoints with which operators change the crawl: settings, exclusions, delays, URLs and commands."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.control.operating import NotObeyed
+from webcrawl.errors import ConfigurationError, CrawlError
+from webcrawl.features.steering.live_settings import LIVE, VALUE_MOST, as_text
+from webcrawl.features.steering.store import KEYS_MOST, PLAIN, Command
+from webcrawl.web.access import Denial, Right
+from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, denial_of, sentence_of
+from webcrawl.web.fields import TEXT_MAX, Field
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webcrawl.control.steering import SettingState
+
+URL_MAX = 8192
+URLS_MAX = 1000
+"""URLs that are added at once."""
+_DELAY_MAX = 86_400.0
+OBEY_SECONDS = 4.0
+"""Time for which what came of a command is waited for."""
+_TYPES = {"switch": "boolean", "whole": "integer", "real": "number", "choice": "choice"}
+"""What the readers of settings read; all others read text."""
+
+
+async def _changed(api: Api, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of a change. :raises Denial: the crawl does not take it"""
+    try:
+        return await api.blocking(function, *arguments)
+    except (CrawlError, ValueError) as error:
+        raise denial_of(error) from error
+
+
+# -- settings --------------------------------------------------------------------------------------------------
+
+
+async def settings(api: Api, call: Call) -> Any:
+    """Return all settings that can be changed while the crawl runs."""
+    return {"rows": [_row(one) for one in await _changed(api, api.source.steering.settings)]}
+
+
+def _row(one: SettingState) -> dict[str, Any]:
+    kind = _TYPES.get(LIVE[one.name].reader.read.__qualname__.partition(".")[0], "string")
+    override = one.override
+    return {
+        "name": one.name,
+        "group": one.group,
+        "value": one.value,
+        "default": one.default,
+        "started_with": one.started_with,
+        "overlay": None
+        if override is None
+        else {"value": override.value, "by": override.by, "at": override.at},
+        "refused": dict(one.refused),
+        "unit": one.unit,
+        "meaning": one.meaning,
+        "allowed": one.allowed,
+        "type": "string" if kind == "choice" else kind,
+        "choices": one.allowed.replace(" or ", ", ").split(", ") if kind == "choice" else None,
+        "by_command_only": _is_file(one.name),
+    }
+
+
+def _is_file(name: str) -> bool:
+    return name in LIVE and LIVE[name].is_file
+
+
+def _may_be_file(text: str) -> bool:
+    with suppress(OSError):
+        return "/" in text or Path(text).exists()
+    return False
+
+
+async def set_setting(api: Api, call: Call) -> Any:
+    """Change a setting in all workers."""
+    name, value = call.values["name"], call.values["value"]
+    text = None if value is None else as_text(value)
+    # Who has the token has no shell on this machine: no file is read for them.
+    if text and (_is_file(name) or (name == "domains" and _may_be_file(text))):
+        raise Denial(400, f"{name}: a file is set with scrapy set {name}=FILE on the machine of the crawl")
+    return await _set(api, call, name, text)
+
+
+async def reset_setting(api: Api, call: Call) -> Any:
+    """Take a change of a setting back."""
+    return await _set(api, call, call.values["name"], None)
+
+
+async def _set(api: Api, call: Call, name: str, text: str | None) -> Any:
+    try:
+        [changed] = await _changed(api, partial(api.source.steering.set, {name: text}, by=call.by))
+    except Denial as denial:
+        if name in LIVE or denial.status != 400:
+            raise
+        raise Denial(404, denial.sentence, allowed=list(LIVE)) from denial
+    how = "is as at the start again" if text is None else "is changed"
+    return {
+        "name": changed.name,
+        "old": changed.old,
+        "value": changed.new,
+        "sentence": f"{changed.name} {how}: {changed.new or 'empty'}. Workers apply it within seconds.",
+    }
+
+
+# -- exclusions and delays -------------------------------------------------------------------------------------
+
+
+async def exclusions(api: Api, call: Call) -> Any:
+    """Return what was excluded while the crawl ran."""
+    found = await _changed(api, api.source.steering.situation)
+    return {"rows": [asdict(one) for one in found.excluded]}
+
+
+async def exclude(api: Api, call: Call) -> Any:
+    """Exclude a domain or a URL prefix."""
+    values = call.values
+    is_new = await _changed(
+        api, partial(api.source.steering.exclude, values["entry"], values["reason"], by=call.by)
+    )
+    return {"changed": is_new, "sentence": "It is excluded." if is_new else "It was excluded before."}
+
+
+async def readmit(api: Api, call: Call) -> Any:
+    """Take an exclusion back."""
+    was = await _changed(api, partial(api.source.steering.readmit, call.values["entry"], by=call.by))
+    if not was:
+        raise Denial(404, "it was not excluded while the crawl ran; an exclusion file is changed by hand")
+    return {"changed": True, "sentence": "It is no longer excluded."}
+
+
+async def set_delay(api: Api, call: Call) -> Any:
+    """Set the minimum delay of a host."""
+    values = call.values
+    found = await _changed(
+        api, partial(api.source.steering.set_delay, values["key"], values["delay"], by=call.by)
+    )
+    if found.seconds is None:
+        sentence = f"{found.key} has the delay of all hosts again."
+    elif found.seconds < found.least:
+        sentence = f"The minimum delay of all hosts, {found.least:g} s, is longer and stays in force."
+    else:
+        sentence = f"{found.key} has a delay of at least {found.seconds:g} s."
+    return {"key": found.key, "delay": found.seconds, "least": found.least, "sentence": sentence}
+
+
+# -- URLs and commands -----------------------------------------------------------------------------------------
+
+
+async def add_urls(api: Api, call: Call) -> Any:
+    """Add URLs to the queue, those that the rules of the crawl allow."""
+    values = call.values
+    add = partial(api.source.steering.add, values["urls"], by=call.by, are_first=values["next"])
+    rows = await _changed(api, add)
+    return {"rows": [asdict(one) for one in rows]}
+
+
+async def command(api: Api, call: Call) -> Any:
+    """Give a command to all workers, and answer with what came of it, if that takes no longer than some seconds."""
+    said: list[str] = []
+    asked = Command(call.values["command"])
+    # A dashboard of the crawl's own ends with it, and would not answer.
+    seconds = 0.0 if asked is Command.STOP and api.source.ends_with_crawl else OBEY_SECONDS
+    give = partial(api.source.crawl.command, asked, seconds=seconds, tell=said.append, by=call.by)
+    try:
+        if not await api.blocking(give):
+            said.append("It has not yet." if seconds else "It ends, and this dashboard with it.")
+    except NotObeyed as error:
+        raise Denial(409, f"not obeyed: {sentence_of(error)}") from error
+    except (CrawlError, ValueError) as error:
+        raise denial_of(error) from error
+    return {"command": str(asked), "sentence": " ".join(said)}
+
+
+async def unpark(api: Api, call: Call) -> Any:
+    """Contact hosts again that are parked or given up."""
+    return await _obeyed(api, partial(api.source.steering.unpark, call.values["hosts"], by=call.by))
+
+
+async def retry(api: Api, call: Call) -> Any:
+    """Fetch URLs again whose fetch failed."""
+    values = call.values
+    return await _obeyed(api, partial(api.source.steering.retry, values["host"], values["error"], by=call.by))
+
+
+async def _obeyed(api: Api, give: Callable[..., Any]) -> Any:
+    """Give a command, and answer with what came of it, if that takes no longer than some seconds."""
+    said: list[str] = []
+    try:
+        await api.blocking(partial(give, said.append, seconds=OBEY_SECONDS))
+    except NotObeyed as error:
+        raise Denial(409, f"not obeyed: {sentence_of(error)}") from error
+    except ConfigurationError as error:
+        # A host that the crawl does not know.
+        raise Denial(404, sentence_of(error)) from error
+    except (CrawlError, ValueError) as error:
+        raise denial_of(error) from error
+    return {"sentence": _sentences(said)}
+
+
+async def release(api: Api, call: Call) -> Any:
+    """Release traps: their URLs are queued."""
+    give = partial(api.source.steering.release, call.values["traps"], by=call.by)
+    try:
+        released = await api.blocking(give)
+    except ConfigurationError as error:
+        # A trap that the crawl does not know.
+        raise Denial(404, sentence_of(error)) from error
+    except (CrawlError, ValueError) as error:
+        raise denial_of(error) from error
+    if not released:
+        return {"released": [], "sentence": "Nothing of it is in quarantine."}
+    patterns = [trap.pattern for trap in released]
+    withheld = sum(trap.withheld for trap in released)
+    sentence = f"{', '.join(patterns[:5])}: released; {withheld:,} URLs that were withheld are queued within seconds."
+    return {"released": patterns, "sentence": sentence}
+
+
+def _sentences(said: list[str]) -> str:
+    return " ".join(f"{one[:1].upper()}{one[1:]}{'' if one.endswith('.') else '.'}" for one in said)
+
+
+async def decide(api: Api, call: Call) -> Any:
+    """Accept or reject a suggested URL; an accepted one is added to the queue."""
+    values = call.values
+    try:
+        found = await api.blocking(
+            partial(api.source.decide, values["id"], accept=values["accept"], by=call.by)
+        )
+    except (CrawlError, ValueError) as error:
+        raise denial_of(error) from error
+    if found is None:
+        raise Denial(404, "there is no such suggestion, or it was decided before")
+    return {"accepted": values["accept"], "sentence": found}
+
+
+_ROWS = {"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "object"}}}}
+_SAID = {
+    "type": "object",
+    "required": ["sentence"],
+    "properties": {"sentence": {"type": "string", "description": "What was done."}},
+}
+_NAME = Field(
+    name="name",
+    meaning="the name of the setting",
+    required=True,
+    least=1,
+    most=100,
+    pattern=f"^({'|'.join(LIVE)})$",
+)
+_ENTRY = Field(
+    name="entry",
+    meaning="a domain such as example.org, or the beginning of URLs",
+    required=True,
+    least=1,
+    most=URL_MAX,
+)
+_ADDED = {
+    "type": "object",
+    "required": ["url", "verdict", "rule", "robots", "sentence"],
+    "properties": {
+        "url": {"type": "string"},
+        "verdict": {"enum": ["queued", "known", "refused", "invalid"]},
+        "rule": {"type": ["string", "null"]},
+        "robots": {"enum": ["allowed", "forbidden", "unknown"]},
+        "sentence": {"type": "string"},
+    },
+}
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/settings",
+        name="settings",
+        summary="The settings that can be changed while the crawl runs",
+        answer=settings,
+        result=_ROWS,
+    ),
+    Endpoint(
+        method="PUT",
+        path="/settings/{name}",
+        name="set_setting",
+        summary="Change a setting in all workers; a value of null takes the change back",
+        answer=set_setting,
+        inside=(_NAME,),
+        body=(
+            Field(
+                name="value",
+                meaning="the value, as on the command line",
+                kind="scalar",
+                required=True,
+                most=VALUE_MOST,
+            ),
+        ),
+        right=Right.WRITE,
+        result=_SAID,
+        finds=True,
+    ),
+    Endpoint(
+        method="DELETE",
+        path="/settings/{name}",
+        name="reset_setting",
+        summary="Take the change of a setting back",
+        answer=reset_setting,
+        inside=(_NAME,),
+        right=Right.WRITE,
+        result=_SAID,
+        finds=True,
+    ),
+    Endpoint(
+        method="GET",
+        path="/exclusions",
+        name="exclusions",
+        summary="What was excluded while the crawl ran",
+        answer=exclusions,
+        result=_ROWS,
+    ),
+    Endpoint(
+        method="POST",
+        path="/exclusions",
+        name="exclude",
+        summary="Exclude a domain, or all URLs with a beginning: nothing of it is fetched any more",
+        answer=exclude,
+        body=(_ENTRY, Field(name="reason", meaning="the reason, for the journal", default="", most=500)),
+        right=Right.WRITE,
+        result=_SAID,
+    ),
+    Endpoint(
+        method="DELETE",
+        path="/exclusions",
+        name="readmit",
+        summary="Take an exclusion back",
+        answer=readmit,
+        body=(_ENTRY,),
+        right=Right.WRITE,
+        result=_SAID,
+        finds=True,
+    ),
+    Endpoint(
+        method="PUT",
+        path="/hosts/delay",
+        name="set_delay",
+        summary="Set the minimum delay of a host in seconds; null takes it back",
+        answer=set_delay,
+        body=(
+            Field(name="key", meaning="a host", required=True, least=1, most=300),
+            Field(
+                name="delay",
+                meaning="seconds",
+                kind="number",
+                required=True,
+                least=0,
+                most=_DELAY_MAX,
+                nullable=True,
+            ),
+        ),
+        right=Right.WRITE,
+        result=_SAID,
+    ),
+    Endpoint(
+        method="POST",
+        path="/urls",
+        name="add_urls",
+        summary="Add URLs to the queue; each is judged by scope and robots.txt, and none reaches a private address",
+        answer=add_urls,
+        body=(
+            Field(
+                name="urls",
+                meaning=f"at most {URLS_MAX} URLs",
+                kind="strings",
+                required=True,
+                least=1,
+                most=URLS_MAX,
+                each_most=URL_MAX,
+            ),
+            Field(
+                name="next",
+                meaning="true to fetch them before all other URLs of their hosts, also if they are queued already",
+                kind="boolean",
+                default=False,
+            ),
+        ),
+        right=Right.WRITE,
+        result={"type": "object", "properties": {"rows": {"type": "array", "items": _ADDED}}},
+    ),
+    Endpoint(
+        method="POST",
+        path="/commands",
+        name="command",
+        summary="Pause the crawl, resume it, stop it, or have it saved; waits some seconds for what comes of it",
+        answer=command,
+        conflicts=True,
+        body=(
+            Field(
+                name="command",
+                meaning="what to do",
+                required=True,
+                choices=tuple(map(str, PLAIN)),
+            ),
+        ),
+        right=Right.WRITE,
+        result=_SAID,
+    ),
+    Endpoint(
+        method="POST",
+        path="/hosts/unpark",
+        name="unpark",
+        summary="Contact hosts again that are parked or given up; waits some seconds for what comes of it",
+        answer=unpark,
+        conflicts=True,
+        finds=True,
+        body=(
+            Field(
+                name="hosts",
+                meaning="hosts, or all alone",
+                kind="strings",
+                required=True,
+                least=1,
+                most=KEYS_MOST,
+                each_most=300,
+            ),
+        ),
+        right=Right.WRITE,
+        result=_SAID,
+    ),
+    Endpoint(
+        method="POST",
+        path="/retry",
+        name="retry",
+        summary="Fetch URLs again whose fetch failed; waits some seconds for what comes of it",
+        answer=retry,
+        conflicts=True,
+        body=(
+            Field(name="host", meaning="only URLs of this host and its subdomains", default="", most=300),
+            Field(name="error", meaning="only this error, such as timeout or 503", default="", most=100),
+        ),
+        right=Right.WRITE,
+        result=_SAID,
+    ),
+    Endpoint(
+        method="POST",
+        path="/traps/release",
+        name="release",
+        summary="End the quarantine of URL patterns: their URLs are queued, and the patterns are never traps again",
+        answer=release,
+        finds=True,
+        body=(
+            Field(
+                name="traps",
+                meaning="ids or patterns, or all alone",
+                kind="strings",
+                required=True,
+                least=1,
+                most=1000,
+                each_most=URL_MAX,
+            ),
+        ),
+        right=Right.WRITE,
+        result=_SAID,
+    ),
+    Endpoint(
+        method="POST",
+        path="/suggestions/{id}",
+        name="decide",
+        summary="Accept a suggested URL, which adds it to the queue, or reject it",
+        answer=decide,
+        inside=(Field(name="id", meaning="of the suggestion", required=True, least=1, most=TEXT_MAX),),
+        body=(Field(name="accept", meaning="true to add it", kind="boolean", required=True),),
+        right=Right.WRITE,
+        result=_SAID,
+        finds=True,
+    ),
+)

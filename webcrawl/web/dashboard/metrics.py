@@ -1,0 +1,31 @@
+"""The metrics of a crawl, from the state that all viewers of a dashboard share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.web.metrics.exposition import View, WorkerView
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_COUNTS = ("queued", "hosts", "parked", "given_up", "done", "failed", "refused")
+SILENT = "silent"
+"""The state of a worker whose leases have ended."""
+
+
+def view_of(state: Mapping[str, Any]) -> View:
+    """Return the view of the object of the endpoint ``crawl``. A worker of an older version publishes few figures."""
+    now, counts = state["now"], state["counts"]
+    return View(
+        is_up=True,
+        workers=[
+            WorkerView(
+                row["name"], row["figures"], row["started_at"], round(max(now - row["heartbeat_at"], 0.0), 3)
+            )
+            for row in state["workers"]
+            if row["state"] != SILENT
+        ],
+        version=state["version"],
+        crawl={name: counts[name] for name in _COUNTS if counts.get(name) is not None},
+    )

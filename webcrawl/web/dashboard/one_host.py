@@ -1,0 +1,174 @@
+"""Everything that is known of one host, as one object."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.archive import fetchlog
+from webcrawl.features.steering.store import SteeringStore
+from webcrawl.scope.exclusion import ExclusionError, ExclusionList
+from webcrawl.storage.inspection import Activity
+from webcrawl.urls.lists import hostname
+from webcrawl.urls.politeness_key import origin_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from webcrawl.frontier.records import UrlEntry
+    from webcrawl.politeness.host_record import HostRecord, RobotsRecord
+    from webcrawl.storage.inspection import KeySnapshot
+    from webcrawl.web.dashboard.source import CrawlSource
+
+QUEUE_SHOWN = 20
+"""Entries of the queue."""
+FETCHES_SHOWN = 20
+ORIGINS_MAX = 6
+ROBOTS_TEXT_MAX = 20_000
+"""Characters of a robots.txt."""
+LOG_TAIL_BYTES = 4 << 20
+"""The part of the fetch log in which the last requests to the host are searched."""
+
+
+def describe_host(source: CrawlSource, name: str) -> dict[str, Any] | None:
+    """Return what is known of a host, given by its politeness key, or by a name with a port or a scheme; None for one
+    that the crawl does not know.
+
+    ``key``, ``state``, ``holder``, ``queued``; ``health`` and ``excluded``, each a sentence or None;
+    ``delay_override`` (seconds); ``record``; ``robots``, one for each origin; ``queue``, its first entries;
+    ``fetches``, the last ones.
+
+    :raises CrawlError: the crawl cannot be read
+    """
+    found = _described(source, name)
+    host = hostname(name) if found is None else None
+    return found if host is None or host == name else _described(source, host)
+
+
+def _described(source: CrawlSource, key: str) -> dict[str, Any] | None:
+    crawl = source.crawl
+    queue = crawl.queue(key, QUEUE_SHOWN)
+    fetches = [] if source.folder is None else list(_fetches(source.folder, key))
+    found: KeySnapshot | None = None
+    robots: list[RobotsRecord] = []
+    now = 0.0
+    for origin in _origins(key, [entry.url for entry in queue] + [str(line["url"]) for line in fetches]):
+        snapshot = crawl.snapshot(lambda settings: key, 0, origin)
+        found, now = snapshot.key, snapshot.now
+        if snapshot.robots is not None:
+            robots.append(snapshot.robots)
+    if found is None:
+        return None
+    delays = crawl.read_store(SteeringStore, SteeringStore.delays)
+    override = delays.get(key)
+    return {
+        "key": key,
+        "state": _state(found, now),
+        "holder": found.holder,
+        "hosts_before": found.hosts_before,
+        "queued": found.queued,
+        "health": _health(found.record),
+        "excluded": _excluded(source, key),
+        "delay_override": None if override is None else override.seconds,
+        "record": _record(found.record),
+        "robots": [_robots(one) for one in robots],
+        "queue": [_entry(one) for one in queue],
+        "fetches": fetches,
+    }
+
+
+def _origins(key: str, urls: Sequence[str]) -> list[str]:
+    """Return the origins of some URLs of a host, the usual ones in any case."""
+    found = dict.fromkeys((f"https://{key}", f"http://{key}"))
+    for url in urls:
+        with suppress(ValueError):
+            found.setdefault(origin_of(url))
+    return list(found)[:ORIGINS_MAX]
+
+
+def _state(found: KeySnapshot, now: float) -> str:
+    if found.activity is not Activity.IDLE:
+        return str(found.activity)
+    if found.record.parked:
+        return "parked"
+    return "ready" if max(found.record.next_fetch_at, found.record.blocked_until) <= now else "waiting"
+
+
+def _health(record: HostRecord) -> str | None:
+    if record.given_up:
+        return f"given up after {record.parks} pauses: {record.last_error or 'it does not answer'}"
+    if record.parked:
+        return f"parked: {record.last_error or 'it asked for a pause'}"
+    if record.failures:
+        return f"{record.failures} failures in a row: {record.last_error or 'unknown'}"
+    return None
+
+
+def _excluded(source: CrawlSource, host: str) -> str | None:
+    """Return the sentence of the entry that excludes all of a host."""
+    entries = source.crawl.read_store(SteeringStore, SteeringStore.excluded)
+    for one in entries:
+        try:
+            listed = ExclusionList.of(one.entry.encode("utf-8", "replace"))
+        except ExclusionError:
+            continue
+        if listed.domain_objection(host) is not None:
+            return f"{one.entry}, by {one.by}"
+    workers = source.crawl.read_store(SteeringStore, SteeringStore.workers)
+    path = source.started(workers).exclusion_file
+    if path is None:
+        return None
+    try:
+        objection = ExclusionList.load(path).domain_objection(host)
+    except (ExclusionError, OSError):
+        return None
+    return None if objection is None else f"{objection}, in {path}"
+
+
+def _record(record: HostRecord) -> dict[str, Any]:
+    fields = asdict(record)
+    del fields["key"], fields["fence"]
+    return fields
+
+
+def _robots(record: RobotsRecord) -> dict[str, Any]:
+    return {**asdict(record), "text": record.text[:ROBOTS_TEXT_MAX]}
+
+
+def _entry(entry: UrlEntry) -> dict[str, Any]:
+    return {
+        "url": entry.url,
+        "kind": str(entry.kind),
+        "level": entry.level,
+        "depth": entry.depth,
+        "via": entry.via,
+        "attempts": entry.attempts,
+    }
+
+
+def _fetches(folder: Path, key: str) -> Iterator[dict[str, Any]]:
+    """Yield the last requests to a key in the end of the fetch log, the last one first."""
+    try:
+        with (folder / fetchlog.NAME).open("rb") as file:
+            end = file.seek(0, 2)
+            file.seek(max(end - LOG_TAIL_BYTES, 0))
+            lines = file.read().splitlines()
+    except OSError:
+        return
+    sought, number = json.dumps(key).encode(), 0
+    for text in reversed(lines):
+        if sought not in text:
+            continue
+        try:
+            line = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(line, dict) and line.get("key") == key:
+            names = ("end", "url", "kind", "status", "error", "bytes")
+            yield {name: line.get(name) for name in names}
+            number += 1
+            if number == FETCHES_SHOWN:
+                return

@@ -1,0 +1,214 @@
+"""The crawl that a dashboard shows. All methods block."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.archive import fetchlog
+from webcrawl.config import Configuration
+from webcrawl.control.selection import require_crawl
+from webcrawl.control.steering import Steering
+from webcrawl.features.steering.kept_settings import settings_of_crawl
+from webcrawl.features.steering.store import SteeringStore
+from webcrawl.features.timeseries.runs import SILENT_SECONDS, RunStore, with_killed
+from webcrawl.features.timeseries.store import SeriesStore
+from webcrawl.reports.summary import how_it_ended
+from webcrawl.web.dashboard.host_index import HostIndex
+from webcrawl.web.dashboard.one_host import describe_host
+from webcrawl.web.dashboard.state import StateReader
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from scrapy.settings import BaseSettings
+
+    from webcrawl.features.steering.store import JournalEntry, Suggestion, WorkerState
+    from webcrawl.features.timeseries.reading import Series
+    from webcrawl.features.timeseries.runs import ProcessRun
+    from webcrawl.features.timeseries.store import Latest
+    from webcrawl.storage.tables import Tables
+
+MARKS_MAX = 200
+LOG_BYTES_MAX = 256 << 20
+"""A fetch log of more bytes is not searched for a URL: that would take more than some seconds."""
+
+
+class _Runs:
+    """The stores that the runs of processes are from, read together."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._runs = RunStore(tables)
+        self._series = SeriesStore(tables)
+
+    async def read(self) -> tuple[list[ProcessRun], list[Latest]]:
+        return await self._runs.runs(), await self._series.latest()
+
+
+class CrawlSource:
+    """A crawl by its settings, which name its JOBDIR or its Redis."""
+
+    def __init__(
+        self,
+        settings: BaseSettings,
+        spider: str,
+        arguments: Mapping[str, str] | None = None,
+        allowed_domains: object = None,
+    ) -> None:
+        """``spider``, ``arguments`` and ``allowed_domains``: of the crawl; its rules depend on them.
+
+        :raises CrawlError: the settings are wrong, or name no crawl that other processes can read
+        """
+        self.settings = settings
+        self.spider = spider
+        self.arguments = dict(arguments or {})
+        self.allowed_domains = allowed_domains
+        self.configuration = Configuration.from_settings(settings)
+        self.crawl = require_crawl(settings, spider)
+        self.ends_with_crawl = False
+        """True in a process that a crawl has started, and that ends with it."""
+        self.folder = self.configuration.jobdir
+        self.is_shared = self.configuration.storage.is_shared
+        self.steering = Steering(self.crawl, settings, spider, self.arguments, allowed_domains)
+        self._state = StateReader(self)
+        self._hosts: HostIndex | None = None
+        self._lock = threading.Lock()
+        self._started: tuple[list[Mapping[str, str]], Configuration] = [], self.configuration
+
+    @property
+    def name(self) -> str:
+        """The name of the crawl: its folder's, or its spider's in Redis."""
+        return self.spider if self.is_shared or self.folder is None else self.folder.resolve().name
+
+    def started(self, workers: Sequence[WorkerState]) -> Configuration:
+        """Return the configuration with which the crawl was started last, as its workers have published it; other
+        values that were given on the command line of the dashboard are stronger.
+
+        :raises CrawlError: the two together are wrong
+        """
+        said = [text for one in workers for text in (one.start, one.kept)]
+        known, configuration = self._started
+        if said != known:
+            configuration = Configuration.from_settings(settings_of_crawl(self.settings, workers))
+            self._started = said, configuration
+        return configuration
+
+    def state(self, *, public: bool) -> dict[str, Any]:
+        """Return the object of the endpoint ``crawl``. :raises CrawlError: it cannot be read"""
+        return self._state.read(public=public)
+
+    def hosts(self, choices: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a page of the table of hosts; see ``HostIndex.page``. The index is built when it is first asked for.
+
+        :raises ValueError: a choice is wrong :raises CrawlError: the hosts cannot be read
+        """
+        with self._lock:
+            if self._hosts is None:
+                self._hosts = HostIndex(self.crawl.hosts)
+                self._hosts.begin()
+        return self._hosts.page(**choices)
+
+    def host(self, key: str) -> dict[str, Any] | None:
+        """Return what is known of a host; see ``describe_host``. :raises CrawlError: it cannot be read"""
+        return describe_host(self, key)
+
+    def close(self) -> None:
+        """Release what was built."""
+        with self._lock:
+            if self._hosts is not None:
+                self._hosts.close()
+
+    def series(self, names: Sequence[str], from_: float | None, to: float | None, points: int) -> Series:
+        """Return time series; see ``SeriesStore.read``. :raises CrawlError: :raises ValueError:"""
+        return self.crawl.series(names, from_, to, points)
+
+    def explanation(self, url: str, *, reads_logs: bool = True) -> dict[str, Any]:
+        """Return what ``scrapy explain --json URL`` says. ``reads_logs``: also what only the logs have, unless they
+        are so long that it would take more than some seconds.
+
+        :raises CrawlError: or a ValueError that names the cause
+        """
+        # It imports the parts of a crawl.
+        from webcrawl.control.inquiry import Inquiry, Question
+
+        question = Question(
+            url,
+            spider=self.spider,
+            arguments=self.arguments,
+            allowed_domains=self.allowed_domains,
+            reads_logs=reads_logs and not self.has_long_log(),
+        )
+        found: dict[str, Any] = json.loads(Inquiry(self.settings, self.configuration, question).as_json())
+        return found
+
+    def suggest(self, url: str, note: str, by: str) -> str:
+        """Hold a URL until an operator decides; return its id. :raises CrawlError: it is no URL, or not taken"""
+        # What cannot be explained cannot be queued.
+        resolved = self.explanation(url, reads_logs=False)["url"]["resolved"]
+        name: str = self.crawl.change_store(
+            SteeringStore, lambda store, now: store.suggest(resolved, note, by, now)
+        )
+        return name
+
+    def suggestions(self) -> list[Suggestion]:
+        """Return the suggestions that are kept, oldest first."""
+        return self.crawl.read_store(SteeringStore, SteeringStore.suggestions)
+
+    def decide(self, name: str, *, accept: bool, by: str) -> str | None:
+        """Decide on a suggestion; an accepted one is added to the queue. Return what was done as a sentence; None if
+        there is no such suggestion, or it was decided before. :raises CrawlError:"""
+        one = next((one for one in self.suggestions() if one.id == name), None)
+        if one is None or one.accepted is not None:
+            return None
+        # If this process ends after the first step, the suggestion is still there.
+        said = self.steering.add([one.url], by)[0].sentence if accept else "it is rejected"
+        decided = self.crawl.change_store(
+            SteeringStore, lambda store, now: store.decide(name, by, now, accept=accept)
+        )
+        return None if decided is None else f"{said[0].upper()}{said[1:]}."
+
+    def journal(self, most: int) -> list[JournalEntry]:
+        """Return the last changes by operators, the latest first."""
+        return self.crawl.read_store(SteeringStore, lambda store: store.journal(most))
+
+    def marks(self) -> list[dict[str, Any]]:
+        """Return when runs began and ended or were killed, and the last changes by operators, in the order of time.
+        Of a shared crawl the runs are those of its workers."""
+        found: list[tuple[float, str, str]] = []
+        for run in self._runs():
+            begun, ended = f"the worker {run.worker} began", f"the worker {run.worker}"
+            if not self.is_shared:
+                begun, ended = "a run began", "the run"
+            found.append((run.begun_at, "run", begun))
+            if run.ended_at is not None:
+                how = "was killed" if run.reason is None else how_it_ended(run.reason)
+                found.append((run.ended_at, "end", f"{ended} {how}"))
+        for one in self.journal(MARKS_MAX):
+            values = "" if one.new is None else f" {one.old or ''} -> {one.new}".replace("  ->", " ->")
+            what = f"{one.what} {one.name}{values}".strip().replace("  ", " ")
+            found.append((one.at, "change", f"{what}, by {one.by}"))
+        return [{"at": at, "kind": kind, "text": text[:300]} for at, kind, text in sorted(found)]
+
+    def _runs(self) -> list[ProcessRun]:
+        """Return the runs of the crawl's processes, in the order in which they began."""
+        status = self.crawl.status()
+        runs, latest = self.crawl.read_store(_Runs, _Runs.read)
+        names = {one.name for one in status.workers if status.now - one.heartbeat_at < SILENT_SECONDS}
+        alive = [
+            one.worker
+            for one in latest
+            if (one.worker if self.is_shared else f"process {one.process}") in names
+        ]
+        return with_killed(runs, latest, alive, status.now)
+
+    def has_long_log(self) -> bool:
+        """Return True if searching the fetch log takes too long for an answer."""
+        if self.folder is None:
+            return False
+        total = 0
+        for path in [self.folder / fetchlog.NAME, *self.folder.glob("fetch-*.jsonl.gz")]:
+            with suppress(OSError):
+                total += path.stat().st_size * (10 if path.suffix == ".gz" else 1)
+        return total > LOG_BYTES_MAX

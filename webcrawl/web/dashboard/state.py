@@ -1,0 +1,421 @@
+"""The state of a crawl as one object: what a person wants to see at a glance.
+
+Counts are those of the frontier, everything else is what the processes of the crawl published a moment ago
+(``features/timeseries``). A crawl without these figures, because it has ended or they are off, has those of its
+``progress.jsonl``.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webcrawl.archive.disk import size_of
+from webcrawl.control.remaining import Remaining
+from webcrawl.crawl.jobdir import Jobdir
+from webcrawl.features.steering.store import SteeringStore
+from webcrawl.features.timeseries.store import SeriesStore
+from webcrawl.reports import progress_log, run_log
+from webcrawl.reports.counting import number_in
+from webcrawl.reports.limiting import Situation, limiting
+from webcrawl.reports.run_log import State
+from webcrawl.reports.totals import STATUS_CLASSES, figures_of
+from webcrawl.storage.inspection import Demand
+from webcrawl.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from webcrawl.features.steering.store import Numbers, Override, WorkerState
+    from webcrawl.features.timeseries.store import Latest
+    from webcrawl.reports.limiting import Verdict
+    from webcrawl.reports.run_log import Run
+    from webcrawl.storage.contract import Counts
+    from webcrawl.storage.inspection import CrawlStatus, Worker
+    from webcrawl.storage.tables import Tables
+    from webcrawl.web.dashboard.source import CrawlSource
+
+LIVE_SECONDS = 30.0
+"""A process that has published nothing for this long does not run any more, or has no time to publish."""
+RATE_SECONDS = 10.0
+"""Rates are means of this time."""
+STEP_SECONDS = 40.0
+"""Figures that are read now and then are kept for this time."""
+SIZE_SECONDS = 60.0
+"""The size of a crawl's folder is measured at most this often: it may have many files."""
+HAS_SECONDS = 15.0
+"""Whether there are traps and suggestions is read at most this often."""
+_TAIL_BYTES = 8192
+
+
+class _Sample(NamedTuple):
+    """Counters of a process. ``at``: epoch seconds."""
+
+    at: float
+    figures: Mapping[str, float]
+
+
+@dataclass(slots=True)
+class _Rates:
+    """The rates of each process: what its counters grew by within the last seconds."""
+
+    _samples: dict[tuple[str, float], deque[_Sample]] = field(default_factory=dict)
+
+    def add(self, latest: Iterable[Latest]) -> None:
+        """Add what the processes published, and forget those that have ended."""
+        found = {}
+        for one in latest:
+            samples = self._samples.get((one.worker, one.begun_at), deque())
+            # A process that has just begun had counted nothing.
+            if not samples and one.at - one.begun_at <= RATE_SECONDS:
+                samples.append(_Sample(one.begun_at, {}))
+            if not samples or one.at > samples[-1].at:
+                samples.append(_Sample(one.at, one.figures))
+            while len(samples) > 2 and samples[1].at <= one.at - STEP_SECONDS:
+                samples.popleft()
+            found[one.worker, one.begun_at] = samples
+        self._samples = found
+
+    def of(self, name: str) -> float | None:
+        """Return the rate of a counter, of all processes together; None if it is not known yet."""
+        rates = [
+            (last.figures.get(name, 0.0) - first.figures.get(name, 0.0)) / (last.at - first.at)
+            for first, last in map(_window, self._samples.values())
+            if last.at > first.at
+        ]
+        return max(sum(rates), 0.0) if rates else None
+
+    def of_steps(self, name: str) -> float | None:
+        """Return the same for a counter that is read less often than samples are published."""
+        rates = []
+        for samples in self._samples.values():
+            known = [(one.at, one.figures[name]) for one in samples if name in one.figures]
+            steps = [new for old, new in pairwise(known) if new[1] != old[1]]
+            if len(steps) > 1:
+                rates.append((steps[-1][1] - steps[0][1]) / (steps[-1][0] - steps[0][0]))
+        return max(sum(rates), 0.0) if rates else None
+
+    def mean(self, name: str) -> float:
+        """Return the mean of a gauge over the last seconds, the sum of all processes."""
+        total = 0.0
+        for samples in self._samples.values():
+            since = samples[-1].at - RATE_SECONDS
+            values = [one.figures[name] for one in samples if one.at > since and name in one.figures]
+            total += sum(values) / len(values) if values else 0.0
+        return total
+
+
+def _window(samples: deque[_Sample]) -> tuple[_Sample, _Sample]:
+    """Return the first and the last sample of the last seconds."""
+    last = samples[-1]
+    first = next((one for one in reversed(samples) if one.at <= last.at - RATE_SECONDS), samples[0])
+    return first, last
+
+
+class _Stores:
+    """The stores of features that the state is from, read together."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._series = SeriesStore(tables)
+        self._steering = SteeringStore(tables)
+
+    async def read(self) -> tuple[list[Latest], dict[str, Override], Numbers, list[WorkerState]]:
+        steering = self._steering
+        return (
+            await self._series.latest(),
+            await steering.overlay(),
+            await steering.numbers(),
+            await steering.workers(),
+        )
+
+
+class StateReader:
+    """Reads the state of one crawl. All methods block; ``read`` may be called by one thread at a time."""
+
+    def __init__(self, source: CrawlSource) -> None:
+        self._source = source
+        self._configuration = source.configuration
+        """That of the crawl, as it was started last."""
+        self._rates = _Rates()
+        self._remaining = Remaining(source.crawl)
+        self._size: tuple[float, int] | None = None
+        self._has_at = -HAS_SECONDS
+        self._has_rows: dict[str, bool] = {}
+
+    def read(self, *, public: bool) -> dict[str, Any]:
+        """Return the object of the endpoint ``crawl``. :raises CrawlError: it cannot be read"""
+        source = self._source
+        status = source.crawl.status()
+        published, overlay, numbers, workers = source.crawl.read_store(_Stores, _Stores.read)
+        self._configuration = source.started(workers)
+        latest = [one for one in published if status.now - one.at < LIVE_SECONDS and status.workers]
+        self._rates.add(latest)
+        run, begun_at = self._run()
+        counts = status.counts
+        progress = self._progress(run)
+        state, politeness = self._state(status, latest, numbers, run), self._politeness(latest, overlay)
+        totals = _totals(status, latest, progress)
+        verdict, ends = None, None
+        if latest and state in _WORKING:
+            verdict = limiting(self._situation(status, latest, state, politeness["capacity_per_second"]))
+            if state == "running":
+                ends = self._remaining.look(status, politeness["min_delay"] or 0.0)
+        return {
+            "name": source.name,
+            "spider": source.spider if run is None else run.spider or source.spider,
+            "state": state,
+            "has": self._has(status.now, counts, totals["errors"]),
+            "limit": _verdict(verdict),
+            "ends": None if ends is None else ends.as_object(),
+            "reason": None if run is None or status.workers else run.reason,
+            "begun_at": begun_at or min((one.begun_at for one in latest), default=None),
+            "now": status.now,
+            "user_agent": self._configuration.user_agent if run is None else run.user_agent,
+            "jobdir": None if source.folder is None else str(source.folder),
+            "storage": source.crawl.storage,
+            "version": __version__,
+            "counts": {
+                "queued": counts.queued,
+                "done": counts.done,
+                "failed": counts.failed,
+                "refused": counts.refused,
+                "hosts": counts.hosts,
+                "active": status.active_hosts if (active := _sum(latest, "active")) is None else active,
+                "ready": _sum(latest, "ready"),
+                "parked": counts.parked_hosts,
+                "given_up": counts.given_up_hosts,
+            },
+            "rates": self._speed(latest, status.now, progress),
+            "totals": totals,
+            "politeness": politeness,
+            "disk": self._disk(status.now, latest),
+            "memory": {name: _sum(latest, name) for name in ("rss", "rss_all")},
+            "bandwidth": {
+                "limit": max((one.figures.get("bandwidth_limit", 0) for one in latest), default=None),
+                "used": _sum(latest, "bandwidth_used"),
+            },
+            "limits": self._limits(overlay),
+            "workers": self._workers(status, latest),
+            "overlay": {
+                name: {"value": one.value, "by": one.by, "at": one.at} for name, one in overlay.items()
+            },
+            "public": public,
+        }
+
+    # -- state -------------------------------------------------------------------------------------------------
+
+    def _run(self) -> tuple[Run | None, float | None]:
+        """Return the last run of the crawl in the folder, and when the first one began."""
+        folder = self._source.folder
+        runs: list[Run] = []
+        if folder is not None:
+            with suppress(OSError):
+                runs = run_log.read(folder)
+        return (runs[-1], runs[0].begun_at) if runs else (None, None)
+
+    def _state(self, status: CrawlStatus, latest: list[Latest], numbers: Numbers, run: Run | None) -> str:
+        source = self._source
+        if any(not self._is_silent(one, status.now) for one in status.workers):
+            if status.demand is Demand.STOP:
+                return "stopping"
+            return "paused" if status.demand is Demand.PAUSE or _all(latest, "paused") else "running"
+        if run is None or source.is_shared:
+            return "not running"
+        held = source.folder is not None and Jobdir(source.folder).holder() is not None
+        found = run.state(is_held=held)
+        return "running" if found is State.RUNNING else str(found)
+
+    def _is_silent(self, worker: Worker, now: float) -> bool:
+        """Return True for a worker of a shared crawl whose leases have ended."""
+        lease = self._configuration.lease_seconds
+        return self._source.is_shared and now - worker.heartbeat_at >= 2 * lease
+
+    def _workers(self, status: CrawlStatus, latest: list[Latest]) -> list[dict[str, Any]]:
+        published = {
+            (one.worker if self._source.is_shared else f"process {one.process}"): one for one in latest
+        }
+        rows = []
+        for worker in status.workers:
+            one = published.get(worker.name)
+            figures = {**worker.figures, **({} if one is None else one.figures)}
+            state = "paused" if figures.get("paused") else "stalled" if figures.get("stalled") else "running"
+            rows.append(
+                {
+                    "name": worker.name if one is None else one.worker,
+                    "state": "silent" if self._is_silent(worker, status.now) else state,
+                    "host": None if one is None else one.host,
+                    "pid": None if one is None else one.process,
+                    "version": None if one is None else one.version,
+                    "started_at": worker.started_at if one is None else one.begun_at,
+                    "heartbeat_at": worker.heartbeat_at,
+                    "figures": figures,
+                }
+            )
+        return rows
+
+    # -- figures -----------------------------------------------------------------------------------------------
+
+    def _speed(
+        self, latest: list[Latest], now: float, progress: Mapping[str, float | None]
+    ) -> dict[str, float | None]:
+        if not latest:
+            return {"pages": None, "bytes": None, "pages_mean": progress.get("pages_mean")}
+        seconds = now - min(one.begun_at for one in latest)
+        pages = _sum(latest, "pages")
+        return {
+            "pages": self._rates.of("pages"),
+            "bytes": self._rates.of("bytes"),
+            "pages_mean": None if pages is None or seconds <= 0 else pages / seconds,
+        }
+
+    def _politeness(self, latest: list[Latest], overlay: Mapping[str, Override]) -> dict[str, float | None]:
+        capacity, requests = _sum(latest, "capacity"), self._rates.of("requests")
+        return {
+            "min_delay": _changed(overlay, "POLITENESS_MIN_DELAY", self._configuration.politeness_min_delay),
+            "capacity_per_second": capacity,
+            "share": requests / capacity if capacity and requests is not None else None,
+        }
+
+    def _has(self, now: float, counts: Counts, errors: float | None) -> dict[str, bool]:
+        """Return for views whether they have something to show; True if that is not known."""
+        found = {"parked": counts.parked_hosts > 0, "errors": errors != 0}
+        folder = self._source.folder
+        if folder is not None and not self._source.is_shared:
+            found |= {"pages": (folder / "warc").exists(), "search": any(folder.glob("search*"))}
+        if not 0 <= now - self._has_at < HAS_SECONDS:
+            # A crawl without traps does not need this import.
+            from webcrawl.features.traps.store import TrapStore
+
+            self._has_at = now
+            crawl = self._source.crawl
+            self._has_rows = {
+                "traps": bool(crawl.read_store(TrapStore, TrapStore.traps)),
+                "suggestions": bool(crawl.read_store(SteeringStore, SteeringStore.suggestions)),
+            }
+        return found | self._has_rows
+
+    def _situation(
+        self, status: CrawlStatus, latest: list[Latest], state: str, capacity: float | None
+    ) -> Situation:
+        """Return the figures that say what limits the crawl, of all processes together."""
+        counts, rates = status.counts, self._rates
+        # Processes of one machine have the same cores.
+        machines = {one.host: one.figures.get("cores", 0.0) for one in latest}
+        cores, cpu, loop = sum(machines.values()), rates.of_steps("cpu_seconds"), rates.of("loop_seconds")
+        return Situation(
+            queued=counts.queued,
+            hosts=counts.hosts,
+            with_urls=int(_sum(latest, "active") or 0),
+            ready=rates.mean("ready"),
+            open=rates.mean("open"),
+            open_max=_sum(latest, "open_max"),
+            unsettled=rates.mean("unsettled"),
+            parked=counts.parked_hosts,
+            rate=rates.of("requests"),
+            capacity=capacity,
+            bandwidth_used=_sum(latest, "bandwidth_used") or 0.0,
+            bandwidth_limit=max((one.figures.get("bandwidth_limit", 0.0) for one in latest), default=0.0),
+            cpu_share=cpu / cores if cpu is not None and cores else None,
+            loop_share=None if loop is None else loop / len(latest),
+            stalled="it is full or cannot be reached" if _all(latest, "stalled") else None,
+            is_paused=state == "paused",
+            is_closing=state == "stopping",
+        )
+
+    def _limits(self, overlay: Mapping[str, Override]) -> dict[str, float | None]:
+        configuration = self._configuration
+        pages = _changed(overlay, "CLOSESPIDER_PAGECOUNT", configuration.closespider_pagecount)
+        seconds = _changed(overlay, "CLOSESPIDER_TIMEOUT", configuration.closespider_timeout)
+        return {"pages": pages or None, "seconds": seconds or None}
+
+    def _disk(self, now: float, latest: list[Latest]) -> dict[str, float | None]:
+        free, total = (
+            min((one.figures[name] for one in latest if name in one.figures), default=None)
+            for name in ("disk_free", "disk_total")
+        )
+        found = {"free": free, "total": total, "crawl_bytes": _sum(latest, "crawl_bytes")}
+        folder = self._source.folder
+        if folder is None or self._source.is_shared:
+            return found
+        if found["crawl_bytes"] is None:
+            if self._size is None or not 0 <= now - self._size[0] < SIZE_SECONDS:
+                self._size = (now, size_of(folder))
+            found["crawl_bytes"] = self._size[1]
+        with suppress(OSError):
+            usage = shutil.disk_usage(folder)
+            found |= {"free": usage.free, "total": usage.total}
+        return found
+
+    def _progress(self, run: Run | None) -> dict[str, float | None]:
+        """Return figures of the last run in the folder's progress log, which are at most a minute old."""
+        folder = self._source.folder
+        if folder is None or run is None or self._source.is_shared:
+            return {}
+        lines = _last_lines(folder / progress_log.NAME)
+        if not lines:
+            return {}
+        last = lines[-1]
+        began, at, pages = (number_in(last.get(name)) for name in ("run", "at", "pages"))
+        found = {name: number_in(last.get(name)) for name in _TOTALS}
+        if began is not None and at is not None and pages is not None and at > began:
+            found["pages_mean"] = pages / (at - began)
+        return found
+
+
+_WORKING = ("running", "paused", "stopping")
+
+
+def _verdict(verdict: Verdict | None) -> dict[str, str] | None:
+    if verdict is None:
+        return None
+    return {"by": str(verdict.bound), "words": verdict.short, "sentence": verdict.sentence}
+
+
+def _changed(overlay: Mapping[str, Override], name: str, value: float) -> float:
+    """Return the value of a setting that operators may have changed."""
+    if name in overlay:
+        with suppress(ValueError):
+            return float(overlay[name].value)
+    return value
+
+
+def _sum(latest: list[Latest], name: str) -> float | None:
+    found = [one.figures[name] for one in latest if name in one.figures]
+    return sum(found) if found else None
+
+
+def _all(latest: list[Latest], name: str) -> bool:
+    return bool(latest) and all(one.figures.get(name) for one in latest)
+
+
+_TOTALS = ("pages", "bytes", "errors", *(f"pages_{name}" for name in STATUS_CLASSES))
+
+
+def _totals(
+    status: CrawlStatus, latest: list[Latest], progress: Mapping[str, float | None]
+) -> Mapping[str, float | None]:
+    """Return the totals of all runs; of a crawl whose storage has no such figures, those of the processes that run or
+    of the last run."""
+    if status.counted:
+        return figures_of(status.totals)
+    return {name: _sum(latest, name) if latest else progress.get(name) for name in _TOTALS}
+
+
+def _last_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the last complete lines of a file of JSON lines."""
+    lines: list[dict[str, Any]] = []
+    with suppress(OSError), path.open("rb") as file:
+        end = file.seek(0, 2)
+        file.seek(max(end - _TAIL_BYTES, 0))
+        for text in file.read().splitlines():
+            with suppress(ValueError):
+                line = json.loads(text)
+                if isinstance(line, dict):
+                    lines.append(line)
+    return lines

@@ -1,0 +1,281 @@
+"""What the archive of a crawl has of a URL, and a stored page as a browser may show it. All functions block.
+
+A stored page is hostile. It is given to the browser in a sandbox: no script runs, no form is sent, nothing is
+fetched, and links to other addresses cannot replace it in the frame of the dashboard. Its own headers are not sent.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import unescape
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.archive import fetchlog
+from webcrawl.archive.captures import REVISIT, StoredCapture, captures_of, content_of
+from webcrawl.archive.disk import ArchiveError
+from webcrawl.archive.records import uri
+from webcrawl.errors import CrawlError
+from webcrawl.fetching.decoding import decode
+from webcrawl.links.reading import LinkLogs
+from webcrawl.parsing.charset import encoding_of
+from webcrawl.parsing.mime import document_type, mime_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webcrawl.archive.captures import Content
+    from webcrawl.web.dashboard.source import CrawlSource
+
+RECORD_BYTES_MAX = 64 << 20
+"""The longest record that is read."""
+BODY_BYTES_MAX = 8 << 20
+"""The part of a body, without its content coding, that is shown."""
+VERSIONS_SHOWN = 200
+LINKS_SHOWN = 500
+DUPLICATES_SHOWN = 100
+HEADERS_BYTES_MAX = 64 << 10
+
+SANDBOX = {
+    "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'self'",
+    "X-Frame-Options": "SAMEORIGIN",
+    "X-DNS-Prefetch-Control": "off",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+"""The headers of a stored page. A sandbox without ``allow-scripts`` also ignores ``meta refresh``."""
+
+_IMAGES = frozenset(
+    {"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp", "image/x-icon"}
+)
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_TEXT = re.compile(
+    r"text/|application/(?:[a-z0-9.+-]*\+)?(?:json|xml|javascript|ecmascript|yaml)\b|image/svg\+xml"
+)
+_RECORD = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,250}\.warc\.gz)@(\d{1,15})")
+_FIELD = re.compile(rb"^([!#$%&'*+.^_`|~0-9A-Za-z-]++)[ \t]*+:[ \t]*+((?:.*[^ \t\r\n])?)", re.MULTILINE)
+_STATUS = re.compile(rb"HTTP/[0-9.]+[ \t]+(\d{3})")
+_TITLE = re.compile(r"<title\b[^<>]*+>([^<]*+(?:<(?!/title)[^<]*+)*+)", re.IGNORECASE | re.DOTALL)
+_LINK = re.compile(r"<link(?=[\s/>])", re.IGNORECASE)
+
+
+class NoVersion(Exception):  # noqa: N818 - a state of the archive
+    """The archive does not have what was asked for; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A body as it is sent to a browser."""
+
+    body: bytes
+    content_type: str
+    is_download: bool = False
+
+
+def describe(source: CrawlSource, url: str, record: str | None = None) -> dict[str, Any]:
+    """Return what the archive has of a URL: ``versions``, the last one first, each with ``record``, which names it in
+    other calls; ``headers``, ``truncated`` and ``fields`` of the version ``record``, or the last; ``links`` of the
+    page's last fetch; ``duplicates``, URLs of the same content; ``note``.
+
+    :raises NoVersion: there is none :raises CrawlError: something cannot be read :raises ValueError: it is no URL
+    """
+    if source.folder is None:
+        raise NoVersion("the archive of this crawl is in the JOBDIRs of its workers")
+    named = source.explanation(url, reads_logs=False)["url"]
+    resolved = str(named["resolved"])
+    captures = [one for one in _captures(source, resolved) if one.url == uri(resolved)]
+    if not captures:
+        raise NoVersion(f"the archive in {source.folder} has no version of this URL")
+    captures = captures[::-1]
+    chosen = next((one for one in captures if _name(one) == record), captures[0])
+    lines = {} if source.has_long_log() else _logged(source, resolved)
+    return {
+        "url": resolved,
+        "versions": [_version(one) for one in captures[:VERSIONS_SHOWN]],
+        "record": _name(chosen),
+        **_details(source, chosen),
+        "links": _links(source, str(named.get("canonical") or resolved)),
+        "duplicates": lines.get("duplicates", []),
+        "duplicate_of": lines.get("duplicate_of"),
+        "note": f"of the worker in {source.folder}" if source.is_shared else None,
+    }
+
+
+def _captures(source: CrawlSource, url: str) -> list[StoredCapture]:
+    assert source.folder is not None
+    try:
+        return captures_of(url, [source.folder])
+    except ArchiveError as error:
+        raise CrawlError(str(error)) from error
+
+
+def _name(capture: StoredCapture) -> str:
+    return f"{capture.filename}@{capture.offset}"
+
+
+def _version(capture: StoredCapture) -> dict[str, Any]:
+    status = capture.status or ""
+    return {
+        "record": _name(capture),
+        "at": _seconds(capture.timestamp),
+        "status": int(status) if status.isdigit() else None,
+        "mime": None if capture.mime == REVISIT else capture.mime,
+        "revisit": capture.mime == REVISIT,
+        "digest": capture.digest,
+    }
+
+
+def _seconds(timestamp: str) -> float | None:
+    with suppress(ValueError):
+        return datetime.strptime(timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+    return None
+
+
+def _details(source: CrawlSource, capture: StoredCapture) -> dict[str, Any]:
+    try:
+        content = _content(source, capture)
+    except NoVersion as error:
+        return {"headers": [], "fields": {"unreadable": str(error)}, "truncated": None}
+    kind, body, is_whole = _body(content)
+    fields: dict[str, Any] = {"type": kind or None, "bytes": len(content.payload)}
+    if kind in _HTML and (title := _TITLE.search(_decoded(body, content))):
+        fields["title"] = " ".join(unescape(title[1]).split())[:500]
+    if content.original is not None:
+        fields["same_body_as"] = f"{content.original.url} of {content.original.timestamp}"
+    cut = None if content.original is not None else content.fields.get("warc-truncated")
+    return {
+        "headers": _headers(content),
+        "warc": {name: value[:2000] for name, value in list(content.fields.items())[:40]},
+        "fields": fields,
+        "truncated": cut or (None if is_whole else f"only {BODY_BYTES_MAX:,} bytes are shown"),
+    }
+
+
+def _headers(content: Content) -> list[list[str]]:
+    head = content.head[:HEADERS_BYTES_MAX]
+    status, _, _ = head.partition(b"\n")
+    found = [["", status.decode("latin-1").strip()]] if head else []
+    return found + [[name.decode(), value.decode("latin-1")] for name, value in _FIELD.findall(head)]
+
+
+def _content(source: CrawlSource, capture: StoredCapture) -> Content:
+    """:raises NoVersion: it cannot be read, with the reason"""
+    assert source.folder is not None
+    try:
+        return content_of(capture, [source.folder], bytes_max=RECORD_BYTES_MAX)
+    except ArchiveError as error:
+        raise NoVersion(str(error)) from error
+
+
+def _body(content: Content) -> tuple[str, bytes, bool]:
+    """Return MIME type, body without content coding, and whether that is all of it."""
+    message = {name.lower(): value.decode("latin-1") for name, value in _FIELD.findall(content.head)}
+    declared = message.get(b"content-type", "") if content.head else content.fields.get("content-type", "")
+    decoded = decode(content.payload, message.get(b"content-encoding", ""), BODY_BYTES_MAX)
+    body = decoded.body[:BODY_BYTES_MAX]
+    kind = document_type(mime_type(declared), body) or mime_type(declared) or ""
+    return kind, body, not decoded.truncated and len(decoded.body) <= BODY_BYTES_MAX
+
+
+def _decoded(body: bytes, content: Content) -> str:
+    message = {name.lower(): value.decode("latin-1") for name, value in _FIELD.findall(content.head)}
+    declared = message.get(b"content-type", "") if content.head else content.fields.get("content-type", "")
+    return body.decode(encoding_of(body, declared), "replace")
+
+
+def show(source: CrawlSource, record: str) -> Shown:
+    """Return the body of a stored version for a browser: HTML and text in UTF-8, images as they are, anything else as
+    a download.
+
+    :raises NoVersion: there is none, or it cannot be read
+    :raises ValueError: ``record`` is none that ``describe`` gave
+    """
+    found = _RECORD.fullmatch(record)
+    if found is None:
+        raise ValueError("record names no stored version")
+    if source.folder is None:
+        raise NoVersion("the archive of this crawl is in the JOBDIRs of its workers")
+    capture = StoredCapture("", "", "", None, None, source.folder, found[1], int(found[2]))
+    content = _content(source, capture)
+    kind, body, _ = _body(content)
+    if kind in _HTML:
+        # No policy keeps a browser from looking up and connecting to hosts that a link element names.
+        text = _LINK.sub("<wbr", _decoded(body, content))
+        return Shown(text.encode("utf-8", "replace"), "text/html; charset=utf-8")
+    if kind in _IMAGES:
+        return Shown(body, kind)
+    if _TEXT.match(kind) or (not kind and b"\0" not in body):
+        return Shown(_decoded(body, content).encode("utf-8", "replace"), "text/plain; charset=utf-8")
+    return Shown(body, "application/octet-stream", is_download=True)
+
+
+def _links(source: CrawlSource, canonical_url: str) -> list[dict[str, Any]]:
+    assert source.folder is not None
+    try:
+        found = LinkLogs([source.folder]).of(canonical_url)
+    except (ArchiveError, OSError):
+        return []
+    links = [] if found is None else found.links
+    return [{"url": one.to, "type": one.type, "text": one.text[:200]} for one in links[:LINKS_SHOWN]]
+
+
+def _logged(source: CrawlSource, url: str) -> dict[str, Any]:
+    """Return what the fetch log says of copies: ``duplicate_of`` of the last fetch, and ``duplicates``."""
+    assert source.folder is not None
+    found: dict[str, Any] = {}
+    duplicates: dict[str, None] = {}
+    for line in _lines(source, url):
+        if line.get("url") == url:
+            found["duplicate_of"] = line.get("duplicate_of")
+        elif line.get("duplicate_of") == url and len(duplicates) < DUPLICATES_SHOWN:
+            duplicates[str(line.get("url"))] = None
+    return {**found, "duplicates": list(duplicates)}
+
+
+def _lines(source: CrawlSource, url: str) -> Iterator[Mapping[str, Any]]:
+    assert source.folder is not None
+    with suppress(ArchiveError, OSError):
+        yield from fetchlog.read(source.folder, lambda damage: None, holding=json.dumps(url).encode())
+
+
+# -- full text -------------------------------------------------------------------------------------------------
+
+
+def search(source: CrawlSource, words: str, limit: int) -> dict[str, Any]:
+    """Return ``rows``, the pages that match best, and ``total``.
+
+    :raises NoVersion: the crawl keeps no index :raises ValueError: the query is wrong :raises CrawlError:
+    """
+    # An engine may import a large library.
+    from webcrawl.search import engine
+    from webcrawl.search.finding import IndexSettings, NoIndexError
+    from webcrawl.search.finding import search as find
+
+    chosen = source.configuration
+    if source.folder is None and chosen.search_url is None:
+        raise NoVersion("the search index of this crawl is in the JOBDIRs of its workers")
+    try:
+        parsed = engine.read(words)
+    except engine.QueryError as error:
+        raise ValueError(f"the query {error}") from error
+    folders = [] if source.folder is None else [source.folder]
+    settings = IndexSettings(chosen.search_engine, chosen.search_url, chosen.search_stemmer)
+    try:
+        found = find(folders, settings, parsed, limit)
+    except NoIndexError as error:
+        raise NoVersion(str(error)) from error
+    rows = [
+        {
+            "url": hit.url,
+            "title": hit.title,
+            "language": hit.language,
+            "at": hit.at,
+            "snippet": "".join(text for text, _ in hit.snippet),
+        }
+        for hit in found.hits
+    ]
+    return {"rows": rows, "total": found.count}
