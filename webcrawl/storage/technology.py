@@ -8,10 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
-    from webcrawl.config import Configuration
     from webcrawl.storage.contract import Backend
     from webcrawl.storage.inspection import FolderInspection, SharedInspection
 
@@ -20,6 +19,33 @@ CrawlClock = Callable[[], float]
 
 SCOPE = "scope:"
 """Prefix of the names of settings that may change between two runs, while no process works on the crawl."""
+
+
+class StorageOptions(Protocol):
+    """The settings that technologies read; ``Configuration`` has them all."""
+
+    @property
+    def frontier_seen(self) -> str: ...
+    @property
+    def frontier_seen_capacity(self) -> int: ...
+    @property
+    def frontier_seen_error_rate(self) -> float: ...
+    @property
+    def frontier_cache_bytes(self) -> int: ...
+    @property
+    def frontier_queue_max(self) -> int: ...
+    @property
+    def robots_cache_size(self) -> int: ...
+    @property
+    def redis_budget_bytes(self) -> int: ...
+    @property
+    def lease_seconds(self) -> float: ...
+    @property
+    def first_delay(self) -> float: ...
+    @property
+    def download_timeout(self) -> float: ...
+    @property
+    def worker_name(self) -> str: ...
 
 
 class SteadyClock:
@@ -39,7 +65,7 @@ class SteadyClock:
 class CrawlFacts:
     """The facts of a crawl that its backend is built from."""
 
-    configuration: Configuration
+    configuration: StorageOptions
     settings: Any
     """Scrapy's settings, in which a technology finds the parameters of its connections."""
     folder: Path | None
@@ -87,7 +113,7 @@ class Technology(ABC):
         """Return the inspection of the crawl in a JOBDIR; only if there is a ``frontier_file``."""
         raise NotImplementedError(f"{self.name} keeps no state in the JOBDIR")
 
-    def inspect_shared(self, configuration: Configuration, settings: Any, spider: str) -> SharedInspection:
+    def inspect_shared(self, configuration: StorageOptions, settings: Any, spider: str) -> SharedInspection:
         """Return the inspection of the crawl of a spider, not opened yet; only if ``is_shared``. ``settings``: see
         ``CrawlFacts``."""
         raise NotImplementedError(f"{self.name} is not shared by processes")

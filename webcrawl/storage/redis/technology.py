@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.storage.technology import Technology
 
 if TYPE_CHECKING:
-    from webcrawl.config import Configuration
     from webcrawl.storage.contract import Backend
     from webcrawl.storage.inspection import SharedInspection
-    from webcrawl.storage.technology import CrawlClock, CrawlFacts
+    from webcrawl.storage.technology import CrawlClock, CrawlFacts, StorageOptions
 
 
 class RedisTechnology(Technology):
@@ -43,7 +42,7 @@ class RedisTechnology(Technology):
         )
         return backend, clock
 
-    def inspect_shared(self, configuration: Configuration, settings: Any, spider: str) -> SharedInspection:
+    def inspect_shared(self, configuration: StorageOptions, settings: Any, spider: str) -> SharedInspection:
         from webcrawl.storage.redis.connection import connection_parameters
         from webcrawl.storage.redis.inspection import RedisInspection
 
