@@ -18,12 +18,12 @@ from typing import Any
 from webcrawl import settings as project
 from webcrawl.config import SETTINGS, Setting
 from webcrawl.config.scrapy_settings import ATTRIBUTES, ROWS, Row
-from webcrawl.web.dashboard.api import ENDPOINTS, PREFIX
-from webcrawl.web.metrics import names as metrics
 from webcrawl.features.timeseries.figures import FIGURES, SHARE
 from webcrawl.politeness.health import FAILURES
 from webcrawl.scope.url_rules import USELESS_EXTENSIONS
 from webcrawl.web.access import Right
+from webcrawl.web.dashboard.api import ENDPOINTS, PREFIX
+from webcrawl.web.metrics import names as metrics
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/reference/settings.md"

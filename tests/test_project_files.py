@@ -13,7 +13,7 @@ import webcrawl
 
 ROOT = Path(__file__).parents[1]
 BINARY = (".png",)
-FOREIGN = "webcrawl/features/dashboard/static/uPlot."
+FOREIGN = "webcrawl/web/dashboard/static/uPlot."
 """The beginning of the files that are kept as their authors made them."""
 
 
