@@ -20,7 +20,7 @@ import pytest
 from tests.contract.samples import NOW
 from webcrawl.config import Configuration
 from webcrawl.frontier.order import LevelSampler
-from webcrawl.frontier.records import State, UrlEntry, UrlRecord
+from webcrawl.frontier.records import CARRIED, State, UrlEntry, UrlRecord
 from webcrawl.frontier.seen import Seen
 from webcrawl.politeness.host_record import HostRecord
 from webcrawl.storage import technologies, technology_named
@@ -385,7 +385,7 @@ class DrivenSqlite(DrivenFolder):
     def queued(self) -> list[UrlEntry]:
         rows = self.rows(
             "SELECT url, key, fingerprint, -rank, position, depth, via, kind, redirects, attempts, repeat, "
-            "payload, listed, traits FROM queue JOIN hosts ON hosts.id = host_id ORDER BY key, rank, position"
+            f"{', '.join(CARRIED.values())} FROM queue JOIN hosts ON hosts.id = host_id ORDER BY key, rank, position"
         )
         return [UrlEntry(*row[:10], bool(row[10]), *row[11:]) for row in rows]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.contract.samples import again, entry, found, pages, settled, urls
 from webcrawl.frontier.queue_head import queue_position
-from webcrawl.frontier.records import QUEUED, UrlEntry
+from webcrawl.frontier.records import CARRIED, QUEUED, UrlEntry
 from webcrawl.storage.contract import HEAD, Batch, Settled
 
 if TYPE_CHECKING:
@@ -116,31 +116,17 @@ def test_every_field_of_an_entry_comes_back_as_it_went_in(backend: Driven) -> No
         kind="sitemap",
         redirects=2,
         attempts=1,
-        payload='{"callback": "parse_item"}',
-        listed='{"lastmod":1767225600.5}',
-        link_features="shop the best deals\t0.25",
+        **{name: f"its {name}" for name in CARRIED},
     )
     backend.commit(found(full))
     [loaded] = backend.activate_one().queue.entries
     assert loaded == full
 
 
-def test_what_a_sitemap_said_of_a_url_stays_with_it(backend: Driven) -> None:
-    plain, listed = entry("http://a/1", via="http://a/"), entry("http://a/2", via="http://a/", listed="{}")
-    backend.commit(found(plain, listed))
-    one, other = backend.activate_one().queue.entries
-    assert (one.listed, other.listed) == (None, "{}")
-    retried = replace(other, attempts=1, position=other.position + 1)
-    backend.commit(Batch(settled=[Settled(other, QUEUED, again=retried)]))
-    assert backend.load("a").entries == [one, retried]
-
-
-def test_what_is_known_of_a_link_stays_with_its_url(backend: Driven) -> None:
-    one, other = (
-        entry("http://a/1", via="http://a/", link_features="one"),
-        entry("http://a/2", via="http://a/"),
-    )
-    empty = entry("http://a/3", via="http://a/", link_features="")
+@pytest.mark.parametrize("name", CARRIED)
+def test_a_carried_value_stays_with_its_url(backend: Driven, name: str) -> None:
+    one, other = entry("http://a/1", via="http://a/", **{name: "one"}), entry("http://a/2", via="http://a/")
+    empty = entry("http://a/3", via="http://a/", **{name: ""})
     backend.commit(found(one, other, empty))
     assert backend.activate_one().queue.entries == [one, other, empty]
     retried = replace(one, attempts=1, position=empty.position + 1)
@@ -161,7 +147,7 @@ def test_what_is_known_of_a_link_stays_with_its_url(backend: Driven) -> None:
     ],
 )
 def test_any_url_comes_back_as_it_went_in(backend: Driven, url: str) -> None:
-    one = UrlEntry(url, "a", 1, position=1, via=url, payload=url, listed=url, link_features=url)
+    one = UrlEntry(url, "a", 1, position=1, via=url, **dict.fromkeys(CARRIED, url))
     backend.commit(found(one))
     [loaded] = backend.activate_one().queue.entries
     assert loaded == one

@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.samples import entry, found, pages, settled, urls
+from webcrawl.frontier.records import CARRIED, UrlEntry
 from webcrawl.storage.contract import Batch, Move
 
 if TYPE_CHECKING:
     from tests.contract.conftest import MakeBackend
     from tests.contract.driven import Driven
-    from webcrawl.frontier.records import UrlEntry
 
 
 def walked(backend: Driven, count: int = 7) -> list[UrlEntry]:
@@ -97,9 +97,7 @@ def test_the_level_of_an_idle_key_follows_its_urls(backend: Driven) -> None:
 
 
 def test_every_field_but_the_level_stays(backend: Driven) -> None:
-    full = entry(
-        "http://a/", 2, depth=3, via="http://b/", attempts=1, payload="{}", listed="{}", link_features="x"
-    )
+    full = entry("http://a/", 2, depth=3, via="http://b/", attempts=1, **dict.fromkeys(CARRIED, "x"))
     backend.commit(found(full))
     assert move(backend, Move(full, 7)) == [full.url]
     [loaded] = backend.activate_one().queue.entries

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from enum import IntEnum, StrEnum
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from webcrawl.urls.politeness_key import origin_of
@@ -69,6 +71,8 @@ class UrlEntry:
     ``url`` is the URL to fetch (WHATWG-resolved, never the canonical form); ``fingerprint`` is the signed 64-bit xxh3
     of its canonical form; ``key`` its politeness key. ``level`` orders a queue, higher first; ``position`` orders a
     level, lower first, and is given by the frontier's order.
+
+    The fields from ``payload`` on are the carried values, see ``CARRIED``: a further one is added at the end.
     """
 
     url: str
@@ -113,3 +117,17 @@ class UrlEntry:
             return origin_of(self.url)
         except ValueError:
             return None
+
+
+_NAMES = [item.name for item in fields(UrlEntry)]
+_STORED_NAMES = {"link_features": "traits"}
+"""The stored names of carried values, where they differ from the fields of ``UrlEntry``."""
+CARRIED: Mapping[str, str] = {
+    name: _STORED_NAMES.get(name, name) for name in _NAMES[_NAMES.index("payload") :]
+}
+"""The carried values of an entry, texts or None, which storages only store and return: the fields of ``UrlEntry``,
+each with its stored name, which is that of its column in SQLite and of its field in a segment. They are in the order
+in which they were added, by which Redis numbers them."""
+carried_values = attrgetter(*CARRIED)
+"""Return the carried values of an entry, in the order of ``CARRIED``."""
+NOTHING_CARRIED: tuple[str | None, ...] = (None,) * len(CARRIED)

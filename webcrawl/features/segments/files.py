@@ -20,7 +20,7 @@ from isal import igzip, igzip_lib
 from webcrawl.atomic_file import replacing
 from webcrawl.errors import CrawlError
 from webcrawl.external_sort import Gathered
-from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.frontier.records import CARRIED, Kind, UrlEntry
 from webcrawl.urls.resolve import resolve
 
 if TYPE_CHECKING:
@@ -34,11 +34,9 @@ Key = tuple[str, int]
 _OWN = ("url", "key", "fingerprint", "position")
 """Fields without a default. The position is the line's, or is assigned anew."""
 _USUAL = {item.name: item.default for item in fields(UrlEntry) if item.name not in _OWN}
-_LINE_NAMES = {"link_features": "traits"}
-"""The names that fields have in a line, where they differ from those of ``UrlEntry``."""
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("fingerprint", "level", "depth", "redirects", "attempts"), (int,)),
-    **{name: (str, type(None)) for name in ("via", "payload", "listed", "traits")},
+    **{name: (str, type(None)) for name in ("via", *CARRIED.values())},
     **dict.fromkeys(("url", "key", "kind"), (str,)),
     "repeat": (bool,),
 }
@@ -60,7 +58,7 @@ def line_of(entry: UrlEntry) -> str:
     for name, usual in _USUAL.items():
         value = getattr(entry, name)
         if value != usual:
-            values[_LINE_NAMES.get(name, name)] = str(value) if name == "kind" else value
+            values[CARRIED.get(name, name)] = str(value) if name == "kind" else value
     return _encode(values)
 
 
@@ -90,7 +88,7 @@ def entry_of(line: str | bytes, complete: Callable[[str], Key]) -> UrlEntry:
     if "key" not in values or "fingerprint" not in values:
         key, fingerprint = complete(values["url"])
         values = {"key": key, "fingerprint": fingerprint, **values}
-    for name, line_name in _LINE_NAMES.items():
+    for name, line_name in CARRIED.items():
         if line_name in values:
             values[name] = values.pop(line_name)
     return UrlEntry(**values)

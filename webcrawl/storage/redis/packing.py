@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from webcrawl.frontier.queue_head import QueuePosition
-from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.frontier.records import CARRIED, Kind, UrlEntry
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 
 
@@ -62,7 +62,11 @@ _ENTRY = struct.Struct(">HIQIcBq")
 _PLAIN = struct.Struct(">HIQIcBqBBB")
 """The same, with depth, code of the prefix and length of the rest of the URL."""
 _BODY = 18
-_VIA, _KIND, _COUNTS, _PAYLOAD, _LISTED, _LINK_FEATURES = 1, 2, 4, 8, 16, 32
+_VIA, _KIND, _COUNTS, _PAYLOAD, _LISTED, _LINK_FEATURES, _FURTHER = 1, 2, 4, 8, 16, 32, 64
+_WITH_FLAGS = ("payload", "listed", "link_features")
+"""The carried values that have flags of their own."""
+_FURTHER_VALUES = tuple(CARRIED)[len(_WITH_FLAGS) :]
+"""The other ones: a number, from 0, and a text for each that an entry has, behind their count."""
 
 
 def position_bytes(position: QueuePosition) -> bytes:
@@ -158,8 +162,8 @@ def pack_entries(key: str, entries: Iterable[UrlEntry]) -> list[bytes]:
     packed = []
     via_text, via = None, b""
     for entry in entries:
-        rare = entry.payload or entry.listed
-        if entry.via is None or entry.kind != "page" or entry.redirects or entry.attempts or rare:
+        rare = entry.payload is not None or entry.listed is not None
+        if rare or entry.via is None or entry.kind != "page" or entry.redirects or entry.attempts:
             packed.append(_pack_rare(entry, prefixes))
             continue
         url = encoded(entry.url)
@@ -179,6 +183,9 @@ def pack_entries(key: str, entries: Iterable[UrlEntry]) -> list[bytes]:
         if entry.link_features is not None:
             flags, last = _VIA | _LINK_FEATURES, _text(entry.link_features)
             length += len(last)
+        if _FURTHER_VALUES and (further := _further(entry)):
+            flags, last = flags | _FURTHER, last + further
+            length += len(further)
         repeat = b"1" if entry.repeat else b"0"
         packed.append(
             b"%b%b%c%c%b%b"
@@ -210,6 +217,16 @@ def _text(text: str) -> bytes:
     return _varint(len(data)) + data
 
 
+def _further(entry: UrlEntry) -> bytes:
+    """Return the packed further values of an entry; nothing if it has none."""
+    parts: list[bytes] = []
+    for number, name in enumerate(_FURTHER_VALUES):
+        value = getattr(entry, name)
+        if value is not None:
+            parts += (_varint(number), _text(value))
+    return _varint(len(parts) // 2) + b"".join(parts) if parts else b""
+
+
 def pack_entry(entry: UrlEntry) -> bytes:
     """Pack a single entry."""
     [packed] = pack_entries(entry.key, [entry])
@@ -239,6 +256,9 @@ def _pack_rare(entry: UrlEntry, prefixes: tuple[bytes, ...]) -> bytes:
     if entry.link_features is not None:
         flags |= _LINK_FEATURES
         parts.append(_text(entry.link_features))
+    if further := _further(entry):
+        flags |= _FURTHER
+        parts.append(further)
     if entry.payload is not None:
         flags |= _PAYLOAD
         parts.append(encoded(entry.payload))
@@ -292,8 +312,22 @@ def _unpack(body: bytes, flags: int, entry: UrlEntry, prefixes: tuple[bytes, ...
         length, at = _read_varint(body, at)
         entry.link_features = decoded(body[at : at + length])
         at += length
+    if flags & _FURTHER:
+        at = _unpack_further(body, at, entry)
     if flags & _PAYLOAD:
         entry.payload = decoded(body[at:])
+
+
+def _unpack_further(body: bytes, at: int, entry: UrlEntry) -> int:
+    """Set the further values of an entry, and return where they end. Those of later code are left out."""
+    count, at = _read_varint(body, at)
+    for _ in range(count):
+        number, at = _read_varint(body, at)
+        length, at = _read_varint(body, at)
+        if number < len(_FURTHER_VALUES):
+            setattr(entry, _FURTHER_VALUES[number], decoded(body[at : at + length]))
+        at += length
+    return at
 
 
 # -- hosts and robots.txt --------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.frontier.records import NOTHING_CARRIED, Kind, UrlEntry, carried_values
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.storage.contract import Filling, LeaseValidity, Room
 from webcrawl.storage.redis.names import ShardNames
@@ -117,7 +117,8 @@ class ServerRoom:
 
 def own_bytes(entry: UrlEntry) -> int:
     """The most bytes of an entry that depend on the entry."""
-    return len(entry.url) + len(entry.via or "") + len(entry.payload or "")
+    size, carried = len(entry.url) + len(entry.via or ""), carried_values(entry)
+    return size if carried == NOTHING_CARRIED else size + sum(len(value or "") for value in carried)
 
 
 def cut_to(lengths: Mapping[str, int], urls: int) -> dict[str, int]:

@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
 
 from webcrawl.errors import JobdirDamaged
 from webcrawl.frontier.records import QUEUED, State, UrlEntry, UrlRecord
@@ -28,6 +27,7 @@ from webcrawl.storage.inspection import (
     UrlSnapshot,
 )
 from webcrawl.storage.sqlite import check
+from webcrawl.storage.sqlite.entries import entry_columns, entry_of
 from webcrawl.storage.sqlite.keys import parse
 from webcrawl.storage.sqlite.opening import open_stored, read_counted
 from webcrawl.storage.sqlite.seen import read_records
@@ -59,10 +59,8 @@ def _status(connection: sqlite3.Connection, now: float) -> CrawlStatus:
 
 
 _QUEUED = (
-    "SELECT url, key, fingerprint, -rank, position, depth, via, kind, redirects, attempts, repeat, payload, "
-    "listed, traits "
-    "FROM hosts JOIN queue ON host_id = id WHERE hosts.queued > 0 AND kind NOT IN ('robots', 'websub') "
-    "ORDER BY host_id, rank, position"
+    "SELECT {entry} FROM hosts JOIN queue ON host_id = id "
+    "WHERE hosts.queued > 0 AND kind NOT IN ('robots', 'websub') ORDER BY host_id, rank, position"
 )
 _AT_ONCE = 10_000
 
@@ -81,12 +79,13 @@ class SqliteUrlStateReader:
     """The ``UrlStateReader`` of a database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
         self._execute = connection.execute
         row = self._execute("SELECT value FROM meta WHERE name = 'FRONTIER_SEEN'").fetchone()
         self.states_kept = row != ("bloom",)
 
     def queued(self) -> Iterator[UrlEntry]:
-        yield from map(_queue_entry, self._execute(_QUEUED))
+        yield from map(entry_of, self._execute(_QUEUED.format(entry=entry_columns(self._connection))))
 
     def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, UrlRecord]:
         host = self._execute("SELECT id FROM hosts WHERE key = ?", (key,)).fetchone()
@@ -102,10 +101,7 @@ _HOSTS = (
     "SELECT id, key, active, given_up, parked, queued, delay_seconds, next_fetch_at, record FROM hosts "
     "WHERE id > ? ORDER BY id LIMIT ?"
 )
-_HEAD = (
-    "SELECT url, key, fingerprint, -rank, position, depth, via, kind, redirects, attempts, repeat, payload, "
-    "listed, traits FROM hosts JOIN queue ON host_id = id WHERE key = ? ORDER BY rank, position LIMIT ?"
-)
+_HEAD = "SELECT {entry} FROM hosts JOIN queue ON host_id = id WHERE key = ? ORDER BY rank, position LIMIT ?"
 
 
 def read_hosts(path: Path) -> Iterator[list[HostSummary]]:
@@ -164,13 +160,8 @@ def read_queue(path: Path, key: str, most: int) -> list[UrlEntry]:
     :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
     """
     with open_stored(path) as connection:
-        return [_queue_entry(row) for row in connection.execute(_HEAD, (key, most))]
-
-
-def _queue_entry(row: tuple[Any, ...]) -> UrlEntry:
-    entry = UrlEntry(*row)
-    entry.repeat = bool(entry.repeat)
-    return entry
+        statement = _HEAD.format(entry=entry_columns(connection))
+        return [entry_of(row) for row in connection.execute(statement, (key, most))]
 
 
 def read_impact(path: Path, selection: UrlSelection) -> ExclusionImpact:
@@ -200,8 +191,8 @@ _HOSTS_BEFORE = (
     "SELECT count(*) FROM (SELECT 1 FROM hosts WHERE idle = 1 AND level = ? AND next_fetch_at < ? LIMIT ?)"
 )
 _ENTRY = (
-    "SELECT url, rank, position, depth, via, kind, redirects, attempts, repeat, payload, listed, traits FROM queue "
-    "WHERE host_id = ? AND fingerprint = ? AND kind != 'robots' ORDER BY repeat, rank, position LIMIT 1"
+    "SELECT {entry} FROM queue WHERE host_id = ? AND fingerprint = ? AND kind != 'robots' "
+    "ORDER BY repeat, rank, position LIMIT 1"
 )
 _BEFORE = "SELECT count(*) FROM queue WHERE host_id = ? AND (rank, position) < (?, ?)"
 _ROBOTS = (
@@ -234,6 +225,7 @@ class _Look:
         key_of: Callable[[Mapping[str, str]], str],
         fingerprint: int,
     ) -> None:
+        self._connection = connection
         self._execute = connection.execute
         self._path = path
         self._fingerprint = fingerprint
@@ -273,12 +265,9 @@ class _Look:
         return KeySnapshot(record, queued, activity, hosts_before=before)
 
     def _entry(self, host_id: int) -> UrlEntry | None:
-        row = self._execute(_ENTRY, (host_id, self._fingerprint)).fetchone()
-        if row is None:
-            return None
-        url, rank, position, depth, via, kind, redirects, attempts, repeat, payload, *rest = row
-        place = (self._key, self._fingerprint, -rank, position)
-        return UrlEntry(url, *place, depth, via, kind, redirects, attempts, bool(repeat), payload, *rest)
+        statement = _ENTRY.format(entry=entry_columns(self._connection, "?"))
+        row = self._execute(statement, (self._key, host_id, self._fingerprint)).fetchone()
+        return None if row is None else entry_of(row)
 
     def _before(self, host_id: int, entry: UrlEntry) -> int:
         [before] = self._execute(_BEFORE, (host_id, -entry.level, entry.position)).fetchone()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from webcrawl.errors import JobdirDamaged, JobdirUnusable, JobdirVersion
 from webcrawl.storage.contract import Counted
+from webcrawl.storage.sqlite.entries import COLUMNS, columns_of, missing_columns
 
 SCHEMA_VERSION = "4"
 SPIDER = "spider"
@@ -19,11 +20,9 @@ COUNTED = "counted "
 _BETWEEN = (COUNTED, "counted!")
 """What these names are between: ``!`` comes after the blank."""
 _ADD_STATUS = "ALTER TABLE seen ADD COLUMN status INTEGER;"
-_UPGRADES = {
-    "2": f"ALTER TABLE queue ADD COLUMN traits TEXT; {_ADD_STATUS}",
-    "3": _ADD_STATUS,
-}
-"""The statements that upgrade an earlier version to this one."""
+_UPGRADES = {"2": _ADD_STATUS, "3": _ADD_STATUS}
+"""The statements that upgrade an earlier version to this one. Columns of carried values need none: those that are
+missing are added to a database of any version."""
 _UNUSABLE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -130,9 +129,10 @@ def _create(connection: sqlite3.Connection, identity: Mapping[str, str]) -> None
 
 def _upgrade(connection: sqlite3.Connection) -> None:
     [version] = connection.execute("SELECT value FROM meta WHERE name = 'schema_version'").fetchone()
-    if version in _UPGRADES:
+    upgrade = _UPGRADES.get(version, "") + missing_columns(connection)
+    if upgrade:
         connection.executescript(
-            f"BEGIN IMMEDIATE;\n{_UPGRADES[version]}\n"
+            f"BEGIN IMMEDIATE;\n{upgrade}\n"
             f"UPDATE meta SET value = '{SCHEMA_VERSION}' WHERE name = 'schema_version';\nCOMMIT;"
         )
 
@@ -163,6 +163,12 @@ def is_new(
         raise JobdirVersion(
             f"{path} was made by a webcrawl with state version {meta.get('schema_version')}, this one has "
             f"{SCHEMA_VERSION}; go on with the version that made it, or give another JOBDIR"
+        )
+    unknown = columns_of(connection).difference(COLUMNS)
+    if unknown:
+        raise JobdirVersion(
+            f"{path} was made by a later webcrawl, which stores '{min(unknown)}' with queued URLs; go on with the "
+            f"version that made it, or give another JOBDIR"
         )
     for name, value in identity.items():
         if name == SPIDER and meta.get(name, value) != value:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
 
 from webcrawl.frontier.queue_head import QueuePosition, queue_position
-from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.frontier.records import NOTHING_CARRIED, Kind, UrlEntry, carried_values
 from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.storage.contract import Loaded, Move, Spot, Walked
+from webcrawl.storage.sqlite.entries import COLUMNS, entry_columns, entry_of
 
 Value = int | float | str | None
 
@@ -74,21 +74,13 @@ def _written(statement: str, row: str, size: int) -> str:
     return statement.replace("{rows}", rows)
 
 
-_PAGE = Kind.PAGE.value
 _FIRST: QueuePosition = (-(1 << 63), -(1 << 63))
 
 
-_FIELDS = (
-    "fingerprint, -rank, position, depth, via, kind, redirects, attempts, repeat, payload, listed, traits"
-)
-_ENTRY = f"url, key, {_FIELDS}"
-
-
-def _entry(row: Sequence[Any]) -> UrlEntry:
-    """Return an entry of the columns of ``_ENTRY``."""
-    entry = UrlEntry(*row)
-    entry.repeat = bool(entry.repeat)
-    return entry
+_INSERT = f"INSERT INTO queue ({', '.join(COLUMNS)}) VALUES {{rows}}"
+_PAGE = Kind.PAGE.value
+_USUAL = (_PAGE, 0, 0, 0, *NOTHING_CARRIED)
+"""The values of the last columns that most entries have in common."""
 
 
 class Queues:
@@ -96,12 +88,11 @@ class Queues:
 
     def __init__(self, connection: sqlite3.Connection, robots_max: int) -> None:
         self._cursor = cursor = connection.cursor()
-        self._push = Rows(cursor, "INSERT INTO queue VALUES {rows}", f"({', '.join('?' * 14)})")
-        self._push_plain = Rows(
-            cursor,
-            "INSERT INTO queue VALUES {rows}",
-            f"(?, ?, ?, ?, ?, ?, ?, '{_PAGE}', 0, 0, 0, NULL, NULL, NULL)",
-        )
+        usual = ", ".join("NULL" if value is None else repr(value) for value in _USUAL)
+        self._push = Rows(cursor, _INSERT, f"({', '.join('?' * len(COLUMNS))})")
+        self._push_plain = Rows(cursor, _INSERT, f"({'?, ' * (len(COLUMNS) - len(_USUAL))}{usual})")
+        self._entry = entry_columns(connection)
+        self._loaded_entry = entry_columns(connection, "?")
         self._vacant = Rows(
             cursor,
             "WITH place (nth, host, rank, position) AS (VALUES {rows}) SELECT group_concat(nth) FROM place "
@@ -127,10 +118,9 @@ class Queues:
         plain: list[Value] = []
         other: list[Value] = []
         for host_id, entry in rows:
+            carried = carried_values(entry)
             if (
-                entry.payload is None
-                and entry.listed is None
-                and entry.link_features is None
+                carried == NOTHING_CARRIED
                 and entry.kind == _PAGE
                 and not (entry.redirects or entry.attempts or entry.repeat)
             ):
@@ -140,8 +130,7 @@ class Queues:
             values += (host_id, -entry.level, entry.position, entry.fingerprint)
             values += (entry.url, entry.depth, entry.via)
             if values is other:
-                values += (str(entry.kind), entry.redirects, entry.attempts, int(entry.repeat))
-                values += (entry.payload, entry.listed, entry.link_features)
+                values += (str(entry.kind), entry.redirects, entry.attempts, int(entry.repeat), *carried)
         self._push_plain.run(plain)
         self._push.run(other)
 
@@ -167,22 +156,22 @@ class Queues:
 
     def walk(self, spot: Spot | None, count: int) -> Walked:
         rows = self._cursor.execute(
-            f"SELECT {_ENTRY}, host_id FROM (SELECT * FROM queue WHERE (host_id, rank, position) > (?, ?, ?) "
+            f"SELECT {self._entry}, host_id FROM (SELECT * FROM queue WHERE (host_id, rank, position) > (?, ?, ?) "
             "ORDER BY host_id, rank, position LIMIT ?) JOIN hosts ON id = host_id "
             "ORDER BY host_id, rank, position",
             (*(spot or (0, *_FIRST)), count),
         ).fetchall()
-        entries = [_entry(row[:-1]) for row in rows]
+        entries = [entry_of(row[:-1]) for row in rows]
         return Walked(entries, (rows[-1][-1], *queue_position(entries[-1])) if len(rows) == count else None)
 
     def load(self, host_id: int, key: str, after: QueuePosition | None, count: int) -> Loaded:
         rank, position = after or _FIRST
         rows = self._cursor.execute(
-            f"SELECT url, ?, {_FIELDS} FROM queue WHERE host_id = ? AND (rank, position) > (?, ?) "
+            f"SELECT {self._loaded_entry} FROM queue WHERE host_id = ? AND (rank, position) > (?, ?) "
             "ORDER BY rank, position LIMIT ?",
             (key, host_id, rank, position, count + 1),
         ).fetchall()
-        entries = [_entry(row) for row in rows[:count]]
+        entries = [entry_of(row) for row in rows[:count]]
         return Loaded(entries, more=len(rows) > count, robots=self._robots_of_all(entries))
 
     def length(self, host_id: int) -> int:

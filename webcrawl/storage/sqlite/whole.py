@@ -14,14 +14,14 @@ from webcrawl.errors import JobdirDamaged
 from webcrawl.frontier.records import State, UrlEntry, UrlRecord
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.storage.contract import Counted
+from webcrawl.storage.sqlite.entries import entry_columns, entry_of
 from webcrawl.storage.sqlite.keys import parse
 from webcrawl.storage.sqlite.opening import open_stored, read_counted, read_only
 from webcrawl.storage.sqlite.tables import SUFFIX
 from webcrawl.storage.tables import Change, Row, TableSpec
 
 _QUEUE = (
-    "SELECT url, key, fingerprint, -rank, position, depth, via, kind, redirects, attempts, repeat, payload, "
-    "listed, traits FROM hosts JOIN queue ON host_id = id "
+    "SELECT {entry} FROM hosts JOIN queue ON host_id = id "
     "WHERE key = ? AND kind NOT IN ('robots', 'websub') ORDER BY rank, position"
 )
 _SETTLED = "SELECT fingerprint, state, rule, status FROM hosts JOIN seen ON host_id = id WHERE key = ? AND state != 0"
@@ -53,11 +53,9 @@ class SqliteWhole:
             yield parse(record) if record else HostRecord(key)
 
     def queue(self, key: str, at_once: int) -> Iterator[Sequence[UrlEntry]]:
-        for rows in self._some(_QUEUE, (key,), at_once):
-            entries = [UrlEntry(*row) for row in rows]
-            for entry in entries:
-                entry.repeat = bool(entry.repeat)
-            yield entries
+        statement = _QUEUE.format(entry=entry_columns(self._connection))
+        for rows in self._some(statement, (key,), at_once):
+            yield [entry_of(row) for row in rows]
 
     def settled(self, key: str, at_once: int) -> Iterator[Sequence[tuple[int, UrlRecord]]]:
         for rows in self._some(_SETTLED, (key,), at_once):

@@ -5,18 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.contract.samples import entry
 from webcrawl.features.segments import files
 from webcrawl.features.segments.files import LineError, entry_of, line_of
+from webcrawl.frontier.records import CARRIED, UrlEntry
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of
-
-if TYPE_CHECKING:
-    from webcrawl.frontier.records import UrlEntry
 
 CASES = json.loads((Path(__file__).parents[3] / "data/segments_lines.json").read_text("utf-8"))
 IDENTITY = {"POLITENESS_KEY": "host"}
@@ -30,9 +28,7 @@ FULL = entry(
     redirects=2,
     attempts=1,
     repeat=True,
-    payload='{"method":"POST"}',
-    listed="{}",
-    link_features="x",
+    **{name: f"its {name}" for name in CARRIED},
 )
 QUEUE = [FULL, *(entry(f"http://{host}.test/{n}", 0, 0) for host in "cab" for n in range(3))]
 
