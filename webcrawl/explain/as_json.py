@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.explain import discovery, features
-from webcrawl.frontier.records import UrlRecord
+from webcrawl.frontier.records import CARRIED, UrlRecord
 from webcrawl.parsing.sitemap import facts
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 """Changes when a field is removed or gets another meaning."""
+_IN_WORDS = ("payload", "listed")
+"""The carried values of an entry that are not shown as they are stored."""
 
 
 def as_json(explanation: Explanation, crawl: ExaminedCrawl) -> str:
@@ -132,7 +134,7 @@ def _frontier(explanation: Explanation) -> dict[str, Any] | None:
             "repeat": entry.repeat,
             "ordinary": entry.payload is not None,
             "listed": None if entry.listed is None else facts(entry.listed),
-            "traits": entry.link_features,
+            **{stored: getattr(entry, name) for name, stored in CARRIED.items() if name not in _IN_WORDS},
         },
     }
 
