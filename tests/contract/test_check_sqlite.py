@@ -82,7 +82,8 @@ FIRST = (
     f"(SELECT fingerprint FROM queue WHERE host_id = {A} AND repeat = 0 ORDER BY position LIMIT 1 OFFSET 1)"
 )
 ONE = f"host_id = {A} AND fingerprint = {FIRST}"
-ROW = "rank, {position}, fingerprint, url, depth, via, kind, redirects, attempts, repeat, payload, listed, traits"
+REST = "fingerprint, url, depth, kind, redirects, attempts, repeat"
+INSERT = f"INSERT INTO queue (host_id, rank, position, {REST})"
 
 EXACT = {
     # What is wrong; how often of each kind it is found; how many URLs fewer are fetched in the end.
@@ -113,12 +114,12 @@ EXACT = {
 }
 ANY = {
     "queued twice": (
-        [f"INSERT INTO queue SELECT host_id, {ROW.format(position='position + 50')} FROM queue WHERE {ONE}"],
+        [f"{INSERT} SELECT host_id, rank, position + 50, {REST} FROM queue WHERE {ONE}"],
         {FindingKind.TWICE: 1, FindingKind.LENGTH: 1, FindingKind.TOTAL: 1},
         0,
     ),
     "queued for nobody": (
-        [f"INSERT INTO queue SELECT 99, {ROW.format(position='position')} FROM queue WHERE {ONE}"],
+        [f"{INSERT} SELECT 99, rank, position, {REST} FROM queue WHERE {ONE}"],
         {FindingKind.STRAY: 1, FindingKind.TOTAL: 1},
         0,
     ),
