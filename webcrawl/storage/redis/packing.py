@@ -256,7 +256,7 @@ def _pack_rare(entry: UrlEntry, prefixes: tuple[bytes, ...]) -> bytes:
     if entry.link_features is not None:
         flags |= _LINK_FEATURES
         parts.append(_text(entry.link_features))
-    if further := _further(entry):
+    if _FURTHER_VALUES and (further := _further(entry)):
         flags |= _FURTHER
         parts.append(further)
     if entry.payload is not None:
