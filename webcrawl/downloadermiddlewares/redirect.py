@@ -74,7 +74,9 @@ class RedirectMiddleware:
             raise self._ended(flight, "redirects", f"{request.url} is one redirect too many")
         if flight is not None:
             flight.outcome.result = Result.REDIRECTED
-        return self._follow(request, response, target, times, flight)
+        followed = self._follow(request, response, target, times, flight)
+        logger.debug("Redirecting (%d) to %s from %s", response.status, followed, request)
+        return followed
 
     def _wanted(self, request: Request, response: Response) -> bool:
         """Return True if the spider handles the redirect itself, in one of Scrapy's ways."""
