@@ -17,7 +17,7 @@ from typing import Any
 
 from webcrawl import settings as project
 from webcrawl.config import SETTINGS, Setting
-from webcrawl.config.scrapy_settings import ATTRIBUTES, ROWS, Row
+from webcrawl.config.scrapy_settings import ATTRIBUTES, ROWS, ScrapySetting
 from webcrawl.features.timeseries.figures import FIGURES, SHARE
 from webcrawl.politeness.health import FAILURES
 from webcrawl.scope.url_rules import USELESS_EXTENSIONS
@@ -103,7 +103,7 @@ def scrapy_table() -> str:
     return _SCRAPY_HEAD + "".join(rows)
 
 
-def _scrapy_row(row: Row, of: str = "") -> str:
+def _scrapy_row(row: ScrapySetting, of: str = "") -> str:
     names = ", ".join(f"`{name}`" for name in row.names) + of
     said = " ".join(filter(None, [_sentence(row.here), _sentence(row.instead)]))
     return f"| {names} | {row.effect} | {said} |\n"

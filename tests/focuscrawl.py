@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from webcrawl.features.focus.learner import Learner, LinkScorer
 from webcrawl.features.focus.link_features import pack
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
+from webcrawl.frontier.lease import FetchEnd, Lease, Outcome, Result
 from webcrawl.frontier.order import LevelSampler, Order, Scorer
-from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
+from webcrawl.frontier.policies import FrontierLimits, Policies, RobotsPolicy
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.robots_requests import RobotsReply
 from webcrawl.politeness.delay import Politeness
@@ -104,7 +104,7 @@ class FocusCrawl:
             self._backend,
             None,
             policies,
-            Limits(open_max=at_once, commit_interval_seconds=0.0, reordering_share=0.0),
+            FrontierLimits(open_max=at_once, commit_interval_seconds=0.0, reordering_share=0.0),
             lambda: self._now,
             broken=self._errors.append,
         )
@@ -156,7 +156,7 @@ class FocusCrawl:
             self._now = max(self._now, at)
 
     def _end(self, lease: Lease, found: Found) -> None:
-        self.frontier.ended(lease, Ending(self._now - TAKES_SECONDS, self._now, 200))
+        self.frontier.ended(lease, FetchEnd(self._now - TAKES_SECONDS, self._now, 200))
         if lease.entry.kind == "robots":
             self.frontier.settle(lease, Outcome(Result.FETCHED, robots=RobotsReply(404, b"")))
             return

@@ -223,10 +223,10 @@ class OperatorCommand(WaitingCommand):
 def command_crawl(crawl: StoredCrawl, verb: str, *, wait: bool, as_json: bool = False) -> int:
     """Give a command to a crawl, and print what comes of it; return the exit status: 1 if it was not obeyed."""
     # Scrapy imports all commands at each start.
-    from webcrawl.features.steering.store import Command
+    from webcrawl.features.steering.store import Operation
 
     def give(say: Tell) -> None:
-        crawl.command(Command(verb), seconds=None if wait else 0.0, tell=say)
+        crawl.command(Operation(verb), seconds=None if wait else 0.0, tell=say)
 
     return obeyed(crawl, verb, give, wait=wait, as_json=as_json)
 

@@ -14,7 +14,7 @@ from itemadapter.adapter import AdapterInterface
 from webcrawl.processing.contract import FieldType
 
 if TYPE_CHECKING:
-    from webcrawl.parsing.html import Document
+    from webcrawl.parsing.html import ParsedPage
     from webcrawl.parsing.links import Link
     from webcrawl.processing.contract import Value
 
@@ -64,7 +64,7 @@ class Page:
     """The fields that processing found, by name."""
     schema: Mapping[str, FieldType] = field(default_factory=dict, repr=False)
     """All fields that processing may produce in this crawl, in order."""
-    document: Document | None = field(default=None, repr=False, compare=False)
+    document: ParsedPage | None = field(default=None, repr=False, compare=False)
     """The parser's findings, for the modules that run in place; None once they have run."""
 
 

@@ -24,7 +24,7 @@ CRAWL = "crawl"
 _PYTHON_MODULE = re.compile(rb"\0-m\0webcrawl\.([a-z_.]+)\0")
 
 
-class Memory(NamedTuple):
+class ProcessMemory(NamedTuple):
     """Resident memory in bytes."""
 
     own: int
@@ -45,7 +45,7 @@ def cpu_seconds() -> float:
     return sum(os.times()[:4]) + sum(map(_cpu_of_child, _children()))
 
 
-def memory() -> Memory | None:
+def memory() -> ProcessMemory | None:
     """Return the memory that is used now; None if the system does not say. :raises OSError: no file can be opened"""
     if (own := resident_bytes()) is None:
         return None
@@ -53,7 +53,7 @@ def memory() -> Memory | None:
     for process in _descendants():
         name = _name_of(process)
         by_name[name] = by_name.get(name, 0) + (resident_bytes(process) or 0)
-    return Memory(own, sum(by_name.values()), by_name)
+    return ProcessMemory(own, sum(by_name.values()), by_name)
 
 
 def resident_bytes(process: int | str = "self") -> int | None:

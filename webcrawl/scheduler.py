@@ -42,7 +42,7 @@ from webcrawl.fetching.failures import refusal
 from webcrawl.fetching.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.frontier.active_key import ROBOTS_UNREACHABLE as UNREACHED
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
+from webcrawl.frontier.lease import FetchEnd, Lease, Outcome, Result
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.frontier.tally import BACKLOG_FULL
 from webcrawl.inline_requests import InlineRequests
@@ -221,7 +221,7 @@ class Scheduler:
         runs: list[run_log.Run] = []
         with suppress(OSError):
             runs = [] if jobdir is None else run_log.read(jobdir.path)
-        if runs and runs[-1].state(is_held=False) is run_log.State.KILLED:
+        if runs and runs[-1].state(is_held=False) is run_log.RunState.KILLED:
             for sentence in mend_feeds(self._crawler.settings):
                 logger.warning("%s", sentence)
 
@@ -482,7 +482,7 @@ class Scheduler:
 
     def _give_up(self, lease: Lease, why: str) -> None:
         logger.warning("Cannot fetch %s: %s", lease.entry.url, why)
-        self.frontier.ended(lease, Ending(None, self._context.clock()))
+        self.frontier.ended(lease, FetchEnd(None, self._context.clock()))
         self.frontier.settle(lease, Outcome(Result.FAILED, "request"))
 
     # -- requests in -----------------------------------------------------------------------------------------
@@ -593,7 +593,7 @@ class Scheduler:
         known = request.meta.get(KEY)
         return self._flights.get(known.lease_id) if known is not None and known.lease_id else None
 
-    def ended(self, flight: InFlightRequest, ending: Ending) -> None:
+    def ended(self, flight: InFlightRequest, ending: FetchEnd) -> None:
         """Note that the response has ended or failed: the key's clock restarts. Later calls change nothing."""
         if not flight.over:
             flight.over = True
@@ -645,7 +645,7 @@ class Scheduler:
         except Exception:
             # An internal error must cost this URL, not the slot it came through.
             logger.exception("Could not settle %s", request)
-            self.ended(flight, Ending(flight.lease.leased_at, self._context.clock(), error="cancelled"))
+            self.ended(flight, FetchEnd(flight.lease.leased_at, self._context.clock(), error="cancelled"))
             self.frontier.settle(flight.lease, Outcome(Result.FAILED, "internal"))
 
     def _check_robots(self, flight: InFlightRequest) -> None:
@@ -672,7 +672,7 @@ class Scheduler:
         outcome = self._crawler.get_downloader_middleware(OutcomeMiddleware)
         if outcome is not None:
             outcome.unreported(flight)
-        self.ended(flight, Ending(flight.lease.leased_at, self._context.clock(), error="cancelled"))
+        self.ended(flight, FetchEnd(flight.lease.leased_at, self._context.clock(), error="cancelled"))
 
     # -- calls of the frontier ---------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import astuple
 
 from tests.bench.sizes import Sizes, Web
-from webcrawl.reports.plan import Costs, Size
+from webcrawl.reports.plan import ItemSizes, Size
 
 NAMES = ("empty", "seen", "queued", "character", "host", "queue", "robots", "robots_byte")
 
@@ -23,14 +23,14 @@ def size_of(web: Web, *, queued: bool) -> Size:
     )
 
 
-def predicted(costs: Costs, web: Web) -> Sizes:
+def predicted(costs: ItemSizes, web: Web) -> Sizes:
     """What ``costs`` say of ``web``."""
     queued, done = costs.total(size_of(web, queued=True)), costs.total(size_of(web, queued=False))
     [robots] = [one.value for one in costs.figures(size_of(web, queued=True)) if one.name == "robots"]
     return Sizes(round(queued - robots), 0, round(robots), round(done))
 
 
-def fitted(measured: Sequence[tuple[Web, Sizes]]) -> Costs:
+def fitted(measured: Sequence[tuple[Web, Sizes]]) -> ItemSizes:
     """The costs by which these sizes are predicted best."""
     rows: list[tuple[list[float], float]] = []
     for web, sizes in measured:
@@ -40,7 +40,7 @@ def fitted(measured: Sequence[tuple[Web, Sizes]]) -> Costs:
         rows.append(([1.0, n, n, n * web.length, h, h, 0, 0], sizes.urls + sizes.hosts))
         rows.append((answers, sizes.robots))
         rows.append(([one + other for one, other in zip(known, answers, strict=True)], sizes.done))
-    return Costs(*_least_squares([([one / value for one in row], 1.0) for row, value in rows]))
+    return ItemSizes(*_least_squares([([one / value for one in row], 1.0) for row, value in rows]))
 
 
 def _least_squares(rows: Sequence[tuple[Sequence[float], float]]) -> list[float]:
@@ -73,6 +73,6 @@ def _solved(rows: Sequence[tuple[Sequence[float], float]]) -> list[float]:
     return [matrix[i][width] / matrix[i][i] / scale[i] for i in range(width)]
 
 
-def told(costs: Costs) -> str:
+def told(costs: ItemSizes) -> str:
     """As it would stand in the code."""
-    return f"Costs({', '.join(f'{value:.4g}' for value in astuple(costs))})"
+    return f"ItemSizes({', '.join(f'{value:.4g}' for value in astuple(costs))})"

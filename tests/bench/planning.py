@@ -16,7 +16,7 @@ from tests.redis_server import RedisServer
 from webcrawl.frontier.active_key import ActiveKey
 from webcrawl.frontier.order import LevelSampler
 from webcrawl.reports import plan
-from webcrawl.reports.plan import Costs
+from webcrawl.reports.plan import ItemSizes
 
 WEBS = (
     Web(20_000, 500),
@@ -59,7 +59,7 @@ def about(server: RedisServer) -> str:
     return f"{info.get('server_name', 'redis')} {info['redis_version']} with {info['mem_allocator']}"
 
 
-def _tell(what: str, now: Costs, measured: list[tuple[Web, Sizes]]) -> None:
+def _tell(what: str, now: ItemSizes, measured: list[tuple[Web, Sizes]]) -> None:
     print(f"  {what}")
     for web, one in measured:
         said = fit.predicted(now, web)

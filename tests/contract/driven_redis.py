@@ -13,8 +13,8 @@ from tests.contract.driven import IDENTITY, Driven, StoredHost
 from tests.contract.samples import NOW
 from webcrawl.frontier.records import State, UrlEntry, UrlRecord
 from webcrawl.storage.contract import Counts
-from webcrawl.storage.inspection import Checked, Findings
-from webcrawl.storage.redis.check import Audit
+from webcrawl.storage.inspection import CheckResult, Findings
+from webcrawl.storage.redis.check import ConsistencyCheck
 from webcrawl.storage.redis.control import Control
 from webcrawl.storage.redis.frontier import RedisBackend
 from webcrawl.storage.redis.leases import ServerClock
@@ -202,11 +202,11 @@ class DrivenRedis(Driven):
 
         assert self.run(self._audited()).left == Findings()
 
-    async def _audited(self) -> Checked:
+    async def _audited(self) -> CheckResult:
         control = Control({"url": self.url}, self.spider, lease_seconds=60.0)
         await control.open()
         try:
-            return await Audit(control, 0.0).check()
+            return await ConsistencyCheck(control, 0.0).check()
         finally:
             await control.close()
 

@@ -11,12 +11,12 @@ from webcrawl.storage.tables import DuePartition
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webcrawl.features.revisits.page import Page, PageId
+    from webcrawl.features.revisits.page import PageId, RevisitedPage
 
 
 @dataclass(slots=True)
 class _Key:
-    pages: dict[int, Page] = field(default_factory=dict)
+    pages: dict[int, RevisitedPage] = field(default_factory=dict)
     out: set[int] = field(default_factory=set)
     """Pages that were taken; ``next_visit_at`` is when they are due again."""
     at: float = 0.0
@@ -33,14 +33,14 @@ class VisitModel(VisitStore):
     def __init__(self) -> None:
         self._keys: dict[str, _Key] = {}
 
-    async def find(self, ids: Sequence[PageId]) -> list[Page | None]:
+    async def find(self, ids: Sequence[PageId]) -> list[RevisitedPage | None]:
         return [self._find(key, fingerprint) for key, fingerprint in ids]
 
-    def _find(self, key: str, fingerprint: int) -> Page | None:
+    def _find(self, key: str, fingerprint: int) -> RevisitedPage | None:
         held = self._keys.get(key)
         return None if held is None else held.pages.get(fingerprint)
 
-    async def keep(self, pages: Sequence[Page], dropped: Sequence[PageId] = ()) -> None:
+    async def keep(self, pages: Sequence[RevisitedPage], dropped: Sequence[PageId] = ()) -> None:
         for page in pages:
             self._keys.setdefault(page.key, _Key()).pages[page.fingerprint] = page
         for key, fingerprint in dropped:
@@ -59,7 +59,7 @@ class VisitModel(VisitStore):
         due = sorted(DuePartition(held.at, key) for key, held in self._keys.items() if held.at <= now)
         return [one for one in due if after is None or one > after][:most]
 
-    async def take(self, keys: Sequence[str], now: float, seconds: float, most: int) -> list[Page]:
+    async def take(self, keys: Sequence[str], now: float, seconds: float, most: int) -> list[RevisitedPage]:
         known = (self._keys[key] for key in keys if key in self._keys)
         return [page for held in known for page in _take(held, now, seconds, most)]
 
@@ -84,7 +84,7 @@ class VisitModel(VisitStore):
         return RevisitStatus(sum(len(one.pages) for one in held), due, next_at)
 
 
-def _take(held: _Key, now: float, seconds: float, most: int) -> list[Page]:
+def _take(held: _Key, now: float, seconds: float, most: int) -> list[RevisitedPage]:
     held.out = {mark for mark in held.out if held.pages[mark].next_visit_at > now}
     due = sorted((page.next_visit_at, mark) for mark, page in held.pages.items() if page.next_visit_at <= now)
     taken = [held.pages[mark] for _, mark in due[: max(most - len(held.out), 0)]]

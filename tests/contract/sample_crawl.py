@@ -9,7 +9,7 @@ from tests.contract.driven_redis import DrivenRedis
 from tests.contract.samples import NOW, entry, found, pages, robots
 from webcrawl.frontier.records import State, UrlEntry, UrlRecord
 from webcrawl.storage.contract import Batch, Settled
-from webcrawl.storage.redis.check import Audit
+from webcrawl.storage.redis.check import ConsistencyCheck
 from webcrawl.storage.redis.control import Control
 from webcrawl.storage.redis.frontier import RedisBackend
 from webcrawl.storage.redis.leases import ServerClock
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from redis import Redis
 
     from tests.redis_server import RedisCluster
-    from webcrawl.storage.inspection import Checked, Finding, FindingKind
+    from webcrawl.storage.inspection import CheckResult, Finding, FindingKind
 
 HEADER = struct.Struct("<III14s6sdddBB")
 SHORT, LONG, HELD, GIVEN_UP = "short.test", "long.test", "held.test", "given-up.test"
@@ -64,19 +64,21 @@ class SampleCrawl:
 
     # -- looking ---------------------------------------------------------------------------------------------
 
-    def check(self, pause: Callable[[float], Awaitable[object]] | None = None) -> Checked:
-        return self.run(self._audited(Audit.check, pause))
+    def check(self, pause: Callable[[float], Awaitable[object]] | None = None) -> CheckResult:
+        return self.run(self._audited(ConsistencyCheck.check, pause))
 
-    def repair(self) -> Checked:
-        return self.run(self._audited(Audit.repair, None))
+    def repair(self) -> CheckResult:
+        return self.run(self._audited(ConsistencyCheck.repair, None))
 
     async def _audited(
-        self, work: Callable[[Audit], Awaitable[Checked]], pause: Callable[[float], Awaitable[object]] | None
-    ) -> Checked:
+        self,
+        work: Callable[[ConsistencyCheck], Awaitable[CheckResult]],
+        pause: Callable[[float], Awaitable[object]] | None,
+    ) -> CheckResult:
         control = Control({"url": self.driven.url}, self.driven.spider, 60.0)
         await control.open()
         try:
-            return await work(Audit(control, 5.0, **({"pause": pause} if pause else {})))
+            return await work(ConsistencyCheck(control, 5.0, **({"pause": pause} if pause else {})))
         finally:
             await control.close()
 
@@ -174,17 +176,17 @@ class CrawlInCluster:
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
-    def check(self) -> Checked:
-        return self._run(self._audited(Audit.check))
+    def check(self) -> CheckResult:
+        return self._run(self._audited(ConsistencyCheck.check))
 
-    def repair(self) -> Checked:
-        return self._run(self._audited(Audit.repair))
+    def repair(self) -> CheckResult:
+        return self._run(self._audited(ConsistencyCheck.repair))
 
-    async def _audited(self, work: Callable[[Audit], Awaitable[Checked]]) -> Checked:
+    async def _audited(self, work: Callable[[ConsistencyCheck], Awaitable[CheckResult]]) -> CheckResult:
         control = Control({"url": self._url}, "broad", 60.0)
         await control.open()
         try:
-            return await work(Audit(control, 5.0))
+            return await work(ConsistencyCheck(control, 5.0))
         finally:
             await control.close()
 
@@ -202,5 +204,5 @@ def packed(one: UrlEntry) -> bytes:
     return pack_entry(one)
 
 
-def found_in(checked: Checked, kind: FindingKind) -> list[Finding]:
+def found_in(checked: CheckResult, kind: FindingKind) -> list[Finding]:
     return checked.left.listed.get(kind, [])

@@ -499,15 +499,15 @@ def test_while_a_worker_is_running_only_what_is_seen_twice_is_told(sample: Sampl
 
 def count_as_others_do(sample: SampleCrawl, monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
     """Let a page be done during each of the first looks."""
-    read = reader.Reader.without_record
+    read = reader.ShardReader.without_record
     left = iter(range(looks))
 
-    async def without_record(self: reader.Reader, keys: list[bytes]) -> list[bytes]:
+    async def without_record(self: reader.ShardReader, keys: list[bytes]) -> list[bytes]:
         if next(left, None) is not None:
             sample.client.hincrby(sample.names.totals, "done", 1)
         return await read(self, keys)
 
-    monkeypatch.setattr(reader.Reader, "without_record", without_record)
+    monkeypatch.setattr(reader.ShardReader, "without_record", without_record)
 
 
 def nothing(seconds: float) -> asyncio.Future[None]:

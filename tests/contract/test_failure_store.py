@@ -10,7 +10,7 @@ import pytest
 
 from tests.contract.samples import NOW, entry
 from webcrawl.features.steering import failures
-from webcrawl.features.steering.failures import SPEC, Failure, FailureStore, Selection
+from webcrawl.features.steering.failures import SPEC, FailedUrl, FailureStore, Selection
 
 if TYPE_CHECKING:
     from tests.contract.conftest import OpenTables
@@ -21,8 +21,8 @@ def store(open_tables: OpenTables) -> FailureStore:
     return FailureStore(open_tables(SPEC))
 
 
-def failed(url: str, error: str = "timeout") -> Failure:
-    return Failure(replace(entry(url, level=3, via="http://via/", payload="{}"), attempts=2), error, NOW)
+def failed(url: str, error: str = "timeout") -> FailedUrl:
+    return FailedUrl(replace(entry(url, level=3, via="http://via/", payload="{}"), attempts=2), error, NOW)
 
 
 def test_a_url_is_kept_once_and_comes_back_as_a_first_attempt(

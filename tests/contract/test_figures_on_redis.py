@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.commands import in_process
 from tests.contract.samples import NOW, entry
-from webcrawl.features.steering.failures import Failure, FailureStore
+from webcrawl.features.steering.failures import FailedUrl, FailureStore
 from webcrawl.storage.contract import Batch, Counted
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def test_errors_and_figures_are_those_of_all_runs(
     for begun_at, worker, word in ((NOW, "w1", "timeout"), (NOW + 9, "w1", "reset"), (NOW, "w2", "reset")):
         numbers = {"pages": 7, "bytes": 100, "status 200": 7, f"error {word}": 2}
         sample.driven.commit(Batch(counted=Counted(worker, begun_at, numbers)))
-    failed = [Failure(entry(f"http://a.test/{n}"), "reset", NOW + n) for n in range(3)]
+    failed = [FailedUrl(entry(f"http://a.test/{n}"), "reset", NOW + n) for n in range(3)]
     sample.run(FailureStore(sample.driven.backend.tables).add(failed))
 
     told = in_process("errors", capsys)(redis_server.url, "--json", "--limit", "2").told

@@ -17,7 +17,7 @@ from webcrawl.features.focus.learner import Learner
 from webcrawl.features.focus.link_features import pack
 from webcrawl.features.focus.store import SAVE_SECONDS, LearnerFile, NoStore
 from webcrawl.storage.redis.learned import SAVED_EVERY, SEND_SECONDS, SharedLearning, learner_of
-from webcrawl.storage.redis.server import Server
+from webcrawl.storage.redis.server import RedisServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ LINKS = [
 @pytest.fixture(params=["file", "redis", pytest.param("redis-cluster", marks=pytest.mark.soak)])
 def open_store(request, runner, tmp_path) -> Iterator[Callable[..., LearnerStore]]:
     """Gives the stores of processes of one crawl."""
-    servers: list[Server] = []
+    servers: list[RedisServer] = []
     name = next(_names)
 
     def one(focus: str = "stars") -> LearnerStore:
@@ -41,7 +41,7 @@ def open_store(request, runner, tmp_path) -> Iterator[Callable[..., LearnerStore
             return LearnerFile(tmp_path, focus)
         fixture = {"redis": "redis_server", "redis-cluster": "redis_cluster"}[request.param]
         url = request.getfixturevalue(fixture).url
-        servers.append(Server({"url": url}, list))
+        servers.append(RedisServer({"url": url}, list))
         runner.run(servers[-1].connect())
         return SharedLearning(servers[-1], name, focus)
 
@@ -160,7 +160,7 @@ def test_workers_learn_together(runner: asyncio.Runner, open_store: Callable[...
 
 
 def test_who_looks_from_outside_finds_what_most_was_learned_of(runner: asyncio.Runner, redis_server) -> None:
-    server, name = Server({"url": redis_server.url}, list), "a*[b]?"
+    server, name = RedisServer({"url": redis_server.url}, list), "a*[b]?"
     runner.run(server.connect())
     assert runner.run(learner_of(server, name, Learner)) is None
     few, many = taught(Learner(), pages=5), taught(Learner(), 2)
@@ -203,11 +203,11 @@ def test_what_redis_did_not_take_is_told_when_it_is_back(
     worker, other = Worker(runner, open_store()), Worker(runner, open_store())
     taught(worker.learner)
 
-    async def away(self: Server, commands: object, *, failing: bool = True) -> list[object]:
+    async def away(self: RedisServer, commands: object, *, failing: bool = True) -> list[object]:
         raise StorageAway("Redis is away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Server, "commands", away)
+        patch.setattr(RedisServer, "commands", away)
         with pytest.raises(StorageAway):
             worker.step(0.0)
     taught(worker.learner, 2)

@@ -9,7 +9,7 @@ import pytest
 
 from webcrawl.features.link_scores.scorer import SHARE_SECONDS, Importance, LinkScoreStore
 from webcrawl.features.link_scores.worth_table import WorthTable
-from webcrawl.storage.redis.server import Server
+from webcrawl.storage.redis.server import RedisServer
 from webcrawl.storage.redis.shared_parts import RedisLog
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ _names = (f"ranked{number}" for number in itertools.count())
 
 
 @pytest.fixture(params=["redis_server", pytest.param("redis_cluster", marks=pytest.mark.soak)])
-def server(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[Server]:
-    made = Server({"url": request.getfixturevalue(request.param).url}, list)
+def server(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[RedisServer]:
+    made = RedisServer({"url": request.getfixturevalue(request.param).url}, list)
     runner.run(made.connect())
     yield made
     runner.run(made.close())
 
 
-def test_what_one_worker_counts_all_know(server: Server, runner: asyncio.Runner) -> None:
+def test_what_one_worker_counts_all_know(server: RedisServer, runner: asyncio.Runner) -> None:
     name = next(_names)
     workers = [Importance(WorthTable(64), cash=True) for _ in range(3)]
     kept = [LinkScoreStore(one, "opic", None, RedisLog(server, name, 500)) for one in workers]

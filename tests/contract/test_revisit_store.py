@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.contract.revisit_model import VisitModel
 from tests.contract.samples import NOW
 from webcrawl.features.revisits.estimate import History
-from webcrawl.features.revisits.page import Page
+from webcrawl.features.revisits.page import RevisitedPage
 from webcrawl.features.revisits.store import LESSONS, PAGES, Hint, Lookup, RevisitStatus, VisitStore
 from webcrawl.storage.tables import DuePartition
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     _Step = tuple[Any, ...]
 
 
-def page(key: str, fingerprint: int, at: float, **more: object) -> Page:
-    known = Page(
+def page(key: str, fingerprint: int, at: float, **more: object) -> RevisitedPage:
+    known = RevisitedPage(
         key, fingerprint, f"http://{key}/{fingerprint}", History.first(NOW - 60), at, b"d" * 16, NOW - 60
     )
     return replace(known, **more)  # type: ignore[arg-type]
@@ -42,10 +42,10 @@ class Visits:
         self._runner = runner
         self.store = store
 
-    def find(self, *ids: PageId) -> list[Page | None]:
+    def find(self, *ids: PageId) -> list[RevisitedPage | None]:
         return self._runner.run(self.store.find(ids))
 
-    def keep(self, *pages: Page, dropped: tuple[PageId, ...] = ()) -> None:
+    def keep(self, *pages: RevisitedPage, dropped: tuple[PageId, ...] = ()) -> None:
         self._runner.run(self.store.keep(pages, dropped))
 
     def due_keys(self, now: float, most: int = 100, after: DuePartition | None = None) -> list[DuePartition]:

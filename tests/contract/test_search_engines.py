@@ -7,7 +7,7 @@ import pytest
 from tests.search_server import SearchServer
 from tests.unit.search.samples import change, gone
 from webcrawl.search import engine as query
-from webcrawl.search.document import Change, Document
+from webcrawl.search.document import Document, IndexChange
 from webcrawl.search.engine import EngineError, Options
 from webcrawl.search.opensearch import OpenSearch
 from webcrawl.search.tantivy import Tantivy
@@ -128,7 +128,7 @@ def test_titles_count_most_then_headings_then_texts_then_boilerplate(engine):
     filling = "other words of a page that says something else " * 4
     engine.put(
         [
-            Change(f"http://{name}.test/", 2.0, Document(*fields))
+            IndexChange(f"http://{name}.test/", 2.0, Document(*fields))
             for name, fields in {
                 "title": ("Vacuum", filling, "en", "Other", ""),
                 "heading": ("Other", f"Vacuum {filling}", "en", "Vacuum", ""),
@@ -146,7 +146,7 @@ def test_titles_count_most_then_headings_then_texts_then_boilerplate(engine):
 
 
 def test_a_menu_does_not_exclude_a_page(engine):
-    engine.put([Change("http://a.test/", 2.0, Document("One", "some words", "en", "", "Windows"))])
+    engine.put([IndexChange("http://a.test/", 2.0, Document("One", "some words", "en", "", "Windows"))])
     assert hosts(engine, "words windows") == ["a"]
     assert hosts(engine, "words -windows") == ["a"]
 

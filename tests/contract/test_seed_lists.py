@@ -13,7 +13,7 @@ from webcrawl.features.seed_refill import refill
 from webcrawl.features.seed_refill.refill import SharedTurns
 from webcrawl.storage.redis.frontier import RedisBackend
 from webcrawl.storage.redis.names import RedisOptions
-from webcrawl.storage.shared_parts import Progress, Turn
+from webcrawl.storage.shared_parts import ListProgress, Turn
 
 if TYPE_CHECKING:
     import asyncio
@@ -37,7 +37,7 @@ class Workers:
             stack.callback(lambda backend=backend: runner.run(backend.close()))
         self.lists = [backend.seed_lists() for backend in backends]
 
-    def request_turn(self, who: int, queued: int = 0, digest: str = "a") -> Progress:
+    def request_turn(self, who: int, queued: int = 0, digest: str = "a") -> ListProgress:
         return self._runner.run(self.lists[who].request_turn(digest, queued))
 
     def finish(self, who: int, queued: int) -> None:
@@ -61,10 +61,10 @@ def workers(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[Worke
 
 
 def test_one_reads_and_the_other_waits(workers: Workers) -> None:
-    assert workers.request_turn(0) == Progress(Turn.OURS, 0)
-    assert workers.request_turn(1) == Progress(Turn.THEIRS, 0)
-    assert workers.request_turn(0, 1000) == Progress(Turn.OURS, 1000)
-    assert workers.request_turn(1) == Progress(Turn.THEIRS, 1000)
+    assert workers.request_turn(0) == ListProgress(Turn.OURS, 0)
+    assert workers.request_turn(1) == ListProgress(Turn.THEIRS, 0)
+    assert workers.request_turn(0, 1000) == ListProgress(Turn.OURS, 1000)
+    assert workers.request_turn(1) == ListProgress(Turn.THEIRS, 1000)
 
 
 def test_what_was_read_to_its_end_is_not_read_again(workers: Workers) -> None:
@@ -72,13 +72,13 @@ def test_what_was_read_to_its_end_is_not_read_again(workers: Workers) -> None:
     workers.finish(0, 1500)
     workers.clock.now += 1e9
 
-    assert workers.request_turn(1) == Progress(Turn.FINISHED, 1500)
-    assert workers.request_turn(0) == Progress(Turn.FINISHED, 1500)
+    assert workers.request_turn(1) == ListProgress(Turn.FINISHED, 1500)
+    assert workers.request_turn(0) == ListProgress(Turn.FINISHED, 1500)
 
 
 def test_lists_do_not_know_of_each_other(workers: Workers) -> None:
     workers.request_turn(0, digest="a")
-    assert workers.request_turn(1, digest="b") == Progress(Turn.OURS, 0)
+    assert workers.request_turn(1, digest="b") == ListProgress(Turn.OURS, 0)
 
 
 def test_who_says_nothing_for_the_lease_time_has_lost_its_turn(workers: Workers) -> None:
@@ -86,7 +86,7 @@ def test_who_says_nothing_for_the_lease_time_has_lost_its_turn(workers: Workers)
     workers.clock.now += LEASE_SECONDS - 1
     assert workers.request_turn(1).turn is Turn.THEIRS
     workers.clock.now += 1
-    assert workers.request_turn(1) == Progress(Turn.OURS, 1000)
+    assert workers.request_turn(1) == ListProgress(Turn.OURS, 1000)
     assert workers.request_turn(0, 2000).turn is Turn.THEIRS
 
 
@@ -96,7 +96,7 @@ def test_who_comes_back_late_and_finds_nobody_goes_on_with_what_it_has_done(work
     workers.request_turn(1)
     workers.clock.now += LEASE_SECONDS
 
-    assert workers.request_turn(0, 2000) == Progress(Turn.OURS, 2000)
+    assert workers.request_turn(0, 2000) == ListProgress(Turn.OURS, 2000)
 
 
 def test_who_gives_up_is_followed_at_once(workers: Workers) -> None:
@@ -105,21 +105,24 @@ def test_who_gives_up_is_followed_at_once(workers: Workers) -> None:
     assert workers.request_turn(1).turn is Turn.THEIRS
     workers.give_up(0, 2000)
 
-    assert workers.request_turn(1) == Progress(Turn.OURS, 2000)
+    assert workers.request_turn(1) == ListProgress(Turn.OURS, 2000)
 
 
 def test_one_asks_for_more_seeds_at_a_time_and_all_know_when_that_was(workers: Workers) -> None:
     one, other = workers.asking(0), workers.asking(1)
     assert [workers.run(who.take()) for who in (one, other, one)] == [
-        refill.Turn.REQUEST,
-        refill.Turn.WAIT,
-        refill.Turn.REQUEST,
+        refill.TurnResult.REQUEST,
+        refill.TurnResult.WAIT,
+        refill.TurnResult.REQUEST,
     ]
     workers.run(one.finish())
-    assert [workers.run(who.take()) for who in (one, other)] == [refill.Turn.REST] * 2
+    assert [workers.run(who.take()) for who in (one, other)] == [refill.TurnResult.REST] * 2
     assert other.finished_at == one.finished_at == int(workers.clock())
     workers.clock.now += 61
-    assert [workers.run(who.take()) for who in (other, one)] == [refill.Turn.REQUEST, refill.Turn.WAIT]
+    assert [workers.run(who.take()) for who in (other, one)] == [
+        refill.TurnResult.REQUEST,
+        refill.TurnResult.WAIT,
+    ]
     # Whoever asks may be killed.
     workers.clock.now += LEASE_SECONDS + 1
-    assert workers.run(one.take()) is refill.Turn.REQUEST
+    assert workers.run(one.take()) is refill.TurnResult.REQUEST

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.contract.driven import Driven
-    from webcrawl.features.segments.merging import Merged
+    from webcrawl.features.segments.merging import ImportCounts
     from webcrawl.features.segments.results import Told
     from webcrawl.frontier.records import UrlEntry
 
@@ -41,7 +41,7 @@ class Came:
         yield ([(copy(one), known) for one, known in told] for told in self._told)
 
 
-def merge(backend: Driven, told: list[Told], brought: list[UrlEntry]) -> Merged:
+def merge(backend: Driven, told: list[Told], brought: list[UrlEntry]) -> ImportCounts:
     merging = Merging(backend.backend, Order("breadth_first", None, NOW))
     backend.run(merging.results(Came(told, brought)))
     return merging.merged

@@ -9,10 +9,10 @@ import pytest
 from webcrawl.features.steering import store as steering
 from webcrawl.features.steering.store import (
     SPEC,
-    Command,
+    ChangeNumbers,
     Excluded,
     HostDelay,
-    Numbers,
+    Operation,
     Override,
     SteeringRefused,
     SteeringStore,
@@ -42,7 +42,7 @@ def store(open_store):
 
 def test_an_empty_store_has_nothing(runner: asyncio.Runner, store: SteeringStore) -> None:
     run = runner.run
-    assert run(store.numbers()) == Numbers()
+    assert run(store.numbers()) == ChangeNumbers()
     assert run(store.overlay()) == run(store.delays()) == {}
     assert run(store.excluded()) == run(store.requests()) == run(store.injected(9)) == []
     assert run(store.workers()) == run(store.journal()) == run(store.suggestions()) == []
@@ -66,14 +66,14 @@ def test_an_override_is_known_to_all_with_who_and_when_and_what_was_before(
     run(mine.set(DELAY, None, ALICE, 4.0))
     assert run(theirs.overlay()) == {}
     assert run(theirs.journal(1))[0].new == "5"
-    assert run(theirs.numbers()) == Numbers(last=3, overlay=3)
+    assert run(theirs.numbers()) == ChangeNumbers(last=3, overlay=3)
 
 
 def test_several_overrides_are_one_step_with_one_line_each(
     runner: asyncio.Runner, store: SteeringStore
 ) -> None:
     runner.run(store.set_all({"A": "1", "B": "2"}, ALICE, 1.0))
-    assert runner.run(store.numbers()) == Numbers(last=2, overlay=2)
+    assert runner.run(store.numbers()) == ChangeNumbers(last=2, overlay=2)
     runner.run(store.set_all({"A": None, "B": None, "C": None}, ALICE, 2.0))
     assert [one.what for one in runner.run(store.journal())] == ["reset", "reset", "set", "set"]
     assert runner.run(store.overlay()) == {}
@@ -81,7 +81,7 @@ def test_several_overrides_are_one_step_with_one_line_each(
 
 def test_a_reset_of_nothing_changes_nothing(runner: asyncio.Runner, store: SteeringStore) -> None:
     runner.run(store.set("A", None, ALICE, 1.0))
-    assert runner.run(store.numbers()) == Numbers()
+    assert runner.run(store.numbers()) == ChangeNumbers()
 
 
 def test_exclusions_come_and_go(runner: asyncio.Runner, open_store: Callable[[], SteeringStore]) -> None:
@@ -95,7 +95,7 @@ def test_exclusions_come_and_go(runner: asyncio.Runner, open_store: Callable[[],
     ]
     assert run(store.readmit("b.test", BOB, 4.0))
     assert [one.entry for one in run(open_store().excluded())] == ["https://ü.test/☃"]
-    assert run(store.numbers()) == Numbers(last=3, excluded=3)
+    assert run(store.numbers()) == ChangeNumbers(last=3, excluded=3)
 
 
 def test_delays_come_and_go(runner: asyncio.Runner, store: SteeringStore) -> None:
@@ -143,15 +143,15 @@ def test_one_worker_at_a_time_may_queue_them(
 
 def test_commands_are_numbered_and_a_pause_lasts(runner: asyncio.Runner, store: SteeringStore) -> None:
     run = runner.run
-    pause = run(store.request(Command.PAUSE, ALICE, 1.0))
-    save = run(store.request(Command.SAVE, BOB, 2.0))
+    pause = run(store.request(Operation.PAUSE, ALICE, 1.0))
+    save = run(store.request(Operation.SAVE, BOB, 2.0))
     assert [(one.number, one.command, one.by) for one in run(store.requests())] == [
-        (pause, Command.PAUSE, ALICE),
-        (save, Command.SAVE, BOB),
+        (pause, Operation.PAUSE, ALICE),
+        (save, Operation.SAVE, BOB),
     ]
-    assert [one.command for one in run(store.requests(pause))] == [Command.SAVE]
-    assert run(store.numbers()) == Numbers(last=save, commands=save, is_paused=True)
-    run(store.request(Command.STOP, ALICE, 3.0))
+    assert [one.command for one in run(store.requests(pause))] == [Operation.SAVE]
+    assert run(store.numbers()) == ChangeNumbers(last=save, commands=save, is_paused=True)
+    run(store.request(Operation.STOP, ALICE, 3.0))
     assert not run(store.numbers()).is_paused
 
 
@@ -193,7 +193,7 @@ def test_there_is_room_for_a_bounded_number(
     for name, most in {"JOURNAL": 3, "COMMANDS": 2, "ENTRIES": 1, "URLS": 3, "SUGGESTIONS": 2}.items():
         monkeypatch.setattr(steering, f"{name}_MOST", most)
     for at in range(5):
-        run(store.request(Command.SAVE, ALICE, float(at)))
+        run(store.request(Operation.SAVE, ALICE, float(at)))
     assert [one.number for one in run(store.journal())] == [5, 4, 3]
     assert [one.number for one in run(store.requests())] == [4, 5]
 
@@ -227,7 +227,7 @@ def test_there_is_room_for_a_bounded_number(
 def test_two_megabytes_are_refused(runner: asyncio.Runner, store: SteeringStore, ask) -> None:
     with pytest.raises(SteeringRefused, match="2,000,000 characters; at most 10,000"):
         runner.run(ask(store, "x" * 2_000_000))
-    assert runner.run(store.numbers()) == Numbers()
+    assert runner.run(store.numbers()) == ChangeNumbers()
 
 
 def test_a_long_value_is_cut_in_the_journal_alone(runner: asyncio.Runner, store: SteeringStore) -> None:

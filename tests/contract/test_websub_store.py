@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from webcrawl.features.websub.store import KEY_BYTES, SPEC, SubscriptionStore, pack, unpack
-from webcrawl.features.websub.subscription import State, Subscription
+from webcrawl.features.websub.subscription import Subscription, SubscriptionState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +64,7 @@ def test_what_was_put_in_is_known_to_all_as_it_was(
 
 
 def test_only_what_is_still_as_it_was_is_changed(runner: asyncio.Runner, store: SubscriptionStore) -> None:
-    active = replace(ONE, state=State.ACTIVE, lease_ends_at=1e9 + 0.1, hint_at=7.0)
+    active = replace(ONE, state=SubscriptionState.ACTIVE, lease_ends_at=1e9 + 0.1, hint_at=7.0)
     assert runner.run(store.change(None, ONE))
     assert not runner.run(store.change(None, replace(ONE, generation=9)))
     assert not runner.run(store.change(active, ONE))

@@ -18,7 +18,7 @@ import pytest
 from tests.fakeweb import Placement
 from tests.unit.archive.groups import archive
 from tests.unit.archive.samples import NOW, capture, entry, record
-from webcrawl.archive.capture import Entry, Revisit
+from webcrawl.archive.capture import ArchiveEntry, Revisit
 from webcrawl.archive.cdxj import SECONDS_MAX
 
 pytestmark = [
@@ -100,7 +100,7 @@ def test_a_revisit_is_replayed_with_the_payload_that_it_refers_to(tmp_path, agai
     revisit = Revisit(profile, "http://example.test/0", NOW)
     made = archive(tmp_path / "job", index=True)
     made.open()
-    made.append([original, Entry(record(url=again.url, start=NOW + 50), again, revisit)])
+    made.append([original, ArchiveEntry(record(url=again.url, start=NOW + 50), again, revisit)])
     made.close()
     with replaying(tmp_path / "job", tmp_path / "pywb") as ask:
         assert ask(again.url) == (200, b"<p>the same</p>")
@@ -119,7 +119,7 @@ def test_a_page_of_other_software_is_replayed(tmp_path):
     )
     made = archive(tmp_path / "job", index=True)
     made.open()
-    made.append([Entry(record(url=cached.url), cached)])
+    made.append([ArchiveEntry(record(url=cached.url), cached)])
     made.close()
     with replaying(tmp_path / "job", tmp_path / "pywb") as ask:
         assert ask(cached.url) == (200, b"<p>from a cache</p>")

@@ -16,7 +16,7 @@ from tests.fakeweb import witness
 from tests.process.workers import WorkerProcesses
 from webcrawl.commands.frontier import worker_state
 from webcrawl.control.shared import SharedCrawl
-from webcrawl.features.steering.store import Command
+from webcrawl.features.steering.store import Operation
 from webcrawl.storage import technology_named
 from webcrawl.storage.inspection import Demand
 from webcrawl.storage.redis.inspection import RedisInspection
@@ -71,7 +71,7 @@ def story(serve, start, serve_redis):
     told["paused"] = checked(redis)
 
     told["resume"] = []
-    crawl(redis).command(Command.RESUME, tell=told["resume"].append)
+    crawl(redis).command(Operation.RESUME, tell=told["resume"].append)
     processes.workers["w3"].until_logged(5)
     told["stop"] = frontier(redis, "stop", "--wait")
     for name in ("w1", "w2", "w3"):
@@ -174,7 +174,7 @@ def test_who_starts_while_others_are_stopping_ends_with_them_before_it_asked_for
         seconds, _ = client.time()
         other = {"name": "w9", "protocol": "1", "started_at": seconds, "seen_at": seconds + 60, "figures": {}}
         client.hset("broad:workers", "w9-00", json.dumps(other))
-        crawl(redis).command(Command.STOP, seconds=0, tell=print)
+        crawl(redis).command(Operation.STOP, seconds=0, tell=print)
         processes.start("w2").wait(30).assert_ended_well()
         assert "Closing spider (stopped)" in processes.workers["w2"].stderr
         assert len(web.hits()) == asked

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.crawl.crawling import Crawl
     from tests.redis_server import RedisServer
-    from webcrawl.audit.audit import Totals
+    from webcrawl.audit.audit import AuditTotals
     from webcrawl.reports.clocks import Violation
 
 
@@ -117,7 +117,7 @@ class WorkerProcesses:
             for path in sorted(worker.path.parent.glob("stderr-*.txt")):
                 yield path.read_text(encoding="utf-8", errors="replace")
 
-    def audit(self) -> tuple[list[Violation], Totals]:
+    def audit(self) -> tuple[list[Violation], AuditTotals]:
         """What is wrong with this crawl by the logs of all workers, and what was looked at."""
         return audited(*(worker.path for worker in self.workers.values()))
 

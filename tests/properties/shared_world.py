@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.properties.world import Answer, disallows
-from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
+from webcrawl.frontier.lease import FetchEnd, Lease, Outcome, Result
 from webcrawl.frontier.policies import BUSY_STATUSES
 from webcrawl.frontier.records import Kind
 from webcrawl.frontier.robots_requests import RobotsReply, origin_and_hops
@@ -211,7 +211,7 @@ class Truth:
 
     # -- what happens --------------------------------------------------------------------------------------------
 
-    def ended(self, flight: Flight, answer: Answer) -> Ending:
+    def ended(self, flight: Flight, answer: Answer) -> FetchEnd:
         """The server has answered, or will not; or the worker stops waiting since its hold is over."""
         now = self._time.now
         over = flight.lease.key_validity.is_over()
@@ -220,12 +220,12 @@ class Truth:
         if not answer.sent:
             self.flights = [one for one in self.flights if one is not flight]
             flight.excused = True
-            return Ending(None, worker_now)
+            return FetchEnd(None, worker_now)
         # The lag of its clock is the same at both ends.
         started = worker_now - (now - flight.sent_at)
         if over:
             self._ended(flight, min(flight.until, now))
-            return Ending(started, worker_now, None, answer.error)
+            return FetchEnd(started, worker_now, None, answer.error)
         self._ended(flight, now)
         host = self._hosts[flight.lease.entry.key]
         host.by, host.worker, host.lost = flight.lease, flight.worker, False
@@ -239,7 +239,7 @@ class Truth:
             health.busy(host.record, now, answer.retry_after, status=answer.status, again=again)
         else:
             self._policies.health.succeeded(host.record)
-        return Ending(started, worker_now, answer.status or None, answer.error, answer.retry_after)
+        return FetchEnd(started, worker_now, answer.status or None, answer.error, answer.retry_after)
 
     def _ended(self, flight: Flight, at: float) -> None:
         key = flight.lease.entry.key

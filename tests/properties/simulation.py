@@ -14,7 +14,7 @@ from webcrawl.errors import StorageFull
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from webcrawl.archive.capture import Entry
+    from webcrawl.archive.capture import ArchiveEntry
     from webcrawl.frontier.order import LevelSampler
     from webcrawl.frontier.queue_head import QueuePosition
     from webcrawl.frontier.records import UrlRecord
@@ -116,13 +116,13 @@ class Disk:
     def __init__(self) -> None:
         self.archive_full = False
         self.state_full = False
-        self.archived: list[Entry] = []
+        self.archived: list[ArchiveEntry] = []
 
     @property
     def full(self) -> bool:
         return self.archive_full or self.state_full
 
-    async def append(self, entries: Sequence[Entry]) -> None:
+    async def append(self, entries: Sequence[ArchiveEntry]) -> None:
         """As the archive's store does it."""
         await asyncio.sleep(0)
         if self.archive_full:

@@ -40,12 +40,12 @@ from tests.properties.world import (
     key_of,
     page,
 )
-from webcrawl.archive.capture import Entry, FetchRecord
+from webcrawl.archive.capture import ArchiveEntry, FetchRecord
 from webcrawl.errors import StorageFull
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.order import LevelSampler, Order, OrderName
-from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
+from webcrawl.frontier.policies import FrontierLimits, Policies, RobotsPolicy
 from webcrawl.frontier.records import Kind, State, UrlEntry
 from webcrawl.politeness.delay import Model, Politeness
 from webcrawl.politeness.health import Health
@@ -102,7 +102,7 @@ class Play(RuleBasedStateMachine):
         self.driven = make(self.kind, self.loop, self.folder, queue_max=queue_max, delay_seconds=5.0)
         self.order, self.model, self.lives = order, model, 0
         self.scorer, self.best_first = Whim() if scored else None, best_first
-        self.limits = Limits(
+        self.limits = FrontierLimits(
             *(open_max, active_max, dry_max, blocked_max, 40.0),
             commit_interval_seconds=0.0,
             reordering_share=0.0,
@@ -113,7 +113,7 @@ class Play(RuleBasedStateMachine):
         )
         self.world = World(self.policies(), self.ledger, open_max)
         self.promised: list[UrlEntry] = []
-        self.pages_due: list[tuple[UrlEntry, Entry]] = []
+        self.pages_due: list[tuple[UrlEntry, ArchiveEntry]] = []
         self.settled: set[int] = set()
         """Leases that were settled; some of them are not durable yet."""
         self.troubles: list[BaseException] = []
@@ -323,9 +323,9 @@ class Play(RuleBasedStateMachine):
         self.settled.add(flight.lease.id)
         self.loop.call(self.frontier.settle, flight.lease, outcome)
 
-    def archived(self, flight: Flight) -> Entry:
+    def archived(self, flight: Flight) -> ArchiveEntry:
         entry, now, status = flight.lease.entry, self.clock.now, flight.answer.status or None
-        return Entry(
+        return ArchiveEntry(
             FetchRecord(
                 now, now, entry.url, entry.key, None, entry.kind, status, None, None, 0, None, None, 0, "w"
             )

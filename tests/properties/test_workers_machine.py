@@ -37,7 +37,7 @@ from tests.properties.workers import Time, Worker
 from tests.properties.world import HOSTS, PAGE_ANSWERS, ROBOTS_ANSWERS, Answer, Whim, key_of, page
 from tests.redis_server import RedisServer
 from webcrawl.frontier.order import LevelSampler, Order
-from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
+from webcrawl.frontier.policies import FrontierLimits, Policies, RobotsPolicy
 from webcrawl.frontier.records import State, UrlEntry
 from webcrawl.politeness.delay import Model, Politeness
 from webcrawl.politeness.health import Health
@@ -122,7 +122,7 @@ class Crawl(RuleBasedStateMachine):
     ) -> None:
         self.time, self.model, self.names = TIME, model, itertools.count(1)
         self.time.now = NOW
-        self.limits = Limits(
+        self.limits = FrontierLimits(
             *(open_max, active_max, dry_max, 100, 40.0),
             commit_interval_seconds=0.0,
             reordering_share=1.0,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.properties.journal import Journal
     from tests.properties.shared_world import Flight
     from webcrawl.frontier.committer import Store
-    from webcrawl.frontier.policies import Limits, Policies
+    from webcrawl.frontier.policies import FrontierLimits, Policies
 
 PATIENT_TURNS = 20_000
 """After so many turns of a loop without coming to rest something runs in circles."""
@@ -133,7 +133,7 @@ class Worker:
         journal: Journal,
         options: RedisOptions,
         slack_seconds: float,
-        make: Callable[[Worker], tuple[Store, Policies, Limits]],
+        make: Callable[[Worker], tuple[Store, Policies, FrontierLimits]],
     ) -> None:
         self.name = name
         self.turns = Turns(time)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
+from webcrawl.frontier.lease import FetchEnd, Lease, Outcome, Result
 from webcrawl.frontier.policies import BUSY_STATUSES
 from webcrawl.frontier.records import Kind, State, UrlEntry
 from webcrawl.frontier.robots_requests import RobotsReply, origin_and_hops
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tests.properties.ledger import Ledger
-    from webcrawl.frontier.policies import Limits, Policies
+    from webcrawl.frontier.policies import FrontierLimits, Policies
     from webcrawl.politeness.host_record import RobotsRecord
 
 HOSTS = ("a.test", "www.a.test", "m.a.test", "b.test", "c.test")
@@ -187,14 +187,14 @@ class World:
 
     # -- what happens --------------------------------------------------------------------------------------------
 
-    def ended(self, flight: Flight, answer: Answer, started: float, now: float) -> Ending:
+    def ended(self, flight: Flight, answer: Answer, started: float, now: float) -> FetchEnd:
         """The server has answered, or will not."""
         flight.answer = answer
         key = flight.lease.entry.key
         if flight.is_robots and answer.body == TOO_SLOW:
             self.skipped.add(key_of(f"{origin_and_hops(flight.lease.entry)[0]}/"))
         if not answer.sent:
-            return Ending(None, now)
+            return FetchEnd(None, now)
         self.last_end[key] = now
         if not flight.is_robots:
             self.durations.setdefault(key, []).append(now - started)
@@ -207,7 +207,7 @@ class World:
             self._policies.health.busy(record, now, answer.retry_after, status=answer.status, again=again)
         else:
             self._policies.health.succeeded(record)
-        return Ending(started, now, answer.status or None, answer.error, answer.retry_after)
+        return FetchEnd(started, now, answer.status or None, answer.error, answer.retry_after)
 
     def outcome(self, flight: Flight, links: list[UrlEntry], result: Result) -> Outcome:
         """What the crawler makes of the answer."""
@@ -269,7 +269,7 @@ class World:
 
     # -- what can be had -----------------------------------------------------------------------------------------
 
-    def excuse(self, entry: UrlEntry, now: float, limits: Limits, given_up: bool) -> str | None:
+    def excuse(self, entry: UrlEntry, now: float, limits: FrontierLimits, given_up: bool) -> str | None:
         """Why a queued URL need not be waited for; None when it has to be."""
         if given_up:
             return "its host is given up"

@@ -138,7 +138,7 @@ class Revisit:
 
 
 @dataclass(slots=True)
-class Entry:
+class ArchiveEntry:
     """The input of the archive for one finished request; without ``capture`` nothing is written to a WARC file."""
 
     record: FetchRecord

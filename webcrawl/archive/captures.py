@@ -55,7 +55,7 @@ class NoCdxj(ValueError):  # noqa: N818 - a state of a file
     """A line of an index is not in its format."""
 
 
-class Content(NamedTuple):
+class CaptureContent(NamedTuple):
     """The content of a capture."""
 
     fields: dict[str, str]
@@ -81,7 +81,9 @@ def captures_of(url: str, folders: Sequence[Path]) -> list[StoredCapture]:
     return sorted(found.values(), key=lambda one: (one.timestamp, one.filename, one.offset))
 
 
-def content_of(capture: StoredCapture, folders: Sequence[Path], *, bytes_max: int | None = None) -> Content:
+def content_of(
+    capture: StoredCapture, folders: Sequence[Path], *, bytes_max: int | None = None
+) -> CaptureContent:
     """Read a capture; that of a revisit has the payload of the record that it refers to, in one of ``folders``.
 
     :raises ArchiveError: a file cannot be read, is damaged, or was moved away, or a record is longer than
@@ -89,14 +91,14 @@ def content_of(capture: StoredCapture, folders: Sequence[Path], *, bytes_max: in
     """
     fields, head, payload = _record(capture, bytes_max)
     if fields.get("warc-type") != "revisit":
-        return Content(fields, head, payload, None)
+        return CaptureContent(fields, head, payload, None)
     target, at = fields.get("warc-refers-to-target-uri", ""), fields.get("warc-refers-to-date", "")
     digest = fields.get("warc-payload-digest", "").removeprefix("sha1:")
     candidates = [one for one in captures_of(target, folders) if one.url == target and one.mime != REVISIT]
     same_time = [one for one in candidates if one.timestamp == timestamp(at)]
     same_bytes = [one for one in candidates if digest and one.digest == digest]
     for original in (*same_time, *same_bytes):
-        return Content(fields, head, _record(original, bytes_max)[2], original)
+        return CaptureContent(fields, head, _record(original, bytes_max)[2], original)
     path = capture.folder / WARC_FOLDER / capture.filename
     raise ArchiveError(
         path, f"the capture has the same body as {target} of {at}, which is not in these folders"

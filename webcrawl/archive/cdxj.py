@@ -33,7 +33,7 @@ from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING
 
 from webcrawl.archive.disk import translated
-from webcrawl.archive.reading import Damaged, Record, records
+from webcrawl.archive.reading import Damaged, WarcRecord, records
 from webcrawl.archive.sinks import ArchiveSink
 from webcrawl.atomic_file import UNFINISHED
 from webcrawl.external_sort import Sorter, merged
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from webcrawl.archive.capture import Entry
+    from webcrawl.archive.capture import ArchiveEntry
     from webcrawl.archive.disk import Disk
     from webcrawl.archive.reading import RecordLocation
     from webcrawl.archive.records import ResponseRecord
@@ -257,7 +257,7 @@ class Index(ArchiveSink):
         if line is not None:
             self._pending.append((name, line))
 
-    def write(self, entries: Sequence[Entry]) -> None:
+    def write(self, entries: Sequence[ArchiveEntry]) -> None:
         """Do nothing: the WARC writer calls ``add``."""
 
     def roll_if_full(self) -> None:
@@ -362,7 +362,7 @@ class Lines:
         self._filename = filename
         self._waiting: bytes | None = None
 
-    def of(self, record: Record) -> bytes | None:
+    def of(self, record: WarcRecord) -> bytes | None:
         """Return the line that this record completes, if any."""
         line = self._waiting
         if record.type == "request":

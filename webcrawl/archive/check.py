@@ -17,10 +17,10 @@ from webcrawl.archive.cdxj import INDEX_FOLDER, NOT_MODIFIED, Lines, index_path
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.archive.reading import Damaged, next_whole_member, records
 from webcrawl.archive.record_check import (
+    ArchiveProblem,
+    ArchiveTotals,
     Leftovers,
     Pairs,
-    Problem,
-    Totals,
     file_problems,
     index_problems,
     record_problems,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from webcrawl.archive.reading import Record
+    from webcrawl.archive.reading import WarcRecord
     from webcrawl.archive.record_check import Beside
 
 
@@ -53,7 +53,7 @@ _SECOND = 14
 """The number of digits of a time to the second."""
 
 
-class _Seen(NamedTuple):
+class _SeenItem(NamedTuple):
     """One item about a URL in a given second."""
 
     at: str
@@ -86,7 +86,7 @@ class CrossChecks:
         """Add a line of the fetch log that has a status; ``at`` is a WARC-Date, as everywhere in this class."""
         self._add(at, url, _LINE, _NOT_INDEXED if status == NOT_MODIFIED else "")
 
-    def record(self, path: str, record: Record) -> None:
+    def record(self, path: str, record: WarcRecord) -> None:
         """Add a record of a WARC file."""
         if record.type not in ANSWERS:
             return
@@ -106,13 +106,13 @@ class CrossChecks:
             self._has_moved = True
             self._add(at, url, _MOVED_REVISIT if mime == "warc/revisit" else _MOVED, digest=digest)
 
-    def problems(self, totals: Totals) -> Iterator[Problem]:
+    def problems(self, totals: ArchiveTotals) -> Iterator[ArchiveProblem]:
         """Yield all problems, once everything was added."""
         for key, group in groupby(self._sorter.sorted(), key=lambda line: line.split(b"\t", 1)[0]):
-            found: dict[str, list[_Seen]] = {}
+            found: dict[str, list[_SeenItem]] = {}
             for line in group:
                 _, kind, *about = line.decode().rstrip("\n").split("\t")
-                found.setdefault(kind, []).append(_Seen(*about))
+                found.setdefault(kind, []).append(_SeenItem(*about))
             url = key.decode().partition(" ")[2]
             yield from self._unrecorded(url, found)
             yield from _dangling_revisits(url, found)
@@ -124,7 +124,7 @@ class CrossChecks:
         item = f"{digits[:_SECOND]} {url}\t{kind}\t{digits}\t{where}\t{digest.removeprefix('sha1:')}\n"
         self._sorter.add(item.encode(errors="replace"))
 
-    def _unrecorded(self, url: str, found: dict[str, list[_Seen]]) -> Iterator[Problem]:
+    def _unrecorded(self, url: str, found: dict[str, list[_SeenItem]]) -> Iterator[ArchiveProblem]:
         """Yield lines without an answer; answers without a line are only noted."""
         lines = found.get(_LINE, ())
         if self._has_moved:
@@ -145,32 +145,36 @@ class CrossChecks:
             if elsewhere:
                 elsewhere -= 1
             else:
-                yield Problem("fetch log", f"the request of {url} at {at} has no record in the WARC files")
+                yield ArchiveProblem(
+                    "fetch log", f"the request of {url} at {at} has no record in the WARC files"
+                )
 
-    def _without_line(self, totals: Totals) -> Iterator[Problem]:
+    def _without_line(self, totals: ArchiveTotals) -> Iterator[ArchiveProblem]:
         for path, offset, url in self._leftovers.lacking():
-            yield Problem(f"{path} byte {offset}", f"the record of {url} has no line in the fetch log")
+            yield ArchiveProblem(f"{path} byte {offset}", f"the record of {url} has no line in the fetch log")
         if left := self._leftovers.at_ends:
             totals.remarks.append(
                 f"records at the ends of files without a line in the fetch log: {left}, as after a crash"
             )
         if more := self._leftovers.more:
-            yield Problem("fetch log", f"has no lines for {more} further records")
+            yield ArchiveProblem("fetch log", f"has no lines for {more} further records")
 
 
-def _dangling_revisits(url: str, found: dict[str, list[_Seen]]) -> Iterator[Problem]:
+def _dangling_revisits(url: str, found: dict[str, list[_SeenItem]]) -> Iterator[ArchiveProblem]:
     """Yield revisits that refer to no record, or to a record with another payload."""
     answers = (*found.get(_ANSWER, ()), *found.get(_MOVED, ()))
     revisits = (*found.get(_REVISIT, ()), *found.get(_MOVED_REVISIT, ()))
     for target in found.get(_TARGET, ()):
         if not answers and not revisits:
-            yield Problem(
+            yield ArchiveProblem(
                 target.where, f"the record refers to a record of {url} that is in none of these files"
             )
         elif target.digest and not answers:
-            yield Problem(target.where, f"the record refers to a record of {url} that is a revisit itself")
+            yield ArchiveProblem(
+                target.where, f"the record refers to a record of {url} that is a revisit itself"
+            )
         elif target.digest and not any(answer.digest in ("", target.digest) for answer in answers):
-            yield Problem(target.where, f"the record refers to a record of {url} with another payload")
+            yield ArchiveProblem(target.where, f"the record refers to a record of {url} with another payload")
 
 
 _WARC = ".warc.gz"
@@ -195,15 +199,15 @@ class Check:
         self._chunk_bytes = chunk_bytes
         self._beside = beside
         self._merged_index = merged_index
-        self.totals = Totals()
+        self.totals = ArchiveTotals()
 
-    def problems(self) -> Iterator[Problem]:
+    def problems(self) -> Iterator[ArchiveProblem]:
         """Yield every problem as it is found. Raises OSError, ArchiveError."""
         for problem in self._problems():
             self.totals.problems += 1
             yield problem
 
-    def _problems(self) -> Iterator[Problem]:
+    def _problems(self) -> Iterator[ArchiveProblem]:
         with CrossChecks(self._chunk_bytes) as cross_checks:
             # The logs are read first: a crawl that is running writes the records before the lines.
             for folder in self._folders:
@@ -223,7 +227,7 @@ class Check:
 
     # -- the fetch log ---------------------------------------------------------------------------------------
 
-    def _log(self, folder: Path, cross_checks: CrossChecks) -> Iterator[Problem]:
+    def _log(self, folder: Path, cross_checks: CrossChecks) -> Iterator[ArchiveProblem]:
         damage: list[str] = []
         has_warcs = (folder / WARC_FOLDER).is_dir()
         try:
@@ -234,7 +238,7 @@ class Check:
                     if ("status" in line) == ("error" in line):
                         raise ValueError
                 except (KeyError, TypeError, ValueError):
-                    yield Problem(str(folder / fetchlog.NAME), f"invalid line: {str(line)[:200]}")
+                    yield ArchiveProblem(str(folder / fetchlog.NAME), f"invalid line: {str(line)[:200]}")
                     continue
                 # Notifications of hubs have no records, and WARC_PAGES leaves pages out.
                 left_out = line.get("kind") == "websub" or line.get("archived") is False
@@ -245,12 +249,12 @@ class Check:
                 if damage:
                     yield from file_problems(damage)
         except ArchiveError as error:
-            yield Problem(str(error.path), error.reason)
+            yield ArchiveProblem(str(error.path), error.reason)
         yield from file_problems(damage)
 
     # -- the files -------------------------------------------------------------------------------------------
 
-    def _warc(self, folder: Path, path: Path, cross_checks: CrossChecks) -> Iterator[Problem]:
+    def _warc(self, folder: Path, path: Path, cross_checks: CrossChecks) -> Iterator[ArchiveProblem]:
         self.totals.files += 1
         name, pairs, lines = path.name.removesuffix(OPEN), Pairs(), Lines(path.name.removesuffix(OPEN))
         with Sorter(self._chunk_bytes) as expected, path.open("rb") as stream:
@@ -261,21 +265,21 @@ class Check:
                         if line := lines.of(record):
                             expected.add(line)
                         for at, what in self._record(path, name, record, pairs, cross_checks):
-                            yield Problem(f"{path} byte {at}", f"the record {what}")
+                            yield ArchiveProblem(f"{path} byte {at}", f"the record {what}")
                         self.totals.bytes += record.length
                     break
                 except Damaged as damage:
                     further = next_whole_member(stream, damage.at + 1)
                     if further is None and path.name.endswith(OPEN):
                         break  # it is being written, or waits for the repair
-                    yield Problem(f"{path} byte {damage.at}", damage.why)
+                    yield ArchiveProblem(f"{path} byte {damage.at}", damage.why)
                     if further is None:
                         break
                     start = further.start
             if line := lines.last():
                 expected.add(line)
             for at, what in pairs.left():
-                yield Problem(f"{path} byte {at}", f"the record {what}")
+                yield ArchiveProblem(f"{path} byte {at}", f"the record {what}")
             if pairs.ends_alone:
                 self.totals.remarks.append(
                     f"{path} ends after a response without its request, as after a crash"
@@ -285,7 +289,7 @@ class Check:
                 yield from index_problems(index, expected.sorted(), self.totals)
 
     def _record(
-        self, path: Path, name: str, record: Record, pairs: Pairs, cross_checks: CrossChecks
+        self, path: Path, name: str, record: WarcRecord, pairs: Pairs, cross_checks: CrossChecks
     ) -> Iterator[tuple[int, str]]:
         fields = record.fields
         if record.start == 0 and (record.type, fields.get("warc-filename", name)) != ("warcinfo", name):

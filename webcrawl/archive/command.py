@@ -21,7 +21,7 @@ from webcrawl.urls.lists import escaped
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webcrawl.archive.record_check import Totals
+    from webcrawl.archive.record_check import ArchiveTotals
 
 
 def check(folders: Sequence[Path], merged_index: Path | None, *, as_json: bool) -> int:
@@ -67,7 +67,7 @@ def make_indexes(folders: Sequence[Path], again: bool, target: Path | None) -> i
     return complain("archive", failed) if failed else 0
 
 
-def _summary(totals: Totals) -> Iterator[str]:
+def _summary(totals: ArchiveTotals) -> Iterator[str]:
     kinds = ", ".join(f"{units.count(number)} {kind}" for kind, number in sorted(totals.records.items()))
     yield (
         f"{units.things(totals.files, 'WARC file')}, {units.count(totals.bytes)} bytes: "

@@ -3,7 +3,7 @@
 These exceptions replace those of the operating system::
 
     ArchiveError            a file of the archive could not be changed; nothing of the group was kept
-        StorageFull           because the disk is full: worth another try once there is room
+        DiskFull              because the disk is full: worth another try once there is room
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ArchiveError(errors.StorageLost):
         self.reason = reason
 
 
-class StorageFull(ArchiveError, errors.StorageFull):  # noqa: N818 - a state of the disk, not a mistake
+class DiskFull(ArchiveError, errors.StorageFull):  # noqa: N818 - a state of the disk, not a mistake
     """There is no room for the group, on the disk or in the quota. Groups that were kept before are whole."""
 
 
@@ -43,7 +43,7 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        kind = StorageFull if error.errno in NO_ROOM else ArchiveError
+        kind = DiskFull if error.errno in NO_ROOM else ArchiveError
         named = error.filename
         raise kind(Path(named) if isinstance(named, str) else path, error.strerror or str(error)) from error
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from webcrawl.archive.capture import Entry, Fact, FetchRecord
+    from webcrawl.archive.capture import ArchiveEntry, Fact, FetchRecord
 
 
 CHUNK_BYTES = 1 << 20
@@ -243,7 +243,7 @@ class FetchLog(OneFile, ArchiveSink):
         self._compressor.start()
         return ()
 
-    def write(self, entries: Sequence[Entry]) -> None:
+    def write(self, entries: Sequence[ArchiveEntry]) -> None:
         """Add a line for each entry. Raises ValueError for a record that is no valid line, ArchiveError; the owner
         then calls ``rollback``.
         """

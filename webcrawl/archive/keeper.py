@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.archive.disk import ArchiveError, StorageFull
+from webcrawl.archive.disk import ArchiveError, DiskFull
 from webcrawl.archive.process import CLOSE, Payloads, entry_of, payload_bytes
 from webcrawl.archive.sinks import Guarded
 from webcrawl.archive.store import Archive
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import BinaryIO
 
-    from webcrawl.archive.capture import Entry
+    from webcrawl.archive.capture import ArchiveEntry
 
 
 def keep(requests: BinaryIO, replies: BinaryIO) -> None:
@@ -59,13 +59,13 @@ def _archive(options: dict[str, Any]) -> Archive:
     return Archive(directory, sinks=sinks, **options)
 
 
-def _append(archive: Archive, entries: Sequence[Entry]) -> int:
+def _append(archive: Archive, entries: Sequence[ArchiveEntry]) -> int:
     """Append a group. Return the bytes that the archive has written since it was opened."""
     archive.append(entries)
     return archive.bytes_written
 
 
-def _group(requests: BinaryIO, payloads: Payloads) -> list[Entry] | None:
+def _group(requests: BinaryIO, payloads: Payloads) -> list[ArchiveEntry] | None:
     """Read the next group of entries; None when the crawl ends."""
     rows = receive(requests)
     if rows == CLOSE:
@@ -79,7 +79,7 @@ def _reply(replies: BinaryIO, step: Callable[[], Any]) -> None:
     try:
         done = step()
         reply = ("done",) if done is None else ("done", done)
-    except StorageFull as error:
+    except DiskFull as error:
         reply = ("full", str(error.path), error.reason)
     except ArchiveError as error:
         reply = ("failed", str(error.path), error.reason)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from webcrawl.archive.capture import Entry
+    from webcrawl.archive.capture import ArchiveEntry
 
 
 class LineFile(OneFile, ArchiveSink):
@@ -34,7 +34,7 @@ class LineFile(OneFile, ArchiveSink):
         self._file: AppendFile | None = None
 
     @abstractmethod
-    def lines(self, entry: Entry) -> Iterable[bytes]:
+    def lines(self, entry: ArchiveEntry) -> Iterable[bytes]:
         """Return the lines that the file gets for a finished request: any number of lines, without their ends."""
 
     def open(self) -> list[str]:
@@ -44,7 +44,7 @@ class LineFile(OneFile, ArchiveSink):
         self._file = AppendFile(self._path, self._disk, new=False)
         return done
 
-    def write(self, entries: Sequence[Entry]) -> None:
+    def write(self, entries: Sequence[ArchiveEntry]) -> None:
         assert self._file is not None
         self._file.write(b"".join(line + b"\n" for entry in entries for line in self.lines(entry)))
 

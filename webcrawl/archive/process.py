@@ -28,8 +28,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from webcrawl.archive.capture import Capture, Entry, FetchRecord, Revisit, Spooled
-from webcrawl.archive.disk import ArchiveError, StorageFull, translated
+from webcrawl.archive.capture import ArchiveEntry, Capture, FetchRecord, Revisit, Spooled
+from webcrawl.archive.disk import ArchiveError, DiskFull, translated
 from webcrawl.archive.listed_links import SpooledLinks
 from webcrawl.archive.repair import RepairReport
 from webcrawl.archive.sinks import load
@@ -52,7 +52,7 @@ _PAYLOAD = 8
 """The position of the payload in a ``Capture``."""
 
 
-def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[Any, ...]:
+def row_of(entry: ArchiveEntry, *, links: bool = True, fields: bool = True) -> tuple[Any, ...]:
     """Return an entry as plain values, without its links and ``fields`` if no sink wants them, and with the length
     of its payload in place of the payload.
     """
@@ -101,7 +101,7 @@ def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[An
     return fetch, kept, *behind
 
 
-def payload_of(entry: Entry) -> bytes:
+def payload_of(entry: ArchiveEntry) -> bytes:
     """Return the payload of an entry, which is not part of its frame; empty if there is none."""
     return b"" if entry.capture is None else entry.capture.payload
 
@@ -113,7 +113,7 @@ def payload_bytes(row: tuple[Any, ...]) -> int:
     return length
 
 
-def entry_of(row: tuple[Any, ...], payload: bytes) -> Entry:
+def entry_of(row: tuple[Any, ...], payload: bytes) -> ArchiveEntry:
     """Rebuild the entry from the results of ``row_of`` and ``payload_of``."""
     fetch, kept, earlier, links, fields, found, others, listed = row
     capture = None
@@ -123,7 +123,7 @@ def entry_of(row: tuple[Any, ...], payload: bytes) -> Entry:
         capture.payload = payload
         capture.spooled = None if spooled is None else Spooled(*spooled)
     rows = () if links is None else LinkColumns(*links)
-    return Entry(
+    return ArchiveEntry(
         FetchRecord(*fetch),
         capture,
         None if earlier is None else Revisit(*earlier),
@@ -253,8 +253,8 @@ class RemoteArchive:
             raise
         return RepairReport(sentences)
 
-    def append(self, entries: Sequence[Entry]) -> None:
-        """Write the group and make it durable, all or nothing. Raises StorageFull, ArchiveError as ``Archive.append``
+    def append(self, entries: Sequence[ArchiveEntry]) -> None:
+        """Write the group and make it durable, all or nothing. Raises DiskFull, ArchiveError as ``Archive.append``
         does.
         """
         links, fields = self.wants_links, self.wants_fields
@@ -314,7 +314,7 @@ class RemoteArchive:
             raise RuntimeError(f"the archive could not be written:\n{values[0]}")
         if kind != "done":
             path, reason = values
-            raise (StorageFull if kind == "full" else ArchiveError)(Path(path), reason)
+            raise (DiskFull if kind == "full" else ArchiveError)(Path(path), reason)
         return values
 
 

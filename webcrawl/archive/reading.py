@@ -42,7 +42,7 @@ class RecordLocation(NamedTuple):
     length: int
 
 
-class Member(NamedTuple):
+class RecordMember(NamedTuple):
     """A gzip member that holds exactly one complete record."""
 
     start: int
@@ -81,7 +81,7 @@ class _Record:
         return self._missing == 0 and self._tail == _RECORD_END
 
 
-def whole_members(stream: BinaryIO, start: int = 0, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Member]:
+def whole_members(stream: BinaryIO, start: int = 0, chunk_bytes: int = CHUNK_BYTES) -> Iterator[RecordMember]:
     """Yield the members from ``start`` up to the first that is torn, damaged or not a record, in bounded memory."""
     stream.seek(start)
     data = b""
@@ -102,11 +102,11 @@ def whole_members(stream: BinaryIO, start: int = 0, chunk_bytes: int = CHUNK_BYT
             end += before - len(data)
         if not record.is_whole():
             return
-        yield Member(start, end, record.record_type)
+        yield RecordMember(start, end, record.record_type)
         start = end
 
 
-def next_whole_member(stream: BinaryIO, start: int) -> Member | None:
+def next_whole_member(stream: BinaryIO, start: int) -> RecordMember | None:
     """Return the first whole member that begins at ``start`` or anywhere behind it."""
     window_start, window = start, b""
     while True:
@@ -138,7 +138,7 @@ class Damaged(Exception):  # noqa: N818 - a state of a file
 
 
 @dataclass(slots=True)
-class Record:
+class WarcRecord:
     """The fields of one record and its content. Names of fields are in lower case."""
 
     start: int
@@ -182,13 +182,13 @@ def parse_head(head: bytes) -> tuple[str, dict[str, str], tuple[str, ...]]:
     return version, fields, repeated
 
 
-def records(stream: BinaryIO, start: int = 0, *, digests: bool = False) -> Iterator[Record]:
+def records(stream: BinaryIO, start: int = 0, *, digests: bool = False) -> Iterator[WarcRecord]:
     """Yield the records from ``start`` to the end. :raises Damaged: at one that is torn, damaged or not a record"""
     stream.seek(start)
     data = stream.read(CHUNK_BYTES)
     while data:
         unpacker = isal_zlib.decompressobj(GZIP_MEMBER)
-        reader = _Reader(start, digests)
+        reader = _MemberReader(start, digests)
         end = start
         while not unpacker.eof:
             data = data or stream.read(CHUNK_BYTES)
@@ -207,13 +207,13 @@ def records(stream: BinaryIO, start: int = 0, *, digests: bool = False) -> Itera
         data = data or stream.read(CHUNK_BYTES)
 
 
-class _Reader:
+class _MemberReader:
     """Takes the plain bytes of one gzip member in pieces: a head, a block of the declared length, a record end."""
 
     def __init__(self, start: int, digests: bool) -> None:
         self._start = start
         self._head = b""
-        self._found: Record | None = None
+        self._found: WarcRecord | None = None
         self._missing = 0
         self._is_http = False
         self._message = b""  # the block so far, until the head of its message has ended
@@ -237,7 +237,7 @@ class _Reader:
         if block:
             self._block(block)
 
-    def record(self, end: int) -> Record:
+    def record(self, end: int) -> WarcRecord:
         found = self._found
         if found is None:
             raise Damaged(self._start, "the gzip member ends within the head of the record")
@@ -256,7 +256,7 @@ class _Reader:
             raise Damaged(self._start, "the record has no Content-Length")
         self._missing = int(length)
         self._is_http = fields.get("content-type", "").startswith("application/http")
-        self._found = Record(self._start, 0, version, fields, repeated)
+        self._found = WarcRecord(self._start, 0, version, fields, repeated)
 
     def _block(self, data: bytes) -> None:
         assert self._found is not None

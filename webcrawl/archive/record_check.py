@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from webcrawl.archive.reading import Record
+    from webcrawl.archive.reading import WarcRecord
 
 
 TYPES = frozenset(
@@ -38,7 +38,7 @@ _RECORD_ID = re.compile(r"<[a-z][a-z0-9+.-]*:[!-~]+>", re.IGNORECASE)
 _PROFILE = re.compile(r"http://netpreserve\.org/warc/1\.[01]/revisit/[a-z-]+")
 
 
-def record_problems(record: Record, now: float) -> Iterator[str]:
+def record_problems(record: WarcRecord, now: float) -> Iterator[str]:
     """Yield the problems of the record alone; each completes the sentence 'the record ...'."""
     fields = record.fields
     yield from _identity_problems(record)
@@ -57,7 +57,7 @@ def record_problems(record: Record, now: float) -> Iterator[str]:
         yield "holds no complete HTTP header"
 
 
-def _identity_problems(record: Record) -> Iterator[str]:
+def _identity_problems(record: WarcRecord) -> Iterator[str]:
     for name in _ALWAYS:
         if not record.fields.get(name):
             yield f"has no {name}"
@@ -86,7 +86,7 @@ def _date_problems(date: str, now: float) -> Iterator[str]:
         yield f"has a WARC-Date in the future: {date}"
 
 
-def _digest_problems(record: Record) -> Iterator[str]:
+def _digest_problems(record: WarcRecord) -> Iterator[str]:
     digest = record.fields.get("warc-block-digest")
     if digest is not None and digest.startswith("sha1:") and digest != record.block_digest:
         yield f"has a block that does not match its digest: {record.block_digest}, not {digest}"
@@ -107,7 +107,7 @@ def _revisit_problems(fields: dict[str, str]) -> Iterator[str]:
         yield "does not name the record that it refers to"
 
 
-def _claims_http(record: Record) -> bool:
+def _claims_http(record: WarcRecord) -> bool:
     """Return True if the record has a payload digest; a head that readers parse differently has none, which is no
     problem.
     """
@@ -126,7 +126,7 @@ class Pairs:
         )  # id -> the record that refers to it, number of records
         self._number = 0
 
-    def problems(self, record: Record) -> Iterator[tuple[int, str]]:
+    def problems(self, record: WarcRecord) -> Iterator[tuple[int, str]]:
         """Yield the problems that this record reveals: the offset of the record, and a description."""
         self._number += 1
         name, about = (
@@ -165,7 +165,7 @@ LACKING_MAX = 10_000
 """The number of items without a counterpart whose offsets are kept until it is known whether a crash left them."""
 
 
-class Problem(NamedTuple):
+class ArchiveProblem(NamedTuple):
     """A problem of the archive, and where it is."""
 
     where: str
@@ -173,7 +173,7 @@ class Problem(NamedTuple):
 
 
 @dataclass(slots=True)
-class Totals:
+class ArchiveTotals:
     """Numbers of the checked items."""
 
     files: int = 0
@@ -197,7 +197,7 @@ class Beside(Protocol):
         """Take a line of the fetch log in ``folder``; lines come in their order."""
         ...
 
-    def problems(self, totals: Totals) -> Iterator[Problem]:
+    def problems(self, totals: ArchiveTotals) -> Iterator[ArchiveProblem]:
         """Yield all problems, after the last line. Raises OSError."""
         ...
 
@@ -233,21 +233,21 @@ class Leftovers:
                 yield path, offset, what
 
 
-def file_problems(sentences: list[str]) -> Iterator[Problem]:
+def file_problems(sentences: list[str]) -> Iterator[ArchiveProblem]:
     """Yield sentences about files as problems, and clear the list."""
     for sentence in sentences:
         where, _, what = sentence.partition(": ")
-        yield Problem(where, what)
+        yield ArchiveProblem(where, what)
     sentences.clear()
 
 
 _SHOWN_MAX = 300
 
 
-def index_problems(path: Path, expected: Iterator[bytes], totals: Totals) -> Iterator[Problem]:
+def index_problems(path: Path, expected: Iterator[bytes], totals: ArchiveTotals) -> Iterator[ArchiveProblem]:
     """Yield the problems of the index at ``path``, which should have the ``expected`` lines, given in order."""
     if not path.exists():
-        yield Problem(str(path), "does not exist; scrapy archive index rebuilds it")
+        yield ArchiveProblem(str(path), "does not exist; scrapy archive index rebuilds it")
         return
     before = b""
     due = next(expected, None)
@@ -255,18 +255,18 @@ def index_problems(path: Path, expected: Iterator[bytes], totals: Totals) -> Ite
         for line in stream:
             totals.indexed += 1
             if line < before:
-                yield Problem(str(path), f"is not sorted: {_shown(line)}")
+                yield ArchiveProblem(str(path), f"is not sorted: {_shown(line)}")
                 return
             before = line
             while due is not None and due < line:
-                yield Problem(str(path), f"lacks the line {_shown(due)}")
+                yield ArchiveProblem(str(path), f"lacks the line {_shown(due)}")
                 due = next(expected, None)
             if line == due:
                 due = next(expected, None)
             else:
-                yield Problem(str(path), f"has a line without a record: {_shown(line)}")
+                yield ArchiveProblem(str(path), f"has a line without a record: {_shown(line)}")
     while due is not None:
-        yield Problem(str(path), f"lacks the line {_shown(due)}")
+        yield ArchiveProblem(str(path), f"lacks the line {_shown(due)}")
         due = next(expected, None)
 
 

@@ -44,7 +44,7 @@ class ResponseRecord(NamedTuple):
     """The payload, if it is in a file: it is written after ``record`` and followed by RECORD_END."""
 
 
-class Exchange(NamedTuple):
+class ExchangeRecords(NamedTuple):
     """The records of one exchange."""
 
     answer: ResponseRecord
@@ -70,7 +70,7 @@ def warcinfo_record(filename: str, at: float, info: Mapping[str, str]) -> bytes:
 
 def exchange(
     capture: Capture, revisit: Revisit | None = None, facts: Mapping[str, object] | None = None
-) -> Exchange:
+) -> ExchangeRecords:
     """Return the records of an exchange: ``revisit`` names the earlier record of its payload, ``facts`` are the
     metadata.
 
@@ -100,7 +100,7 @@ def exchange(
         fields = f"WARC-Type: metadata\r\nWARC-Record-ID: {new_record_id()}\r\n{about}{concurrent}"
         others.append(_plain_record(fields, "application/warc-fields", _as_fields(facts)))
     answer.fields.update({"warc-date": date, "warc-target-uri": target})
-    return Exchange(answer, others)
+    return ExchangeRecords(answer, others)
 
 
 def archived_head(head: bytes) -> bytes:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from webcrawl.archive.capture import Entry
+    from webcrawl.archive.capture import ArchiveEntry
 
 
 OPERATIONS = ("open", "roll_if_full", "write", "sync", "keep", "rollback", "close")
@@ -38,16 +38,16 @@ class ArchiveSink(Protocol):
 
     After ``rollback`` the same entries come again, perhaps in another group, and after a crash too: if a sink cannot
     undo a write it must accept the entry twice. If a sink raises an exception the group is not kept: after
-    StorageFull the crawl waits for room, after any other exception it ends, and in neither case is a URL marked as
+    DiskFull the crawl waits for room, after any other exception it ends, and in neither case is a URL marked as
     done.
     """
 
     wants_links: ClassVar[bool] = False
-    """True if the sink needs ``Entry.links``, ``other_links`` and ``listed``. They are empty if no sink wants
+    """True if the sink needs ``ArchiveEntry.links``, ``other_links`` and ``listed``. They are empty if no sink wants
     them.
     """
     wants_fields: ClassVar[bool] = False
-    """True if the sink needs ``Entry.fields``. It is empty if no sink wants it."""
+    """True if the sink needs ``ArchiveEntry.fields``. It is empty if no sink wants it."""
     fields_needed: ClassVar[tuple[str, ...]] = ()
     """Fields that the sink requires: a crawl whose processing does not produce them refuses to start."""
     settings: ClassVar[tuple[str, ...]] = ()
@@ -67,7 +67,7 @@ class ArchiveSink(Protocol):
         return
 
     @abstractmethod
-    def write(self, entries: Sequence[Entry]) -> None:
+    def write(self, entries: Sequence[ArchiveEntry]) -> None:
         """Add entries to the open group, in the order in which their requests ended."""
 
     @abstractmethod
@@ -134,7 +134,7 @@ class Guarded(ArchiveSink):
         with self._errors():
             self._sink.roll_if_full()
 
-    def write(self, entries: Sequence[Entry]) -> None:
+    def write(self, entries: Sequence[ArchiveEntry]) -> None:
         with self._errors():
             self._sink.write(entries)
 

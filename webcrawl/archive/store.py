@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from webcrawl.archive.capture import Entry
+    from webcrawl.archive.capture import ArchiveEntry
     from webcrawl.archive.fetchlog import Compressor
     from webcrawl.archive.sinks import ArchiveSink
 
 
-class Position(NamedTuple):
+class ArchivePosition(NamedTuple):
     """The position of the archive: the current WARC file under its final name, its size, the size of the log."""
 
     warc_file: str | None
@@ -94,10 +94,10 @@ class Archive:
         """Bytes of the groups kept since the archive was opened, over all parts."""
 
     @property
-    def position(self) -> Position:
+    def position(self) -> ArchivePosition:
         if self._warc is None:
-            return Position(None, 0, self._log.size)
-        return Position(self._warc.filename, self._warc.size, self._log.size)
+            return ArchivePosition(None, 0, self._log.size)
+        return ArchivePosition(self._warc.filename, self._warc.size, self._log.size)
 
     def open(self) -> RepairReport:
         """Create the folders and repair what a crash left. Raises ArchiveError."""
@@ -109,10 +109,10 @@ class Archive:
             done += part.open()
         return RepairReport(tuple(done))
 
-    def append(self, entries: Sequence[Entry]) -> None:
+    def append(self, entries: Sequence[ArchiveEntry]) -> None:
         """Write the group to all parts and make it durable: WARC records, then log lines, then the sinks.
 
-        All or nothing. Raises StorageFull when there is no room, ArchiveError when a file cannot be written or a
+        All or nothing. Raises DiskFull when there is no room, ArchiveError when a file cannot be written or a
         sink fails, ValueError for a record that is no valid line.
         """
         try:

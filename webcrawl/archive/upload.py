@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from webcrawl.archive.capture import Entry
+    from webcrawl.archive.capture import ArchiveEntry
 
 LOOK_SECONDS = 5.0
 """How often in seconds the thread looks for files that were closed."""
@@ -92,7 +92,7 @@ class Upload(ArchiveSink):
         self._thread.start()
         return ()
 
-    def write(self, entries: Sequence[Entry]) -> None:
+    def write(self, entries: Sequence[ArchiveEntry]) -> None:
         """Do nothing: only closed files are copied."""
 
     def sync(self) -> None:

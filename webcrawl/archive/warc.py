@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from webcrawl.archive.capture import Capture, Entry, Revisit
+    from webcrawl.archive.capture import ArchiveEntry, Capture, Revisit
     from webcrawl.archive.cdxj import Index
     from webcrawl.archive.records import ResponseRecord
 
@@ -78,7 +78,7 @@ class WarcWriter(OneFile, ArchiveSink):
         """The name that the current file will have once closed."""
         return None if self._file is None else self._file.path.name.removesuffix(OPEN)
 
-    def write(self, entries: Sequence[Entry]) -> None:
+    def write(self, entries: Sequence[ArchiveEntry]) -> None:
         """Add the exchanges of all entries that have one. Raises ArchiveError; the owner then calls ``rollback``."""
         for entry in entries:
             if entry.capture is not None:

@@ -18,20 +18,27 @@ from typing import TYPE_CHECKING
 from webcrawl.audit import TOLERANCE_SECONDS
 from webcrawl.audit.robots import KnownRobots
 from webcrawl.politeness.shared_clocks import NO_SHARED_CLOCKS, SharedClocks
-from webcrawl.reports.clocks import NOTHING_SENT, Clocks, Numbers, SharedClocksKept, Violation, ViolationKind
+from webcrawl.reports.clocks import (
+    NOTHING_SENT,
+    Clocks,
+    RequestNumbers,
+    SharedClocksKept,
+    Violation,
+    ViolationKind,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from webcrawl.politeness.delay import Politeness
-    from webcrawl.reports.fetch_logs import Request
+    from webcrawl.reports.fetch_logs import LoggedRequest
 
 _SWEEP = 10_000
 """The number of keys and origins from which on expired ones are removed, whenever their number has doubled."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class AuditRules:
     """The rules of the audit. Times are seconds."""
 
     politeness: Politeness
@@ -48,7 +55,7 @@ class Rules:
 
 
 @dataclass(slots=True)
-class Totals:
+class AuditTotals:
     """Numbers of checked requests and of findings."""
 
     requests: int = 0
@@ -75,7 +82,7 @@ class Totals:
     """Repeated lines."""
 
 
-def totals_of(requests: Iterable[Request], rules: Rules) -> Totals:
+def totals_of(requests: Iterable[LoggedRequest], rules: AuditRules) -> AuditTotals:
     """Audit all requests, in the order of their starts, and return the totals."""
     audit = Audit(rules)
     for _ in audit.violations(requests):
@@ -86,20 +93,20 @@ def totals_of(requests: Iterable[Request], rules: Rules) -> Totals:
 class Audit:
     """Checks requests in the order of their starts; ``totals`` grows meanwhile."""
 
-    def __init__(self, rules: Rules) -> None:
-        self.totals = Totals()
+    def __init__(self, rules: AuditRules) -> None:
+        self.totals = AuditTotals()
         self._clocks = Clocks(rules.politeness, rules.tolerance_seconds)
         self._robots = KnownRobots(
             rules.robots_lifetime_seconds, rules.sending_seconds + rules.tolerance_seconds
         )
         self._shared = SharedClocksKept(rules.shared, rules.tolerance_seconds)
-        self._numbers = Numbers()
+        self._numbers = RequestNumbers()
         self._sweep_from = _SWEEP
         self._least = rules.least_delay_seconds
         self._lifetime = rules.robots_lifetime_seconds
         self._crawl_delay_max = rules.politeness.crawl_delay_max
 
-    def violations(self, requests: Iterable[Request]) -> Iterator[Violation]:
+    def violations(self, requests: Iterable[LoggedRequest]) -> Iterator[Violation]:
         """Yield every violation as it is found."""
         for request in requests:
             if self._counts(request):
@@ -111,7 +118,7 @@ class Audit:
         """The number of keys and origins in memory."""
         return len(self._clocks) + len(self._robots) + len(self._shared)
 
-    def _counts(self, request: Request) -> bool:
+    def _counts(self, request: LoggedRequest) -> bool:
         """Count the request in the totals. Return False if it was not sent."""
         totals = self.totals
         if self._clocks.is_same(request):
@@ -139,7 +146,7 @@ class Audit:
             self._sweep_from = max(2 * self.held(), _SWEEP)
         return True
 
-    def _violations(self, request: Request) -> Iterator[Violation]:
+    def _violations(self, request: LoggedRequest) -> Iterator[Violation]:
         whole_since = self._numbers.take(request, self.totals.started_at or 0.0)
         self.totals.missing = self._numbers.missing
         if request.kind == "robots":
@@ -155,7 +162,7 @@ class Audit:
             yield violation
         yield from self._shared.take(request)
 
-    def _without_robots(self, request: Request, whole_since: float) -> Violation | None:
+    def _without_robots(self, request: LoggedRequest, whole_since: float) -> Violation | None:
         if request.origin is None:
             return None
         answer = self._robots.of(request)

@@ -15,13 +15,13 @@ from webcrawl.terminal import tell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webcrawl.audit.audit import Rules, Totals
+    from webcrawl.audit.audit import AuditRules, AuditTotals
     from webcrawl.commands.fetch_logs import FetchLogs
     from webcrawl.reports.clocks import Violation
-    from webcrawl.reports.fetch_logs import Merged, Request
+    from webcrawl.reports.fetch_logs import LoggedRequest, MergedRequests
 
 
-def carry_out(logs: FetchLogs, rules: Rules, *, as_json: bool) -> int:
+def carry_out(logs: FetchLogs, rules: AuditRules, *, as_json: bool) -> int:
     """Print every violation when it is found, and the totals at the end. Return the exit status."""
     audit, merged = Audit(rules), logs.requests()
     found = audit.violations(merged)
@@ -61,7 +61,7 @@ def _reason(violation: Violation) -> str:
             return f"the robots.txt of {violation.request.origin} had expired, or was unavailable"
 
 
-def _shown(request: Request) -> str:
+def _shown(request: LoggedRequest) -> str:
     return f"{moment(request.start)}  {request.worker}  {request.kind}  {request.result}  {request.url}"
 
 
@@ -77,12 +77,12 @@ def _as_object(violation: Violation) -> dict[str, Any]:
     }
 
 
-def _request(request: Request) -> dict[str, Any]:
+def _request(request: LoggedRequest) -> dict[str, Any]:
     names = ("start", "end", "url", "kind", "status", "error", "worker", "delay", "number")
     return {name: plain(getattr(request, name)) for name in names}
 
 
-def _totals(totals: Totals, merged: Merged, logs: FetchLogs) -> dict[str, Any]:
+def _totals(totals: AuditTotals, merged: MergedRequests, logs: FetchLogs) -> dict[str, Any]:
     return {
         "requests": totals.requests,
         "workers": sorted(totals.workers),
@@ -101,7 +101,9 @@ def _totals(totals: Totals, merged: Merged, logs: FetchLogs) -> dict[str, Any]:
     }
 
 
-def _summary(totals: Totals, merged: Merged, logs: FetchLogs, rules: Rules) -> Iterator[str]:
+def _summary(
+    totals: AuditTotals, merged: MergedRequests, logs: FetchLogs, rules: AuditRules
+) -> Iterator[str]:
     if totals.started_at is None or totals.ended_at is None:
         yield "The logs hold no request."
     else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from webcrawl.reports.fetch_logs import Request, RobotsAnswer
+    from webcrawl.reports.fetch_logs import LoggedRequest, RobotsAnswer
 
 MINUTE = 60.0
 PENDING = "pending"
@@ -15,7 +15,7 @@ PENDING = "pending"
 
 
 @dataclass(slots=True)
-class Pace:
+class RequestRate:
     """The rate of requests, which are taken in the order of their starts; times are epoch seconds."""
 
     requests: int = 0
@@ -39,7 +39,7 @@ class Pace:
         """The mean time from start to start; None for fewer than two requests."""
         return (self.last_at - self.first_at) / (self.requests - 1) if self.requests > 1 else None
 
-    def take(self, request: Request) -> None:
+    def take(self, request: LoggedRequest) -> None:
         at = request.start
         if not self.requests:
             self.first_at = at
@@ -76,7 +76,7 @@ class Version:
     requests: int = 0
     """Requests that were made under it."""
 
-    def is_same(self, request: Request, answer: RobotsAnswer) -> bool:
+    def is_same(self, request: LoggedRequest, answer: RobotsAnswer) -> bool:
         current = (request.result, answer.state, answer.digest, answer.crawl_delay)
         return current == (self.result, self.state, self.digest, self.crawl_delay)
 
@@ -100,22 +100,22 @@ class Complaint:
         self._begins_at = float("-inf") if begins_at is None else begins_at
         self._ends_at = float("inf") if ends_at is None else ends_at
         self._listed_max = listed_max
-        self.pace = Pace()
-        self.hosts: dict[str, Pace] = {}
+        self.pace = RequestRate()
+        self.hosts: dict[str, RequestRate] = {}
         self.kinds: Counter[str] = Counter()
         self.results: Counter[str] = Counter()
         self.robots: dict[str, list[Version]] = {}
         """Versions by origin, oldest first; the first is the one that was valid when the period began."""
         self.without_robots = 0
         """Pages whose robots.txt is not in the logs, because it was fetched before they begin."""
-        self.listed: list[Request] = []
+        self.listed: list[LoggedRequest] = []
 
     @property
     def unlisted(self) -> int:
         """The number of requests that are not listed."""
         return self.pace.requests - len(self.listed)
 
-    def take(self, request: Request) -> None:
+    def take(self, request: LoggedRequest) -> None:
         """Take a request to any host."""
         if request.start >= self._ends_at:
             return
@@ -128,9 +128,9 @@ class Complaint:
         host = host.rstrip(".")
         return host == self.domain or host.endswith(self._below)
 
-    def _count(self, request: Request) -> None:
+    def _count(self, request: LoggedRequest) -> None:
         self.pace.take(request)
-        self.hosts.setdefault(request.host, Pace()).take(request)
+        self.hosts.setdefault(request.host, RequestRate()).take(request)
         self.kinds[request.kind] += 1
         self.results[request.result] += 1
         if len(self.listed) < self._listed_max:
@@ -143,7 +143,7 @@ class Complaint:
         else:
             self.without_robots += 1
 
-    def _take_robots(self, request: Request, answer: RobotsAnswer) -> None:
+    def _take_robots(self, request: LoggedRequest, answer: RobotsAnswer) -> None:
         """Take a robots.txt answer, also of a time before the period, and also if a redirect led elsewhere."""
         if not self._is_of(answer.origin.partition("://")[2].partition(":")[0]):
             return

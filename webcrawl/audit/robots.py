@@ -9,17 +9,17 @@ from webcrawl.politeness.health import JITTER
 from webcrawl.robots.answer import RETRY_MAX_SECONDS, RobotsState
 
 if TYPE_CHECKING:
-    from webcrawl.reports.fetch_logs import Request
+    from webcrawl.reports.fetch_logs import LoggedRequest
 
 REMEMBERED_SECONDS = 3600.0
 """How many seconds an answer is remembered after it has expired, to be named in violations."""
 
 
 @dataclass(frozen=True, slots=True)
-class RobotsAnswer:
+class OriginRobots:
     """The last outcome of an origin's robots.txt."""
 
-    request: Request
+    request: LoggedRequest
     good: bool
     """True if pages may be fetched under it at all."""
     until: float
@@ -37,9 +37,9 @@ class KnownRobots:
 
     lifetime_seconds: float
     sending_seconds: float
-    _answers: dict[str, RobotsAnswer] = field(default_factory=dict)
+    _answers: dict[str, OriginRobots] = field(default_factory=dict)
 
-    def take(self, request: Request) -> None:
+    def take(self, request: LoggedRequest) -> None:
         """Take a request for a robots.txt."""
         answer = request.robots
         if answer is None:
@@ -51,13 +51,13 @@ class KnownRobots:
         else:
             good = _allows_pages(state)
             until = request.end + self.lifetime_seconds if until is None else until
-        self._answers[answer.origin] = RobotsAnswer(request, good, until, answer.crawl_delay or 0.0)
+        self._answers[answer.origin] = OriginRobots(request, good, until, answer.crawl_delay or 0.0)
 
-    def of(self, request: Request) -> RobotsAnswer | None:
+    def of(self, request: LoggedRequest) -> OriginRobots | None:
         """Return the last answer for the origin of a page."""
         return self._answers.get(request.origin or "")
 
-    def is_good(self, answer: RobotsAnswer, request: Request) -> bool:
+    def is_good(self, answer: OriginRobots, request: LoggedRequest) -> bool:
         """Return True if a page was allowed under it when it was fetched."""
         return answer.good and request.start <= answer.until + self.sending_seconds
 
@@ -70,7 +70,7 @@ class KnownRobots:
     def __len__(self) -> int:
         return len(self._answers)
 
-    def _guessed(self, request: Request, previous: RobotsAnswer | None) -> tuple[bool, float]:
+    def _guessed(self, request: LoggedRequest, previous: OriginRobots | None) -> tuple[bool, float]:
         """Return the meaning of a status if the log does not have it. A redirect counts as an answer, since its
         target is unknown; after a failure an earlier text stays valid until the next attempt.
         """

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from webcrawl.archive.captures import Content, StoredCapture
+    from webcrawl.archive.captures import CaptureContent, StoredCapture
 
 DECODED_MAX = 256 << 20
 """Bytes of a body without its content coding that are shown."""
@@ -105,7 +105,7 @@ class Command(ProjectCommand):
                 tell(_line(capture, content_of(capture, self._folders)))
             return 0
         capture = captures[-1] if opts.at is None else _last_at(captures, opts.at)
-        view = View(capture, content_of(capture, self._folders))
+        view = CaptureView(capture, content_of(capture, self._folders))
         return view.show(headers=not opts.body, body=not opts.headers)
 
     def _why(self, url: str) -> Iterator[str]:
@@ -138,10 +138,10 @@ class Command(ProjectCommand):
             yield "it was pruned from a full queue (FRONTIER_QUEUE_MAX), and is fetched if it is found again"
 
 
-class View:
+class CaptureView:
     """A capture as it is shown."""
 
-    def __init__(self, capture: StoredCapture, content: Content) -> None:
+    def __init__(self, capture: StoredCapture, content: CaptureContent) -> None:
         self._capture = capture
         self._content = content
         fields = [(name.lower(), value.decode("latin-1")) for name, value in _FIELD.findall(content.head)]
@@ -210,7 +210,7 @@ def _decoded(payload: bytes, coding: str) -> bytes:
     return decoded.body
 
 
-def _about(capture: StoredCapture, content: Content) -> list[str]:
+def _about(capture: StoredCapture, content: CaptureContent) -> list[str]:
     fields = content.fields
     lines = [f"{capture.url}", f"{fields.get('warc-date', '')} {capture.filename} byte {capture.offset}"]
     if content.original is not None:
@@ -220,11 +220,11 @@ def _about(capture: StoredCapture, content: Content) -> list[str]:
     return [f"WARC: {line}" for line in lines]
 
 
-def _line(capture: StoredCapture, content: Content) -> str:
+def _line(capture: StoredCapture, content: CaptureContent) -> str:
     status = _status(content.head) or capture.status or "-"
     mime = capture.mime
     if mime == REVISIT:
-        mime = mime_type(View(capture, content).content_type) or "-"
+        mime = mime_type(CaptureView(capture, content).content_type) or "-"
     notes = []
     if content.original is not None:
         notes.append(f"the same body as {content.original.url} of {_time(content.original.timestamp)}")

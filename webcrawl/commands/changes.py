@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from webcrawl.control.selection import StoredCrawl
-    from webcrawl.control.steering import Situation
+    from webcrawl.control.steering import SteeringState
     from webcrawl.features.steering.store import HostDelay, Override
 
 _VALUE_MOST = 60
@@ -21,7 +21,7 @@ _DELAYS_MOST = 20
 """Delays of hosts that are listed."""
 
 
-def changes_of(crawl: StoredCrawl | None) -> Situation | None:
+def changes_of(crawl: StoredCrawl | None) -> SteeringState | None:
     """Return what operators have changed; None if that cannot be read, without which the rest is of use."""
     # Scrapy imports all commands at each start.
     from webcrawl.control.steering import situation_of
@@ -32,7 +32,7 @@ def changes_of(crawl: StoredCrawl | None) -> Situation | None:
         return None
 
 
-def changes_as_text(changes: Situation | None) -> Iterator[str]:
+def changes_as_text(changes: SteeringState | None) -> Iterator[str]:
     """Yield lines, the first of them empty; none if nothing was changed."""
     if changes is None:
         return
@@ -57,7 +57,7 @@ def changes_as_text(changes: Situation | None) -> Iterator[str]:
         yield f"  {', '.join(parts)}"
 
 
-def changes_as_object(changes: Situation | None) -> dict[str, Any] | None:
+def changes_as_object(changes: SteeringState | None) -> dict[str, Any] | None:
     """Return what goes into JSON."""
     if changes is None:
         return None

@@ -63,7 +63,7 @@ class NotFetched(TestCase):
         return self._name
 
 
-class Checked:
+class SpiderContracts:
     """The contracts of one spider: its requests, and which of their callbacks were called."""
 
     def __init__(self, spider: type[Spider], methods: list[str]) -> None:
@@ -132,12 +132,12 @@ class Command(check.Command):
         contracts = ContractsManager(map(load_object, _contracts(self.settings)))
         runner = TextTestRunner(verbosity=2 if opts.verbose else 1)
         result = check.TextTestResult(runner.stream, runner.descriptions, runner.verbosity)
-        found: list[tuple[Checked, Crawler]] = []
+        found: list[tuple[SpiderContracts, Crawler]] = []
         with set_environ(SCRAPY_CHECK="true"):
             for name in args or names:
                 spider = self.crawler_process.spider_loader.load(name)
                 if methods := contracts.tested_methods_from_spidercls(spider):
-                    checked = Checked(spider, methods)
+                    checked = SpiderContracts(spider, methods)
                     spider.start = _start(contracts, checked, result)  # type: ignore[method-assign, assignment]
                     crawler = self.crawler_process.create_crawler(spider)
                     crawler.signals.connect(
@@ -164,7 +164,7 @@ class Command(check.Command):
 class _Closed:
     """Tells at the end of a spider's crawl why pages were not fetched."""
 
-    def __init__(self, checked: Checked, crawler: Crawler, result: check.TextTestResult) -> None:
+    def __init__(self, checked: SpiderContracts, crawler: Crawler, result: check.TextTestResult) -> None:
         self._checked = checked
         self._crawler = crawler
         self._result = result
@@ -185,7 +185,7 @@ def _contracts(settings: BaseSettings) -> list[Any]:
 
 
 def _start(
-    contracts: ContractsManager, checked: Checked, result: check.TextTestResult
+    contracts: ContractsManager, checked: SpiderContracts, result: check.TextTestResult
 ) -> Callable[[Spider], AsyncIterator[Any]]:
     """Return the method ``start`` of a spider that yields the requests of its contracts."""
 
@@ -221,7 +221,7 @@ def _reason(request: Request, crawler: Crawler) -> str:
     return f"{request.url}: {why}" + (f" ({advice})" if advice else "")
 
 
-def _fail(result: check.TextTestResult, checked: Checked, reasons: dict[str, str]) -> None:
+def _fail(result: check.TextTestResult, checked: SpiderContracts, reasons: dict[str, str]) -> None:
     for method, reason in reasons.items():
         error = AssertionError(f"not fetched, {reason}")
         result.addFailure(NotFetched(checked.name, method), (AssertionError, error, None))  # type: ignore[arg-type]

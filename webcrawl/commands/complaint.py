@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator
 
-    from webcrawl.audit.complaint import Pace, Version
-    from webcrawl.reports.fetch_logs import Request
+    from webcrawl.audit.complaint import RequestRate, Version
+    from webcrawl.reports.fetch_logs import LoggedRequest
 
 
 HOSTS = 50
@@ -36,7 +36,7 @@ HOSTS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class ComplaintFacts:
     """Facts that are not in the requests themselves. Times are epoch seconds, None for no bound."""
 
     user_agent: str
@@ -44,7 +44,7 @@ class About:
     ends_at: float | None
 
 
-def as_lines(complaint: Complaint, about: About) -> Iterator[str]:
+def as_lines(complaint: Complaint, about: ComplaintFacts) -> Iterator[str]:
     """Yield the lines of the letter."""
     yield f"Requests to {complaint.domain} and its subdomains, {_period(about)}. All times are UTC."
     yield f"User-Agent: {about.user_agent}"
@@ -63,7 +63,7 @@ def as_lines(complaint: Complaint, about: About) -> Iterator[str]:
         yield f"  {'and ' if complaint.listed else ''}{text.things(complaint.unlisted, 'request')} not listed"
 
 
-def as_object(complaint: Complaint, about: About) -> dict[str, Any]:
+def as_object(complaint: Complaint, about: ComplaintFacts) -> dict[str, Any]:
     """Return the same as an object for JSON. Times are epoch seconds."""
     return {
         "domain": complaint.domain,
@@ -90,7 +90,7 @@ def as_object(complaint: Complaint, about: About) -> dict[str, Any]:
     }
 
 
-def _period(about: About) -> str:
+def _period(about: ComplaintFacts) -> str:
     if about.begins_at is None and about.ends_at is None:
         return "in the logs"
     begin = "" if about.begins_at is None else f"from {second(about.begins_at)}"
@@ -161,14 +161,14 @@ def _told(version: Version) -> str:
     )
 
 
-def _request(request: Request) -> str:
+def _request(request: LoggedRequest) -> str:
     seconds = request.end - request.start
     return (
         f"{moment(request.start)} {seconds:.3f} {request.kind} {request.result} {request.bytes} {request.url}"
     )
 
 
-def _pause(pace: Pace) -> str:
+def _pause(pace: RequestRate) -> str:
     pause = pace.shortest_pause_seconds
     if pause is None:
         return "-"
@@ -184,7 +184,7 @@ def _counts(counts: Counter[str]) -> str:
     return ", ".join(f"{name} {text.count(number)}" for name, number in counts.most_common())
 
 
-def _pace(pace: Pace) -> dict[str, Any]:
+def _pace(pace: RequestRate) -> dict[str, Any]:
     return {
         "requests": pace.requests,
         "bytes": pace.bytes,
@@ -262,7 +262,7 @@ class Command(ProjectCommand):
         complaint = Complaint(domain_of(args[0]) or "", opts.begin, opts.end, opts.listed)
         for request in self._logs.requests():
             complaint.take(request)
-        about = About(self._logs.configuration.user_agent, opts.begin, opts.end)
+        about = ComplaintFacts(self._logs.configuration.user_agent, opts.begin, opts.end)
         if opts.json:
             tell(json.dumps(as_object(complaint, about), indent=2))
         else:

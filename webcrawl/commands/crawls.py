@@ -93,7 +93,7 @@ class Command(ProjectCommand):
     def _remove(self, found: Sequence[CrawlFolder], names: Sequence[str], *, ask: bool) -> int:
         """Remove crawls by name, all or none if a name is wrong."""
         from webcrawl.control import folders
-        from webcrawl.reports.run_log import State
+        from webcrawl.reports.run_log import RunState
 
         by_name = {crawl.name: crawl for crawl in found}
         # A shell completes names to paths.
@@ -103,7 +103,7 @@ class Command(ProjectCommand):
                 meant = nearest(name, list(by_name))
                 hint = f"; did you mean {meant}?" if meant else ""
                 raise CrawlError(f"--remove: {name} is no crawl in {self._root}/{hint}")
-            if crawl.state is State.RUNNING:
+            if crawl.state is RunState.RUNNING:
                 raise CrawlError(f"--remove: {crawl.path} is running; stop it first")
         for crawl in chosen:
             assert crawl is not None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from webcrawl.control.error_log import ErrorReport, LoggedError
     from webcrawl.control.selection import StoredCrawl
-    from webcrawl.features.steering.failures import Failure, FailureStore
+    from webcrawl.features.steering.failures import FailedUrl, FailureStore
     from webcrawl.storage.inspection import CrawlStatus
 
 LIMIT = 20
@@ -144,8 +144,8 @@ def _counted_by_workers(status: CrawlStatus) -> tuple[Counter[str], Counter[str]
     return workers, kinds
 
 
-async def _failures(store: FailureStore) -> list[Failure]:
-    found: list[Failure] = []
+async def _failures(store: FailureStore) -> list[FailedUrl]:
+    found: list[FailedUrl] = []
     while some := await store.some(found[-1].id if found else b""):
         found += some
     return found

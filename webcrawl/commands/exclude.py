@@ -23,7 +23,7 @@ from webcrawl.control.selection import no_inspection_message, select_crawl
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text as units
 from webcrawl.scope.exclusion import ExclusionError
-from webcrawl.scope.exclusion_file import Entry, ExclusionFile
+from webcrawl.scope.exclusion_file import Exclusion, ExclusionFile
 from webcrawl.storage.inspection import ExclusionImpact, UrlSelection
 from webcrawl.urls.lists import printable
 
@@ -55,7 +55,7 @@ class AffectedCrawl(Protocol):
     def running_workers(self) -> list[Worker]: ...
 
 
-def of(entry: Entry, crawl: AffectedCrawl | None, folders: Iterable[Path]) -> Iterator[str]:
+def of(entry: Exclusion, crawl: AffectedCrawl | None, folders: Iterable[Path]) -> Iterator[str]:
     """Yield the effect of excluding ``entry``: on a crawl's queues, and on the fetch logs of ``folders``."""
     if crawl is None:
         yield "The crawl is not known: give -s REDIS_URL=... or -s JOBDIR=DIR"
@@ -74,7 +74,7 @@ def of(entry: Entry, crawl: AffectedCrawl | None, folders: Iterable[Path]) -> It
         yield f"  stored  {_stored(entry, folder)}"
 
 
-def _stored(entry: Entry, folder: Path) -> str:
+def _stored(entry: Exclusion, folder: Path) -> str:
     """Describe how many fetched URLs of a folder are covered: lines with a status, so robots.txt answers as well."""
     damaged: list[str] = []
     lines, urls = 0, set[int]()
@@ -202,10 +202,10 @@ class Command(ProjectCommand):
         configuration = self.configuration
         crawl = self._crawl(configuration, opts.spider)
         if not self._has_file and crawl is not None:
-            return self._in_state(Entry.read(args[0]), crawl, opts)
+            return self._in_state(Exclusion.read(args[0]), crawl, opts)
         exclusions = self._file.read()
         if args:
-            entry = Entry.read(args[0])
+            entry = Exclusion.read(args[0])
             for line in of(entry, crawl, _folders(configuration, opts)):
                 tell(line)
             exclusions = self._add(entry, exclusions, opts)
@@ -219,7 +219,7 @@ class Command(ProjectCommand):
         exclusions.add(_in_states(crawl))
         return bring_into_force(crawl, exclusions, time.sleep)
 
-    def _in_state(self, entry: Entry, crawl: StoredCrawl, opts: argparse.Namespace) -> int:
+    def _in_state(self, entry: Exclusion, crawl: StoredCrawl, opts: argparse.Namespace) -> int:
         """Exclude an entry without a file, or end that; return the exit status."""
         # Scrapy imports all commands at each start.
         from webcrawl.control.steering import Steering
@@ -248,7 +248,7 @@ class Command(ProjectCommand):
             tell(f"Not in force: {name} has not applied it; it hangs, or is of an older version")
         return 1 if late else 0
 
-    def _add(self, entry: Entry, exclusions: ExclusionList, opts: argparse.Namespace) -> ExclusionList:
+    def _add(self, entry: Exclusion, exclusions: ExclusionList, opts: argparse.Namespace) -> ExclusionList:
         """Add the line; return the list that is to be applied."""
         if covered := entry.covered_by(exclusions):
             tell(f"{self._file.path} already covers it: {covered}")
@@ -289,7 +289,7 @@ def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]
         yield Problem(args[1], "is one argument too many: give one domain or URL prefix")
     if args:
         try:
-            Entry.read(args[0])
+            Exclusion.read(args[0])
         except ExclusionError as error:
             yield Problem("", str(error))
     elif opts.reason or opts.dry_run:

@@ -125,7 +125,7 @@ class Export:
         """Add the texts of refused URLs from the link logs: most of them were never requested, so no fetch log has
         them.
         """
-        sought = urls.Marks()
+        sought = urls.FingerprintFilter()
         for some in reader.refused():
             sought.add(some)
         links = LinkLogs([folder for folder in self._logs.folders if segments.times(folder)])

@@ -10,7 +10,7 @@ from webcrawl.archive import fetchlog
 from webcrawl.archive import fetchlog as rotation
 from webcrawl.config import Configuration
 from webcrawl.errors import Problem
-from webcrawl.reports.fetch_logs import Merged
+from webcrawl.reports.fetch_logs import MergedRequests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,9 +40,9 @@ class FetchLogs:
         """Return the logs, each to be read once."""
         return [fetchlog.read(folder, self._on_damage) for folder in self.folders]
 
-    def requests(self) -> Merged:
+    def requests(self) -> MergedRequests:
         """Return all requests, in the order of their starts."""
-        return Merged(self.each(), self.window_seconds)
+        return MergedRequests(self.each(), self.window_seconds)
 
     @property
     def window_seconds(self) -> float:

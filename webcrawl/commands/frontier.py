@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from webcrawl.control.selection import StoredCrawl
-    from webcrawl.control.steering import Situation
-    from webcrawl.reports.limiting import Estimate, Verdict
-    from webcrawl.storage.inspection import Checked, CrawlStatus, Findings, Worker
+    from webcrawl.control.steering import SteeringState
+    from webcrawl.reports.limiting import Bottleneck, Estimate
+    from webcrawl.storage.inspection import CheckResult, CrawlStatus, Findings, Worker
     from webcrawl.terminal import NamedCrawl
 
 
@@ -49,7 +49,7 @@ _LEFT = 4
 def status_as_text(
     crawl: NamedCrawl,
     status: CrawlStatus,
-    changes: Situation | None = None,
+    changes: SteeringState | None = None,
     ends: Estimate | None = None,
 ) -> str:
     counts = status.counts
@@ -100,7 +100,7 @@ def ends_of(crawl: StoredCrawl, status: CrawlStatus, settings: BaseSettings) -> 
         return None
 
 
-def _verdict(status: CrawlStatus) -> Verdict | None:
+def _verdict(status: CrawlStatus) -> Bottleneck | None:
     # Scrapy imports all commands at each start.
     from webcrawl.control.remaining import verdict_of
 
@@ -185,7 +185,7 @@ def _pages_per_second(worker: Worker) -> float:
 def status_as_json(
     crawl: NamedCrawl,
     status: CrawlStatus,
-    changes: Situation | None = None,
+    changes: SteeringState | None = None,
     ends: Estimate | None = None,
 ) -> str:
     counts = status.counts
@@ -233,11 +233,11 @@ SHOWN = 5
 """The number of examples of each kind."""
 
 
-def check_as_text(crawl: NamedCrawl, checked: Checked) -> str:
+def check_as_text(crawl: NamedCrawl, checked: CheckResult) -> str:
     return "\n".join(_lines(crawl, checked))
 
 
-def _lines(crawl: NamedCrawl, checked: Checked) -> Iterator[str]:
+def _lines(crawl: NamedCrawl, checked: CheckResult) -> Iterator[str]:
     yield (
         f"{crawl.name}: {text.count(checked.urls)} URLs known, {text.count(checked.queued)} queued, "
         f"{text.count(checked.hosts)} hosts"
@@ -263,7 +263,7 @@ def _lines(crawl: NamedCrawl, checked: Checked) -> Iterator[str]:
         yield "Everything agrees: every URL is in exactly one state, and every count is right."
 
 
-def _advice(checked: Checked) -> str:
+def _advice(checked: CheckResult) -> str:
     if FindingKind.DAMAGED in checked.left.counts:
         return "Damaged data is not repaired: resume from a checkpoint, or see docs/guides/check.md."
     if checked.repaired:
@@ -294,7 +294,7 @@ def _were(findings: Findings) -> str:
     return "was" if _total(findings) == 1 else "were"
 
 
-def check_as_json(crawl: NamedCrawl, checked: Checked) -> str:
+def check_as_json(crawl: NamedCrawl, checked: CheckResult) -> str:
     return crawl_as_json(
         crawl,
         agrees=checked.agrees,

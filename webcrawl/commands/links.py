@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from webcrawl.links.graph import Graph
-    from webcrawl.links.line import Link, Linking
+    from webcrawl.links.line import Linking, LoggedLink
 
 
 def write_graph(graph: Graph, ranks: Sequence[float] | None, path: Path) -> None:
@@ -108,7 +108,7 @@ _KINDS = {"robots": "robots.txt"}
 """The names of kinds that differ from their words in the log."""
 
 
-class Question:
+class LinkQuery:
     """One query with the settings that it uses."""
 
     def __init__(self, configuration: Configuration, opts: argparse.Namespace) -> None:
@@ -140,7 +140,7 @@ class Question:
             yield f"Links to {_shown(url)}\n"
         yield from self._links(logs.into(url), of_pages=True)
 
-    def _links(self, links: Iterable[tuple[Linking, Link]], *, of_pages: bool = False) -> Iterator[str]:
+    def _links(self, links: Iterable[tuple[Linking, LoggedLink]], *, of_pages: bool = False) -> Iterator[str]:
         most = LIMIT if self._opts.limit is None else self._opts.limit
         links = iter(links)
         count = 0
@@ -216,7 +216,7 @@ class Question:
         return canonical(url, rules)
 
 
-def _as_line(end: str, link: Link) -> str:
+def _as_line(end: str, link: LoggedLink) -> str:
     words = [f"  {link.type:<9} {_shown(end)}"]
     if link.text:
         words.append(f'"{_shown(link.text)}"')
@@ -225,7 +225,7 @@ def _as_line(end: str, link: Link) -> str:
     return "  ".join(words) + "\n"
 
 
-def _as_object(page: Linking, link: Link) -> dict[str, Any]:
+def _as_object(page: Linking, link: LoggedLink) -> dict[str, Any]:
     fields: dict[str, Any] = {"page": page.page, "at": page.at, "status": page.status, **link._asdict()}
     if page.noindex or page.nofollow:
         fields |= {"noindex": page.noindex, "nofollow": page.nofollow}
@@ -317,7 +317,7 @@ class Command(ProjectCommand):
         return super().lines(error) if isinstance(error, OSError) else str(error).splitlines()
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
-        Question(self.configuration, opts).answer(args[0], args[1:])
+        LinkQuery(self.configuration, opts).answer(args[0], args[1:])
 
 
 def _wrong_words(what: str, opts: argparse.Namespace) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from webcrawl.command import ProjectCommand, number
 from webcrawl.config import Configuration
 from webcrawl.errors import Problem
 from webcrawl.reports import text as units
-from webcrawl.reports.plan import BYTES, PER_SECOND, SECONDS, Figure, Section, Size, plan
+from webcrawl.reports.plan import BYTES, PER_SECOND, SECONDS, Prediction, Section, Size, plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -146,5 +146,5 @@ def _contradictions(opts: argparse.Namespace) -> Iterator[Problem]:
             yield Problem(f"--{name}", f"must be at most --urls, which is {opts.urls:,}, not {given:,}")
 
 
-def _value(figure: Figure) -> str:
+def _value(figure: Prediction) -> str:
     return _SHOWN[figure.unit](figure.value)

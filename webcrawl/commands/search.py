@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
-    from webcrawl.search.engine import Found, Piece
+    from webcrawl.search.engine import Piece, SearchResults
 
 LIMIT = 10
 LIMIT_MOST = 1_000
@@ -93,7 +93,7 @@ def _folders(named: Sequence[str], configuration: Configuration) -> list[Path]:
     return [Path(one) for one in named] or ([] if jobdir is None else [jobdir])
 
 
-def as_json(found: Found) -> str:
+def as_json(found: SearchResults) -> str:
     """Return ``count`` and ``hits``, each with its snippet as pairs of text and whether it is a match."""
     hits = [
         {
@@ -109,7 +109,7 @@ def as_json(found: Found) -> str:
     return json.dumps({"count": found.count, "hits": hits})
 
 
-def as_text(found: Found, *, marked: bool) -> str:
+def as_text(found: SearchResults, *, marked: bool) -> str:
     """Return a block for each page: its title, its URL, when it was fetched, and the snippet of its text."""
     if not found.hits:
         return "Nothing was found."

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from webcrawl.control.folders import CrawlFolder, Rates
     from webcrawl.control.local import LocalCrawl
-    from webcrawl.reports.limiting import Estimate, Verdict
+    from webcrawl.reports.limiting import Bottleneck, Estimate
 
 
 class Command(ProjectCommand):
@@ -94,12 +94,12 @@ def _read(folder: Path) -> CrawlFolder:
 def _folder_as_text(folder: Path, settings: BaseSettings) -> Iterator[str]:
     from webcrawl.control import folders
     from webcrawl.crawl.jobdir import Jobdir
-    from webcrawl.reports.run_log import State
+    from webcrawl.reports.run_log import RunState
     from webcrawl.reports.summary import ending_in_words
 
     crawl = _read(folder)
     state = "not running" if crawl.state is None else ending_in_words(crawl.state, crawl.reason)
-    if crawl.state is State.RUNNING:
+    if crawl.state is RunState.RUNNING:
         state += f" ({Jobdir(folder).holder() or 'its process has just ended'})"
     elif crawl.ended_at is not None:
         state += f", {text.second(crawl.ended_at)} UTC"
@@ -120,8 +120,8 @@ def _folder_as_text(folder: Path, settings: BaseSettings) -> Iterator[str]:
             f"{text.count(counts.parked_hosts)} parked, {text.count(counts.given_up_hosts)} given up"
         )
     if (figures := folders.rates(folder, crawl.status)) is not None:
-        yield f"pages    {_pages(figures, is_running=crawl.state is State.RUNNING)}"
-    if crawl.state is State.RUNNING and figures is not None and figures.memory:
+        yield f"pages    {_pages(figures, is_running=crawl.state is RunState.RUNNING)}"
+    if crawl.state is RunState.RUNNING and figures is not None and figures.memory:
         yield f"memory   {_memory(figures.memory)}"
     if (numbers := folders.numbers_of(folder, crawl.status)) is not None:
         yield f"errors   {text.count(numbers.pop('errors'))}: requests without a response"
@@ -145,7 +145,7 @@ def _prospects_as_text(folder: Path, settings: BaseSettings) -> Iterator[str]:
             yield f"{name:9}{known.sentence}"
 
 
-def _prospects(folder: Path, settings: BaseSettings) -> tuple[Verdict | None, Estimate | None]:
+def _prospects(folder: Path, settings: BaseSettings) -> tuple[Bottleneck | None, Estimate | None]:
     """Return what limits a crawl that runs, by the figures that its process published last, and when it ends; None
     for what is not known."""
     from webcrawl.control.remaining import verdict_of
@@ -189,7 +189,7 @@ def _memory(used: dict[str, int]) -> str:
 
 def _folder_as_json(folder: Path, settings: BaseSettings) -> str:
     from webcrawl.control import folders
-    from webcrawl.reports.run_log import State
+    from webcrawl.reports.run_log import RunState
 
     crawl = _read(folder)
     figures = folders.rates(folder, crawl.status)
@@ -211,7 +211,7 @@ def _folder_as_json(folder: Path, settings: BaseSettings) -> str:
         found["bytes"] = figures.bytes
         found["pages_per_second"] = figures.per_second
         found["pages_per_second_mean"] = figures.mean_per_second
-        found["memory"] = figures.memory if crawl.state is State.RUNNING else {}
+        found["memory"] = figures.memory if crawl.state is RunState.RUNNING else {}
     if (numbers := folders.numbers_of(folder, crawl.status)) is not None:
         found["errors"] = numbers.pop("errors")
         found["statuses"] = numbers

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from webcrawl import storage
 from webcrawl.archive import sinks
-from webcrawl.config.readers import EMPTY, Reader, Refusal, as_list, in_full
+from webcrawl.config.readers import EMPTY, Refusal, SettingReader, as_list, in_full
 from webcrawl.errors import Problem
 from webcrawl.politeness import contact
 
@@ -68,7 +68,7 @@ _FOUND_BY = {
 """Modules that come with the project, by a field that a sink may need."""
 
 
-def sink_paths() -> Reader:
+def sink_paths() -> SettingReader:
     """Import paths of archive sinks, each at most once, in their order."""
     allowed = "a list of import paths of archive sinks"
 
@@ -83,10 +83,10 @@ def sink_paths() -> Reader:
                 raise Refusal(f"must be {allowed} ({error})") from error
         return found
 
-    return Reader(allowed, read)
+    return SettingReader(allowed, read)
 
 
-def upload_url() -> Reader:
+def upload_url() -> SettingReader:
     """The URL of a folder that fsspec can write to; None when empty."""
     allowed = "the URL of a folder that fsspec supports, such as s3://BUCKET/FOLDER or file:///FOLDER"
 
@@ -104,7 +104,7 @@ def upload_url() -> Reader:
             raise Refusal(f"must be {allowed} ({error})") from error
         return value
 
-    return Reader(allowed, read)
+    return SettingReader(allowed, read)
 
 
 def sink_contradictions(read: Read) -> Iterator[Problem]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 
-from webcrawl.config.readers import EMPTY, Reader, choice, domains, switch, whole
+from webcrawl.config.readers import EMPTY, SettingReader, choice, domains, switch, whole
 from webcrawl.config.setting import setting
 
 
-def listening_host() -> Reader:
+def listening_host() -> SettingReader:
     """The address of an interface, or ``localhost``."""
 
     def read(value: object) -> str:
@@ -19,10 +19,10 @@ def listening_host() -> Reader:
         name = value.strip().removeprefix("[").removesuffix("]")
         return name if name == "localhost" else str(ip_address(name))
 
-    return Reader("an address such as 127.0.0.1, ::1 or 0.0.0.0, or localhost", read)
+    return SettingReader("an address such as 127.0.0.1, ::1 or 0.0.0.0, or localhost", read)
 
 
-def file_or_none() -> Reader:
+def file_or_none() -> SettingReader:
     """The path of a file that may not exist yet; None when empty."""
 
     def read(value: object) -> Path | None:
@@ -34,7 +34,7 @@ def file_or_none() -> Reader:
             raise ValueError
         return Path(value)
 
-    return Reader("the path of a file", read)
+    return SettingReader("the path of a file", read)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class DashboardSettings:
         "Who may read the dashboard: those with a token, or everybody who reaches it.",
     )
     dashboard_allowed_hosts: tuple[str, ...] = setting(
-        Reader("a list of host names such as crawl.example.org", domains().read),
+        SettingReader("a list of host names such as crawl.example.org", domains().read),
         [],
         "",
         "Further names by which browsers may call the dashboard, for example through a proxy.",

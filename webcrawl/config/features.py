@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from webcrawl.config.checks import Read
 from webcrawl.config.readers import (
     EMPTY,
-    Reader,
     Refusal,
+    SettingReader,
     choice,
     import_path,
     optional,
@@ -30,7 +30,7 @@ FOCUS_FORMS = (
 """Allowed forms of a focus, for messages."""
 
 
-def focus() -> Reader:
+def focus() -> SettingReader:
     """An argument of ``classifier_of``, as it was typed; None when empty."""
 
     def read(value: object) -> str | None:
@@ -47,7 +47,7 @@ def focus() -> Reader:
             raise Refusal(f"must be {FOCUS_FORMS} ({error})") from error
         return value.strip()
 
-    return Reader(FOCUS_FORMS, read)
+    return SettingReader(FOCUS_FORMS, read)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ class HintSettings:
     )
 
 
-def command() -> Reader:
+def command() -> SettingReader:
     """Words as a shell cuts them; an empty text for none."""
     any_text = text("a command, in words as a shell cuts them")
 
@@ -89,7 +89,7 @@ def command() -> Reader:
         shlex.split(str(found))
         return found
 
-    return Reader(any_text.allowed, read)
+    return SettingReader(any_text.allowed, read)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +134,7 @@ def seed_refill_contradictions(read: Read) -> Iterator[Problem]:
 POLICIES = ("fixed", "multiplicative", "freshness")
 
 
-def policy() -> Reader:
+def policy() -> SettingReader:
     """One of the policies by name, or the import path of another."""
     allowed = f"{', '.join(POLICIES)} or the import path of a policy"
 
@@ -152,7 +152,7 @@ def policy() -> Reader:
             raise Refusal(f"must be {allowed} ({error})") from error
         return name
 
-    return Reader(allowed, read)
+    return SettingReader(allowed, read)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,7 +218,7 @@ HostPort = tuple[str, int]
 """Host and port."""
 
 
-def callback_url() -> Reader:
+def callback_url() -> SettingReader:
     """The URL at which hubs reach the crawl; None when empty."""
 
     def read(value: object) -> str | None:
@@ -232,10 +232,10 @@ def callback_url() -> Reader:
         _ = parts.port
         return parts.geturl()
 
-    return Reader("a URL such as https://crawler.example.org/websub, without query and fragment", read)
+    return SettingReader("a URL such as https://crawler.example.org/websub, without query and fragment", read)
 
 
-def host_port() -> Reader:
+def host_port() -> SettingReader:
     """HOST:PORT."""
 
     def read(value: object) -> HostPort:
@@ -246,7 +246,7 @@ def host_port() -> Reader:
             raise ValueError
         return parts.hostname, parts.port
 
-    return Reader("HOST:PORT, such as 127.0.0.1:8090 or [::1]:8090", read)
+    return SettingReader("HOST:PORT, such as 127.0.0.1:8090 or [::1]:8090", read)
 
 
 @dataclass(frozen=True, kw_only=True)

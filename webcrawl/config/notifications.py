@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from webcrawl.config.readers import Reader, as_list, real, some_of, text, whole
+from webcrawl.config.readers import SettingReader, as_list, real, some_of, text, whole
 from webcrawl.config.setting import ANY, DAY, YEAR, setting
 
 EVENTS = ("end", "stall", "errors", "disk", "crash")
@@ -15,7 +15,7 @@ EVENTS = ("end", "stall", "errors", "disk", "crash")
 _ADDRESS = re.compile(r"[^\s@,;<>\"]+@[^\s@,;<>\"]+")
 
 
-def webhooks() -> Reader:
+def webhooks() -> SettingReader:
     """URLs of receivers."""
 
     def read(value: object) -> tuple[str, ...]:
@@ -29,10 +29,10 @@ def webhooks() -> Reader:
                 raise ValueError
         return found
 
-    return Reader("a list of URLs such as https://hooks.example.org/crawls", read)
+    return SettingReader("a list of URLs such as https://hooks.example.org/crawls", read)
 
 
-def mail_addresses() -> Reader:
+def mail_addresses() -> SettingReader:
     """Addresses of e-mail."""
 
     def read(value: object) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ def mail_addresses() -> Reader:
             raise ValueError
         return found
 
-    return Reader("a list of e-mail addresses such as ops@example.org,you@example.org", read)
+    return SettingReader("a list of e-mail addresses such as ops@example.org,you@example.org", read)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from webcrawl.config.checks import Read, lack_of
-from webcrawl.config.readers import Reader, Refusal, as_list, real, whole
+from webcrawl.config.readers import Refusal, SettingReader, as_list, real, whole
 from webcrawl.config.setting import DAY, MIB, setting
 from webcrawl.errors import Problem
 from webcrawl.items import COLUMNS, ON_DEMAND
@@ -14,7 +14,7 @@ from webcrawl.items import COLUMNS, ON_DEMAND
 DEFAULT = "webcrawl.processing.modules.Head"
 
 
-def processing_modules() -> Reader:
+def processing_modules() -> SettingReader:
     """Import paths of modules, each once, in their order; their fields must not contradict each other."""
     allowed = "a list of import paths of processing modules"
 
@@ -37,7 +37,7 @@ def processing_modules() -> Reader:
             )
         return found
 
-    return Reader(allowed, read)
+    return SettingReader(allowed, read)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ _EXTENSION = re.compile(r"[a-z0-9_+-]{1,16}")
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class SettingReader:
     """``allowed`` completes the sentence 'must be ...'; ``read`` raises ValueError for anything else.
 
     The message of a ``Refusal`` is more exact than ``allowed``.
@@ -60,7 +60,7 @@ class Refusal(ValueError):  # noqa: N818 - says why, is no fault
     """A ValueError whose message is for the user: it replaces 'must be ...'."""
 
 
-def whole(least: int, most: int | None = None, *, zero: str = "") -> Reader:
+def whole(least: int, most: int | None = None, *, zero: str = "") -> SettingReader:
     """A whole number from ``least`` to ``most``; ``zero`` is the meaning of 0 if it is special."""
 
     def read(value: object) -> int:
@@ -73,10 +73,10 @@ def whole(least: int, most: int | None = None, *, zero: str = "") -> Reader:
             raise ValueError
         return number
 
-    return Reader(_range_in_words("a whole number", least, most, zero), read)
+    return SettingReader(_range_in_words("a whole number", least, most, zero), read)
 
 
-def real(least: float, most: float, *, zero: str = "", above: bool = False) -> Reader:
+def real(least: float, most: float, *, zero: str = "", above: bool = False) -> SettingReader:
     """A number from ``least`` (or only ``above`` it) to ``most``."""
 
     def read(value: object) -> float:
@@ -88,19 +88,19 @@ def real(least: float, most: float, *, zero: str = "", above: bool = False) -> R
         return number
 
     allowed = f"a number above {in_full(least)} and at most {in_full(most)}" if above else ""
-    return Reader(allowed or _range_in_words("a number", least, most, zero), read)
+    return SettingReader(allowed or _range_in_words("a number", least, most, zero), read)
 
 
-def optional(reader: Reader) -> Reader:
+def optional(reader: SettingReader) -> SettingReader:
     """A value that ``reader`` accepts, or None when empty."""
 
     def read(value: object) -> object:
         return None if value in EMPTY else reader.read(value)
 
-    return Reader(reader.allowed, read)
+    return SettingReader(reader.allowed, read)
 
 
-def redis_url() -> Reader:
+def redis_url() -> SettingReader:
     """The URL of a Redis; None when empty."""
 
     def read(value: object) -> str | None:
@@ -119,10 +119,10 @@ def redis_url() -> Reader:
             raise ValueError
         return url
 
-    return Reader("a URL such as redis://HOST:PORT/DB, rediss://HOST:PORT or unix:///PATH", read)
+    return SettingReader("a URL such as redis://HOST:PORT/DB, rediss://HOST:PORT or unix:///PATH", read)
 
 
-def choice(*names: str) -> Reader:
+def choice(*names: str) -> SettingReader:
     """One of ``names``."""
     listed = ", ".join(names[:-1]) + f" or {names[-1]}"
 
@@ -131,10 +131,10 @@ def choice(*names: str) -> Reader:
             raise ValueError
         return str(value)
 
-    return Reader(listed, read)
+    return SettingReader(listed, read)
 
 
-def choice_or_off(*names: str) -> Reader:
+def choice_or_off(*names: str) -> SettingReader:
     """One of ``names``, the first of which is True as well; an empty text for False."""
     one = choice(*names)
 
@@ -144,10 +144,10 @@ def choice_or_off(*names: str) -> Reader:
         except ValueError:
             return str(one.read(value))
 
-    return Reader(f"{one.allowed}, or False", read)
+    return SettingReader(f"{one.allowed}, or False", read)
 
 
-def some_of(*names: str) -> Reader:
+def some_of(*names: str) -> SettingReader:
     """Any number of ``names``, in a list or a text with commas."""
 
     def read(value: object) -> tuple[str, ...]:
@@ -156,25 +156,25 @@ def some_of(*names: str) -> Reader:
             raise ValueError
         return found
 
-    return Reader(f"a list of any of {', '.join(names)}", read)
+    return SettingReader(f"a list of any of {', '.join(names)}", read)
 
 
-def switch() -> Reader:
+def switch() -> SettingReader:
     """On or off, in the words that Scrapy accepts."""
 
     def read(value: object) -> bool:
         return as_switch(value)
 
-    return Reader("True or False", read)
+    return SettingReader("True or False", read)
 
 
-def switch_or_none(empty: str) -> Reader:
+def switch_or_none(empty: str) -> SettingReader:
     """On or off; None when empty, which has the meaning ``empty``."""
 
     def read(value: object) -> bool | None:
         return None if value in EMPTY else as_switch(value)
 
-    return Reader(f"True or False, or empty ({empty})", read)
+    return SettingReader(f"True or False, or empty ({empty})", read)
 
 
 def as_switch(value: object) -> bool:
@@ -186,7 +186,7 @@ def as_switch(value: object) -> bool:
     return known[word]
 
 
-def text(allowed: str = "text", *, empty: bool = True) -> Reader:
+def text(allowed: str = "text", *, empty: bool = True) -> SettingReader:
     """Any text, an empty one too if ``empty``."""
 
     def read(value: object) -> str:
@@ -195,10 +195,10 @@ def text(allowed: str = "text", *, empty: bool = True) -> Reader:
             raise ValueError
         return found
 
-    return Reader(allowed, read)
+    return SettingReader(allowed, read)
 
 
-def encoding() -> Reader:
+def encoding() -> SettingReader:
     """The name of a text encoding that Python knows."""
 
     def read(value: object) -> str:
@@ -210,10 +210,10 @@ def encoding() -> Reader:
             raise ValueError from error
         return name
 
-    return Reader("an encoding such as utf-8", read)
+    return SettingReader("an encoding such as utf-8", read)
 
 
-def label(allowed: str) -> Reader:
+def label(allowed: str) -> SettingReader:
     """A word of at most 100 letters, digits, dots, hyphens and underscores; None when empty."""
 
     def read(value: object) -> str | None:
@@ -223,10 +223,10 @@ def label(allowed: str) -> Reader:
             raise ValueError
         return _string(value)
 
-    return Reader(allowed, read)
+    return SettingReader(allowed, read)
 
 
-def words(allowed: str, pattern: re.Pattern[str], strip: str = "") -> Reader:
+def words(allowed: str, pattern: re.Pattern[str], strip: str = "") -> SettingReader:
     """A list, or a text with commas, of lower-case words that match ``pattern``."""
 
     def read(value: object) -> tuple[str, ...]:
@@ -236,25 +236,25 @@ def words(allowed: str, pattern: re.Pattern[str], strip: str = "") -> Reader:
                 raise ValueError
         return found
 
-    return Reader(allowed, read)
+    return SettingReader(allowed, read)
 
 
-def extensions() -> Reader:
+def extensions() -> SettingReader:
     """File name extensions, with or without the leading dot."""
     return words("a list of file name extensions such as jpg,zip", _EXTENSION, strip=".")
 
 
-def domains() -> Reader:
+def domains() -> SettingReader:
     """Names of domains, with or without the leading dot."""
     return words("a list of domains such as de,gov.uk", _DOMAIN, strip=".")
 
 
-def canonical_rules() -> Reader:
+def canonical_rules() -> SettingReader:
     """Names of rules of the canonical form."""
     return words(f"a list of {', '.join(SWITCHES)}", re.compile("|".join(SWITCHES)))
 
 
-def ports() -> Reader:
+def ports() -> SettingReader:
     """Numbers of TCP ports."""
 
     def read(value: object) -> tuple[int, ...]:
@@ -265,15 +265,15 @@ def ports() -> Reader:
             raise ValueError
         return found
 
-    return Reader("a list of ports such as 80,443,8080", read)
+    return SettingReader("a list of ports such as 80,443,8080", read)
 
 
-def mime_patterns() -> Reader:
+def mime_patterns() -> SettingReader:
     """MIME types; ``text/*`` stands for all of a kind, ``*/*`` for all."""
     return words("a list of MIME types such as text/html,text/* or */*", _MIME_PATTERN)
 
 
-def prefixes() -> Reader:
+def prefixes() -> SettingReader:
     """Beginnings of names of settings, in capitals."""
 
     def read(value: object) -> tuple[str, ...]:
@@ -282,10 +282,10 @@ def prefixes() -> Reader:
             raise ValueError
         return found
 
-    return Reader("a list of prefixes such as MYPIPE_,SPIDERMON_", read)
+    return SettingReader("a list of prefixes such as MYPIPE_,SPIDERMON_", read)
 
 
-def import_path(allowed: str) -> Reader:
+def import_path(allowed: str) -> SettingReader:
     """The dotted path of something importable; None when empty."""
 
     def read(value: object) -> str | None:
@@ -298,10 +298,10 @@ def import_path(allowed: str) -> Reader:
             raise Refusal(f"must be {allowed} ({error})") from error
         return _string(value)
 
-    return Reader(allowed, read)
+    return SettingReader(allowed, read)
 
 
-def readable_file(allowed: str) -> Reader:
+def readable_file(allowed: str) -> SettingReader:
     """The path of a file that can be read; None when empty."""
 
     def read(value: object) -> Path | None:
@@ -314,10 +314,10 @@ def readable_file(allowed: str) -> Reader:
         except OSError as error:
             raise Refusal(f"must be {allowed} ({error.strerror})") from error
 
-    return Reader(allowed, read)
+    return SettingReader(allowed, read)
 
 
-def folder(allowed: str) -> Reader:
+def folder(allowed: str) -> SettingReader:
     """The path of a folder that exists or can be made; None when empty."""
 
     def read(value: object) -> Path | None:
@@ -329,10 +329,10 @@ def folder(allowed: str) -> Reader:
             raise Refusal(f"must be {allowed} ({nearest} is not a folder)")
         return path
 
-    return Reader(allowed, read)
+    return SettingReader(allowed, read)
 
 
-def networks_or_switch() -> Reader:
+def networks_or_switch() -> SettingReader:
     """True for all, False for none, or a list of networks or addresses."""
 
     def read(value: object) -> bool | tuple[Network, ...]:
@@ -341,26 +341,26 @@ def networks_or_switch() -> Reader:
         except ValueError:
             return tuple(ip_network(item, strict=False) for item in as_list(value))
 
-    return Reader("True, False or a list of networks such as 10.0.0.0/8,::1", read)
+    return SettingReader("True, False or a list of networks such as 10.0.0.0/8,::1", read)
 
 
-def addresses() -> Reader:
+def addresses() -> SettingReader:
     """IP addresses and networks, as they are usually written."""
 
     def read(value: object) -> tuple[str, ...]:
         networks = [ip_network(item) for item in as_list(value)]
         return tuple(str(one if one.num_addresses > 1 else one.network_address) for one in networks)
 
-    return Reader("a list of IP addresses and networks such as 192.0.2.7,2001:db8::/32", read)
+    return SettingReader("a list of IP addresses and networks such as 192.0.2.7,2001:db8::/32", read)
 
 
-def nameservers() -> Reader:
+def nameservers() -> SettingReader:
     """Addresses of name servers, each with a port if it is not 53."""
 
     def read(value: object) -> tuple[Nameserver, ...]:
         return tuple(_nameserver(item) for item in as_list(value))
 
-    return Reader("a list of IP addresses such as 9.9.9.9,127.0.0.1:5353,[::1]:53", read)
+    return SettingReader("a list of IP addresses such as 9.9.9.9,127.0.0.1:5353,[::1]:53", read)
 
 
 def as_list(value: object) -> list[str]:

@@ -37,7 +37,7 @@ OTHER_HANDLER = "another download handler"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ScrapySetting:
     """One or several settings of Scrapy with the same effect."""
 
     names: tuple[str, ...]
@@ -52,11 +52,11 @@ class Row:
     """The component that reads the settings if a project enables it."""
 
 
-def _row(names: str, effect: Effect, here: str, instead: str = "", **more: Any) -> Row:
-    return Row(tuple(names.split()), effect, here, instead, **more)
+def _row(names: str, effect: Effect, here: str, instead: str = "", **more: Any) -> ScrapySetting:
+    return ScrapySetting(tuple(names.split()), effect, here, instead, **more)
 
 
-ROWS: tuple[Row, ...] = (
+ROWS: tuple[ScrapySetting, ...] = (
     # -- politeness
     _row(
         "DOWNLOAD_DELAY",
@@ -348,7 +348,7 @@ ROWS: tuple[Row, ...] = (
 )
 """Every setting of Scrapy has one row."""
 
-ATTRIBUTES: tuple[Row, ...] = (
+ATTRIBUTES: tuple[ScrapySetting, ...] = (
     _row(
         "allowed_domains",
         "as in Scrapy",
@@ -387,7 +387,7 @@ NOT_TOLD = ("max_concurrent_requests", "state")
 has the second."""
 
 
-def row_of(name: str) -> Row | None:
+def row_of(name: str) -> ScrapySetting | None:
     """Return the row of a setting of Scrapy."""
     return _BY_NAME.get(name)
 
@@ -420,7 +420,7 @@ def plain(value: object) -> object:
     return dict(value) if isinstance(value, Mapping) else value
 
 
-def asks_for_more(settings: BaseSettings, name: str, row: Row) -> bool:
+def asks_for_more(settings: BaseSettings, name: str, row: ScrapySetting) -> bool:
     """Return True if the value of a setting asks for something else than what holds here."""
     same = (vars(default_settings).get(name),) if row.same is None else row.same
     return all(_normal(settings[name]) != _normal(value) for value in same)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 from webcrawl.config.checks import Read
-from webcrawl.config.readers import EMPTY, Reader, Refusal, choice, real
+from webcrawl.config.readers import EMPTY, Refusal, SettingReader, choice, real
 from webcrawl.config.setting import setting
 from webcrawl.errors import Problem
 from webcrawl.search import engine
@@ -18,7 +18,7 @@ _INDEXES = frozenset({"webcrawl.search.store.SearchIndex"})
 """The archive sinks that need an engine."""
 
 
-def engine_path() -> Reader:
+def engine_path() -> SettingReader:
     """The import path of a search engine. The default engine is not imported for the check."""
     allowed = "the import path of a search engine"
 
@@ -32,10 +32,10 @@ def engine_path() -> Reader:
                 raise Refusal(f"must be {allowed} ({error})") from error
         return value
 
-    return Reader(allowed, read)
+    return SettingReader(allowed, read)
 
 
-def server_url() -> Reader:
+def server_url() -> SettingReader:
     """The URL of a server, with the name of its index; None when empty."""
 
     def read(value: object) -> str | None:
@@ -49,7 +49,7 @@ def server_url() -> Reader:
             raise ValueError
         return value
 
-    return Reader("a URL such as http://HOST:9200/INDEX", read)
+    return SettingReader("a URL such as http://HOST:9200/INDEX", read)
 
 
 def search_contradictions(read: Read) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from webcrawl.config.readers import Reader, as_list, folder, switch, whole
+from webcrawl.config.readers import SettingReader, as_list, folder, switch, whole
 from webcrawl.config.setting import setting
 
 _NAME = re.compile(r"[A-Z][A-Z0-9_]{0,99}").fullmatch
@@ -19,7 +19,7 @@ def is_of_service(name: str) -> bool:
     return name.startswith(_OF_SERVICE)
 
 
-def order_settings() -> Reader:
+def order_settings() -> SettingReader:
     """Names of settings that an order may have, without those that are for the service to set."""
 
     def read(value: object) -> tuple[str, ...]:
@@ -28,7 +28,7 @@ def order_settings() -> Reader:
             raise ValueError
         return found
 
-    return Reader(
+    return SettingReader(
         "a list of names of settings such as MYSPIDER_DEPTH,CONCURRENT_ITEMS, none of "
         f"{', '.join(f'{name}*' if name.endswith('_') else name for name in _OF_SERVICE)}",
         read,

@@ -10,7 +10,7 @@ from webcrawl.config.presets import preset
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from webcrawl.config.readers import Reader
+    from webcrawl.config.readers import SettingReader
 
 MIB = 1 << 20
 DAY = 86_400
@@ -18,7 +18,7 @@ YEAR = 366 * DAY
 ANY = 1 << 62
 
 
-def setting(reader: Reader, default: object, unit: str, meaning: str) -> Any:
+def setting(reader: SettingReader, default: object, unit: str, meaning: str) -> Any:
     """Return a dataclass field that is a setting. ``default`` is given as in a settings module."""
     about = {"reader": reader, "default": default, "unit": unit, "meaning": meaning}
     return field(default=reader.read(default), metadata=about)
@@ -29,7 +29,7 @@ class Setting:
     """A row of the table of settings."""
 
     name: str
-    reader: Reader
+    reader: SettingReader
     default: object
     """As a settings module has it."""
     unit: str

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 
-from webcrawl.config.readers import Reader, as_list, as_switch, choice
+from webcrawl.config.readers import SettingReader, as_list, as_switch, choice
 from webcrawl.errors import Problem
 
 if TYPE_CHECKING:
@@ -145,25 +145,25 @@ def wrong_types(settings: BaseSettings, names: Iterable[str]) -> Iterator[Proble
             yield Problem(name, why)
 
 
-def scrapy_reader(name: str) -> Reader | None:
+def scrapy_reader(name: str) -> SettingReader | None:
     """Return the reader of one of Scrapy's settings; None if its default does not show the type."""
     return _reader(name, vars(default_settings).get(name))
 
 
-def _reader(name: str, default: object) -> Reader | None:
+def _reader(name: str, default: object) -> SettingReader | None:
     """Return a reader for a setting of Scrapy with this default; None if the default does not show the type."""
     if name == "LOG_LEVEL":
-        return Reader(_LEVELS.allowed, _log_level)
+        return SettingReader(_LEVELS.allowed, _log_level)
     if isinstance(default, bool) or name.endswith("_ENABLED"):
-        return Reader("True or False", as_switch)
+        return SettingReader("True or False", as_switch)
     if isinstance(default, int) and name not in _SECONDS:
-        return Reader("a whole number", lambda value: int(str(value)))
+        return SettingReader("a whole number", lambda value: int(str(value)))
     if isinstance(default, int | float):
-        return Reader("a number", lambda value: float(str(value)))
+        return SettingReader("a number", lambda value: float(str(value)))
     if isinstance(default, dict):
-        return Reader("a JSON object", _as_object)
+        return SettingReader("a JSON object", _as_object)
     if isinstance(default, list):
-        return Reader("a list", as_list)
+        return SettingReader("a list", as_list)
     return None
 
 

@@ -30,7 +30,7 @@ from webcrawl.features.revisits.store import LESSONS, PAGES
 from webcrawl.features.steering.failures import SPEC as FAILURES
 from webcrawl.features.steering.kept_settings import arguments_of_crawl, settings_of_crawl
 from webcrawl.features.steering.store import SPEC as STEERING
-from webcrawl.features.steering.store import Command, SteeringStore
+from webcrawl.features.steering.store import Operation, SteeringStore
 from webcrawl.features.traps.store import SPEC as TRAPS
 from webcrawl.features.websub.store import SPEC as SUBSCRIPTIONS
 from webcrawl.frontier.records import UrlEntry
@@ -64,7 +64,7 @@ LOOK_SECONDS = 0.5
 
 
 @dataclass(slots=True)
-class Copied:
+class CopyCounts:
     """The numbers of things that were copied."""
 
     hosts: int = 0
@@ -141,19 +141,19 @@ class SharedCopy:
                     f"{self._folder} was begun with {name}={there}, not {here}; give -s {name}=..."
                 )
 
-    async def _copy(self, whole: WholeCrawl) -> Copied:
+    async def _copy(self, whole: WholeCrawl) -> CopyCounts:
         backend, _ = backend_of(
             self._configuration, self._choices, self._settings, None, self._spider, self._arguments
         )
         assert isinstance(backend, SharedBackend)
         tables = {spec: backend.tables.table(spec) for spec in (STEERING, *TABLES)}
         steering = SteeringStore(backend.tables)
-        target = _Target(backend)
+        target = _CopyTarget(backend)
         await backend.open(time.time())
         try:
             await target.copy_rows(whole, STEERING, tables[STEERING])
             # A worker that is started meanwhile, or after a copy that was interrupted, fetches nothing.
-            await steering.request(Command.PAUSE, this_operator(), time.time())
+            await steering.request(Operation.PAUSE, this_operator(), time.time())
             if named := list(read_kept(self._folder / SEED_ADDRESSES)):
                 await backend.allow_hosts(named)
             for record in whole.hosts():
@@ -167,7 +167,7 @@ class SharedCopy:
                 await target.copy_rows(whole, spec, tables[spec])
             target.copied.learned = await self._copy_learned(backend)
             if not self._is_paused:
-                await steering.request(Command.RESUME, this_operator(), time.time())
+                await steering.request(Operation.RESUME, this_operator(), time.time())
         finally:
             await backend.close()
         return target.copied
@@ -191,13 +191,13 @@ class SharedCopy:
         return learner.weights.learned
 
 
-class _Target:
+class _CopyTarget:
     """The shared crawl, and what it has got. Its lease is renewed while the copy goes on."""
 
     def __init__(self, backend: SharedBackend) -> None:
         self._backend = backend
         self._renewed_at = time.monotonic()
-        self.copied = Copied()
+        self.copied = CopyCounts()
 
     async def _renew(self) -> None:
         now = time.monotonic()

@@ -17,7 +17,7 @@ from webcrawl.crawl.jobdir import SPIDER, Jobdir
 from webcrawl.errors import CrawlError, JobdirUnusable
 from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
-from webcrawl.reports.run_log import State
+from webcrawl.reports.run_log import RunState
 from webcrawl.reports.totals import STATUS_CLASSES, figures_of
 from webcrawl.storage import technology_in
 
@@ -38,7 +38,7 @@ class CrawlFolder:
 
     path: Path
     spider: str | None
-    state: State | None
+    state: RunState | None
     """None for a crawl of an older version that is not running: how it ended is not recorded."""
     begun_at: float | None
     """The start of its first run."""
@@ -64,7 +64,7 @@ class CrawlFolder:
     @property
     def is_resumable(self) -> bool | None:
         """Return True if the same command would go on with it; None if that is stored elsewhere, or unknown."""
-        return None if self.queued is None or self.state is State.RUNNING else self.queued > 0
+        return None if self.queued is None or self.state is RunState.RUNNING else self.queued > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def look(path: Path) -> CrawlFolder:
     runs = run_log.read(path)
     last = runs[-1] if runs else None
     is_held = Jobdir(path).holder() is not None
-    state = last.state(is_held=is_held) if last is not None else State.RUNNING if is_held else None
+    state = last.state(is_held=is_held) if last is not None else RunState.RUNNING if is_held else None
     status, unreadable = _status(path)
     return CrawlFolder(
         path=path,

@@ -30,7 +30,7 @@ from webcrawl.explain.account import (
     ExaminedCrawl,
     Explanation,
     Fate,
-    Rules,
+    RulesForUrls,
     address_of,
     explain,
     logged_fetches,
@@ -42,7 +42,7 @@ from webcrawl.explain.discovery import (
     CUT,
     DROPPED,
     Discovery,
-    Links,
+    InboundLinks,
     LinkTo,
     cut_pages_of,
     links_of,
@@ -82,10 +82,10 @@ if TYPE_CHECKING:
 
     from webcrawl.control.selection import StoredCrawl
     from webcrawl.explain.account import Address, LoggedFetches
-    from webcrawl.explain.clocks import Clock
+    from webcrawl.explain.clocks import WaitReason
     from webcrawl.features.steering.store import Excluded
     from webcrawl.features.traps.quarantine import Trap
-    from webcrawl.links.line import Link, Linking
+    from webcrawl.links.line import Linking, LoggedLink
     from webcrawl.scope.private import PrivateAddressRule
     from webcrawl.storage.inspection import UrlSnapshot
     from webcrawl.urls.schemes import Schemes
@@ -257,7 +257,7 @@ class Inquiry:
 
     # -- the rules -------------------------------------------------------------------------------------------
 
-    def _rules_of(self, address: Address, crawl: StoredCrawl | None) -> tuple[Rules, bool]:
+    def _rules_of(self, address: Address, crawl: StoredCrawl | None) -> tuple[RulesForUrls, bool]:
         """Return the rules, and whether the operator named the URL as a seed."""
 
         private = address_rule(self._configuration.fetch_private_addresses)
@@ -267,7 +267,7 @@ class Inquiry:
             self._learn_stored(address, crawl, private, ports)
         return self._rules(private, ports, self._traps(crawl)), named
 
-    def _rules(self, private: PrivateAddressRule, ports: BadPortRule, traps: Iterable[Trap]) -> Rules:
+    def _rules(self, private: PrivateAddressRule, ports: BadPortRule, traps: Iterable[Trap]) -> RulesForUrls:
         configuration = self._configuration
 
         exclusions = exclusions_of(configuration)
@@ -285,7 +285,7 @@ class Inquiry:
         quarantine = Quarantine()
         quarantine.learn(traps)
         trap = TrapRule(quarantine)
-        return Rules(
+        return RulesForUrls(
             followed.with_rule(trap) if configuration.traps_quarantine else followed,
             fixed,
             politeness_of(configuration, self._choices.politeness_key()).raised(self._delays),
@@ -402,7 +402,7 @@ class Inquiry:
 
     def _shared_clocks(
         self, address: Address, crawl: StoredCrawl | None, visits: LoggedFetches | None, now: float
-    ) -> list[Clock]:
+    ) -> list[WaitReason]:
         policy = self._choices.shared_clocks
         if not policy or crawl is None:
             return []
@@ -479,7 +479,7 @@ class Inquiry:
                 if line.get("url") == url:
                     yield line
 
-    def _links(self, address: Address, folders: Sequence[Path]) -> Links | None:
+    def _links(self, address: Address, folders: Sequence[Path]) -> InboundLinks | None:
         """Return the links to the URL; None if no link log is kept."""
         logged = [folder for folder in folders if segments.times(folder)]
         if not logged:
@@ -498,7 +498,7 @@ class Inquiry:
         )
         return replace(found, whole=found.whole and in_time)
 
-    def _withheld(self, page: Linking, link: Link) -> str | None:
+    def _withheld(self, page: Linking, link: LoggedLink) -> str | None:
         """Return why a link is not followed, or None if it is; a redirect always is."""
         if link.type == "redirect":
             return None

@@ -17,7 +17,7 @@ from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
 from webcrawl.crawl.seeded_hosts import read_kept
 from webcrawl.errors import CrawlError, JobdirUnusable
-from webcrawl.features.steering.store import Command, SteeringStore
+from webcrawl.features.steering.store import Operation, SteeringStore
 from webcrawl.features.timeseries.reading import Series
 from webcrawl.features.timeseries.store import Latest, SeriesStore
 from webcrawl.frontier.records import UrlEntry
@@ -26,7 +26,7 @@ from webcrawl.reports import run_log
 from webcrawl.scope.private import names_that_allow
 from webcrawl.storage.inspection import (
     Activity,
-    Checked,
+    CheckResult,
     CrawlStatus,
     Demand,
     ExclusionImpact,
@@ -116,7 +116,7 @@ class LocalCrawl:
         """Return the state of shared clocks: none, since the process keeps them in memory; its log has them."""
         return {}
 
-    def check(self, progress: Callable[[int, int], None] | None) -> Checked:
+    def check(self, progress: Callable[[int, int], None] | None) -> CheckResult:
         return self._frontier.check()
 
     def hosts(self) -> Iterator[Sequence[HostSummary]]:
@@ -227,7 +227,7 @@ class LocalCrawl:
 
     def command(
         self,
-        command: Command,
+        command: Operation,
         *,
         tell: Callable[[str], None],
         arguments: Mapping[str, Any] | None = None,
@@ -256,7 +256,7 @@ class LocalCrawl:
             return demand_of(self.read_store(SteeringStore, lambda store: store.numbers()))
         return Demand.RUN
 
-    def repair(self, progress: Callable[[int, int], None] | None) -> Checked:
+    def repair(self, progress: Callable[[int, int], None] | None) -> CheckResult:
         """:raises webcrawl.errors.JobdirLocked: the crawl runs"""
         # Before the lock, which would create the folder.
         self._is_crawl()

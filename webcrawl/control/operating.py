@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from webcrawl.errors import CrawlError
-from webcrawl.features.steering.store import LASTING, Command, Numbers, SteeringStore, WorkerState
+from webcrawl.features.steering.store import LASTING, ChangeNumbers, Operation, SteeringStore, WorkerState
 from webcrawl.reports import text
 from webcrawl.storage.inspection import Demand
 
@@ -103,14 +103,14 @@ def _is_of(state: WorkerState, worker: Worker) -> bool:
     return state.process == worker.process or not worker.process
 
 
-def demand_of(numbers: Numbers) -> Demand:
+def demand_of(numbers: ChangeNumbers) -> Demand:
     """Return what operators want of the crawl."""
     return Demand.STOP if numbers.is_stopped else Demand.PAUSE if numbers.is_paused else Demand.RUN
 
 
 def operate(
     crawl: Operable,
-    command: Command,
+    command: Operation,
     by: str,
     tell: Tell,
     *,
@@ -128,8 +128,8 @@ def operate(
     """
     workers, silent = crawl.running_workers(), crawl.silent_workers()
     before = crawl.read_store(SteeringStore, lambda store: store.numbers())
-    if not workers and not silent and command in (Command.STOP, Command.SAVE):
-        nothing = "there is nothing to stop" if command is Command.STOP else "all that it has is stored"
+    if not workers and not silent and command in (Operation.STOP, Operation.SAVE):
+        nothing = "there is nothing to stop" if command is Operation.STOP else "all that it has is stored"
         tell(f"{crawl.name} is not running: {nothing}")
         return True
     number = crawl.change_store(SteeringStore, lambda store, now: store.request(command, by, now, arguments))
@@ -155,7 +155,7 @@ class _Waiting:
     def __init__(
         self,
         crawl: Operable,
-        command: Command,
+        command: Operation,
         number: int,
         workers: Sequence[Worker],
         tell: Tell,
@@ -216,7 +216,7 @@ class _Waiting:
             why = None if state is None else state.answers.get(self._number)
             if why:
                 self._refused[name] = why
-            elif self._command is Command.STOP:
+            elif self._command is Operation.STOP:
                 # The storage is left some moments before the process has ended.
                 if name in running or is_alive(self._processes.get(name)):
                     continue
@@ -264,7 +264,7 @@ class _Waiting:
         opened = sum(int(running[name].figures.get("open", 0)) for name in left)
         requests = f", {text.things(opened, 'request')} open" if opened else ""
         has = "has" if len(self._waited) == 1 else "have"
-        what = "not ended yet" if self._command is Command.STOP else "not obeyed yet"
+        what = "not ended yet" if self._command is Operation.STOP else "not obeyed yet"
         return f"{_names(self._waited)} {has} {what}{requests}"
 
     def _conclude(self) -> None:
@@ -305,7 +305,7 @@ def is_alive(process: int | None) -> bool:
     return False
 
 
-def _said(command: Command, before: Demand, workers: Sequence[Worker], *, is_shared: bool) -> str:
+def _said(command: Operation, before: Demand, workers: Sequence[Worker], *, is_shared: bool) -> str:
     """Describe the effect of a command on the processes that run, and on those that are started later."""
     names = ", ".join(sorted(worker.name for worker in workers))
     if is_shared:
@@ -315,43 +315,43 @@ def _said(command: Command, before: Demand, workers: Sequence[Worker], *, is_sha
     else:
         there = f"{names} runs" if workers else "it is not running"
     match command:
-        case Command.PAUSE if workers:
+        case Operation.PAUSE if workers:
             already = "was paused already" if before is Demand.PAUSE else "is asked to pause"
             return f"{already}: {there}. Open requests are finished, and none begins until scrapy resume."
-        case Command.PAUSE if before is Demand.PAUSE:
+        case Operation.PAUSE if before is Demand.PAUSE:
             return f"was paused already: {there}"
-        case Command.PAUSE:
+        case Operation.PAUSE:
             return f"is paused: {there}, and fetches nothing when it is started, until scrapy resume"
-        case Command.RESUME if before is Demand.RUN:
+        case Operation.RESUME if before is Demand.RUN:
             return f"was neither paused nor stopped: {there}" if is_shared else f"was not paused: {there}"
-        case Command.RESUME if before is Demand.STOP and workers:
+        case Operation.RESUME if before is Demand.STOP and workers:
             return f"is no longer stopped: {there}. Processes that have received the stop still end."
-        case Command.RESUME:
+        case Operation.RESUME:
             return f"is asked to go on: {there}" if workers else f"will go on: {there}; start it"
-        case Command.STOP:
+        case Operation.STOP:
             return f"is asked to stop: {there}. Open requests are finished; the command that began it resumes it."
-        case Command.SAVE:
+        case Operation.SAVE:
             return f"is asked to save: {there}. It goes on meanwhile."
-        case Command.UNPARK:
+        case Operation.UNPARK:
             what = "contact hosts again"
-        case Command.RETRY:
+        case Operation.RETRY:
             what = "fetch failed URLs again"
     return f"is asked to {what}: {there}" if workers else f"will {what} when it runs again: {there}"
 
 
 _OBEYED = {
-    Command.PAUSE: "it has paused, nothing is open",
-    Command.RESUME: "it goes on",
-    Command.STOP: "it has ended",
-    Command.SAVE: "it is saved",
-    Command.UNPARK: "contacted again",
-    Command.RETRY: "queued again",
+    Operation.PAUSE: "it has paused, nothing is open",
+    Operation.RESUME: "it goes on",
+    Operation.STOP: "it has ended",
+    Operation.SAVE: "it is saved",
+    Operation.UNPARK: "contacted again",
+    Operation.RETRY: "queued again",
 }
 _ALL_OBEYED = {
-    Command.PAUSE: "all have paused, nothing is open",
-    Command.RESUME: "all go on",
-    Command.STOP: "all have ended",
-    Command.SAVE: "all have stored what they had, in Redis: there are no checkpoints of a crawl on Redis",
-    Command.UNPARK: "contacted again",
-    Command.RETRY: "queued again",
+    Operation.PAUSE: "all have paused, nothing is open",
+    Operation.RESUME: "all go on",
+    Operation.STOP: "all have ended",
+    Operation.SAVE: "all have stored what they had, in Redis: there are no checkpoints of a crawl on Redis",
+    Operation.UNPARK: "contacted again",
+    Operation.RETRY: "queued again",
 }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from webcrawl.control.selection import StoredCrawl
     from webcrawl.features.timeseries.reading import Series
-    from webcrawl.reports.limiting import Estimate, Verdict
+    from webcrawl.reports.limiting import Bottleneck, Estimate
     from webcrawl.storage.inspection import CrawlStatus, HostSummary
 
 QUEUE_SECONDS = 120.0
@@ -49,7 +49,7 @@ def longest_of(hosts: Iterable[Sequence[HostSummary]], min_delay: float) -> Long
     return longest
 
 
-def verdict_of(status: CrawlStatus) -> Verdict | None:
+def verdict_of(status: CrawlStatus) -> Bottleneck | None:
     """Return what limits a crawl, by the figures that its processes published last; None without these. Rates are not
     known from one look."""
     figures = [worker.figures for worker in status.workers if "open_max" in worker.figures]

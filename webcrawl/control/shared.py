@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from webcrawl.features.focus.learner import Learner
-    from webcrawl.features.steering.store import Command
+    from webcrawl.features.steering.store import Operation
     from webcrawl.features.timeseries.reading import Series
     from webcrawl.features.timeseries.store import Latest
     from webcrawl.frontier.records import UrlEntry, UrlRecord
     from webcrawl.politeness.host_record import Pauses
     from webcrawl.storage.inspection import (
         AsyncUrlStateReader,
-        Checked,
+        CheckResult,
         CrawlStatus,
         Demand,
         ExclusionImpact,
@@ -159,7 +159,7 @@ class SharedCrawl:
             return await control.uses(pauses)
 
     @blocking
-    async def check(self, progress: Callable[[int, int], None] | None) -> Checked:
+    async def check(self, progress: Callable[[int, int], None] | None) -> CheckResult:
         async with self._control() as control:
             return await control.check(progress or _unwatched)
 
@@ -192,7 +192,7 @@ class SharedCrawl:
             return await control.impact(selection)
 
     @blocking
-    async def repair(self, progress: Callable[[int, int], None] | None) -> Checked:
+    async def repair(self, progress: Callable[[int, int], None] | None) -> CheckResult:
         """:raises webcrawl.errors.StartRefused: workers are running"""
         async with self._control() as control:
             return await control.repair(progress or _unwatched)
@@ -227,7 +227,7 @@ class SharedCrawl:
 
     def command(
         self,
-        command: Command,
+        command: Operation,
         *,
         tell: Callable[[str], None],
         arguments: Mapping[str, Any] | None = None,

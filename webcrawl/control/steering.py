@@ -20,10 +20,10 @@ from webcrawl.errors import ConfigurationError, CrawlError, Problem
 from webcrawl.features.steering.failures import FailureStore, Selection
 from webcrawl.features.steering.kept_settings import settings_of_crawl
 from webcrawl.features.steering.live_settings import LIVE, as_text, normal, problems_of, values_at_start
-from webcrawl.features.steering.store import KEYS_MOST, Command, Place, SteeringStore
+from webcrawl.features.steering.store import KEYS_MOST, Operation, Place, SteeringStore
 from webcrawl.reports.text import second
 from webcrawl.scope.exclusion import ExclusionError
-from webcrawl.scope.exclusion_file import Entry
+from webcrawl.scope.exclusion_file import Exclusion
 from webcrawl.storage.inspection import Activity
 from webcrawl.urls.lists import hostname, printable
 from webcrawl.urls.seeds import BadSeed, read_seed
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from webcrawl.control.selection import StoredCrawl
     from webcrawl.explain.account import Explanation
     from webcrawl.features.steering.store import (
+        ChangeNumbers,
         Excluded,
         HostDelay,
         JournalEntry,
-        Numbers,
         Override,
         WorkerState,
     )
@@ -114,7 +114,7 @@ class Delayed:
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class SteeringState:
     """What operators have changed of a crawl, and what its processes have obeyed."""
 
     overlay: Mapping[str, Override]
@@ -126,7 +126,7 @@ class Situation:
     workers: Sequence[WorkerState]
 
 
-def situation_of(crawl: StoredCrawl) -> Situation:
+def situation_of(crawl: StoredCrawl) -> SteeringState:
     """Return what operators have changed of a crawl."""
     return crawl.read_store(SteeringStore, _situation)
 
@@ -148,7 +148,7 @@ class Steering:
         self._spider = spider
         self._given: dict[str, Any] = {"allowed_domains": allowed_domains, **(arguments or {})}
 
-    def situation(self) -> Situation:
+    def situation(self) -> SteeringState:
         """Return what operators have changed."""
         return situation_of(self._crawl)
 
@@ -223,7 +223,7 @@ class Steering:
             for name, value in changes.items()
         ]
 
-    def _start(self, found: Situation) -> Mapping[str, str]:
+    def _start(self, found: SteeringState) -> Mapping[str, str]:
         """Return the values with which the crawl was started last."""
         said = [one for one in found.workers if one.start]
         if said:
@@ -324,7 +324,7 @@ class Steering:
                     until = second(key.record.asked_until)
                     tell(f"{name} has asked to be left alone until {until} UTC: it is contacted then")
         if keys:
-            self._crawl.command(Command.UNPARK, tell=tell, arguments={"keys": keys}, seconds=seconds, by=by)
+            self._crawl.command(Operation.UNPARK, tell=tell, arguments={"keys": keys}, seconds=seconds, by=by)
 
     def _host(self, host: str) -> UrlSnapshot:
         """Return what is known of a host, given by its name or by its politeness key."""
@@ -351,7 +351,7 @@ class Steering:
         number: int = self._crawl.read_store(FailureStore, lambda store: store.count(selection))
         if number:
             arguments = {"host": selection.host, "error": selection.error}
-            self._crawl.command(Command.RETRY, tell=tell, arguments=arguments, seconds=seconds, by=by)
+            self._crawl.command(Operation.RETRY, tell=tell, arguments=arguments, seconds=seconds, by=by)
             with self._crawl.url_states() as reader:
                 keeps_states = reader.states_kept
             if not keeps_states:
@@ -443,13 +443,13 @@ class Steering:
             raise CrawlError(" ".join(str(error).split())) from error
 
 
-async def _versions(store: SteeringStore) -> tuple[Numbers, list[WorkerState]]:
+async def _versions(store: SteeringStore) -> tuple[ChangeNumbers, list[WorkerState]]:
     return await store.numbers(), await store.workers()
 
 
-async def _situation(store: SteeringStore) -> Situation:
+async def _situation(store: SteeringStore) -> SteeringState:
     numbers = await store.numbers()
-    return Situation(
+    return SteeringState(
         await store.overlay(),
         await store.excluded(),
         await store.delays(),
@@ -461,7 +461,7 @@ async def _situation(store: SteeringStore) -> Situation:
 
 def _entry(text: str) -> str:
     try:
-        return Entry.read(text[: URL_MOST + 1]).text
+        return Exclusion.read(text[: URL_MOST + 1]).text
     except ExclusionError as error:
         raise ConfigurationError([Problem("", str(error))]) from error
 

@@ -32,7 +32,7 @@ from webcrawl.fetching.network import network_of, seed_addresses
 from webcrawl.frontier.committer import ArchiveThread
 from webcrawl.frontier.intake import Intake
 from webcrawl.frontier.order import LevelSampler
-from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
+from webcrawl.frontier.policies import FrontierLimits, Policies, RobotsPolicy
 from webcrawl.politeness.contact import contact_problem, is_contact, is_public, user_agent
 from webcrawl.politeness.health import Health
 from webcrawl.robots.answer import Absence
@@ -395,8 +395,8 @@ def _policies(
     )
 
 
-def limits_of(configuration: Configuration) -> Limits:
-    return Limits(
+def limits_of(configuration: Configuration) -> FrontierLimits:
+    return FrontierLimits(
         open_max=configuration.concurrent_requests,
         active_max=configuration.frontier_active_max,
         session_budget=configuration.frontier_session_budget,

@@ -19,7 +19,7 @@ from webcrawl.config.scrapy_settings import (
     NOT_TOLD,
     OTHER_HANDLER,
     ROWS,
-    Row,
+    ScrapySetting,
     asks_for_more,
     is_given,
     plain,
@@ -108,7 +108,7 @@ def _slots_without_effect(settings: BaseSettings) -> Iterator[str]:
             yield f"DOWNLOAD_SLOTS: {what} of {_cut(', '.join(names))} has no effect: {why}"
 
 
-def _said(row: Row) -> str:
+def _said(row: ScrapySetting) -> str:
     return "; ".join(filter(None, (row.here, row.instead)))
 
 
@@ -138,7 +138,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
-def _is_read(settings: BaseSettings, row: Row) -> bool:
+def _is_read(settings: BaseSettings, row: ScrapySetting) -> bool:
     """Return True if a project has enabled the component that reads the settings of ``row``."""
     if not row.unless:
         return False

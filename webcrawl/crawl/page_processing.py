@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Headers, Request, Response
 
-    from webcrawl.archive.capture import Entry
+    from webcrawl.archive.capture import ArchiveEntry
     from webcrawl.config import Configuration
     from webcrawl.items import Page
 
@@ -148,7 +148,7 @@ def _stop(crawler: Crawler, error: ProcessingBroken) -> None:
     deferred_from_coro(crawler.engine.close_spider_async(reason=BROKEN))
 
 
-def tell(page: Page, entry: Entry, keeps_fields: bool) -> None:
+def tell(page: Page, entry: ArchiveEntry, keeps_fields: bool) -> None:
     """Write the language of a page to the log, and give all results to the stores, if they want them."""
     if page.noindex or page.duplicate_of is not None:
         return

@@ -15,7 +15,7 @@ from webcrawl.parsing.html import PageInput, found_links
 from webcrawl.parsing.links import IN_STYLES
 from webcrawl.parsing.listing import identifies_files
 from webcrawl.parsing.mime import DIRECTORY_TYPES, FTP_LISTING, HTML_TYPES, document_type, mime_type
-from webcrawl.parsing.process import Readers
+from webcrawl.parsing.process import ReaderProcesses
 from webcrawl.robots import page_directives
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class PageReading:
     def busy(self) -> int:
         """Return the number of pages that wait for another process to parse them, or are being parsed there."""
         # It is made for the first page.
-        readers: Readers | None = self.__dict__.get("_readers")
+        readers: ReaderProcesses | None = self.__dict__.get("_readers")
         return 0 if readers is None else readers.busy()
 
     def close(self) -> None:
@@ -42,10 +42,12 @@ class PageReading:
             self._readers.close()
 
     @cached_property
-    def _readers(self) -> Readers:
+    def _readers(self) -> ReaderProcesses:
         # Only when there is a page: the context's scope depends on the spider's arguments.
         configuration = context_of(self.crawler).configuration
-        return Readers(configuration.extraction_processes, memory_bytes=configuration.child_memory_mib * MIB)
+        return ReaderProcesses(
+            configuration.extraction_processes, memory_bytes=configuration.child_memory_mib * MIB
+        )
 
     async def page_of(self, response: Response) -> Page | None:
         """Return the page of a response; None if it has none that is of use."""

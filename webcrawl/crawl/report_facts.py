@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from webcrawl.archive import fetchlog
 from webcrawl.audit import TOLERANCE_SECONDS
-from webcrawl.audit.audit import Rules, totals_of
+from webcrawl.audit.audit import AuditRules, totals_of
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.crawl.rules import politeness_of, shared_clocks_of
 from webcrawl.reports import run_log
-from webcrawl.reports.fetch_logs import Merged
-from webcrawl.reports.run_log import State
-from webcrawl.reports.sections.head import About
+from webcrawl.reports.fetch_logs import MergedRequests
+from webcrawl.reports.run_log import RunState
+from webcrawl.reports.sections.head import ReportFacts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,9 +32,9 @@ def audit_rules(
     configuration: Configuration,
     tolerance_seconds: float = TOLERANCE_SECONDS,
     least_seconds: float = 0.0,
-) -> Rules:
+) -> AuditRules:
     """Return the rules of politeness in the settings. :raises GroupsError: their file is wrong"""
-    return Rules(
+    return AuditRules(
         politeness_of(configuration),
         configuration.robots_ttl_seconds,
         configuration.download_timeout,
@@ -49,7 +49,7 @@ def window_seconds(configuration: Configuration) -> float:
     return 2 * configuration.download_timeout + ORDER_SECONDS
 
 
-def report_facts(folders: Sequence[Path], configuration: Configuration) -> About:
+def report_facts(folders: Sequence[Path], configuration: Configuration) -> ReportFacts:
     """Read the runs and audit the logs of all workers of a crawl. This reads the logs once more.
 
     :raises GroupsError: a file that the settings name is wrong :raises OSError: :raises ArchiveError: a log cannot be
@@ -57,8 +57,8 @@ def report_facts(folders: Sequence[Path], configuration: Configuration) -> About
     """
     runs = [found for folder in folders if (found := run_log.read(folder))]
     logs = [fetchlog.read(folder, lambda sentence: None) for folder in folders]
-    audited = totals_of(Merged(logs, window_seconds(configuration)), audit_rules(configuration))
-    return About(
+    audited = totals_of(MergedRequests(logs, window_seconds(configuration)), audit_rules(configuration))
+    return ReportFacts(
         runs=[of_one[-1] for of_one in runs],
         states=[state for folder in folders if (state := state_of(folder)) is not None],
         begun_at=min((of_one[0].begun_at for of_one in runs), default=None),
@@ -68,7 +68,7 @@ def report_facts(folders: Sequence[Path], configuration: Configuration) -> About
     )
 
 
-def state_of(folder: Path, runs: Sequence[Run] | None = None) -> State | None:
+def state_of(folder: Path, runs: Sequence[Run] | None = None) -> RunState | None:
     """Return the state of the crawl, or worker, in a folder; None if no run is recorded there."""
     runs = run_log.read(folder) if runs is None else runs
     return runs[-1].state(is_held=Jobdir(folder).holder() is not None) if runs else None

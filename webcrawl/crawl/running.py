@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scrapy.http import Request
 
     from webcrawl.crawl.request_codec import RequestSerializer
-    from webcrawl.frontier.lease import Ending
+    from webcrawl.frontier.lease import FetchEnd
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.frontier.robots_requests import RobotsReply
     from webcrawl.frontier.tally import Tally
@@ -44,7 +44,7 @@ class RunningCrawl(Protocol):
         """Return the in-flight request of a Request; None for requests that the frontier does not know."""
         ...
 
-    def ended(self, flight: InFlightRequest, ending: Ending) -> None:
+    def ended(self, flight: InFlightRequest, ending: FetchEnd) -> None:
         """Note that the response has ended or failed: the key's clock restarts. Later calls change nothing."""
         ...
 

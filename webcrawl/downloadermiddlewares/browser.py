@@ -114,7 +114,7 @@ class Browser(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc]
         Raises DownloadTimeoutError, DownloadFailedError, or what an inline request raises for a URL to which the page
         leads.
         """
-        visit, meta = _Visit(self, request, response), request.meta
+        visit, meta = _BrowserPage(self, request, response), request.meta
         name = "playwright_page_init_callback"
         given = meta.get(name)
 
@@ -176,7 +176,7 @@ class Browser(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc]
         self.stats.inc_value(f"browser/{name}")
 
 
-class _Visit:
+class _BrowserPage:
     """One page in the browser, from its document to its closed tab."""
 
     def __init__(self, browser: Browser, request: Request, response: Response) -> None:

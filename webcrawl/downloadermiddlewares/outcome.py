@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
 from scrapy.exceptions import IgnoreRequest
 
-from webcrawl.archive.capture import Capture, Entry, FetchRecord, LostSending
+from webcrawl.archive.capture import ArchiveEntry, Capture, FetchRecord, LostSending
 from webcrawl.archive.records import digest
 from webcrawl.crawl.context import context_of
 from webcrawl.crawl.essentials import foreign_handlers
@@ -22,7 +22,7 @@ from webcrawl.fetching.decoding import decode
 from webcrawl.fetching.failures import LocalShortageError, failure_word
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.fetching.response_head import MAX_TYPE_BYTES
-from webcrawl.frontier.lease import Ending, Result
+from webcrawl.frontier.lease import FetchEnd, Result
 from webcrawl.frontier.policies import BUSY_STATUSES
 from webcrawl.frontier.records import Kind
 from webcrawl.parsing import sitemap
@@ -83,7 +83,7 @@ class OutcomeMiddleware:
             capture = self._resource(request, response, started, ended, source)
         header = response.headers.get(b"Retry-After") if response.status in BUSY_STATUSES else None
         mime = response.headers.get(b"Content-Type")
-        ending = Ending(
+        ending = FetchEnd(
             None if is_cached else started,
             ended,
             status=response.status,
@@ -107,7 +107,7 @@ class OutcomeMiddleware:
             # Another protocol than HTTP replied without a document: there is nothing to archive.
             capture = None
             record.extra["archived"] = False
-        flight.outcome.entry = Entry(record, capture)
+        flight.outcome.entry = ArchiveEntry(record, capture)
         flight.outcome.result = Result.FETCHED
         flight.scheduler.ended(flight, ending)
         if not is_cached:
@@ -121,30 +121,30 @@ class OutcomeMiddleware:
         if flight.lease.refusal is not None and not isinstance(exception, IgnoreRequest):
             # Its host cannot be reached, and nothing was sent for this URL.
             flight.outcome.result, flight.outcome.rule = Result.FAILED, failure_word(exception)
-            flight.scheduler.ended(flight, Ending(None, self._clock()))
+            flight.scheduler.ended(flight, FetchEnd(None, self._clock()))
             return
         if isinstance(exception, IgnoreRequest):
             flight.outcome.result = Result.REFUSED
             flight.outcome.rule = getattr(exception, "rule", "ignored")
-            flight.scheduler.ended(flight, Ending(None, self._clock()))
+            flight.scheduler.ended(flight, FetchEnd(None, self._clock()))
             return
         if isinstance(exception, LocalShortageError):
             # No request was sent, and not because of the host: the URL goes back to its queue unchanged.
-            flight.scheduler.ended(flight, Ending(None, self._clock()))
+            flight.scheduler.ended(flight, FetchEnd(None, self._clock()))
             return
         if not fetch_meta(request).contacted and failure_word(exception) == "other":
             # An error in a middleware's code: no request was sent, and the host has no part in it.
             flight.outcome.result, flight.outcome.rule = Result.FAILED, "middleware"
-            flight.scheduler.ended(flight, Ending(None, self._clock()))
+            flight.scheduler.ended(flight, FetchEnd(None, self._clock()))
             return
         flight.is_unkept = flight.is_unkept or fetch_meta(request).gave_way
         started, ended, capture = self._times(request, flight)
         # A full disk here is not a failure of the host.
         word = "cancelled" if isinstance(exception, StorageFull | StorageLost) else failure_word(exception)
-        ending = Ending(started, ended, error=word, resent=_is_resent(capture))
+        ending = FetchEnd(started, ended, error=word, resent=_is_resent(capture))
         record = self._record(request, flight, ending, capture)
         # If no response can be built, the archive gets the bytes that were received.
-        flight.outcome.entry = Entry(
+        flight.outcome.entry = ArchiveEntry(
             record, capture if capture is not None and capture.response_head else None
         )
         flight.outcome.result, flight.outcome.rule = Result.FAILED, word
@@ -159,11 +159,11 @@ class OutcomeMiddleware:
         """
         outcome = flight.outcome
         started, ended, capture = self._times(flight.request, flight)
-        ending = Ending(started, ended, error="cancelled", resent=_is_resent(capture))
+        ending = FetchEnd(started, ended, error="cancelled", resent=_is_resent(capture))
         replaced = bool(outcome.discovered)
         outcome.result, outcome.rule = (Result.REDIRECTED, None) if replaced else (Result.RETRY, "cancelled")
         if capture is not None or not replaced:
-            outcome.entry = Entry(self._record(flight.request, flight, ending, capture), None)
+            outcome.entry = ArchiveEntry(self._record(flight.request, flight, ending, capture), None)
         flight.scheduler.ended(flight, ending)
         if outcome.entry is not None:
             _add_pauses(outcome.entry.record, flight, ending)
@@ -225,7 +225,7 @@ class OutcomeMiddleware:
         return ended - max(capture.ended_at - capture.started_at - facts.held_seconds, 0.0), ended, capture
 
     def _record(
-        self, request: Request, flight: InFlightRequest, ending: Ending, capture: Capture | None
+        self, request: Request, flight: InFlightRequest, ending: FetchEnd, capture: Capture | None
     ) -> FetchRecord:
         entry = flight.lease.entry
         start = capture.started_at if capture else ending.started_at
@@ -251,7 +251,7 @@ class OutcomeMiddleware:
         if capture is not None and capture.reply is not None:
             record.extra["reply"] = capture.reply
         if capture is not None and (lost := capture.lost) is not None:
-            flight.outcome.earlier = Entry(_record_of_lost(record, lost, flight.lease.pause_seconds))
+            flight.outcome.earlier = ArchiveEntry(_record_of_lost(record, lost, flight.lease.pause_seconds))
         if entry.kind != Kind.ROBOTS and entry.attempts:
             record.extra["attempt"] = entry.attempts + 1
         if entry.listed is not None:
@@ -288,7 +288,7 @@ def _mime_type(content_type: bytes) -> str | None:
     return mime_type(content_type.decode("latin-1"))
 
 
-def _add_pauses(record: FetchRecord, flight: InFlightRequest, ending: Ending) -> None:
+def _add_pauses(record: FetchRecord, flight: InFlightRequest, ending: FetchEnd) -> None:
     """Record what an audit needs to know about the key's clock: the pause that is owed now, or when the key was
     lost.
     """

@@ -76,7 +76,7 @@ def add_link_counts(record: FetchRecord, number: int, others: int) -> None:
 
 
 @dataclass(slots=True)
-class _Visit:
+class _SitemapRead:
     """A sitemap that is being read."""
 
     flight: InFlightRequest
@@ -143,7 +143,7 @@ class SitemapMiddleware:
         reading = SitemapReading(response.url, urls_max=self._urls_max, bytes_max=self._max_bytes)
         facts = fetch_meta(request)
         listed = None if self._spool is None else ListedLinks(self._spool)
-        visit = _Visit(flight, reading, response.url, listed=listed)
+        visit = _SitemapRead(flight, reading, response.url, listed=listed)
         try:
             await self._read_all(visit, response, facts)
         finally:
@@ -152,7 +152,7 @@ class SitemapMiddleware:
                 facts.listed = listed.spooled()
         self._write_facts(flight, visit)
 
-    async def _read_all(self, visit: _Visit, response: Response, facts: FetchMeta) -> None:
+    async def _read_all(self, visit: _SitemapRead, response: Response, facts: FetchMeta) -> None:
         reading = visit.reading
         spooled = None if facts.capture is None else facts.capture.spooled
         if spooled is None:
@@ -169,7 +169,7 @@ class SitemapMiddleware:
         if visit.listed is not None and visit.listed.has_spilled:
             await self._wait(visit.listed.finish)
 
-    async def _work(self, visit: _Visit, steps: Iterator[None]) -> None:
+    async def _work(self, visit: _SitemapRead, steps: Iterator[None]) -> None:
         is_done = False
         while not is_done:
             async with self._turn:
@@ -183,7 +183,7 @@ class SitemapMiddleware:
                 await asyncio.sleep(0)
             await self._enter(visit)
 
-    def _write_facts(self, flight: InFlightRequest, visit: _Visit) -> None:
+    def _write_facts(self, flight: InFlightRequest, visit: _SitemapRead) -> None:
         reading = visit.reading
         broken = reading.error
         if broken is not None and not reading.found:
@@ -202,7 +202,7 @@ class SitemapMiddleware:
         if broken is not None:
             facts["broken"] = broken
 
-    async def _enter(self, visit: _Visit) -> None:
+    async def _enter(self, visit: _SitemapRead) -> None:
         """Add the findings since the last call to the frontier."""
         flight, entry, found = visit.flight, visit.flight.lease.entry, visit.flight.outcome.discovered
         pages, sitemaps = visit.reading.take()

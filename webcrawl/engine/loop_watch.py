@@ -224,7 +224,7 @@ class Holds:
     def __init__(self, pause_seconds: float) -> None:
         """``pause_seconds``: the shortest time between two lines about one place."""
         self._pause = pause_seconds
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _PlaceFigures] = {}
 
     def add(self, hold: Hold, now: float) -> str | None:
         """Return the line to log; None if there was one about this place recently. ``now`` is monotonic."""
@@ -232,7 +232,7 @@ class Holds:
         if place is None:
             if len(self._places) >= PLACES_MAX:
                 return None
-            place = self._places[hold.place] = _Place()
+            place = self._places[hold.place] = _PlaceFigures()
         place.unlogged += 1
         place.longest = max(place.longest, hold.cpu_seconds)
         if now < place.quiet_until:
@@ -248,7 +248,7 @@ class Holds:
 
 
 @dataclass(slots=True)
-class _Place:
+class _PlaceFigures:
     unlogged: int = 0
     longest: float = 0.0
     quiet_until: float = 0.0

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.explain.clocks import Facts, Waiting, waiting_of
-from webcrawl.explain.rules import RobotsWord, Scoping, Stage, robots_word, scoping_of
+from webcrawl.explain.clocks import Facts, WaitReasons, waiting_of
+from webcrawl.explain.rules import RobotsWord, RuleStage, Scoping, robots_word, scoping_of
 from webcrawl.frontier.records import Kind, State
 from webcrawl.politeness.host_record import HostRecord, spent
 from webcrawl.scope.scope import Candidate
@@ -21,12 +21,12 @@ from webcrawl.storage.inspection import Activity
 from webcrawl.urls.canonical import DEFAULT, CanonicalRules, Step, canonical, canonical_steps
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of, origin_of
-from webcrawl.urls.resolve import Change, changes
+from webcrawl.urls.resolve import PartChange, changes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webcrawl.explain.clocks import Clock
+    from webcrawl.explain.clocks import WaitReason
     from webcrawl.explain.discovery import Discovery
     from webcrawl.explain.features import Remembered, Worth
     from webcrawl.politeness.delay import Politeness
@@ -65,7 +65,7 @@ class Address:
     written: str
     url: str
     """The URL as it is requested."""
-    changes: tuple[Change, ...]
+    changes: tuple[PartChange, ...]
     """The changes made by resolving."""
     steps: tuple[Step, ...]
     """The steps from ``url`` to ``canonical``; the WHATWG form itself is no step."""
@@ -193,7 +193,7 @@ class Explanation:
     scoping: Scoping
     robots: RobotsWord
     snapshot: UrlSnapshot | None
-    waiting: Waiting | None
+    waiting: WaitReasons | None
     visits: LoggedFetches | None
     conclusion: Conclusion
     remembered: Remembered | None = None
@@ -205,8 +205,8 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """The rules of a crawl."""
+class RulesForUrls:
+    """The rules of a crawl that decide on a URL."""
 
     followed: Scope
     fixed: Scope
@@ -224,7 +224,7 @@ class Rules:
 def explain(
     address: Address,
     key: str,
-    rules: Rules,
+    rules: RulesForUrls,
     now: float,
     *,
     snapshot: UrlSnapshot | None = None,
@@ -232,7 +232,7 @@ def explain(
     named: bool = False,
     depth: int | None = None,
     via: str | None = None,
-    shared: Sequence[Clock] = (),
+    shared: Sequence[WaitReason] = (),
     remembered: Remembered | None = None,
 ) -> Explanation:
     """Build the explanation.
@@ -242,15 +242,15 @@ def explain(
     crawl. ``shared``: the clocks that its fetch shares with those of other keys.
     """
     found = _depth_of(snapshot, visits) if depth is None else depth
-    stage = Stage.SEED if named else _stage_of(snapshot, visits)
+    stage = RuleStage.SEED if named else _stage_of(snapshot, visits)
     scoping = scoping_of(
         Candidate(address.url, address.host, key, found or 0, linked_from=via or _page_of(snapshot, visits)),
         rules.followed,
         rules.fixed,
         rules.recheck or rules.fixed,
         stage,
-        depth_known=found is not None or stage is Stage.SEED,
-        embed_hops=_embed_hops_of(snapshot, visits) if stage is Stage.EMBED else 0,
+        depth_known=found is not None or stage is RuleStage.SEED,
+        embed_hops=_embed_hops_of(snapshot, visits) if stage is RuleStage.EMBED else 0,
     )
     known = None if snapshot is None else snapshot.robots
     robots = robots_word(known, address.origin, address.url, rules.agents, now)
@@ -266,8 +266,8 @@ def _conclude(
     scoping: Scoping,
     robots: RobotsWord,
     snapshot: UrlSnapshot | None,
-    waiting: Waiting | None,
-    rules: Rules,
+    waiting: WaitReasons | None,
+    rules: RulesForUrls,
 ) -> Conclusion:
     if snapshot is not None and snapshot.entry is not None and waiting is not None:
         return _queued(scoping, robots, snapshot, waiting, rules)
@@ -290,7 +290,7 @@ _FATES = {State.DONE: Fate.DONE, State.FAILED: Fate.FAILED, State.REFUSED: Fate.
 
 
 def _queued(
-    scoping: Scoping, robots: RobotsWord, snapshot: UrlSnapshot, waiting: Waiting, rules: Rules
+    scoping: Scoping, robots: RobotsWord, snapshot: UrlSnapshot, waiting: WaitReasons, rules: RulesForUrls
 ) -> Conclusion:
     key = snapshot.key
     leased = None if key is not None and _is_held(key, snapshot.now) else False
@@ -312,7 +312,7 @@ def _is_held(key: KeySnapshot, now: float) -> bool:
 
 
 def _refusal(
-    scoping: Scoping, robots: RobotsWord, record: HostRecord | None, rules: Rules, *, again: bool
+    scoping: Scoping, robots: RobotsWord, record: HostRecord | None, rules: RulesForUrls, *, again: bool
 ) -> str | None:
     """Return the rule that refuses a queued URL at its turn, in the order in which ``ActiveKey`` checks them.
 
@@ -365,16 +365,16 @@ def _embed_hops_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -
     return hops if isinstance(hops, int) else 0
 
 
-def _stage_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> Stage:
+def _stage_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> RuleStage:
     """Return how it was found, as it is queued or was fetched; a link if it is neither."""
     if snapshot is not None and snapshot.entry is not None:
         kind, via = snapshot.entry.kind, snapshot.entry.via
     elif visits is not None and visits.last:
         kind, via = str(visits.last[-1].get("kind")), visits.last[-1].get("via")
     else:
-        return Stage.LINK
+        return RuleStage.LINK
     if kind == Kind.SITEMAP:
-        return Stage.SITEMAP
+        return RuleStage.SITEMAP
     if _embed_hops_of(snapshot, visits):
-        return Stage.EMBED
-    return Stage.SEED if via is None else Stage.LINK
+        return RuleStage.EMBED
+    return RuleStage.SEED if via is None else RuleStage.LINK

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.explain import discovery, features
 from webcrawl.explain.account import Conclusion, Fate
-from webcrawl.explain.rules import Stage
+from webcrawl.explain.rules import RuleStage
 from webcrawl.reports import text as units
 from webcrawl.robots.answer import RobotsState
 from webcrawl.storage.inspection import HOSTS_COUNTED, Activity, Demand
@@ -158,7 +158,7 @@ def _shown(text: str | None) -> str:
 def _scope(explanation: Explanation) -> Iterator[Row]:
     scoping = explanation.scoping
     decided = scoping.decided_by
-    if scoping.stage is Stage.EMBED and decided is None:
+    if scoping.stage is RuleStage.EMBED and decided is None:
         hops = units.things(scoping.embed_hops, "hop")
         yield "verdict", f"in scope, by EMBED_HOPS_MAX: an embed, {hops} from a page"
     else:
@@ -172,8 +172,8 @@ def _scope(explanation: Explanation) -> Iterator[Row]:
         yield word.rule, objection + (" <- decides" if word is decided else "")
 
 
-def _a(stage: Stage) -> str:
-    return f"an {stage}" if stage is Stage.EMBED else f"a {stage}"
+def _a(stage: RuleStage) -> str:
+    return f"an {stage}" if stage is RuleStage.EMBED else f"a {stage}"
 
 
 def _robots(word: RobotsWord, now: float) -> Iterator[Row]:

@@ -20,7 +20,7 @@ from webcrawl.storage.inspection import Use
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class WaitReason:
     """One reason to wait. ``until`` is in epoch seconds, None for one that does not end."""
 
     name: str
@@ -40,7 +40,7 @@ class Facts:
     record: HostRecord
     robots: RobotsRecord | None
     politeness: Politeness
-    shared: Sequence[Clock] = ()
+    shared: Sequence[WaitReason] = ()
     """The clocks that the fetch shares with those of other keys."""
 
     @property
@@ -49,33 +49,33 @@ class Facts:
         return self.politeness.delay(self.record)
 
 
-def politeness(facts: Facts) -> Clock | None:
+def politeness(facts: Facts) -> WaitReason | None:
     """Return the key's own delay; its back-off or a Retry-After if it failed."""
     record = facts.record
     if not record.fetches and not record.next_fetch_at:
         return None
     if record.failures or (record.parked and not record.blocked_until):
-        return Clock("politeness", record.next_fetch_at, _failing(record))
-    return Clock(
+        return WaitReason("politeness", record.next_fetch_at, _failing(record))
+    return WaitReason(
         "politeness", record.next_fetch_at, f"{record.delay_seconds:g} s after the last request to the key"
     )
 
 
-def given_up(facts: Facts) -> Clock | None:
+def given_up(facts: Facts) -> WaitReason | None:
     """Return the clock of a key that is not contacted any more in this run."""
     if not facts.record.given_up:
         return None
-    return Clock("given-up", None, f"the key is given up until the next start: {_failing(facts.record)}")
+    return WaitReason("given-up", None, f"the key is given up until the next start: {_failing(facts.record)}")
 
 
-def park(facts: Facts) -> Clock | None:
+def park(facts: Facts) -> WaitReason | None:
     """Return the clock of a key all of whose URLs wait for a robots.txt."""
     if not facts.record.blocked_until:
         return None
-    return Clock("park", facts.record.blocked_until, "all URLs of the key wait for their robots.txt")
+    return WaitReason("park", facts.record.blocked_until, "all URLs of the key wait for their robots.txt")
 
 
-def robots(facts: Facts) -> Clock | None:
+def robots(facts: Facts) -> WaitReason | None:
     """Return the clock of the origin's robots.txt, if it is unknown or has expired: its request comes before the
     URL.
     """
@@ -83,40 +83,40 @@ def robots(facts: Facts) -> Clock | None:
     if record is not None and is_fresh(record, facts.now):
         match RobotsState(record.state):
             case RobotsState.UNREACHABLE:
-                return Clock(
+                return WaitReason(
                     "robots", record.expires_at + delay, "robots.txt is unreachable; requested again then"
                 )
             case RobotsState.PENDING:
-                return Clock(
+                return WaitReason(
                     "robots", record.expires_at + delay, "robots.txt redirects; at the latest until then"
                 )
             case RobotsState.RULES | RobotsState.ALLOWED_ALL:
                 return None
     turn = max(facts.now, facts.record.next_fetch_at)
-    return Clock("robots", turn + delay, "robots.txt is fetched first, and a delay follows it")
+    return WaitReason("robots", turn + delay, "robots.txt is fetched first, and a delay follows it")
 
 
-CLOCKS: Sequence[Callable[[Facts], Clock | None]] = (politeness, park, given_up, robots)
+CLOCKS: Sequence[Callable[[Facts], WaitReason | None]] = (politeness, park, given_up, robots)
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitReasons:
     """All clocks of a URL, the one that ends last first."""
 
-    clocks: tuple[Clock, ...]
-    binding: Clock | None
+    clocks: tuple[WaitReason, ...]
+    binding: WaitReason | None
     """The clock that is waited for; None if all have ended."""
     earliest_at: float | None
     """When the last of them ends, not before now; None for never."""
 
 
-def waiting_of(facts: Facts) -> Waiting:
+def waiting_of(facts: Facts) -> WaitReasons:
     """Evaluate all clocks."""
     clocks = [*(clock for ask in CLOCKS if (clock := ask(facts)) is not None), *facts.shared]
     clocks.sort(key=lambda clock: clock.order, reverse=True)
     binding = clocks[0] if clocks and clocks[0].order > facts.now else None
     earliest_at = facts.now if binding is None else binding.until
-    return Waiting(tuple(clocks), binding, earliest_at)
+    return WaitReasons(tuple(clocks), binding, earliest_at)
 
 
 def _failing(record: HostRecord) -> str:
@@ -126,20 +126,20 @@ def _failing(record: HostRecord) -> str:
 
 def shared_clocks_of(
     policy: SharedClocks, pauses: Pauses, uses: Mapping[str, Use], address: str | None, now: float
-) -> Iterator[Clock]:
+) -> Iterator[WaitReason]:
     """``pauses``: the clocks of the URL at ``address``, if that is known; ``uses``: their known uses."""
     for name, pause in pauses.items():
         use = uses.get(name)
         if use is None:
-            yield Clock(name, now, "no request is known that used it")
+            yield WaitReason(name, now, "no request is known that used it")
         elif use.holder is not None:
-            yield Clock(
+            yield WaitReason(
                 name, use.free_at, f"{use.holder} is using it; {pause:g} s after that request it is free"
             )
         else:
-            yield Clock(name, use.free_at, f"{pause:g} s after the last request that used it")
+            yield WaitReason(name, use.free_at, f"{pause:g} s after the last request that used it")
     if policy.needs_address and address is None:
-        yield Clock(
+        yield WaitReason(
             "address", now, "the host was not contacted yet, so it is not known here whose clock this is"
         )
 

@@ -76,7 +76,7 @@ class LinkTo:
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class InboundLinks:
     """The links to the URL. ``whole``: the link logs were read to their ends."""
 
     number: int
@@ -131,7 +131,7 @@ class Discovery:
     """
 
     way: Way | None = None
-    links: Links | None = None
+    links: InboundLinks | None = None
     cut: CutPages | None = None
     dropped: CutPages | None = None
     onward: Onward | None = None
@@ -240,7 +240,7 @@ def _depth(line: Line) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def links_of(found: Iterable[LinkTo], *, most: int = LINKS_MAX) -> Links:
+def links_of(found: Iterable[LinkTo], *, most: int = LINKS_MAX) -> InboundLinks:
     """``found``: links in any order; if a page was fetched again the last link of a type counts."""
     last: dict[tuple[str, str], LinkTo] = {}
     whole = True
@@ -253,7 +253,7 @@ def links_of(found: Iterable[LinkTo], *, most: int = LINKS_MAX) -> Links:
             last[place] = link
     withheld = sum(link.withheld is not None for link in last.values())
     some = sorted(last.values(), key=lambda link: (link.withheld is not None, -link.at))
-    return Links(len(last), withheld, tuple(some[:TOLD]), whole)
+    return InboundLinks(len(last), withheld, tuple(some[:TOLD]), whole)
 
 
 CUT, DROPPED = "cut", "links_dropped"
@@ -317,7 +317,7 @@ def _way(way: Way) -> Iterator[tuple[str, str]]:
     yield "depth", "not known" if way.depth is None else str(way.depth)
 
 
-def _links(links: Links, moment: Moment) -> Iterator[tuple[str, str]]:
+def _links(links: InboundLinks, moment: Moment) -> Iterator[tuple[str, str]]:
     if links.number == 0:
         yield (
             "links",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from webcrawl.features.focus.learner import Guess, Learner
-    from webcrawl.features.revisits.page import Page
+    from webcrawl.features.revisits.page import RevisitedPage
     from webcrawl.frontier.records import UrlEntry
 
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Remembered:
     """The stored visits of a page. ``why``: the policy's reason for the time of the next visit."""
 
-    page: Page
+    page: RevisitedPage
     why: str
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from webcrawl.scope.scope import Candidate, Scope
 
 
-class Stage(StrEnum):
+class RuleStage(StrEnum):
     """How a URL comes to the crawl: fewer rules apply to URLs that the operator named."""
 
     SEED = "seed"
@@ -43,7 +43,7 @@ class RuleWord:
 class Scoping:
     """The answers of all rules, in the order in which they are evaluated."""
 
-    stage: Stage
+    stage: RuleStage
     depth: int
     depth_known: bool
     words: tuple[RuleWord, ...]
@@ -63,7 +63,7 @@ def scoping_of(
     followed: Scope,
     fixed: Scope,
     recheck: Scope,
-    stage: Stage,
+    stage: RuleStage,
     *,
     depth_known: bool,
     embed_hops: int = 0,
@@ -76,15 +76,15 @@ def scoping_of(
         RuleWord(word.rule, word.objection, _applies(word.rule, stage, for_all))
         for word in followed.words(candidate)
     ]
-    again = fixed if stage is Stage.SEED else recheck
+    again = fixed if stage is RuleStage.SEED else recheck
     recheck_objection = again.verdict(candidate).rule
     return Scoping(stage, candidate.depth, depth_known, tuple(words), recheck_objection, embed_hops)
 
 
-def _applies(rule: str, stage: Stage, for_all: Container[str]) -> bool:
-    if stage is Stage.EMBED:
+def _applies(rule: str, stage: RuleStage, for_all: Container[str]) -> bool:
+    if stage is RuleStage.EMBED:
         return rule not in NOT_FOR_EMBEDS
-    return stage is Stage.LINK or rule in for_all
+    return stage is RuleStage.LINK or rule in for_all
 
 
 @dataclass(frozen=True, slots=True)

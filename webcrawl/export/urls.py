@@ -37,7 +37,7 @@ linked to), status (0 for none), error, depth (negative: unknown), via, and its 
 """
 _TARGET, _LINK = -1.0, -2.0
 MARK_BITS = 27
-"""The number of bits of a fingerprint that ``Marks`` store."""
+"""The number of bits of a fingerprint that a ``FingerprintFilter`` stores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class UrlState:
         return {name: value for name, value in facts.items() if value is not None}
 
 
-class Marks:
+class FingerprintFilter:
     """A set of fingerprints in 16 MB, whatever their number: it has no false negatives, and few false positives."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class FetchedUrls:
         if target is not None:
             self._take(self._key_of(target), target, (_TARGET, 0, "", facts[3], url, ""))
 
-    def add_links(self, page: str, links: Sequence[tuple[str, str]], sought: Marks) -> None:
+    def add_links(self, page: str, links: Sequence[tuple[str, str]], sought: FingerprintFilter) -> None:
         """Take those of a page's links that are probably in ``sought``. ``links``: as linked, and in canonical
         form.
         """

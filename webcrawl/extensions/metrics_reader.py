@@ -12,7 +12,7 @@ from webcrawl.fetching.bandwidth import bandwidth_of
 from webcrawl.fetching.body_memory import body_memory_of
 from webcrawl.fetching.network import network_of
 from webcrawl.processes import cpu_seconds
-from webcrawl.reports.pace import Limits, Means, Pace, Reading
+from webcrawl.reports.pace import CrawlLimits, Means, PaceMeter, Reading
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,13 +107,13 @@ class MetricsReader:
         self._stats = crawler.stats
         self._bandwidth = bandwidth_of(crawler)
         items = crawler.settings.getint("CLOSESPIDER_ITEMCOUNT")
-        limits = Limits(
+        limits = CrawlLimits(
             configuration.closespider_pagecount,
             configuration.closespider_timeout,
             items,
             configuration.page_budget,
         )
-        self._pace = Pace(time.monotonic(), limits, configuration.politeness_min_delay)
+        self._pace = PaceMeter(time.monotonic(), limits, configuration.politeness_min_delay)
         self._means = Means(cores=cores())
         self._means_at = -MEANS_SECONDS
 

@@ -19,7 +19,7 @@ from webcrawl import fetch_errors
 from webcrawl.crawl.context import configuration_of
 from webcrawl.extensions.metrics_reader import MetricsReader, directory_of, frontier_of
 from webcrawl.reports import live
-from webcrawl.reports.live import Failure, Tone
+from webcrawl.reports.live import RecentError, Tone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,11 +48,11 @@ class LastErrors(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self.last: deque[Failure] = deque(maxlen=LAST_ERRORS)
+        self.last: deque[RecentError] = deque(maxlen=LAST_ERRORS)
 
     def emit(self, record: logging.LogRecord) -> None:
         word, url = fetch_errors.named_in(record)
-        self.last.append(Failure(time.monotonic(), word, url))
+        self.last.append(RecentError(time.monotonic(), word, url))
 
 
 class Progress:
@@ -163,7 +163,7 @@ _STYLES = {
 def table(
     title: str,
     reading: Reading,
-    failures: Sequence[Failure] = (),
+    failures: Sequence[RecentError] = (),
     now: float = 0.0,
     *,
     width: int = 100,

@@ -21,7 +21,7 @@ from webcrawl.extensions.errors import Errors
 from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier_of
 from webcrawl.politeness.groups import GroupsError
 from webcrawl.reports import run_log
-from webcrawl.reports.summary import FORCED, Ending, Shared, summary
+from webcrawl.reports.summary import FORCED, CrawlEnd, Shared, summary
 from webcrawl.storage.contract import SharedBackend
 from webcrawl.version import __version__
 
@@ -127,7 +127,7 @@ class Summary:
         errors, trouble = self._crawler.get_extension(Errors), trouble_of(self._crawler)
         count = self._crawler.stats.get_value
         makes_items = getattr(self._crawler.spider, "makes_requests", True)
-        ending = Ending(
+        ending = CrawlEnd(
             spider=spider,
             reason=reason,
             elapsed_seconds=elapsed,

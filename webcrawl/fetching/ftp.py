@@ -52,7 +52,7 @@ _STATUSES = {501: 400, 530: 403, 532: 403, 550: 404, 551: 404, 553: 404}
 _NOT_A_COMMAND = frozenset({500, 501, 502, 504, 522})
 
 
-class Reply(NamedTuple):
+class FtpReply(NamedTuple):
     """A reply of the server."""
 
     code: int
@@ -78,7 +78,7 @@ class _Control:
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
 
-    async def reply(self) -> Reply:
+    async def reply(self) -> FtpReply:
         """Return the next reply. Raises MalformedResponseError for bytes that are none."""
         found = _REPLY.fullmatch(await self.stream.line(LINE_MAX))
         if found is None:
@@ -90,9 +90,9 @@ class _Control:
                 if len(lines) > LINES_MAX:
                     raise MalformedResponseError(f"a reply of more than {LINES_MAX} lines")
             lines.append(line[len(ending) + 1 :])
-        return Reply(int(found[1]), b"\n".join(lines))
+        return FtpReply(int(found[1]), b"\n".join(lines))
 
-    async def command(self, *words: bytes) -> Reply:
+    async def command(self, *words: bytes) -> FtpReply:
         """Send a command and return the reply to it."""
         self.stream.write(b" ".join(words) + b"\r\n")
         return await self.reply()
@@ -184,7 +184,7 @@ class _Session:
         elif how == "require":
             raise LoginRefusedError("the server does not protect data connections (PROT P)")
 
-    async def log_in(self, user: bytes, password: bytes) -> Reply | None:
+    async def log_in(self, user: bytes, password: bytes) -> FtpReply | None:
         """Log in; return None, or the reply of a server that has no room. Raises LoginRefusedError."""
         if _NOT_IN_COMMANDS.search(user + password):
             raise LoginRefusedError("a user name or a password with a line break")
@@ -252,7 +252,7 @@ class _Session:
                 async with asyncio.timeout(LAST_REPLY_SECONDS):
                     reply = await control.reply()
             except (OSError, MalformedResponseError):
-                reply = Reply(426, b"")
+                reply = FtpReply(426, b"")
         transfer.note_reply(str(reply.code))
         is_whole = reply.is_positive if size is None else transfer.received_bytes >= size
         if not is_whole:

@@ -27,7 +27,7 @@ from webcrawl.fetching.exchange import Exchange
 from webcrawl.fetching.failures import LocalShortageError, failure_word, translate
 from webcrawl.fetching.meta import FetchMeta, begin_fetch
 from webcrawl.fetching.network import Attempt, Proxy, close_network, network_of
-from webcrawl.fetching.reading import ANNOUNCED_OVERSIZE, STOPPED, Gate, Reading, may_have_links
+from webcrawl.fetching.reading import ANNOUNCED_OVERSIZE, STOPPED, FlowControl, Gate, may_have_links
 from webcrawl.fetching.request_head import Target, request_head, split_url
 from webcrawl.fetching.scrapy_response import scrapy_headers, scrapy_response
 from webcrawl.fetching.signals import has_listeners
@@ -246,7 +246,7 @@ class HttpDownloadHandler:
         request, capture, gate = fetch_task.request, fetch_task.capture, fetch_task.gate
         loop = asyncio.get_running_loop()
         listens = has_listeners(self._crawler.signals, signals.bytes_received)
-        reading = Reading(
+        reading = FlowControl(
             fetch_task.fetch, fetch_task.limit_of, fetch_task.deadline, connection, self._bandwidth
         )
         exchange = Exchange(

@@ -168,7 +168,7 @@ HELD_SECONDS = 0.1
 """The shortest interval in seconds at which the deadline of a paused response is checked again."""
 
 
-class Reading:
+class FlowControl:
     """Controls the reading of one response. While there is no memory for more of it, or the bandwidth limit does not
     allow it, the connection is paused, and its time stands still.
     """

@@ -23,7 +23,7 @@ from webcrawl.frontier.inline import (
     InlineWaiting,
 )
 from webcrawl.frontier.order import LevelSampler
-from webcrawl.frontier.policies import Limits, Policies
+from webcrawl.frontier.policies import FrontierLimits, Policies
 from webcrawl.frontier.queue_head import REQUESTED, QueuePosition, queue_position
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.shared_clocks import SharedRateLimiter
@@ -76,7 +76,7 @@ class ActiveKeys:
         self,
         backend: Backend,
         policies: Policies,
-        limits: Limits,
+        limits: FrontierLimits,
         clock: Callable[[], float],
         drain: Callable[[], Coroutine[Any, Any, object]],
         changed: Callable[[], None],
@@ -133,13 +133,13 @@ class ActiveKeys:
         self.last_parked: str | None = None
         """The key that was parked last."""
 
-    def _limit(self, limits: Limits) -> None:
+    def _limit(self, limits: FrontierLimits) -> None:
         self._limits = limits
         self._unprocessed_max = limits.unprocessed_max
         self._long_seconds = min(LONG_SECONDS, max(limits.patience_seconds, ROUNDING_SECONDS))
         self._dry_max = min(limits.dry_max, limits.active_max // 2)
 
-    def change(self, policies: Policies, limits: Limits) -> None:
+    def change(self, policies: Policies, limits: FrontierLimits) -> None:
         """Apply other policies and limits from now on. A longer delay holds for the pause that is running, too, and a
         shorter one from the next request on."""
         self._policies = policies

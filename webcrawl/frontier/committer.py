@@ -16,9 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from webcrawl.archive.capture import Entry
+from webcrawl.archive.capture import ArchiveEntry
 from webcrawl.archive.repair import RepairReport
-from webcrawl.frontier.policies import Limits
+from webcrawl.frontier.policies import FrontierLimits
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.storage_retry import StorageRetry
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
@@ -31,20 +31,20 @@ GROUP_BYTES = 16 << 20
 class Store(Protocol):
     """The store of pages and of the fetch log. ``append`` returns when everything given to it is durable."""
 
-    async def append(self, entries: Sequence[Entry]) -> None:
+    async def append(self, entries: Sequence[ArchiveEntry]) -> None:
         """:raises StorageFull: nothing was written; the same entries may be given again."""
         ...
 
 
 @dataclass(slots=True)
-class Change:
+class FrontierChange:
     """The changes of one event; a part of a group."""
 
     discovered: list[UrlEntry] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)
     robots: list[RobotsRecord] = field(default_factory=list)
     host: HostRecord | None = None
-    entry: Entry | None = None
+    entry: ArchiveEntry | None = None
     archived: Callable[[], None] | None = None
     """Called when ``entry``, if there is one, is in the archive: its body is not needed from then on."""
     then: Callable[[], object] | None = None
@@ -60,7 +60,7 @@ class Committer:
         store: Store | None,
         committed: Callable[[Committed | None], None],
         failed: Callable[[BaseException], None],
-        limits: Limits,
+        limits: FrontierLimits,
         retry: StorageRetry,
         clock: Callable[[], float],
         drained: Callable[[], None] = lambda: None,
@@ -74,7 +74,7 @@ class Committer:
         self._committed = committed
         self._failed = failed
         self.limit(limits)
-        self._pending: list[Change] = []
+        self._pending: list[FrontierChange] = []
         self._broken = False
         self._task: asyncio.Task[None] | None = None
         self._waiting: list[asyncio.Event] = []
@@ -93,12 +93,12 @@ class Committer:
         """The number of changes on their way to the backend."""
         return self._committing + len(self._pending)
 
-    def limit(self, limits: Limits) -> None:
+    def limit(self, limits: FrontierLimits) -> None:
         """Take other limits."""
         self._interval = limits.commit_interval_seconds
         self._group_max = limits.group_max
 
-    def add(self, change: Change) -> None:
+    def add(self, change: FrontierChange) -> None:
         if self._broken:
             return
         self._pending.append(change)
@@ -111,7 +111,7 @@ class Committer:
         if self.busy:
             reached = asyncio.Event()
             self._waiting.append(reached)
-            self.add(Change(then=reached.set))
+            self.add(FrontierChange(then=reached.set))
             try:
                 await reached.wait()
             finally:
@@ -149,7 +149,7 @@ class Committer:
         self.busy = False
         self._drained()
 
-    def _next_group(self) -> list[Change]:
+    def _next_group(self) -> list[FrontierChange]:
         """Take pending changes that may become durable together."""
         size = number = 0
         while number < min(len(self._pending), self._group_max) and size < GROUP_BYTES:
@@ -160,7 +160,7 @@ class Committer:
         group, self._pending = self._pending[:number], self._pending[number:]
         return group
 
-    async def _archive(self, group: list[Change]) -> None:
+    async def _archive(self, group: list[FrontierChange]) -> None:
         entries = [change.entry for change in group if change.entry is not None]
         if entries and self._store is not None:
             store = self._store
@@ -172,7 +172,7 @@ class Committer:
             if change.archived is not None:
                 change.archived()
 
-    async def _commit(self, group: list[Change]) -> None:
+    async def _commit(self, group: list[FrontierChange]) -> None:
         """Settle the URLs of a group, whose pages are durable. The next group is archived meanwhile."""
         batch = Batch(at=self._clock(), counted=self._counted())
         hosts: dict[str, HostRecord] = {}
@@ -194,7 +194,7 @@ class Committer:
         self._committed(committed)
 
 
-class Archive(Protocol):
+class BlockingArchive(Protocol):
     """``webcrawl.archive.store.Archive``, or one in a process of its own; its calls block."""
 
     wants_links: bool
@@ -203,20 +203,20 @@ class Archive(Protocol):
 
     def open(self) -> RepairReport: ...
 
-    def append(self, entries: Sequence[Entry]) -> None: ...
+    def append(self, entries: Sequence[ArchiveEntry]) -> None: ...
 
     def close(self) -> None: ...
 
 
 class ArchiveThread:
-    """The ``Store`` of the committer on an ``Archive``."""
+    """The ``Store`` of the committer on a ``BlockingArchive``."""
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: BlockingArchive) -> None:
         self._archive = archive
         self.wants_links = archive.wants_links
-        """True if a store wants the links of pages, in ``Entry.links``."""
+        """True if a store wants the links of pages, in ``ArchiveEntry.links``."""
         self.wants_fields = archive.wants_fields
-        """True if a store wants the fields that processing finds in pages, in ``Entry.fields``."""
+        """True if a store wants the fields that processing finds in pages, in ``ArchiveEntry.fields``."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="archive")
 
     @property
@@ -227,7 +227,7 @@ class ArchiveThread:
     async def open(self) -> RepairReport:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._archive.open)
 
-    async def append(self, entries: Sequence[Entry]) -> None:
+    async def append(self, entries: Sequence[ArchiveEntry]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._archive.append, entries)
         for entry in entries:
             if entry.kept is not None:

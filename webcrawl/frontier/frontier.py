@@ -19,13 +19,13 @@ from typing import Any, TypeVar
 from webcrawl.frontier import robots_requests as requests
 from webcrawl.frontier.active_key import ActiveKey, Need
 from webcrawl.frontier.active_keys import ActiveKeys
-from webcrawl.frontier.committer import Change, Committer, Store
+from webcrawl.frontier.committer import Committer, FrontierChange, Store
 from webcrawl.frontier.heartbeat import SharedBandwidth, WorkerHeartbeat
 from webcrawl.frontier.inline import ROBOTS_UNAVAILABLE, STOPPED, InlineRequest
-from webcrawl.frontier.lease import Ending, Lease, Outcome, Result, count, verdict
+from webcrawl.frontier.lease import FetchEnd, Lease, Outcome, Result, count, verdict
 from webcrawl.frontier.moves import Mover
 from webcrawl.frontier.order import FIRST
-from webcrawl.frontier.policies import BUSY_STATUSES, Limits, Policies
+from webcrawl.frontier.policies import BUSY_STATUSES, FrontierLimits, Policies
 from webcrawl.frontier.queue_head import REQUESTED, QueuePosition, queue_position
 from webcrawl.frontier.records import Kind, State, UrlEntry, UrlRecord
 from webcrawl.frontier.reordering import Reordering
@@ -76,7 +76,7 @@ class Frontier:
         backend: Backend,
         store: Store | None,
         policies: Policies,
-        limits: Limits,
+        limits: FrontierLimits,
         clock: Callable[[], float],
         *,
         changed: Callable[[], None] = lambda: None,
@@ -171,7 +171,7 @@ class Frontier:
         await self._committer.drain()
         await write(self._backend)
 
-    def change(self, policies: Policies, limits: Limits) -> None:
+    def change(self, policies: Policies, limits: FrontierLimits) -> None:
         """Apply other policies and limits from now on; the order, the clocks that keys share and what is stored with
         the state must be the same."""
         self._policies = policies
@@ -185,7 +185,7 @@ class Frontier:
     def add(self, entries: Sequence[UrlEntry]) -> None:
         """Queue those of ``entries`` that were never seen. They are durable some moments later."""
         self._policies.order.set_time(self._clock())
-        self._committer.add(Change(discovered=self._policies.order.place_all(list(entries))))
+        self._committer.add(FrontierChange(discovered=self._policies.order.place_all(list(entries))))
 
     def place_first(self, entry: UrlEntry) -> UrlEntry:
         """Give an entry that is to be added the first place in the queue of its key, behind those that got it
@@ -493,11 +493,11 @@ class Frontier:
         self.tally.refused(rule)
         self._policies.refused(entry)
         settled = Settled(entry, UrlRecord(State.REFUSED, rule), fence=active.record.fence)
-        self._committer.add(Change(settled=[settled], then=lambda: active.head.gone(entry)))
+        self._committer.add(FrontierChange(settled=[settled], then=lambda: active.head.gone(entry)))
 
     # -- results -----------------------------------------------------------------------------------------------
 
-    def ended(self, lease: Lease, ending: Ending) -> None:
+    def ended(self, lease: Lease, ending: FetchEnd) -> None:
         """Restart the key's clock: the response has ended (or failed). Called once per lease."""
         lease.ended_at = ending.ended_at
         self._rate_limiter.give_back(
@@ -517,7 +517,7 @@ class Frontier:
             return
         self._keys.arm(active)
 
-    def _update_host(self, active: ActiveKey, lease: Lease, ending: Ending) -> None:
+    def _update_host(self, active: ActiveKey, lease: Lease, ending: FetchEnd) -> None:
         record, policies = active.record, self._policies
         if ending.started_at is None and ending.status is None:
             return
@@ -533,7 +533,7 @@ class Frontier:
         if lease.entry.kind == Kind.PAGE and counts(ending.status, again=lease.entry.repeat):
             record.pages += 1
 
-    def _update_health(self, record: HostRecord, lease: Lease, ending: Ending) -> None:
+    def _update_health(self, record: HostRecord, lease: Lease, ending: FetchEnd) -> None:
         health = self._policies.health
         self._last_errors.pop(record.key, None)
         if ending.error in HOST_FAILURES:
@@ -561,9 +561,9 @@ class Frontier:
         order = self._policies.order
         order.set_time(self._clock())
         if outcome.earlier is not None:
-            self._committer.add(Change(entry=outcome.earlier))
+            self._committer.add(FrontierChange(entry=outcome.earlier))
         robots: list[RobotsRecord] = []
-        change = Change(
+        change = FrontierChange(
             discovered=order.place_all(outcome.discovered),
             robots=robots,
             entry=outcome.entry,
@@ -594,7 +594,7 @@ class Frontier:
         active = self._keys.get(lease.entry.key)
         return active if active is not None and active.record.fence == lease.fence else None
 
-    def _take_robots(self, lease: Lease, reply: requests.RobotsReply, change: Change) -> None:
+    def _take_robots(self, lease: Lease, reply: requests.RobotsReply, change: FrontierChange) -> None:
         """Take the answer of a robots.txt: its origin's record, or the next hop of a redirect."""
         origin, _ = requests.origin_and_hops(lease.entry)
         owner = self._policies.key_of(f"{origin}/")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from webcrawl.frontier.records import Kind, UrlEntry, embed_mark
-from webcrawl.scope.scope import Candidate, Links, Scope, Verdict
+from webcrawl.scope.scope import Candidate, LinkBatch, Scope, Verdict
 from webcrawl.scope.url_rules import NOT_FOR_EMBEDS, DepthRule, ExtensionRule, StayRule
 from webcrawl.urls.canonical import DEFAULT, CanonicalRules, canonical, canonical_all
 from webcrawl.urls.fingerprint import fingerprint, fingerprint_all, request_fingerprint
@@ -29,7 +29,7 @@ PART_LINKS, PART_CHARACTERS = 200, 60_000
 """The most links and characters taken at a time: about 5 ms if each link is of another host, or full of escapes."""
 
 
-class Taken(NamedTuple):
+class TakenLinks(NamedTuple):
     """The result for a page's links: entries for the frontier, and how many each rule of scope refused."""
 
     entries: list[UrlEntry]
@@ -147,7 +147,7 @@ class Intake:
         self._standing = (standing or fixed).verdict
         self.forget()
 
-    def links(self, urls: Sequence[str], depth: int, via: str) -> Taken:
+    def links(self, urls: Sequence[str], depth: int, via: str) -> TakenLinks:
         """Take the links of one page, found at ``depth`` - 1 under the URL ``via``."""
         marks = fingerprint_all(canonical_all(urls, self._rules))
         self._report_links(via, marks)
@@ -155,7 +155,7 @@ class Intake:
 
     def in_parts(
         self, urls: Sequence[str], depth: int, via: str, embeds: Sequence[str] = (), embed_hops: int = 1
-    ) -> Iterator[Taken]:
+    ) -> Iterator[TakenLinks]:
         """Do the same as ``links``, a few milliseconds' worth at a time: thousands of links, or long ones, may take
         half a second. ``embeds``: what the page embeds, ``embed_hops`` of which lead there from a page."""
         every: list[int] = []
@@ -175,13 +175,13 @@ class Intake:
 
     def _taken(
         self, urls: Sequence[str], marks: Sequence[int], depth: int, via: str, embed_hops: int = 0
-    ) -> Taken:
+    ) -> TakenLinks:
         url_of = dict(zip(marks, urls, strict=True))
         if len(url_of) < len(urls):
             # Of equal spellings the first is fetched; its place in the order is already right.
             url_of.update(zip(reversed(marks), reversed(urls), strict=True))
         unseen = self._recent.unseen(url_of)
-        links = Links(list(map(url_of.__getitem__, unseen)), depth, self._key, via)
+        links = LinkBatch(list(map(url_of.__getitem__, unseen)), depth, self._key, via)
         is_embedded = 0 < embed_hops <= self.embed_hops_max
         refused = self._refused_embeds(links) if is_embedded else self._refused(links)
         entries = [
@@ -194,12 +194,12 @@ class Intake:
                 entry.listed = listed
         if not refused:
             self._recent.update(unseen)
-            return Taken(entries, [])
+            return TakenLinks(entries, [])
         # A URL that is too deep here may be found again nearer to a seed, one that is elsewhere by a page there, and
         # one that is linked here may be embedded elsewhere.
         perhaps = {index for index, verdict in refused.items() if verdict.rule in self._may_return}
         self._recent.update([mark for index, mark in enumerate(unseen) if index not in perhaps])
-        taken = Taken([entry for index, entry in enumerate(entries) if index not in refused], [])
+        taken = TakenLinks([entry for index, entry in enumerate(entries) if index not in refused], [])
         hosts = links.hosts
         for index, verdict in refused.items():
             taken.refused.append((links.urls[index], verdict.rule or "other"))

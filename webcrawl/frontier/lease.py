@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from webcrawl.archive.capture import Entry
+from webcrawl.archive.capture import ArchiveEntry
 from webcrawl.frontier.inline import InlineRequest
 from webcrawl.frontier.policies import Policies
 from webcrawl.frontier.records import QUEUED, Kind, State, UrlEntry, UrlRecord
@@ -63,7 +63,7 @@ class Result(StrEnum):
 
 
 @dataclass(slots=True)
-class Ending:
+class FetchEnd:
     """The end of the network part of a fetch. Times are epoch seconds; ``started_at`` None: nothing was sent, and if
     there is a status the response came from a cache."""
 
@@ -101,9 +101,9 @@ class Outcome:
     result: Result
     rule: str | None = None
     """The rule that refused it, or the error it failed with."""
-    entry: Entry | None = None
+    entry: ArchiveEntry | None = None
     """For the archive and the fetch log; None if nothing was sent."""
-    earlier: Entry | None = None
+    earlier: ArchiveEntry | None = None
     """For the fetch log: the first sending of a request that was lost with a kept connection and sent again."""
     discovered: list[UrlEntry] = field(default_factory=list)
     robots: RobotsReply | None = None

@@ -102,7 +102,7 @@ UNPROCESSED_LEAST = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FrontierLimits:
     """The bounds of the frontier's memory and waiting times. The defaults are those of the settings."""
 
     open_max: int = 256

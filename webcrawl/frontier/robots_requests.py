@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 
-from webcrawl.archive.capture import Entry
+from webcrawl.archive.capture import ArchiveEntry
 from webcrawl.frontier.policies import RobotsPolicy
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.politeness.delay import Politeness
@@ -108,7 +108,7 @@ def answer(
     return robots.redirected(origin, previous, now), hop
 
 
-def add_facts(line: Entry | None, record: RobotsRecord, politeness: Politeness) -> None:
+def add_facts(line: ArchiveEntry | None, record: RobotsRecord, politeness: Politeness) -> None:
     """Add the meaning of the answer to the fetch log: its origin, until when it holds, its Crawl-delay, and whether
     that is so long that the host is skipped."""
     if line is None:

@@ -49,7 +49,7 @@ class _Waiter:
 
 
 @dataclass(slots=True)
-class _Line:
+class _WaitQueue:
     waiting: deque[_Waiter] = field(default_factory=deque)
     at: float | None = None
     """Time of the request for its first key; None while that is not known."""
@@ -84,7 +84,7 @@ class SharedRateLimiter:
         self._waiters: dict[str, _Waiter] = {}
         """The waiter of each key that is here, in any place, until its lease is granted."""
         self._granted: deque[ActiveKey] = deque()
-        self._lines: dict[str, _Line] = {}
+        self._lines: dict[str, _WaitQueue] = {}
         self._in_lines = 0
         self._due: list[tuple[float, str]] = []
         """The times of the requests for the first of each line; also stale entries, of lines that changed since."""
@@ -239,12 +239,12 @@ class SharedRateLimiter:
         active.record.next_fetch_at = max(active.record.next_fetch_at, self._clock() + seconds)
         self._turned_away(active)
 
-    def _schedule(self, name: str, line: _Line, at: float) -> None:
+    def _schedule(self, name: str, line: _WaitQueue, at: float) -> None:
         line.at = at
         heapq.heappush(self._due, (at, name))
         self._changed()
 
-    def _request_for_first(self, name: str, line: _Line) -> None:
+    def _request_for_first(self, name: str, line: _WaitQueue) -> None:
         """Send a request for the first key of a line that still waits; a line without any is removed."""
         line.at = None
         while line.waiting:
@@ -289,7 +289,7 @@ class SharedRateLimiter:
             self._grant(waiter, reply)
             return
         if self._is_here(waiter):
-            denying = self._lines.setdefault(reply.clock, _Line())
+            denying = self._lines.setdefault(reply.clock, _WaitQueue())
             denying.waiting.appendleft(waiter)
             self._count_in_line(waiter)
             self._schedule(reply.clock, denying, self._clock() + reply.wait_seconds)

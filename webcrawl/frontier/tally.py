@@ -18,7 +18,7 @@ from webcrawl.frontier.records import Kind
 from webcrawl.storage.contract import QUEUE_FULL, Committed, Counted, Filling, Room
 
 if TYPE_CHECKING:
-    from webcrawl.frontier.lease import Ending
+    from webcrawl.frontier.lease import FetchEnd
 
 
 SKIPPED_MAX = 1_000
@@ -99,7 +99,7 @@ class Tally:
     """Hosts whose robots.txt asked for a longer Crawl-delay than is obeyed, with that delay in seconds: the first
     ``SKIPPED_MAX`` of them."""
 
-    def ended(self, kind: str, ending: Ending) -> None:
+    def ended(self, kind: str, ending: FetchEnd) -> None:
         """Count a request that was sent, and has ended."""
         self.requests += 1 + ending.resent
         self.bytes += ending.payload_bytes

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.archive import fetchlog
 from webcrawl.archive.disk import translated
-from webcrawl.archive.record_check import Leftovers, Problem
+from webcrawl.archive.record_check import ArchiveProblem, Leftovers
 from webcrawl.external_sort import CHUNK_BYTES, Sorter
 from webcrawl.links import segments
 from webcrawl.links.line import PAGE, lines_of, parse
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from webcrawl.archive.record_check import Totals
+    from webcrawl.archive.record_check import ArchiveTotals
     from webcrawl.links.line import Linking
     from webcrawl.links.segments import Block, Member
 
@@ -35,7 +35,7 @@ _MAY_HAVE = "may"
 """For the number of links in a fetch log, if it does not say whether there is a line in the link log."""
 
 
-class _Seen(NamedTuple):
+class _PageLine(NamedTuple):
     """A line about a page: the end of its fetch, the file and number of the line, the number of its links, and its
     part of a list (empty for none).
     """
@@ -81,10 +81,10 @@ class LinkLogCheck:
         if all(isinstance(number, int) for number in numbers):
             links = str(sum(numbers))
         self._numbers[folder] += 1
-        seen = _Seen(repr(end), str(folder / fetchlog.NAME), str(self._numbers[folder]), links)
+        seen = _PageLine(repr(end), str(folder / fetchlog.NAME), str(self._numbers[folder]), links)
         self._add(str(line["url"]), _LOGGED, seen)
 
-    def problems(self, totals: Totals) -> Iterator[Problem]:
+    def problems(self, totals: ArchiveTotals) -> Iterator[ArchiveProblem]:
         """See ``Beside``."""
         for folder, times in self._times.items():
             for time in times:
@@ -95,10 +95,10 @@ class LinkLogCheck:
             yield from self._page(group)
         yield from self._without_counterpart(totals)
 
-    def _add(self, url: str, kind: str, seen: _Seen) -> None:
+    def _add(self, url: str, kind: str, seen: _PageLine) -> None:
         self._sorter.add("\t".join((encode_basestring_ascii(url)[1:-1], kind, *seen)).encode() + b"\n")
 
-    def _segment(self, path: Path, totals: Totals) -> Iterator[Problem]:
+    def _segment(self, path: Path, totals: ArchiveTotals) -> Iterator[ArchiveProblem]:
         is_open, beside = segments.open_name(path).exists(), segments.index_of(path)
         index_bytes = beside.read_bytes() if beside.exists() else b""
         reached, before = 0, totals.links
@@ -112,7 +112,7 @@ class LinkLogCheck:
                 yield from problems
                 for linking in linkings:
                     totals.links += 1
-                    seen = _Seen(
+                    seen = _PageLine(
                         repr(linking.at),
                         str(path),
                         str(totals.links - before),
@@ -125,18 +125,22 @@ class LinkLogCheck:
                     block.behind > trusted
                     or (not problems and not _agrees(block, index_bytes, member, linkings))
                 ):
-                    yield Problem(str(beside), f"does not say what the member at byte {member.start} has")
+                    yield ArchiveProblem(
+                        str(beside), f"does not say what the member at byte {member.start} has"
+                    )
         if reached < size and not is_open:
-            yield Problem(f"{path} byte {reached}", "the data is no gzip member; the rest was not looked at")
+            yield ArchiveProblem(
+                f"{path} byte {reached}", "the data is no gzip member; the rest was not looked at"
+            )
 
-    def _page(self, group: Iterable[bytes]) -> Iterator[Problem]:
+    def _page(self, group: Iterable[bytes]) -> Iterator[ArchiveProblem]:
         """Check all lines about one URL."""
-        logged, linked = list[_Seen](), dict[str, _Seen]()
+        logged, linked = list[_PageLine](), dict[str, _PageLine]()
         parts: dict[str, dict[str, int]] = {}
         url = ""
         for line in group:
             url, kind, *about = line.decode().rstrip("\n").split("\t")
-            seen = _Seen(*about)
+            seen = _PageLine(*about)
             if kind == _LOGGED:
                 logged.append(seen)
             else:
@@ -152,7 +156,7 @@ class LinkLogCheck:
                 self._first[each.where] = min(self._first.get(each.where, number), number)
                 linked_links = str(sum(parts[each.at].values()))
                 if each.links not in ("", _MAY_HAVE, linked_links):
-                    yield Problem(
+                    yield ArchiveProblem(
                         other.where, f"has {linked_links} links of {url}, the fetch log has {each.links}"
                     )
             elif (
@@ -162,15 +166,15 @@ class LinkLogCheck:
         for at in linked.keys() - {each.at for each in logged}:
             self._unlogged.lacks(linked[at].where, int(linked[at].number), url)
 
-    def _without_counterpart(self, totals: Totals) -> Iterator[Problem]:
+    def _without_counterpart(self, totals: ArchiveTotals) -> Iterator[ArchiveProblem]:
         early = 0
         for where, number, url in self._unlinked.lacking():
             if number < self._first.get(where, 0):
                 early += 1
             else:
-                yield Problem(where, f"the page {url} has no line in the link log")
+                yield ArchiveProblem(where, f"the page {url} has no line in the link log")
         for where, _, url in self._unlogged.lacking():
-            yield Problem(where, f"the line of {url} has none in the fetch log")
+            yield ArchiveProblem(where, f"the line of {url} has none in the fetch log")
         if early:
             totals.remarks.append(f"pages that were fetched before the link log begins: {early}")
         if left := self._unlinked.at_ends + self._unlogged.at_ends:
@@ -179,10 +183,10 @@ class LinkLogCheck:
                 "as after a crash"
             )
         if more := self._unlinked.more + self._unlogged.more:
-            yield Problem("link log", f"lacks the counterpart of {more} further lines")
+            yield ArchiveProblem("link log", f"lacks the counterpart of {more} further lines")
 
 
-def _parsed(path: Path, member: Member) -> tuple[list[Linking], list[Problem]]:
+def _parsed(path: Path, member: Member) -> tuple[list[Linking], list[ArchiveProblem]]:
     """Return the lines of a member, and its problems."""
     linkings, problems = [], []
     where = f"{path} byte {member.start}"
@@ -190,9 +194,9 @@ def _parsed(path: Path, member: Member) -> tuple[list[Linking], list[Problem]]:
         try:
             linkings.append(parse(line))
         except ValueError as error:
-            problems.append(Problem(where, f"in the member there: {error}"))
+            problems.append(ArchiveProblem(where, f"in the member there: {error}"))
     if not member.data.endswith(b"\n"):
-        problems.append(Problem(where, "the member ends within a line"))
+        problems.append(ArchiveProblem(where, "the member ends within a line"))
     return linkings, problems
 
 

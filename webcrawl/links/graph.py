@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from webcrawl.links.line import Link, Linking
+    from webcrawl.links.line import Linking, LoggedLink
 
 
 _HTTP = ("http://", "https://")
@@ -49,7 +49,7 @@ class Choice:
     nofollow: bool = False
     """True to include the links of pages that ask for none to be followed."""
 
-    def of(self, page: Linking) -> Iterator[Link]:
+    def of(self, page: Linking) -> Iterator[LoggedLink]:
         if page.nofollow and not self.nofollow:
             return
         for link in page.links:

@@ -54,14 +54,14 @@ class Written(NamedTuple):
     """The fingerprints of the canonical forms of its links, unsigned."""
 
 
-class Head(NamedTuple):
+class LineHead(NamedTuple):
     """The part of a line that is parsed without the rest."""
 
     mark: int
     at: float
 
 
-class Link(NamedTuple):
+class LoggedLink(NamedTuple):
     """A link of a page. ``to`` is as linked, ``canonical`` its canonical form."""
 
     to: str
@@ -81,7 +81,7 @@ class Linking(NamedTuple):
     noindex: bool
     nofollow: bool
     duplicate_of: str | None
-    links: list[Link]
+    links: list[LoggedLink]
     kind: str = PAGE
     """``sitemap`` or ``robots`` for a list of URLs."""
     part: int | None = None
@@ -178,7 +178,7 @@ def parse(line: bytes) -> Linking:
             value.get("noindex", False),
             value.get("nofollow", False),
             value.get("duplicate_of"),
-            [Link(*row) for row in rows],
+            [LoggedLink(*row) for row in rows],
             value.get("kind", PAGE),
             value.get("part"),
         )
@@ -186,13 +186,13 @@ def parse(line: bytes) -> Linking:
         raise ValueError(f"it is no line of a link log: {error!r}") from error
 
 
-def head(line: bytes) -> Head:
+def head(line: bytes) -> LineHead:
     """Return the page of a line, and when it was fetched. :raises ValueError: it is invalid"""
     found = _OUTLINE.match(line)
     if found is None:
         raise ValueError("it is no line of a link log")
     page, at, known_as = found.groups()
-    return Head(fingerprint(json.loads(b'"%b"' % (known_as or page))), float(at))
+    return LineHead(fingerprint(json.loads(b'"%b"' % (known_as or page))), float(at))
 
 
 def needle(canonical_url: str) -> bytes:

@@ -26,7 +26,7 @@ from webcrawl.urls.resolve import resolve, resolve_other_scheme
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from webcrawl.archive.capture import Entry
+    from webcrawl.archive.capture import ArchiveEntry
     from webcrawl.archive.listed_links import LinkRow
 
 LEVEL = 2
@@ -79,7 +79,7 @@ class LinkLog(OneFile, ArchiveSink):
         if self.size >= self._roll_bytes:
             self._close_segment()
 
-    def write(self, entries: Sequence[Entry]) -> None:
+    def write(self, entries: Sequence[ArchiveEntry]) -> None:
         lines: list[Written] = []
         length = 0
         for entry in entries:
@@ -110,7 +110,7 @@ class LinkLog(OneFile, ArchiveSink):
     def close(self) -> None:
         self._close_segment()
 
-    def _lines(self, entry: Entry) -> Iterator[Written]:
+    def _lines(self, entry: ArchiveEntry) -> Iterator[Written]:
         if (rows := links_of(entry)) is None:
             return
         if entry.listed is None:
@@ -164,7 +164,7 @@ class LinkLog(OneFile, ArchiveSink):
                 os.close(handle)
 
 
-def links_of(entry: Entry) -> tuple[Sequence[LinkRow], Sequence[LinkRow]] | None:
+def links_of(entry: ArchiveEntry) -> tuple[Sequence[LinkRow], Sequence[LinkRow]] | None:
     """Return the links of a line, over HTTP and of other schemes; None if the fetch has none: it is neither page nor
     list, failed, or was not modified since.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-    from webcrawl.links.line import Link, Linking
+    from webcrawl.links.line import Linking, LoggedLink
     from webcrawl.links.segments import Block
 
 AT_A_TIME = 1_000_000
@@ -94,7 +94,7 @@ class LinkLogs:
         together = [link for _, part in sorted(_numbered(parts)) for link in part.links]
         return found._replace(links=together, part=None)
 
-    def into(self, canonical_url: str) -> Iterator[tuple[Linking, Link]]:
+    def into(self, canonical_url: str) -> Iterator[tuple[Linking, LoggedLink]]:
         """Yield every link to this canonical form, with the page that has it."""
         sought = index.target_bytes(fingerprint(canonical_url))
         found = self._holding(canonical_url, sought, lambda block, data: block.has_target(data, sought))
@@ -104,7 +104,7 @@ class LinkLogs:
             if links and self._is_last(each, location, yielded):
                 yield from ((each, link) for link in links)
 
-    def naming(self, canonical_url: str, goes_on: Callable[[], bool]) -> Iterator[tuple[Linking, Link]]:
+    def naming(self, canonical_url: str, goes_on: Callable[[], bool]) -> Iterator[tuple[Linking, LoggedLink]]:
         """Yield every link to this canonical form in any line, including those of pages that were fetched again
         later.
 

@@ -12,7 +12,7 @@ about the links.
                  |
               findings: title, base and links as the page has them (links: which attributes hold them)
                  |
-              html: resolved against the base, each once, at most so many --> Document
+              html: resolved against the base, each once, at most so many --> ParsedPage
 
 ``html.extract`` does everything from the body on, ``offload.Extractor`` the same for an event loop. Pages come from
 untrusted authors: no function here raises on bad input, memory is bounded by the length of the body and the limits

@@ -51,7 +51,7 @@ def elements_of_interest(types: frozenset[str]) -> frozenset[str]:
 
 
 @dataclass(slots=True)
-class Findings:
+class PageFindings:
     """The findings of one page.
 
     ``found`` holds links in the order of the page: up to ``links_max`` as they come; from then on each spelling once,

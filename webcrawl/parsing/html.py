@@ -16,7 +16,7 @@ from typing import NamedTuple
 from webcrawl.parsing import listing, menu, stream, tree
 from webcrawl.parsing.charset import encoding_of
 from webcrawl.parsing.css import is_style_sheet, urls_of
-from webcrawl.parsing.findings import SPELLINGS, Findings, Found, merged
+from webcrawl.parsing.findings import SPELLINGS, Found, PageFindings, merged
 from webcrawl.parsing.links import FOLLOWED, IN_STYLES, TEXT_MAX, Link
 from webcrawl.parsing.mime import FTP_LISTING, GOPHER_MENU, mime_type
 from webcrawl.parsing.text import line
@@ -50,7 +50,7 @@ class PageInput(NamedTuple):
     content_type: str | None
     """The whole value of the header."""
     links_max: int
-    """The number of different links that are taken, see ``Document.links``."""
+    """The number of different links that are taken, see ``ParsedPage.links``."""
     types: frozenset[str] = FOLLOWED
     """The types of links that are found (names of ``links.TYPES``). Each type beyond ``FOLLOWED`` costs time."""
     agents: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class PageInput(NamedTuple):
 
 
 @dataclass(slots=True)
-class Document:
+class ParsedPage:
     """The findings of one page.
 
     ``title`` is one line of at most ``TITLE_MAX`` characters. ``base`` is the URL that the links were resolved
@@ -90,7 +90,7 @@ class Document:
     links: MutableSequence[Link] = field(default_factory=list)
 
 
-def extract(page: PageInput) -> Document:
+def extract(page: PageInput) -> ParsedPage:
     """Return the title and the links of a page. Never raises.
 
     On an event loop use an ``Extractor``, which interrupts itself and ends a page that takes too long.
@@ -109,7 +109,9 @@ class Extraction:
         self._beside: dict[str, str] | None = {} if page.surroundings else None
         self._links: dict[tuple[str, str], Link] = {}
         self._other_links: dict[tuple[str, str], Link] = {}
-        self.document = Document(title="", base=page.url, encoding=encoding_of(page.body, page.content_type))
+        self.document = ParsedPage(
+            title="", base=page.url, encoding=encoding_of(page.body, page.content_type)
+        )
 
     def steps(self) -> Iterator[None]:
         """Do the work, a step at a time."""
@@ -123,7 +125,7 @@ class Extraction:
             yield from self._style_sheet(text)
             return
         text = readable_as_html(text, mime_type(page.content_type))
-        findings = Findings(
+        findings = PageFindings(
             page.types, page.links_max, frozenset(map(str.lower, page.agents)), beside=self._beside
         )
         if tree.is_harmless(text):
@@ -148,7 +150,7 @@ class Extraction:
         yield from self._resolve_all(findings.found)
 
     def _style_sheet(self, text: str) -> Iterator[None]:
-        findings = Findings(self._page.types, self._page.links_max)
+        findings = PageFindings(self._page.types, self._page.links_max)
         for number, url in enumerate(urls_of(text), start=1):
             findings.add(url, IN_STYLES)
             if number % _BATCH == 0:
@@ -168,7 +170,7 @@ class Extraction:
         """Take the links of a listing or a menu."""
         page, document = self._page, self.document
         kind = listing.TYPE if mime == FTP_LISTING else menu.TYPE
-        links: Iterator[listing.Item | menu.Item] = (
+        links: Iterator[listing.DirectoryItem | menu.MenuItem] = (
             listing.items(page.body) if mime == FTP_LISTING else menu.items(page.body)
         )
         taken = 0

@@ -24,7 +24,7 @@ _DOS_DATES = ("%m-%d-%y %I:%M%p", "%m-%d-%Y %I:%M%p", "%m-%d-%y %H:%M", "%m-%d-%
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f/]")
 
 
-class Item(NamedTuple):
+class DirectoryItem(NamedTuple):
     """A file or a folder of a directory."""
 
     name: str
@@ -50,7 +50,7 @@ class Item(NamedTuple):
             return self.name
 
 
-def items(listing: bytes) -> Iterator[Item]:
+def items(listing: bytes) -> Iterator[DirectoryItem]:
     """Yield the files and folders of a listing. Lines that are no entries are skipped; never raises.
 
     Symbolic links are left out, since a link to a parent makes a tree without an end; so are names that would lead
@@ -72,7 +72,7 @@ def identifies_files(listing: bytes) -> bool:
     return any(fact.startswith(b"unique=") and len(fact) > len(b"unique=") for fact in facts.split(b";")[:-1])
 
 
-def _item(line: str) -> Item | None:
+def _item(line: str) -> DirectoryItem | None:
     if (found := _FACTS.fullmatch(line)) is not None:
         return _of_facts(found[1], found[2])
     if (found := _UNIX.fullmatch(line)) is not None:
@@ -80,15 +80,17 @@ def _item(line: str) -> Item | None:
         if kind not in "-d":
             return None
         is_folder = kind == "d"
-        return Item(name, is_folder, None if is_folder else _size(size), _unix_date(date))
+        return DirectoryItem(name, is_folder, None if is_folder else _size(size), _unix_date(date))
     if (found := _DOS.fullmatch(line)) is not None:
         date, size, name = found.groups()
         is_folder = size == "<DIR>"
-        return Item(name, is_folder, None if is_folder else _size(size), _first_date(date, _DOS_DATES))
+        return DirectoryItem(
+            name, is_folder, None if is_folder else _size(size), _first_date(date, _DOS_DATES)
+        )
     return None
 
 
-def _of_facts(text: str, name: str) -> Item | None:
+def _of_facts(text: str, name: str) -> DirectoryItem | None:
     facts = {
         key.lower(): value for key, _, value in (fact.partition("=") for fact in text.split(";") if fact)
     }
@@ -97,7 +99,7 @@ def _of_facts(text: str, name: str) -> Item | None:
         return None
     is_folder = kind == "dir"
     modified_at = _date(facts.get("modify", "")[:14], "%Y%m%d%H%M%S")
-    return Item(name, is_folder, None if is_folder else _size(facts.get("size", "")), modified_at)
+    return DirectoryItem(name, is_folder, None if is_folder else _size(facts.get("size", "")), modified_at)
 
 
 def _size(text: str) -> int | None:

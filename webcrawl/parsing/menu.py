@@ -20,7 +20,7 @@ _UNESCAPED = "/:~@!$&'()*+,;=-._"
 _URL = ("URL:", "/URL:", "url:", "/url:")
 
 
-class Item(NamedTuple):
+class MenuItem(NamedTuple):
     """An item of a menu. Each character stands for one byte (Latin-1)."""
 
     type: str
@@ -50,7 +50,7 @@ class Item(NamedTuple):
         return f"gopher://{host}{port}/{self.type}{quote(self.selector.encode('latin-1'), safe=_UNESCAPED)}"
 
 
-def items(menu: bytes) -> Iterator[Item]:
+def items(menu: bytes) -> Iterator[MenuItem]:
     """Yield the items of a menu that lead to documents. Lines that are no items are skipped; never raises."""
     for raw in menu.split(b"\n"):
         line = raw.decode("latin-1").rstrip("\r")
@@ -61,4 +61,4 @@ def items(menu: bytes) -> Iterator[Item]:
             continue
         shown, selector, host, port = fields[0][1:], fields[1], fields[2].strip(), fields[3].strip()
         if host and port.isascii() and port.isdigit() and 0 < int(port[:6]) <= _LAST_PORT:
-            yield Item(line[0], shown, selector, host, int(port))
+            yield MenuItem(line[0], shown, selector, host, int(port))

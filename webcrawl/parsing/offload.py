@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from time import perf_counter
 
-from webcrawl.parsing.html import Document, Extraction, PageInput
+from webcrawl.parsing.html import Extraction, PageInput, ParsedPage
 
 TURN_SECONDS = 0.005
 """How long in seconds an extraction runs before the loop gets a turn; the current step is finished first."""
@@ -34,7 +34,7 @@ class Extractor:
         self._clock = clock
         self._long_work = asyncio.Lock()
 
-    async def extract(self, page: PageInput) -> Document:
+    async def extract(self, page: PageInput) -> ParsedPage:
         """Return the result of ``html.extract``, or ``error`` and less when the page takes ``seconds_max``."""
         ends_at = self._clock() + self._turn_seconds
         extraction = Extraction(page)

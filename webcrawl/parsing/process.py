@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from webcrawl.child_process import KEEPS_FREED, OUT_OF_MEMORY, Frames, frame, start_on_socket
 from webcrawl.parsing.charset import encoding_of
-from webcrawl.parsing.html import Document, PageInput
+from webcrawl.parsing.html import PageInput, ParsedPage
 from webcrawl.parsing.links import LinkColumns
 from webcrawl.parsing.offload import Extractor
 from webcrawl.processes import resident_bytes
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from webcrawl.parsing.links import Column
 
 
-_values_of = attrgetter(*(field.name for field in fields(Document) if field.name != "links"))
+_values_of = attrgetter(*(field.name for field in fields(ParsedPage) if field.name != "links"))
 
 
 def page_frame(number: int, page: PageInput) -> bytes:
@@ -36,15 +36,15 @@ def page_frame(number: int, page: PageInput) -> bytes:
     return frame((number, *page))
 
 
-def document_frame(number: int, document: Document) -> bytes:
+def document_frame(number: int, document: ParsedPage) -> bytes:
     """Return the frame that sends the findings of the page of that number to the crawl."""
     links = document.links
     return frame((number, _values_of(document), len(links), LinkColumns.of(links).columns))
 
 
-def document_of(values: tuple[Any, ...], length: int, columns: tuple[Column, ...]) -> Document:
+def document_of(values: tuple[Any, ...], length: int, columns: tuple[Column, ...]) -> ParsedPage:
     """Return the document of a ``document_frame``."""
-    document = Document(*values)
+    document = ParsedPage(*values)
     document.links = LinkColumns(length, columns)
     return document
 
@@ -78,7 +78,7 @@ MEASURED_BYTES = 1 << 20
 _READER = "webcrawl.parsing.reader"
 
 
-class Readers:
+class ReaderProcesses:
     """Extracts pages for the coroutines of one event loop, as ``Extractor`` does, in other processes.
 
     If a page ends its process only that page is lost: the pages of the process are parsed again one at a time by a
@@ -110,8 +110,8 @@ class Readers:
         """False if no process can be started, or none is needed any more."""
         self._left_in_place = in_place_first
         self._module = module
-        self._readers: list[_Reader] = []
-        self._apart: _Reader | None = None
+        self._readers: list[_ReaderProcess] = []
+        self._apart: _ReaderProcess | None = None
         self._start: asyncio.Event | None = None
         """Set when the process that is being started is ready; None if none is being started."""
         self._one_at_a_time = asyncio.Lock()
@@ -120,7 +120,7 @@ class Readers:
         self.replaced = 0
         """The number of processes that were replaced because of their size."""
 
-    async def extract(self, page: PageInput) -> Document:
+    async def extract(self, page: PageInput) -> ParsedPage:
         """Return the result of ``html.extract``, or ``error`` and less when the page took too long or ended its
         process.
         """
@@ -158,7 +158,7 @@ class Readers:
                 reader.end()
         self._readers.clear()
 
-    async def _reader(self, *, wait: bool) -> _Reader | None:
+    async def _reader(self, *, wait: bool) -> _ReaderProcess | None:
         """Return the process with the fewest pages; if all have pages and another process is allowed, start it and
         return it. While the first one starts wait for it, or return None.
         """
@@ -178,9 +178,11 @@ class Readers:
             best = self._least_busy()
         return best
 
-    def _least_busy(self) -> _Reader | None:
+    def _least_busy(self) -> _ReaderProcess | None:
         self._readers = [each for each in self._readers if not each.is_gone]
-        return min((each for each in self._readers if not each.is_full), key=_Reader.busy, default=None)
+        return min(
+            (each for each in self._readers if not each.is_full), key=_ReaderProcess.busy, default=None
+        )
 
     def _full(self, resident: int) -> None:
         self.replaced += 1
@@ -188,15 +190,15 @@ class Readers:
             "A process that reads pages has grown to %d MiB; another one takes its place", resident >> 20
         )
 
-    async def _started(self) -> _Reader | None:
+    async def _started(self) -> _ReaderProcess | None:
         try:
-            return await _Reader.start(self._module, self._memory_bytes, self._full)
+            return await _ReaderProcess.start(self._module, self._memory_bytes, self._full)
         except OSError as error:
             logger.warning("Pages are read in place, since no process can be started for them: %s", error)
             self._processes, self._may_start = 0, False
             return None
 
-    async def _parse_apart(self, page: PageInput) -> Document:
+    async def _parse_apart(self, page: PageInput) -> ParsedPage:
         """Parse a page whose process has ended, alone in a separate process."""
         self.ended += 1
         async with self._one_at_a_time:
@@ -209,7 +211,7 @@ class Readers:
                 except _ProcessEndedError as ended:
                     error = str(ended)
         encoding = encoding_of(page.body, page.content_type)
-        return Document(title="", base=page.url, encoding=encoding, error=error)
+        return ParsedPage(title="", base=page.url, encoding=encoding, error=error)
 
 
 class InPlace:
@@ -225,7 +227,7 @@ class InPlace:
         self.has_grown = False
         """True if it has grown by more than ``memory_bytes``."""
 
-    async def extract(self, page: PageInput) -> Document:
+    async def extract(self, page: PageInput) -> ParsedPage:
         """Return the result of ``Extractor.extract``. Large pages wait before memory is needed for them."""
         if self._at_first is None:
             self._measure(0)
@@ -259,7 +261,7 @@ class _ProcessEndedError(Exception):
     """The process ended before it sent the document. The text says how."""
 
 
-class _Reader(asyncio.Protocol):
+class _ReaderProcess(asyncio.Protocol):
     """A process and the socket to it."""
 
     def __init__(
@@ -273,7 +275,7 @@ class _Reader(asyncio.Protocol):
         """Bytes of the pages that it has parsed since its memory was measured."""
         self._transport: asyncio.Transport | None = None
         self._frames = Frames()
-        self._waiting: dict[int, asyncio.Future[Document]] = {}
+        self._waiting: dict[int, asyncio.Future[ParsedPage]] = {}
         self._numbers = count()
         self._received = 0
         """The number of documents that it has sent."""
@@ -285,7 +287,7 @@ class _Reader(asyncio.Protocol):
         self.is_gone = False
 
     @classmethod
-    async def start(cls, module: str, memory_bytes: int, full: Callable[[int], None]) -> _Reader:
+    async def start(cls, module: str, memory_bytes: int, full: Callable[[int], None]) -> _ReaderProcess:
         """:raises OSError: it cannot be started"""
         process, ours = await asyncio.to_thread(start_on_socket, module, KEEPS_FREED, str(2 * memory_bytes))
         _, reader = await asyncio.get_running_loop().create_connection(
@@ -304,7 +306,7 @@ class _Reader(asyncio.Protocol):
         """Return the number of its pages."""
         return self._pages
 
-    async def parse(self, page: PageInput) -> Document:
+    async def parse(self, page: PageInput) -> ParsedPage:
         """:raises _ProcessEndedError: it ended before it sent the document"""
         self._pages += 1
         try:
@@ -330,11 +332,11 @@ class _Reader(asyncio.Protocol):
         if self.is_full and not self._pages and not self.is_gone:
             self.end()
 
-    async def _send(self, page: PageInput) -> Document:
+    async def _send(self, page: PageInput) -> ParsedPage:
         if self._transport is None or self.is_gone:
             raise _ProcessEndedError(ENDED)
         number = next(self._numbers)
-        document: asyncio.Future[Document] = asyncio.get_running_loop().create_future()
+        document: asyncio.Future[ParsedPage] = asyncio.get_running_loop().create_future()
         self._waiting[number] = document
         self._transport.write(page_frame(number, page))
         try:

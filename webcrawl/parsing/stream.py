@@ -13,7 +13,7 @@ from typing import Any
 
 from lxml import etree
 
-from webcrawl.parsing.findings import Findings, elements_of_interest
+from webcrawl.parsing.findings import PageFindings, elements_of_interest
 from webcrawl.parsing.links import IN_STYLES
 from webcrawl.parsing.text import LOOKED_AT
 
@@ -23,14 +23,14 @@ PIECE = 1_024
 _TEXT_ELEMENTS = frozenset({"a", "title", "style"})
 """Elements whose text content is needed."""
 
-_NOTHING = Findings(frozenset(), 0)
+_NOTHING = PageFindings(frozenset(), 0)
 """The findings of no page."""
 
 PARSERS_MAX = 4
 """The number of parsers that are kept: more pages are seldom read at a time."""
 
 
-def steps(text: str, findings: Findings) -> Iterator[None]:
+def steps(text: str, findings: PageFindings) -> Iterator[None]:
     """Read the page in steps of a few milliseconds."""
     reading = _PARSERS.pop() if _PARSERS else _Reading()
     reading.target.begin(findings)
@@ -51,7 +51,7 @@ class _Reading:
     """
 
     def __init__(self) -> None:
-        self.target = _Target()
+        self.target = _ParserTarget()
         self.parser: Any = etree.HTMLParser(target=self.target, huge_tree=True)  # type: ignore[arg-type]
 
     def end(self, *, wanted: bool) -> None:
@@ -70,7 +70,7 @@ _PARSERS: list[_Reading] = []
 """Parsers without a page."""
 
 
-class _Target:
+class _ParserTarget:
     """The target that lxml calls. The content of a ``<template>`` is no part of the page, unless it is a shadow root
     of it.
     """
@@ -78,7 +78,7 @@ class _Target:
     def __init__(self) -> None:
         self.begin(_NOTHING)
 
-    def begin(self, findings: Findings) -> None:
+    def begin(self, findings: PageFindings) -> None:
         """Collect into ``findings`` from now on."""
         self._findings = findings
         self._names = elements_of_interest(findings.types)

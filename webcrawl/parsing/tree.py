@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
-from webcrawl.parsing.findings import HREF_MAX, Findings, elements_of_interest
+from webcrawl.parsing.findings import HREF_MAX, PageFindings, elements_of_interest
 from webcrawl.parsing.links import IN_STYLES
 from webcrawl.parsing.text import LOOKED_AT
 
@@ -87,7 +87,7 @@ def _ends_in_tag(text: str, end: int) -> bool:
     return sign > text.rfind(">", end - _STRETCH, end) and text[sign + 1].isalpha()
 
 
-def read(text: str, findings: Findings) -> None:
+def read(text: str, findings: PageFindings) -> None:
     """Read the whole page."""
     room = findings.links_max if "a" in findings.types else 0
     found, beside = findings.found, findings.beside

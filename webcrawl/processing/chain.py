@@ -10,7 +10,7 @@ from webcrawl.parsing.findings import HREF_MAX
 from webcrawl.parsing.links import TEXT_MAX, Link
 from webcrawl.parsing.mime import unwanted
 from webcrawl.parsing.text import line
-from webcrawl.processing.contract import LINKS, TITLE, FieldType, Loaded, Value, cleaned, schema_of
+from webcrawl.processing.contract import LINKS, TITLE, FieldType, LoadedModule, Value, cleaned, schema_of
 from webcrawl.urls.resolve import resolve_all, resolve_other_scheme
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ _TYPES_REMEMBERED = 1_000
 
 
 @dataclass(slots=True)
-class Found:
+class ModuleResults:
     """The results of all modules for a page."""
 
     fields: dict[str, Value] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class Found:
 class Chain:
     """The modules of one crawl in the order of its settings."""
 
-    def __init__(self, modules: Sequence[Loaded], pool: Pool, *, links_max: int) -> None:
+    def __init__(self, modules: Sequence[LoadedModule], pool: Pool, *, links_max: int) -> None:
         """``pool``: has all of them under the same numbers, and possibly others after them.
 
         :raises TypeError: two modules declare a field differently
@@ -124,7 +124,7 @@ class Chain:
         """Return True if any module is for this type."""
         return mime is not None and any(self._for(mime))
 
-    async def process(self, content: Content) -> Found:
+    async def process(self, content: Content) -> ModuleResults:
         """Run the modules on a page. Raises ProcessingBroken alone."""
         in_place, elsewhere = self._for(content.mime)
         results = {number: self._run(number, content) for number in in_place}
@@ -164,8 +164,8 @@ class Chain:
         except MemoryError:
             return ModuleResult({}, [], "MemoryError")
 
-    def _together(self, results: dict[int, ModuleResult], url: str) -> Found:
-        found = Found()
+    def _together(self, results: dict[int, ModuleResult], url: str) -> ModuleResults:
+        found = ModuleResults()
         for number in sorted(results) if len(results) > 1 else results:
             result, name = results[number], self._modules[number].name
             for key, value in result.fields.items():

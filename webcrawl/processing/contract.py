@@ -17,7 +17,7 @@ from webcrawl.parsing.charset import encoding_of
 from webcrawl.parsing.text import line, lines
 
 if TYPE_CHECKING:
-    from webcrawl.parsing.html import Document
+    from webcrawl.parsing.html import ParsedPage
 
 
 Row = tuple[str, int, str, str | None, dict[str, str], bytes, bool]
@@ -41,7 +41,7 @@ class Content:
     body: bytes
     truncated: bool = False
     """True if the body was cut, as one longer than DOWNLOAD_MAXSIZE is."""
-    document: Document | None = None
+    document: ParsedPage | None = None
     """The parser's findings in an HTML page; for modules that run in place, None for all others."""
     shared: dict[str, Any] = field(default_factory=dict)
     """Values that modules leave for later modules on the same page."""
@@ -185,7 +185,7 @@ class Module(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedModule:
     """A module's class with its declarations."""
 
     path: str
@@ -201,7 +201,7 @@ class Loaded:
         return self.path.rpartition(".")[2].lower()
 
 
-def load(path: str) -> Loaded:
+def load(path: str) -> LoadedModule:
     """Return the module with this import path. Raises ImportError if there is none, TypeError if it is no module."""
     package, _, name = path.rpartition(".")
     try:
@@ -223,10 +223,10 @@ def load(path: str) -> Loaded:
     if isinstance(packages, str) or not all(isinstance(each, str) for each in packages):
         raise TypeError(f"{path}.packages is no list of the names of packages")
     in_place = bool(getattr(found, "in_place", False))
-    return Loaded(path, found, tuple(mime_types), fields, in_place, tuple(packages))
+    return LoadedModule(path, found, tuple(mime_types), fields, in_place, tuple(packages))
 
 
-def schema_of(modules: Iterable[Loaded]) -> dict[str, FieldType]:
+def schema_of(modules: Iterable[LoadedModule]) -> dict[str, FieldType]:
     """Return all fields that these modules may produce, in their order. Raises TypeError if two declare one
     differently.
     """

@@ -18,7 +18,7 @@ from webcrawl.processing.pdf import pdf_text
 from webcrawl.urls.resolve import resolve, resolve_all
 
 if TYPE_CHECKING:
-    from webcrawl.parsing.html import Document
+    from webcrawl.parsing.html import ParsedPage
     from webcrawl.processing.contract import Content
 
 
@@ -83,7 +83,7 @@ class Head:
         return found
 
 
-def _of_metas(metas: Mapping[str, str], document: Document) -> dict[str, Any]:
+def _of_metas(metas: Mapping[str, str], document: ParsedPage) -> dict[str, Any]:
     found: dict[str, Any] = {
         "description": _first(metas, _DESCRIPTION),
         "author": _first(metas, _AUTHOR),
@@ -109,7 +109,7 @@ def first_moment(texts: Iterable[str]) -> float | None:
     return next((at for text in texts if (at := w3c_seconds(text[:100])) is not None), None)
 
 
-def _translations(document: Document) -> dict[str, str]:
+def _translations(document: ParsedPage) -> dict[str, str]:
     """Return URLs by language code; the first URL of a code counts."""
     urls = resolve_all([href for _, href in document.translations], document.base, document.encoding)
     found: dict[str, str] = {}

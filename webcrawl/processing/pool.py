@@ -2,7 +2,7 @@
 
 Each process gets one page at a time. A page that finds all of them busy waits and still counts as an open request, so
 no more pages are held than CONCURRENT_REQUESTS. Pages that are likely to be slow wait in a queue of their own
-(``Line``): while they occupy all processes, quick pages get one more process.
+(``WorkerQueue``): while they occupy all processes, quick pages get one more process.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _Turn = tuple[int, "asyncio.Future[_T]"]
 """The number of a waiting page, and its future."""
 
 
-class Costs:
+class CostEstimates:
     """The expected times of pages by kind: about the same size, the same MIME type, the same modules."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Costs:
         return LARGE_SECONDS if kind[1] > LARGE_BYTES.bit_length() else 0.0
 
 
-class Line(Generic[_T]):
+class WorkerQueue(Generic[_T]):
     """Assigns a limited number of workers to pages in the order in which the pages came: up to ``at_once`` pages at a
     time, and one further quick page when all others are slow. Workers that were returned last are assigned first.
     """
@@ -168,8 +168,8 @@ class Pool:
 
     def __init__(self, options: PoolOptions) -> None:
         self._options = options
-        self._line: Line[_Worker | None] = Line(_none_yet, options.processes)
-        self._costs = Costs()
+        self._line: WorkerQueue[_Worker | None] = WorkerQueue(_none_yet, options.processes)
+        self._costs = CostEstimates()
         self._workers: set[_Worker] = set()
         self.replaced = 0
         """The number of processes that ended because of pages."""

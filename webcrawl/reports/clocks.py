@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from webcrawl.politeness.delay import Politeness
     from webcrawl.politeness.host_record import Pauses
     from webcrawl.politeness.shared_clocks import SharedClocks
-    from webcrawl.reports.fetch_logs import Request
+    from webcrawl.reports.fetch_logs import LoggedRequest
 
 
 KEYS_MAX = 500_000
@@ -43,8 +43,8 @@ class Violation:
     """A request that violated the rules, and the one that forbade it."""
 
     kind: ViolationKind
-    request: Request
-    before: Request | None
+    request: LoggedRequest
+    before: LoggedRequest | None
     """The request whose end, delay or answer it should have waited for; None if there was no robots.txt at all."""
     allowed_at: float | None
     """The earliest allowed moment in epoch seconds; None if no time would have been allowed."""
@@ -58,13 +58,13 @@ class Violation:
 
 
 @dataclass(slots=True)
-class Clock:
+class ClockState:
     """The state of a clock that the next request must obey."""
 
-    open: Request
+    open: LoggedRequest
     """The request that ends last."""
     open_until: float
-    owing: Request
+    owing: LoggedRequest
     """The request after which the clock rests longest."""
     ready_at: float
     delay: float
@@ -73,11 +73,11 @@ class Clock:
     """Name of a clock that keys share; None for a key's own."""
 
     @classmethod
-    def after(cls, request: Request, delay: float, name: str | None = None) -> Clock:
+    def after(cls, request: LoggedRequest, delay: float, name: str | None = None) -> ClockState:
         until = _end(request)
         return cls(request, until, request, until + delay, delay, name)
 
-    def check(self, request: Request, floor: float, tolerance: float) -> Violation | None:
+    def check(self, request: LoggedRequest, floor: float, tolerance: float) -> Violation | None:
         """Check a request. ``floor``: the least delay that was owed. ``tolerance``: seconds by which clocks of
         machines may differ.
         """
@@ -89,7 +89,7 @@ class Clock:
             owing, ready_at = self.open, self.open_until + floor
         return Violation(ViolationKind.EARLY, request, owing, ready_at, self.name) if at < ready_at else None
 
-    def check_late(self, request: Request, delay: float, tolerance: float) -> Violation | None:
+    def check_late(self, request: LoggedRequest, delay: float, tolerance: float) -> Violation | None:
         """Check a request that is late in its log: it may have forbidden one that was taken before. Requests that
         would have forbidden itself are forgotten.
         """
@@ -102,7 +102,7 @@ class Clock:
             Violation(ViolationKind.EARLY, self.open, request, ready_at, self.name) if at < ready_at else None
         )
 
-    def take(self, request: Request, delay: float) -> None:
+    def take(self, request: LoggedRequest, delay: float) -> None:
         """Record the request and the delay owed after it."""
         until = _end(request)
         self.delay = delay
@@ -131,10 +131,10 @@ class Clocks:
 
     politeness: Politeness
     tolerance_seconds: float
-    _clocks: dict[str, Clock] = field(default_factory=dict)
+    _clocks: dict[str, ClockState] = field(default_factory=dict)
     _downloads: dict[str, deque[float]] = field(default_factory=dict)
 
-    def take(self, request: Request, floor: float = 0.0) -> Violation | None:
+    def take(self, request: LoggedRequest, floor: float = 0.0) -> Violation | None:
         """Check a request by its key's clock, and update the clock. ``floor``: a delay that its origin asks for."""
         clock = self._clocks.get(request.key)
         found = None
@@ -145,7 +145,7 @@ class Clocks:
         self._set(clock, request)
         return found
 
-    def is_same(self, request: Request) -> bool:
+    def is_same(self, request: LoggedRequest) -> bool:
         """Return True if it is the request that was taken last: logs may be copied."""
         clock = self._clocks.get(request.key)
         if clock is None or request.start > clock.open.start:
@@ -161,14 +161,14 @@ class Clocks:
     def __len__(self) -> int:
         return len(self._clocks)
 
-    def _set(self, clock: Clock | None, request: Request) -> None:
+    def _set(self, clock: ClockState | None, request: LoggedRequest) -> None:
         delay = self._owed(clock, request)
         if clock is None:
-            self._clocks[request.key] = Clock.after(request, delay)
+            self._clocks[request.key] = ClockState.after(request, delay)
         else:
             clock.take(request, delay)
 
-    def _owed(self, clock: Clock | None, request: Request) -> float:
+    def _owed(self, clock: ClockState | None, request: LoggedRequest) -> float:
         if request.delay is not None:
             return request.delay
         if request.lost_at is not None:
@@ -184,14 +184,14 @@ class Clocks:
 
 
 @dataclass(slots=True)
-class Numbers:
+class RequestNumbers:
     """The numbers of requests, which show whether all requests of a key are there, from its first one on."""
 
     missing: int = 0
     """Requests that must have been made and are not in the logs."""
     _keys: dict[str, Whole] = field(default_factory=dict)
 
-    def take(self, request: Request, begins_at: float) -> float:
+    def take(self, request: LoggedRequest, begins_at: float) -> float:
         """Return the time since which the log of the request's key is whole; ``begins_at`` is where the logs
         begin.
         """
@@ -213,7 +213,7 @@ class Numbers:
         return known.since
 
 
-def _end(request: Request) -> float:
+def _end(request: LoggedRequest) -> float:
     """Return the end of the time in which it was open, as far as that is known."""
     return request.end if request.lost_at is None else min(request.end, request.lost_at)
 
@@ -228,14 +228,14 @@ class SharedClocksKept:
 
     policy: SharedClocks
     tolerance_seconds: float
-    _clocks: dict[str, Clock] = field(default_factory=dict)
+    _clocks: dict[str, ClockState] = field(default_factory=dict)
 
-    def take(self, request: Request) -> Iterator[Violation]:
+    def take(self, request: LoggedRequest) -> Iterator[Violation]:
         """Yield a violation for each clock that the request violated."""
         for name, pause in self._pauses(request).items():
             clock = self._clocks.get(name)
             if clock is None:
-                self._clocks[name] = Clock.after(request, pause, name)
+                self._clocks[name] = ClockState.after(request, pause, name)
                 continue
             if request.start < clock.open.start:
                 found = clock.check_late(request, pause, self.tolerance_seconds)
@@ -253,7 +253,7 @@ class SharedClocksKept:
     def __len__(self) -> int:
         return len(self._clocks)
 
-    def _pauses(self, request: Request) -> Pauses:
+    def _pauses(self, request: LoggedRequest) -> Pauses:
         if not self.policy or not request.host:
             return request.clocks
         pauses = dict(self.policy.of(request.host, request.ip))

@@ -28,7 +28,7 @@ STRETCH = 4_096
 T = TypeVar("T")
 
 
-class InOrder(Generic[T]):
+class LogMerger(Generic[T]):
     """Merges several logs in the order in which their items started.
 
     A log is in the order in which requests were settled, some time after each had ended. Items wait here until all
@@ -109,7 +109,7 @@ class RobotsAnswer:
 
 
 @dataclass(slots=True)
-class Request:
+class LoggedRequest:
     """One finished request; never changed. Times are epoch seconds."""
 
     start: float
@@ -147,7 +147,7 @@ class Request:
         return str(self.status) if self.status is not None else self.error or "unknown"
 
 
-def request_of(line: Mapping[str, Any]) -> Request | None:
+def request_of(line: Mapping[str, Any]) -> LoggedRequest | None:
     """Return the request of a line of the log; None if a required field is missing or of another type."""
     start, end = number_in(line.get("start")), number_in(line.get("end"))
     url, key, kind = line.get("url"), line.get("key"), line.get("kind")
@@ -157,7 +157,7 @@ def request_of(line: Mapping[str, Any]) -> Request | None:
     assert isinstance(url, str)
     status, error, size = line.get("status"), line.get("error"), line.get("bytes")
     origin = _origin(url, str(key))
-    return Request(
+    return LoggedRequest(
         start,
         max(start, end),
         url,
@@ -178,7 +178,7 @@ def request_of(line: Mapping[str, Any]) -> Request | None:
     )
 
 
-class Merged(InOrder[Request]):
+class MergedRequests(LogMerger[LoggedRequest]):
     """Requests of several logs in the order in which they started."""
 
     def __init__(
@@ -198,7 +198,7 @@ class Merged(InOrder[Request]):
         self.unreadable = 0
         """The number of lines that are no request."""
 
-    def _requests(self, log: Iterable[Mapping[str, Any]]) -> Iterator[Request]:
+    def _requests(self, log: Iterable[Mapping[str, Any]]) -> Iterator[LoggedRequest]:
         for line in log:
             request = request_of(line)
             if request is not None:

@@ -26,7 +26,7 @@ from webcrawl.reports.counting import (
     TimeLine,
     number_in,
 )
-from webcrawl.reports.fetch_logs import InOrder
+from webcrawl.reports.fetch_logs import LogMerger
 from webcrawl.urls.politeness_key import host_of, is_address
 
 if TYPE_CHECKING:
@@ -531,10 +531,10 @@ class Digest:
 def digest(
     *logs: Iterable[Mapping[str, Any]], window_seconds: float = WINDOW_SECONDS, gaps: Gaps | None = None
 ) -> Digest:
-    """Return the figures of whole logs, one of each worker. ``window_seconds``: as for ``InOrder``."""
+    """Return the figures of whole logs, one of each worker. ``window_seconds``: as for ``LogMerger``."""
     figures = Digest() if gaps is None else Digest(gaps=gaps)
     turns: Sequence[Iterable[Turn]] = [figures.counted(log) for log in logs]
-    for turn in InOrder(turns, window_seconds, start=itemgetter(0), end=itemgetter(1)):
+    for turn in LogMerger(turns, window_seconds, start=itemgetter(0), end=itemgetter(1)):
         figures.gaps.take(turn)
     figures.settle()
     return figures

@@ -81,7 +81,7 @@ class Situation:
     is_closing: bool = False
 
 
-class Verdict(NamedTuple):
+class Bottleneck(NamedTuple):
     """What limits a crawl."""
 
     bound: Bound
@@ -91,18 +91,18 @@ class Verdict(NamedTuple):
     """A whole sentence, with the figures that it is from."""
 
 
-def limiting(found: Situation) -> Verdict:
+def limiting(found: Situation) -> Bottleneck:
     """Return what limits a crawl that runs."""
     return _standstill(found) or _shortage(found) or _politeness(found)
 
 
-def _standstill(found: Situation) -> Verdict | None:
+def _standstill(found: Situation) -> Bottleneck | None:
     """Return why a crawl makes no further requests; None if it does."""
     if found.is_closing:
         rest = text.things(round(found.open), "open request")
-        return Verdict(Bound.STOPPING, "stopping", f"It is stopping: {rest}; no further ones begin.")
+        return Bottleneck(Bound.STOPPING, "stopping", f"It is stopping: {rest}; no further ones begin.")
     if found.is_paused:
-        return Verdict(
+        return Bottleneck(
             Bound.PAUSED,
             "paused by an operator",
             "An operator paused it: no request begins until it is resumed.",
@@ -111,26 +111,26 @@ def _standstill(found: Situation) -> Verdict | None:
         sentence = (
             f"The storage: {found.stalled}. It goes on by itself when there is room, or a connection, again."
         )
-        return Verdict(Bound.STORAGE, f"waiting for the storage ({found.stalled})", sentence)
+        return Bottleneck(Bound.STORAGE, f"waiting for the storage ({found.stalled})", sentence)
     if not found.queued:
         rest = text.things(round(found.open), "request")
-        return Verdict(Bound.NOTHING, "nothing is queued", f"Nothing is queued; {rest} open.")
+        return Bottleneck(Bound.NOTHING, "nothing is queued", f"Nothing is queued; {rest} open.")
     if not found.with_urls and found.open < 1:
         if found.parked:
             sentence = (
                 f"All hosts with URLs rest after failures, at a server's request or for their robots.txt: "
                 f"{text.things(found.parked, 'host')} parked."
             )
-            return Verdict(Bound.PARKED, "waiting for parked hosts", sentence)
-        return Verdict(Bound.STARTING, "starting", "The next hosts are being read from the storage.")
+            return Bottleneck(Bound.PARKED, "waiting for parked hosts", sentence)
+        return Bottleneck(Bound.STARTING, "starting", "The next hosts are being read from the storage.")
     return None
 
 
-def _shortage(found: Situation) -> Verdict | None:
+def _shortage(found: Situation) -> Bottleneck | None:
     """Return which means are used up although hosts could be contacted; None if none is."""
     if found.bandwidth_limit > 0 and found.bandwidth_used >= BANDWIDTH_SHARE * found.bandwidth_limit:
         used = f"{text.size(found.bandwidth_used)}/s of {text.size(found.bandwidth_limit)}/s"
-        return Verdict(
+        return Bottleneck(
             Bound.BANDWIDTH, f"limited by the bandwidth ({used})", f"The bandwidth limit: {used} are used."
         )
     if found.ready < 1 or _share(found) >= CAPACITY_SHARE:
@@ -138,10 +138,10 @@ def _shortage(found: Situation) -> Verdict | None:
     ready = f"{text.things(round(found.ready), 'host')} could be contacted"
     if found.cpu_share is not None and found.cpu_share >= CPU_SHARE:
         used = f"{100 * min(found.cpu_share, 1.0):.0f} % of all cores"
-        return Verdict(Bound.CPU, f"limited by the CPU ({used})", f"The CPU: {used} used, while {ready}.")
+        return Bottleneck(Bound.CPU, f"limited by the CPU ({used})", f"The CPU: {used} used, while {ready}.")
     if found.loop_share is not None and found.loop_share >= LOOP_SHARE:
         used = f"{100 * min(found.loop_share, 1.0):.0f} % of a core"
-        return Verdict(
+        return Bottleneck(
             Bound.EVENT_LOOP,
             f"limited by the event loop ({used})",
             f"The event loop: {used} used, while {ready}. More workers would make it faster.",
@@ -151,28 +151,28 @@ def _shortage(found: Situation) -> Verdict | None:
     return None
 
 
-def _slots(found: Situation, ready: str) -> Verdict:
+def _slots(found: Situation, ready: str) -> Bottleneck:
     most = text.count(round(found.open_max or 0))
     if found.open >= found.unsettled:
         used = f"{text.count(round(found.open))} of {most}"
-        return Verdict(
+        return Bottleneck(
             Bound.OPEN_REQUESTS,
             f"limited by open requests ({used})",
             f"CONCURRENT_REQUESTS: {used} requests are open, while {ready}.",
         )
     used = f"{text.count(round(found.unsettled))} of {most}"
-    return Verdict(
+    return Bottleneck(
         Bound.STORING,
         f"limited by storing ({used} requests)",
         f"Parsing and storing: {used} requests have ended and wait for that, while {ready}.",
     )
 
 
-def _politeness(found: Situation) -> Verdict:
+def _politeness(found: Situation) -> Bottleneck:
     """Return whether the delays of hosts limit the crawl, and whether that is since few hosts have URLs."""
     if found.ready >= 1 and _share(found) < CAPACITY_SHARE:
         ready = f"{text.things(round(found.ready), 'host')} could be contacted"
-        return Verdict(
+        return Bottleneck(
             Bound.STARTING, "starting the next requests", f"Nothing is used up: {ready}, and will be."
         )
     allowed = _allowed(found)
@@ -181,10 +181,10 @@ def _politeness(found: Situation) -> Verdict:
     if is_few and (found.open_max is None or found.with_urls < found.open_max):
         few = f"{text.count(found.with_urls)} of {text.things(found.hosts, 'host')}"
         sentence = f"Few hosts have URLs: {few}.{allowed} More hosts with URLs would make it faster."
-        return Verdict(Bound.HOSTS, f"limited by hosts ({few} have URLs)", sentence)
+        return Bottleneck(Bound.HOSTS, f"limited by hosts ({few} have URLs)", sentence)
     have = "has" if found.with_urls == 1 else "have"
     sentence = f"Politeness: {with_urls} {have} URLs.{allowed} More workers would not make it faster."
-    return Verdict(Bound.POLITENESS, "limited by politeness", sentence)
+    return Bottleneck(Bound.POLITENESS, "limited by politeness", sentence)
 
 
 def _share(found: Situation) -> float:

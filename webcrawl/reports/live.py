@@ -45,7 +45,7 @@ class Part(NamedTuple):
     tone: Tone = Tone.PLAIN
 
 
-class Failure(NamedTuple):
+class RecentError(NamedTuple):
     """An error of one URL."""
 
     at: float
@@ -56,7 +56,7 @@ class Failure(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DisplayRow:
     """A subject of the display."""
 
     name: str
@@ -67,7 +67,9 @@ class Row:
     """The text between two parts."""
 
 
-def rows(reading: Reading, failures: Sequence[Failure] = (), now: float = 0.0, width: int = 100) -> list[Row]:
+def rows(
+    reading: Reading, failures: Sequence[RecentError] = (), now: float = 0.0, width: int = 100
+) -> list[DisplayRow]:
     """Return all rows. ``failures``: the last errors, the latest last; ``now``: monotonic seconds."""
     f = reading.frontier
     found = [
@@ -94,7 +96,7 @@ def rows(reading: Reading, failures: Sequence[Failure] = (), now: float = 0.0, w
         found.append(_bar(reading.limit, reading.left_seconds, width))
     found.append(_plain("elapsed", 5, text.duration(reading.elapsed_seconds)))
     if reading.hint:
-        found.append(Row("hint", (Part(reading.hint, Tone.WARNING),), 9))
+        found.append(DisplayRow("hint", (Part(reading.hint, Tone.WARNING),), 9))
     if f.workers is not None:
         given_up = [f"{text.count(f.given_up_hosts)} given up"] if f.given_up_hosts else []
         found.append(
@@ -109,13 +111,13 @@ def rows(reading: Reading, failures: Sequence[Failure] = (), now: float = 0.0, w
             )
         )
     if f.crowded:
-        found.append(Row("backlog full", (Part(f.crowded, Tone.ALARM),), 0))
+        found.append(DisplayRow("backlog full", (Part(f.crowded, Tone.ALARM),), 0))
     if f.stalled:
-        found.append(Row("stalled", (Part(f.stalled, Tone.ALARM),), 0))
+        found.append(DisplayRow("stalled", (Part(f.stalled, Tone.ALARM),), 0))
     return found
 
 
-def fitted(found: Sequence[Row], width: int, height: int) -> list[tuple[str, list[Part]]]:
+def fitted(found: Sequence[DisplayRow], width: int, height: int) -> list[tuple[str, list[Part]]]:
     """Return lines of name and parts that fit into ``width`` columns and at most ``height`` lines.
 
     A row that is too long continues on further lines without a name. If there are too many lines, the rows with the
@@ -131,7 +133,7 @@ def fitted(found: Sequence[Row], width: int, height: int) -> list[tuple[str, lis
         del kept[last]
 
 
-def _folded(row: Row, width: int) -> Iterator[tuple[str, list[Part]]]:
+def _folded(row: DisplayRow, width: int) -> Iterator[tuple[str, list[Part]]]:
     name, line, used = row.name, list[Part](), 0
     for part in row.parts:
         more = len(part.text) + (len(row.joint) if line else 0)
@@ -145,21 +147,21 @@ def _folded(row: Row, width: int) -> Iterator[tuple[str, list[Part]]]:
     yield name, line
 
 
-def _plain(name: str, rank: int, *parts: str) -> Row:
-    return Row(name, tuple(map(Part, parts)), rank)
+def _plain(name: str, rank: int, *parts: str) -> DisplayRow:
+    return DisplayRow(name, tuple(map(Part, parts)), rank)
 
 
-def _statuses(classes: Mapping[int, int]) -> Iterator[Row]:
+def _statuses(classes: Mapping[int, int]) -> Iterator[DisplayRow]:
     tones = {4: Tone.WARNING, 5: Tone.ERROR}
     if classes:
         parts = (
             Part(f"{kind}xx {text.count(number)}", tones.get(kind, Tone.PLAIN))
             for kind, number in classes.items()
         )
-        yield Row("status", tuple(parts), 6)
+        yield DisplayRow("status", tuple(parts), 6)
 
 
-def _queues(reading: Reading) -> Iterator[Row]:
+def _queues(reading: Reading) -> Iterator[DisplayRow]:
     """Yield the rows on URLs and hosts. In a shared crawl, those of the whole crawl have a row of their own."""
     f = reading.frontier
     in_flight = Part(f"{text.count(f.in_flight)} in flight")
@@ -167,10 +169,10 @@ def _queues(reading: Reading) -> Iterator[Row]:
     if f.ready_hosts:
         active.append(Part(f"{text.count(f.ready_hosts)} ready"))
     if f.workers is not None:
-        yield Row("hosts", (*active, in_flight, *_trouble(reading, shared=True)), 2)
+        yield DisplayRow("hosts", (*active, in_flight, *_trouble(reading, shared=True)), 2)
         return
-    yield Row("queued", (Part(text.things(f.queued, "URL")), in_flight), 2)
-    yield Row("hosts", (Part(f"{text.count(f.known_hosts)} known"), *active, *_trouble(reading)), 2)
+    yield DisplayRow("queued", (Part(text.things(f.queued, "URL")), in_flight), 2)
+    yield DisplayRow("hosts", (Part(f"{text.count(f.known_hosts)} known"), *active, *_trouble(reading)), 2)
 
 
 def _trouble(reading: Reading, *, shared: bool = False) -> Iterator[Part]:
@@ -184,7 +186,7 @@ def _trouble(reading: Reading, *, shared: bool = False) -> Iterator[Part]:
         yield Part(f"slow: {_shown(reading.slow[0])} for {text.duration(reading.slow[1])}", Tone.WARNING)
 
 
-def _other(reading: Reading) -> Row:
+def _other(reading: Reading) -> DisplayRow:
     parts = [f"{text.count(reading.robots)} fetched"]
     for name, number in (
         ("redirects", reading.redirects),
@@ -196,18 +198,18 @@ def _other(reading: Reading) -> Row:
     return _plain("robots.txt", 7, *parts)
 
 
-def _with_kinds(name: str, rank: int, number: int, kinds: Mapping[str, int], tone: Tone) -> Row:
+def _with_kinds(name: str, rank: int, number: int, kinds: Mapping[str, int], tone: Tone) -> DisplayRow:
     """Return the row of a number and of the largest numbers that it consists of."""
     parts = [Part(text.count(number), tone if number else Tone.PLAIN)]
     parts += [Part(f"{kind} {text.count(count)}") for kind, count in kinds.items()]
-    return Row(name, tuple(parts), rank)
+    return DisplayRow(name, tuple(parts), rank)
 
 
-def _last(failures: Sequence[Failure], now: float) -> Iterator[Row]:
+def _last(failures: Sequence[RecentError], now: float) -> Iterator[DisplayRow]:
     """Yield a row for each of the last errors, the latest first."""
     for number, failure in enumerate(reversed(failures)):
         ago = text.duration(max(now - failure.at, 0.0))
-        yield Row(
+        yield DisplayRow(
             "last errors" if not number else "",
             (Part(f"{ago} ago   {failure.word} {_shown(failure.url)}"),),
             10 + number,
@@ -234,7 +236,7 @@ def _activity(reading: Reading) -> tuple[str, ...]:
     )
 
 
-def _bar(limit: Limit, left_seconds: float | None, width: int) -> Row:
+def _bar(limit: Limit, left_seconds: float | None, width: int) -> DisplayRow:
     """Return the bar of a limit: its used part in its own tone."""
     length = max(min(_BAR_MOST, width - LABEL - 12), 5)
     filled = round(limit.share * length)
@@ -243,7 +245,7 @@ def _bar(limit: Limit, left_seconds: float | None, width: int) -> Row:
         f"{'━' * filled}{'┄' * (length - filled)} {100 * limit.share:.0f} %",
         Tone.FILLED,
     )
-    return Row("limit", (bar, Part(limit.text), *left), 3)
+    return DisplayRow("limit", (bar, Part(limit.text), *left), 3)
 
 
 def _shown(name: str) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webcrawl.frontier.tally import Snapshot, Tally
-    from webcrawl.reports.limiting import Estimate, Verdict
+    from webcrawl.reports.limiting import Bottleneck, Estimate
 
 WINDOW_SECONDS = 10.0
 """The period in seconds over which current rates are averaged."""
@@ -38,7 +38,7 @@ SHORT_DELAY_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CrawlLimits:
     """The limits at which the crawl stops; 0 is no limit."""
 
     pages: int = 0
@@ -118,7 +118,7 @@ class Reading:
 
     bandwidth: tuple[float, float] | None = None
     """The bytes per second that came in the last seconds, and how many may; None without a limit."""
-    verdict: Verdict | None = None
+    verdict: Bottleneck | None = None
     """What limits the crawl."""
     ends: Estimate | None = None
     """When it ends; None if that cannot be said."""
@@ -195,7 +195,7 @@ def _most(numbers: Mapping[str, int]) -> str:
     return f" ({shown})" if shown else ""
 
 
-class _Look(NamedTuple):
+class _TallySample(NamedTuple):
     """The figures of a tally at a time."""
 
     at: float
@@ -210,19 +210,19 @@ class _Look(NamedTuple):
     cpu_seconds: float | None = None
 
 
-class Pace:
-    """Makes readings. Each reader has its own Pace, since current rates are measured between its own readings.
+class PaceMeter:
+    """Makes readings. Each reader has its own meter, since current rates are measured between its own readings.
 
     It keeps the tallies of the last ``WINDOW_SECONDS`` and no more. Times are those of a monotonic clock.
     """
 
-    def __init__(self, started_at: float, limits: Limits, min_delay_seconds: float = 0.0) -> None:
+    def __init__(self, started_at: float, limits: CrawlLimits, min_delay_seconds: float = 0.0) -> None:
         """``min_delay_seconds``: POLITENESS_MIN_DELAY, for the advice to a crawl that waits."""
         self._started_at = started_at
         self._limits = limits
         self._min_delay = min_delay_seconds
         self._waits: deque[bool] = deque(maxlen=WAITS_READINGS)
-        self._looks: deque[_Look] = deque([_Look(started_at)])
+        self._looks: deque[_TallySample] = deque([_TallySample(started_at)])
         self._queue: deque[tuple[float, int]] = deque()
         """Times, and the queued URLs then."""
 
@@ -360,8 +360,8 @@ PAUSED = "paused"
 """Why a crawl stalls that an operator paused; see ``Frontier.snapshot``."""
 
 
-def _look(now: float, tally: Tally, frontier: Snapshot, means: Means) -> _Look:
-    return _Look(
+def _look(now: float, tally: Tally, frontier: Snapshot, means: Means) -> _TallySample:
+    return _TallySample(
         now,
         tally.pages,
         tally.bytes,
@@ -397,7 +397,7 @@ def _slow(frontier: Snapshot, now: float) -> tuple[str, float] | None:
     return (key, now - opened_at) if now - opened_at >= SLOW_SECONDS else None
 
 
-def _found(tally: Tally, then: _Look) -> str | None:
+def _found(tally: Tally, then: _TallySample) -> str | None:
     if tally.scored is None:
         return None
     share = 100.0 * _per(tally.relevant, tally.scored)

@@ -14,19 +14,19 @@ from webcrawl.reports.html import SHOWN, document, safe
 from webcrawl.reports.progress_log import Course, course_of
 from webcrawl.reports.sections import crawl, documents, finds, head, hosts, politeness
 from webcrawl.reports.sections.crawl import Prices
-from webcrawl.reports.sections.head import About
+from webcrawl.reports.sections.head import ReportFacts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
 NAME = "report.html"
-NOTHING_KNOWN = About()
+NOTHING_KNOWN = ReportFacts()
 """For logs without a record of their runs."""
 _HEADING = re.compile(r'<h2 id="([^"]+)">([^<]+)</h2>')
 
 
-def write(directory: Path, title: str, remark: str = "", about: About = NOTHING_KNOWN) -> Path:
+def write(directory: Path, title: str, remark: str = "", about: ReportFacts = NOTHING_KNOWN) -> Path:
     """Read the whole fetch log of ``directory`` and write ``report.html`` beside it atomically.
 
     Takes 10 to 20 seconds for each million of lines, in bounded memory. Damaged lines are counted and left out.
@@ -43,7 +43,7 @@ def of_logs(
     title: str,
     remark: str = "",
     *,
-    about: About = NOTHING_KNOWN,
+    about: ReportFacts = NOTHING_KNOWN,
     prices: Prices | None = None,
     window_seconds: float = WINDOW_SECONDS,
 ) -> str:
@@ -61,7 +61,7 @@ def page(
     damaged: int = 0,
     remark: str = "",
     *,
-    about: About = NOTHING_KNOWN,
+    about: ReportFacts = NOTHING_KNOWN,
     course: Course | None = None,
     prices: Prices | None = None,
 ) -> str:

@@ -1,7 +1,7 @@
 """The needs of a crawl of a given size, predicted from measurements of small crawls: memory, disk and time.
 
-``python -m tests.bench sizes`` measures the sizes anew, prints them beside the predictions, and fits the ``Costs`` to
-them; ``tests/process/test_plan.py`` compares both.
+``python -m tests.bench sizes`` measures the sizes anew, prints them beside the predictions, and fits the
+``ItemSizes`` to them; ``tests/process/test_plan.py`` compares both.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Prediction:
     """A predicted number with its explanation."""
 
     name: str
@@ -65,7 +65,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class ItemSizes:
     """Bytes that each kind of item takes in one of the places where the state of a crawl can be stored."""
 
     empty: float
@@ -90,7 +90,7 @@ class Costs:
     def total(self, size: Size) -> float:
         return self.empty + sum(figure.value for figure in self.figures(size))
 
-    def figures(self, size: Size) -> list[Figure]:
+    def figures(self, size: Size) -> list[Prediction]:
         """Return the figures that make up the total, except ``empty``."""
         one = self.queued + self.character * size.length
         answers, answer = min(size.hosts, size.robots_max), self._answer_bytes(size.robots_bytes)
@@ -98,10 +98,10 @@ class Costs:
         queued = f"{text.count(size.queued)} at most, {one:.0f} bytes each at {size.length} characters"
         kept = f"{text.count(answers)}, {answer:.0f} bytes each with a text of {size.robots_bytes}"
         return [
-            Figure("seen", "URLs known", size.urls * self.seen, BYTES, f"{self.seen:.1f} bytes each"),
-            Figure("queued", "URLs queued", size.queued * one, BYTES, queued),
-            Figure("hosts", "hosts", size.hosts * host, BYTES, f"{host:.0f} bytes each"),
-            Figure("robots", "robots.txt answers", answers * answer, BYTES, kept),
+            Prediction("seen", "URLs known", size.urls * self.seen, BYTES, f"{self.seen:.1f} bytes each"),
+            Prediction("queued", "URLs queued", size.queued * one, BYTES, queued),
+            Prediction("hosts", "hosts", size.hosts * host, BYTES, f"{host:.0f} bytes each"),
+            Prediction("robots", "robots.txt answers", answers * answer, BYTES, kept),
         ]
 
     def _answer_bytes(self, text_bytes: int) -> float:
@@ -114,7 +114,7 @@ class Costs:
 
 # The state of a crawl ---------------------------------------------------------------------------------------------
 
-REDIS_MEMORY = Costs(99_000, 11.3, 0, 1.76, 302, 168, 308, 1.16)
+REDIS_MEMORY = ItemSizes(99_000, 11.3, 0, 1.76, 302, 168, 308, 1.16)
 """Additional ``used_memory`` compared with an empty Redis: 7.0.15 with jemalloc 5.3.0."""
 LIBC_SHARE = 0.88
 """The share of that which a server built with the C library's malloc takes (Redis 6.2.14, Valkey 9.1.2)."""
@@ -123,12 +123,12 @@ SERVER_BYTES = 1_550_000
 CONNECTIONS_BYTES = 700_000
 """Bytes of a worker's connections in the server."""
 
-REDIS_SNAPSHOT = Costs(0, 9.10, 0, 1.09, 123, 64, 161, 0.534)
+REDIS_SNAPSHOT = ItemSizes(0, 9.10, 0, 1.09, 123, 64, 161, 0.534)
 """A compressed RDB file; the append-only file also begins with one after it was rewritten."""
 REWRITTEN = 3
 """Redis lets the append-only file double in size, and writes a new one beside it."""
 
-SQLITE_FILE = Costs(38_000, 23.2, 59.2, 1.99, 374, 34, 108, 1.2, page_bytes=4096)
+SQLITE_FILE = ItemSizes(38_000, 23.2, 59.2, 1.99, 374, 34, 108, 1.2, page_bytes=4096)
 """``frontier.db`` at its largest: the space of finished URLs is reused for new ones."""
 
 APPENDED_BYTES = 7_000
@@ -186,7 +186,7 @@ class Section:
     """The name in JSON."""
     label: str
     """The name in text."""
-    figures: Sequence[Figure]
+    figures: Sequence[Prediction]
 
 
 def plan(size: Size) -> list[Section]:
@@ -224,21 +224,23 @@ def seconds(size: Size) -> float:
     return max(figure.value for figure in _limits(size))
 
 
-def _redis_memory(size: Size) -> list[Figure]:
+def _redis_memory(size: Size) -> list[Prediction]:
     parts, total = REDIS_MEMORY.figures(size), redis_memory_bytes(size)
     budget = total / TURNED_AWAY_FROM
     return [
         *parts,
-        Figure("server", "the server itself", total - _sum(parts), BYTES, "with the workers' connections"),
-        Figure("total", "together", total, BYTES, "used_memory with jemalloc; with libc an eighth less"),
-        Figure(
+        Prediction(
+            "server", "the server itself", total - _sum(parts), BYTES, "with the workers' connections"
+        ),
+        Prediction("total", "together", total, BYTES, "used_memory with jemalloc; with libc an eighth less"),
+        Prediction(
             "budget",
             "REDIS_BUDGET_BYTES",
             budget,
             BYTES,
             f"from {TURNED_AWAY_FROM:.0%} of it on URLs are turned away; maxmemory a tenth more",
         ),
-        Figure(
+        Prediction(
             "machine",
             "memory of its machine",
             2 * budget,
@@ -248,18 +250,18 @@ def _redis_memory(size: Size) -> list[Figure]:
     ]
 
 
-def _redis_disk(size: Size) -> list[Figure]:
+def _redis_disk(size: Size) -> list[Prediction]:
     snapshot = REDIS_SNAPSHOT.total(size)
     return [
-        Figure("snapshot", "snapshot", snapshot, BYTES, "RDB, compressed"),
-        Figure(
+        Prediction("snapshot", "snapshot", snapshot, BYTES, "RDB, compressed"),
+        Prediction(
             "append_only_file",
             "append-only file",
             REWRITTEN * snapshot,
             BYTES,
             "at most: it is written anew when it is twice as large as after the last time",
         ),
-        Figure(
+        Prediction(
             "appended",
             "written to it in all",
             size.pages * APPENDED_BYTES,
@@ -269,72 +271,80 @@ def _redis_disk(size: Size) -> list[Figure]:
     ]
 
 
-def _sqlite(size: Size) -> list[Figure]:
+def _sqlite(size: Size) -> list[Prediction]:
     total = SQLITE_FILE.total(size)
     return [
         *SQLITE_FILE.figures(size),
-        Figure("total", "frontier.db", total, BYTES, "it does not become smaller again"),
+        Prediction("total", "frontier.db", total, BYTES, "it does not become smaller again"),
     ]
 
 
-def _worker(size: Size) -> list[Figure]:
+def _worker(size: Size) -> list[Prediction]:
     shared, alone = worker_bytes(size, shared=True), worker_bytes(size, shared=False)
     return [
         *_every_worker(size),
         _known(size),
-        Figure("total", "together", shared, BYTES, "resident, with Redis"),
-        Figure("alone", "with SQLite", alone, BYTES, f"{_cache(size).because} in place of the URLs known"),
+        Prediction("total", "together", shared, BYTES, "resident, with Redis"),
+        Prediction(
+            "alone", "with SQLite", alone, BYTES, f"{_cache(size).because} in place of the URLs known"
+        ),
     ]
 
 
-def _every_worker(size: Size) -> list[Figure]:
+def _every_worker(size: Size) -> list[Prediction]:
     active, head = min(size.hosts, size.active_max), min(size.queued / max(size.hosts, 1), HEAD)
     entry = ENTRY_BYTES + ENTRY_CHARACTER_BYTES * size.length
     host = ACTIVE_HOST_BYTES + size.robots_bytes + head * entry
     fetched = min(size.open_max, size.hosts)
     pages = fetched * OPEN_PAGES * size.page_bytes
     return [
-        Figure("program", "the program", WORKER_BYTES, BYTES, "Python and Scrapy"),
-        Figure("keeper", "the process that keeps the archive", KEEPER_BYTES, BYTES, "Python"),
-        Figure("reader", "the process that reads pages", READER_BYTES, BYTES, "Python"),
-        Figure("active", "active hosts", active * host, BYTES, f"{active:,} at most, {host:,.0f} bytes each"),
-        Figure("met", "links met lately", LINKS_MET_BYTES, BYTES, f"room for {LINKS_MET:,}"),
-        Figure("open", "pages being fetched", pages, BYTES, f"{fetched}, each {OPEN_PAGES:g} times"),
+        Prediction("program", "the program", WORKER_BYTES, BYTES, "Python and Scrapy"),
+        Prediction("keeper", "the process that keeps the archive", KEEPER_BYTES, BYTES, "Python"),
+        Prediction("reader", "the process that reads pages", READER_BYTES, BYTES, "Python"),
+        Prediction(
+            "active", "active hosts", active * host, BYTES, f"{active:,} at most, {host:,.0f} bytes each"
+        ),
+        Prediction("met", "links met lately", LINKS_MET_BYTES, BYTES, f"room for {LINKS_MET:,}"),
+        Prediction("open", "pages being fetched", pages, BYTES, f"{fetched}, each {OPEN_PAGES:g} times"),
     ]
 
 
-def _known(size: Size) -> Figure:
+def _known(size: Size) -> Prediction:
     known = min(size.urls, URLS_KNOWN)
-    return Figure("known", "URLs known to Redis", known * URL_KNOWN_BYTES, BYTES, f"the last {known:,}")
+    return Prediction("known", "URLs known to Redis", known * URL_KNOWN_BYTES, BYTES, f"the last {known:,}")
 
 
-def _cache(size: Size) -> Figure:
+def _cache(size: Size) -> Prediction:
     cache = min(size.cache_bytes, SQLITE_FILE.total(size))
-    return Figure("cache", "page cache", cache, BYTES, f"a page cache of {text.size(cache)}")
+    return Prediction("cache", "page cache", cache, BYTES, f"a page cache of {text.size(cache)}")
 
 
-def _archive(size: Size) -> list[Figure]:
+def _archive(size: Size) -> list[Prediction]:
     robots = size.hosts * max(math.ceil(seconds(size) / size.robots_ttl_seconds), 1)
     warc, log = warc_bytes(size, robots), (size.pages + robots) * LOG_BYTES
     archived = f"{warc / max(size.pages, 1):,.0f} bytes for a page of {size.page_bytes:,}"
     return [
-        Figure("warc", "WARC files", warc, BYTES, f"{archived}; {ARCHIVED_SHARE:.0%} of a body are left"),
-        Figure("fetch_log", "fetch log", log, BYTES, f"{LOG_BYTES} bytes a request; rolled over, a fifth"),
-        Figure("total", "together", warc + log, BYTES, f"with {text.count(robots)} requests for robots.txt"),
+        Prediction("warc", "WARC files", warc, BYTES, f"{archived}; {ARCHIVED_SHARE:.0%} of a body are left"),
+        Prediction(
+            "fetch_log", "fetch log", log, BYTES, f"{LOG_BYTES} bytes a request; rolled over, a fifth"
+        ),
+        Prediction(
+            "total", "together", warc + log, BYTES, f"with {text.count(robots)} requests for robots.txt"
+        ),
     ]
 
 
-def _time(size: Size) -> list[Figure]:
+def _time(size: Size) -> list[Prediction]:
     least = seconds(size)
     rate = size.pages / least if least else 0.0
     return [
         *_limits(size),
-        Figure("total", "so at least", least, SECONDS, "the slowest of these"),
-        Figure("rate", "that is", rate, PER_SECOND, "pages, of all workers together"),
+        Prediction("total", "so at least", least, SECONDS, "the slowest of these"),
+        Prediction("rate", "that is", rate, PER_SECOND, "pages, of all workers together"),
     ]
 
 
-def _limits(size: Size) -> list[Figure]:
+def _limits(size: Size) -> list[Prediction]:
     workers = max(size.workers, 1)
     turn = size.delay_seconds + size.download_seconds
     each = size.pages / max(size.hosts, 1)
@@ -342,28 +352,28 @@ def _limits(size: Size) -> list[Figure]:
     politeness = max((each + 1) * turn, size.pages / at_once * turn)
     opened = size.pages * size.download_seconds / (workers * size.open_max)
     return [
-        Figure(
+        Prediction(
             "politeness",
             "by politeness alone",
             politeness,
             SECONDS,
             f"{each:,.0f} pages a host, one every {turn:g} s; a host with more takes longer",
         ),
-        Figure(
+        Prediction(
             "requests",
             "by open requests",
             opened,
             SECONDS,
             f"{size.open_max} a worker, {size.download_seconds:g} s each",
         ),
-        Figure(
+        Prediction(
             "worker_cpu",
             "by the workers' CPU",
             size.pages * PAGE_CPU_SECONDS / workers,
             SECONDS,
             f"{1000 * PAGE_CPU_SECONDS:g} ms a page with 100 links, a core for each worker",
         ),
-        Figure(
+        Prediction(
             "redis_cpu",
             "by the CPU of Redis",
             size.pages * REDIS_PAGE_CPU_SECONDS,
@@ -373,5 +383,5 @@ def _limits(size: Size) -> list[Figure]:
     ]
 
 
-def _sum(figures: Sequence[Figure]) -> float:
+def _sum(figures: Sequence[Prediction]) -> float:
     return sum(figure.value for figure in figures)

@@ -64,7 +64,7 @@ class Point(NamedTuple):
     active: int
 
 
-class Run(NamedTuple):
+class ResourceUse(NamedTuple):
     """The resources that a process had used when it last reported."""
 
     at: float
@@ -77,7 +77,7 @@ class Run(NamedTuple):
 class Course:
     """The course of a crawl, over all its runs and workers."""
 
-    runs: dict[tuple[str, float], Run] = field(default_factory=dict)
+    runs: dict[tuple[str, float], ResourceUse] = field(default_factory=dict)
     _points: dict[int, Point] = field(default_factory=dict)
     _step: int = 1
 
@@ -88,7 +88,7 @@ class Course:
         if None in numbers or None in stand:
             return
         at, run, pages, size, cpu = (number or 0.0 for number in numbers)
-        key, figures = (str(line.get("worker")), run), Run(at, int(pages), int(size), cpu)
+        key, figures = (str(line.get("worker")), run), ResourceUse(at, int(pages), int(size), cpu)
         self.runs[key] = max(self.runs.get(key, figures), figures)
         self._place(Point(at, *(int(number or 0) for number in stand)))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NAME = "runs.jsonl"
 
 
-class State(StrEnum):
+class RunState(StrEnum):
     """The state of a crawl, or of one of its workers."""
 
     RUNNING = "running"
@@ -47,11 +47,11 @@ class Run:
     reason: str | None = None
     """Scrapy's close reason."""
 
-    def state(self, *, is_held: bool) -> State:
+    def state(self, *, is_held: bool) -> RunState:
         """``is_held``: a process works in the folder now."""
         if self.ended_at is not None:
-            return State.ENDED
-        return State.RUNNING if is_held else State.KILLED
+            return RunState.ENDED
+        return RunState.RUNNING if is_held else RunState.KILLED
 
 
 def begin(directory: Path, run: Run) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webcrawl.reports import text
-from webcrawl.reports.run_log import State
+from webcrawl.reports.run_log import RunState
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -51,7 +51,7 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class CrawlEnd:
     """How a crawl ended."""
 
     spider: str
@@ -81,7 +81,7 @@ class Ending:
         return self.frontier.queued
 
 
-def summary(ending: Ending) -> str:
+def summary(ending: CrawlEnd) -> str:
     """Return the table, with a line feed at the end."""
     tally = ending.tally
     rate = tally.pages / ending.elapsed_seconds if ending.elapsed_seconds > 0 else 0.0
@@ -117,14 +117,14 @@ def summary(ending: Ending) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _items(ending: Ending) -> Iterator[str]:
+def _items(ending: CrawlEnd) -> Iterator[str]:
     """Yield the line on items."""
     if ending.items is not None:
         dropped = f"and {text.count(ending.dropped_items)} dropped" if ending.dropped_items else ""
         yield _row("items", ending.items, dropped)
 
 
-def _errors(ending: Ending) -> Iterator[str]:
+def _errors(ending: CrawlEnd) -> Iterator[str]:
     """Yield the lines on failed requests and other errors; "no errors" is said only of a crawl that had none of
     both.
     """
@@ -151,7 +151,7 @@ def _harvest(tally: Tally) -> str:
     return f"{100 * tally.relevant / scored if scored else 0.0:.1f} % of {text.count(scored)} scored"
 
 
-def _who(ending: Ending) -> str:
+def _who(ending: CrawlEnd) -> str:
     return ending.spider if ending.shared is None else f"{ending.spider}, worker {ending.shared.worker},"
 
 
@@ -162,9 +162,9 @@ def how_it_ended(reason: str) -> str:
     return _REASONS.get(reason, f"ended ({reason})")
 
 
-def state_in_words(state: State, reason: str | None) -> str:
+def state_in_words(state: RunState, reason: str | None) -> str:
     """Return the state of a crawl in one or two words, with the close reason of one that has ended."""
-    if state is not State.ENDED or reason is None:
+    if state is not RunState.ENDED or reason is None:
         return str(state)
     if reason.startswith("closespider_"):
         return "limit reached"
@@ -175,7 +175,7 @@ def state_in_words(state: State, reason: str | None) -> str:
     return "finished" if reason == "finished" else "ended"
 
 
-def ending_in_words(state: State, reason: str | None) -> str:
+def ending_in_words(state: RunState, reason: str | None) -> str:
     """Return the same with its details: which limit, which errors."""
     words, reason = state_in_words(state, reason), reason or ""
     if words == "limit reached":
@@ -184,12 +184,12 @@ def ending_in_words(state: State, reason: str | None) -> str:
         return f"{words}: it {how_it_ended(reason)}"
     if words == "ended" and reason:
         return f"{words} ({reason})"
-    if state is State.KILLED:
+    if state is RunState.KILLED:
         return f"{words}: its last run has no end on record"
     return {"stopped": "stopped with the whole crawl", FORCED: "stopped by force"}.get(reason, words)
 
 
-def _hosts(ending: Ending) -> str:
+def _hosts(ending: CrawlEnd) -> str:
     frontier = ending.frontier
     given_up = f", {text.count(frontier.given_up_hosts)} given up" if frontier.given_up_hosts else ""
     if frontier.given_up_urls:
@@ -214,7 +214,7 @@ def _held(tally: Tally) -> Iterator[str]:
         yield _row("event loop blocked", tally.holds, longest)
 
 
-def _whereabouts(ending: Ending) -> Iterator[str]:
+def _whereabouts(ending: CrawlEnd) -> Iterator[str]:
     shared, others = ending.shared, _others(ending)
     if ending.directory is not None:
         kept = "kept in" if shared is None else "its data is kept in"
@@ -239,7 +239,7 @@ ADVICE = {
 """Hints by rule, for a crawl of which the rule refused every URL."""
 
 
-def _nothing(ending: Ending) -> Iterator[str]:
+def _nothing(ending: CrawlEnd) -> Iterator[str]:
     """Yield the line on a crawl that could fetch nothing since each of its URLs was refused."""
     tally = ending.tally
     is_other = tally.pages or tally.redirects or tally.errors.keys() - {_PRIVATE} or ending.left
@@ -253,7 +253,7 @@ def _nothing(ending: Ending) -> Iterator[str]:
     yield f"  nothing was fetched: every URL was refused, by {named}" + (f" ({advice})" if advice else "")
 
 
-def _others(ending: Ending) -> int:
+def _others(ending: CrawlEnd) -> int:
     """Return the number of workers that continue without this one."""
     return 0 if ending.reason in _FOR_ALL else (ending.frontier.workers or 1) - 1
 

@@ -19,7 +19,7 @@ from protego import Protego
 
 from webcrawl.robots.spelling import ANY, END, Spelling, as_it_stands, as_written, path_to_match, prepared
 from webcrawl.robots.text import (
-    Rule,
+    RobotsRule,
     field_of,
     lines_of,
     longest_delay,
@@ -66,7 +66,9 @@ class RobotsRules:
         readings = read_for_all(text, agents)
         self.crawl_delay_seconds = longest_delay(readings)
         self.sitemaps = readings[0].sitemaps
-        self._groups = [_Group(rules) for rules in dict.fromkeys(reading.rules for reading in readings)]
+        self._groups = [
+            _ProductGroup(rules) for rules in dict.fromkeys(reading.rules for reading in readings)
+        ]
 
     def __len__(self) -> int:
         return sum(map(len, self._groups))
@@ -80,7 +82,7 @@ class RobotsRules:
         """Return True if an absolute URL (or a path with its query) may be fetched. Never raises."""
         return all(group.allows(url) for group in self._groups)
 
-    def line_for(self, url: str) -> Rule | None:
+    def line_for(self, url: str) -> RobotsRule | None:
         """Return the rule that decides: the one with the most octets that matches, Allow before Disallow.
 
         None if none matches, and for /robots.txt itself. The pattern is in the form in which it was compared. Only
@@ -90,12 +92,12 @@ class RobotsRules:
         return (forbids or self._groups[0]).line_for(url)
 
 
-class _Group:
+class _ProductGroup:
     """The rules for one product token."""
 
     __slots__ = ("_by_rfc", "_written")
 
-    def __init__(self, lines: Sequence[Rule]) -> None:
+    def __init__(self, lines: Sequence[RobotsRule]) -> None:
         rules = prepared(lines)
         self._by_rfc = _Form(rules) if rules else None
         written = prepared(lines, as_written)
@@ -124,7 +126,7 @@ class _Group:
             return True
         return self._written.allows(as_it_stands(target))
 
-    def line_for(self, url: str) -> Rule | None:
+    def line_for(self, url: str) -> RobotsRule | None:
         target = _target(url)
         if url.startswith(GOPHER) and self._allows(target) and not self._allows(_selector(url)):
             target = _selector(url)
@@ -144,7 +146,7 @@ class _Form:
 
     __slots__ = ("_allowing", "_forbidding", "_protego", "_spelling")
 
-    def __init__(self, rules: list[Rule]) -> None:
+    def __init__(self, rules: list[RobotsRule]) -> None:
         self._spelling = Spelling("".join([rule.pattern for rule in rules]))
         self._protego = _parsed(rules, self._spelling)
         self._allowing = _Listed([rule for rule in rules if rule.allow])
@@ -162,7 +164,7 @@ class _Form:
         """Return True if a path, in this form, may be fetched."""
         return self._protego.can_fetch(self._spelling.written(path + END), "*")
 
-    def line_for(self, path: str, *, allow: bool) -> Rule | None:
+    def line_for(self, path: str, *, allow: bool) -> RobotsRule | None:
         """Return the most specific rule of a kind that matches a path in this form."""
         listed = self._allowing if allow else self._forbidding
         return listed.first_match(path + END, allow=allow)
@@ -173,15 +175,15 @@ class _Listed:
 
     __slots__ = ("lines", "patterns")
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[RobotsRule]) -> None:
         ordered = sorted(rules, key=lambda rule: len(rule.pattern), reverse=True)
         self.patterns = "\n".join([rule.pattern for rule in ordered])
         self.lines = array("I", [rule.line for rule in ordered])
 
-    def first_match(self, target: str, *, allow: bool) -> Rule | None:
+    def first_match(self, target: str, *, allow: bool) -> RobotsRule | None:
         for pattern, line in zip(self.patterns.split("\n"), self.lines, strict=False):
             if _matches(pattern, target):
-                return Rule(allow, pattern.replace(ANY, "*").replace(END, "$"), line)
+                return RobotsRule(allow, pattern.replace(ANY, "*").replace(END, "$"), line)
         return None
 
 
@@ -199,7 +201,7 @@ def _matches(pattern: str, target: str) -> bool:
     return True
 
 
-def _parsed(rules: Iterable[Rule], spelling: Spelling) -> Protego:
+def _parsed(rules: Iterable[RobotsRule], spelling: Spelling) -> Protego:
     lines = [f"{'Allow' if rule.allow else 'Disallow'}: {spelling.written(rule.pattern)}" for rule in rules]
     return Protego.parse("\n".join(["User-agent: *", *lines]))
 
@@ -294,7 +296,7 @@ def _selector(url: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RobotsLine:
     """A line as it was written, without its end; ``number`` counts from 1."""
 
     number: int
@@ -306,8 +308,8 @@ class Deciding:
     """The decision and its source. ``rule`` is None if no rule of ours matches: then all is allowed."""
 
     allowed: bool
-    rule: Line | None = None
-    group: tuple[Line, ...] = ()
+    rule: RobotsLine | None = None
+    group: tuple[RobotsLine, ...] = ()
     """The User-agent lines by which the rule is one of ours."""
 
 
@@ -321,13 +323,13 @@ def deciding(text: str, url: str, *agents: str) -> Deciding:
     if rule is None:
         return Deciding(allowed)
     lines = lines_of(text)
-    return Deciding(allowed, Line(rule.line, lines[rule.line - 1]), _group_of(lines, rule.line, agents))
+    return Deciding(allowed, RobotsLine(rule.line, lines[rule.line - 1]), _group_of(lines, rule.line, agents))
 
 
-def _group_of(lines: list[str], rule_line: int, agents: Sequence[str]) -> tuple[Line, ...]:
+def _group_of(lines: list[str], rule_line: int, agents: Sequence[str]) -> tuple[RobotsLine, ...]:
     """Return the User-agent lines above a rule of ours that concern us: those that name us, if any line does."""
-    own: list[Line] = []
-    everyone: list[Line] = []
+    own: list[RobotsLine] = []
+    everyone: list[RobotsLine] = []
     in_rules = False
     for number, text in enumerate(lines[: rule_line - 1], 1):
         kind, value = field_of(text)
@@ -337,7 +339,7 @@ def _group_of(lines: list[str], rule_line: int, agents: Sequence[str]) -> tuple[
             if in_rules:
                 own, everyone, in_rules = [], [], False
             if names_everyone(value):
-                everyone.append(Line(number, text))
+                everyone.append(RobotsLine(number, text))
             elif any(names_agent(value, agent) for agent in agents):
-                own.append(Line(number, text))
+                own.append(RobotsLine(number, text))
     return tuple(own or everyone)

@@ -10,7 +10,7 @@ import re
 import string
 from typing import TYPE_CHECKING
 
-from webcrawl.robots.text import Rule
+from webcrawl.robots.text import RobotsRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -96,7 +96,7 @@ def _encoded(characters: re.Match[str]) -> str:
     return "".join([f"%{octet:02X}" for octet in characters[0].encode("utf-8", "surrogatepass")])
 
 
-def by_rfc(rule: Rule) -> list[str]:
+def by_rfc(rule: RobotsRule) -> list[str]:
     """Return the pattern of a rule in the RFC's form for comparison; two if it can be read in two ways.
 
     A ``*`` may stand for the ``?`` too, and after that, in the query, ``%2F`` and ``%3F`` are the same as ``/`` and
@@ -114,7 +114,7 @@ def by_rfc(rule: Rule) -> list[str]:
     return readings
 
 
-def as_written(rule: Rule) -> list[str]:
+def as_written(rule: RobotsRule) -> list[str]:
     """Return the pattern of a rule in the form for comparison that decodes nothing."""
     if rule.allow:
         pattern = as_it_stands(rule.pattern)
@@ -125,7 +125,9 @@ def as_written(rule: Rule) -> list[str]:
     return [pattern.removesuffix("$").replace("*", ANY) + end]
 
 
-def prepared(rules: Iterable[Rule], form: Callable[[Rule], list[str]] = by_rfc) -> list[Rule]:
+def prepared(
+    rules: Iterable[RobotsRule], form: Callable[[RobotsRule], list[str]] = by_rfc
+) -> list[RobotsRule]:
     """Return the rules in force, each pattern in a form for comparison, as long as its octets make it specific."""
     prepared = []
     wildcards = stars = 0
@@ -144,7 +146,7 @@ def prepared(rules: Iterable[Rule], form: Callable[[Rule], list[str]] = by_rfc) 
                     # Stars at the end match nothing more, but keep it as specific as it was written.
                     head = pattern.partition(ANY)[0]
                     pattern = head.ljust(len(pattern), ANY)
-            prepared.append(Rule(rule.allow, pattern, rule.line))
+            prepared.append(RobotsRule(rule.allow, pattern, rule.line))
     return prepared
 
 

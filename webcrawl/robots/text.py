@@ -54,7 +54,7 @@ _FIELDS = {
 _STRICT_PREFIXES = ("user-agent", "useragent", "disallow")
 
 
-class Rule(NamedTuple):
+class RobotsRule(NamedTuple):
     """An Allow or Disallow line as written, comment and blanks removed; ``line`` counts from 1."""
 
     allow: bool
@@ -66,10 +66,10 @@ class Rule(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class AgentRules:
     """The content of a robots.txt for one agent."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[RobotsRule, ...]
     """The agent's own rules, or those of ``*`` if no group names it; the same rule twice is kept once."""
     crawl_delay_seconds: float | None
     sitemaps: tuple[str, ...]
@@ -129,9 +129,9 @@ def decode(body: bytes, max_bytes: int = MAX_BYTES) -> str:
     return text
 
 
-def read(text: str, agent: str) -> Reading:
+def read(text: str, agent: str) -> AgentRules:
     """Return the rules, the Crawl-delay and the sitemaps that a text has for ``agent``, a product token."""
-    reader = _Reader(agent)
+    reader = _GroupReader(agent)
     for number, line in enumerate(lines_of(text), 1):
         if line:
             kind, value = field_of(line)
@@ -140,12 +140,12 @@ def read(text: str, agent: str) -> Reading:
     return reader.reading()
 
 
-def read_for_all(text: str, agents: Iterable[str]) -> list[Reading]:
+def read_for_all(text: str, agents: Iterable[str]) -> list[AgentRules]:
     """Return what a text has for each of several product tokens, equal ones once."""
     return list(dict.fromkeys(read(text, agent) for agent in agents))
 
 
-def longest_delay(readings: Iterable[Reading]) -> float | None:
+def longest_delay(readings: Iterable[AgentRules]) -> float | None:
     """Return the longest Crawl-delay; None if there is none."""
     return max(
         (seconds for one in readings if (seconds := one.crawl_delay_seconds) is not None), default=None
@@ -153,19 +153,19 @@ def longest_delay(readings: Iterable[Reading]) -> float | None:
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of a text with any of the three line ends; the first is line 1 of ``Rule.line``."""
+    """Return the lines of a text with any of the three line ends; the first is line 1 of ``RobotsRule.line``."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 @dataclass(slots=True, eq=False)
-class _Group:
+class _MergedGroup:
     """All groups of a file that name one agent, merged into one."""
 
-    rules: dict[tuple[bool, str], Rule] = field(default_factory=dict)
+    rules: dict[tuple[bool, str], RobotsRule] = field(default_factory=dict)
     crawl_delay_seconds: float | None = None
 
 
-class _Reader:
+class _GroupReader:
     """Goes through the lines of a file and keeps those for one agent or for ``*``.
 
     A group is one or more User-agent lines and the rules after them; only a rule ends the row of User-agent lines, no
@@ -176,10 +176,10 @@ class _Reader:
 
     def __init__(self, agent: str) -> None:
         self._token = agent.lower()
-        self._own = _Group()
-        self._everyone = _Group()
+        self._own = _MergedGroup()
+        self._everyone = _MergedGroup()
         self._named = False
-        self._current: list[_Group] = []
+        self._current: list[_MergedGroup] = []
         self._in_rules = False
         self._sitemaps: dict[str, None] = {}
 
@@ -195,13 +195,13 @@ class _Reader:
         else:
             self._in_rules = True
             if value:
-                rule = Rule(kind == "allow", value, number)
+                rule = RobotsRule(kind == "allow", value, number)
                 for group in self._current:
                     group.rules.setdefault((rule.allow, value), rule)
 
-    def reading(self) -> Reading:
+    def reading(self) -> AgentRules:
         chosen = self._own if self._named else self._everyone
-        return Reading(tuple(chosen.rules.values()), chosen.crawl_delay_seconds, tuple(self._sitemaps))
+        return AgentRules(tuple(chosen.rules.values()), chosen.crawl_delay_seconds, tuple(self._sitemaps))
 
     def _agent(self, value: str) -> None:
         if self._in_rules:
@@ -211,7 +211,7 @@ class _Reader:
             self._current.append(group)
             self._named = self._named or group is self._own
 
-    def _group_of(self, value: str) -> _Group | None:
+    def _group_of(self, value: str) -> _MergedGroup | None:
         """Return the group that a User-agent line opens for us; its name ends at the first character that no token
         has."""
         if names_everyone(value):

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from xxhash import xxh3_64_hexdigest
 
 from webcrawl.urls.canonical import CanonicalRules, canonical
-from webcrawl.urls.lists import Line, WrongLine, hostname, printable, read_lines
+from webcrawl.urls.lists import ListLine, WrongLine, hostname, printable, read_lines
 from webcrawl.urls.politeness_key import host_of
 from webcrawl.urls.schemes import resolve_any
 
 if TYPE_CHECKING:
-    from webcrawl.scope.scope import Candidate, Links
+    from webcrawl.scope.scope import Candidate, LinkBatch
 
 DEFAULT_CHECK_SECONDS = 60.0
 REMEMBERED_HOSTS = 65_536
@@ -89,7 +89,7 @@ class ExclusionList:
 
     def add(self, entries: Iterable[tuple[str, str]]) -> None:
         """Replace the entries that were added to those of the file; each has a reason. Wrong ones are left out."""
-        lines = [Line(number, *one) for number, one in enumerate(sorted(entries), 1)]
+        lines = [ListLine(number, *one) for number, one in enumerate(sorted(entries), 1)]
         version = xxh3_64_hexdigest(repr([line.text for line in lines]).encode()) if lines else ""
         self._merge(added=_parse(lines, version)[0])
 
@@ -170,7 +170,7 @@ class ExclusionRule:
     def refuses(self, candidate: Candidate) -> str | None:
         return self._exclusions.objection(candidate.url, candidate.host)
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         return self._exclusions.spares(links.different_hosts)
 
 
@@ -214,7 +214,7 @@ class _Index:
         return None, prefixes
 
 
-def _parse(lines: Iterable[Line], version: str) -> tuple[_Index, list[WrongLine]]:
+def _parse(lines: Iterable[ListLine], version: str) -> tuple[_Index, list[WrongLine]]:
     domains: dict[str, str] = {}
     prefixes: dict[str, list[tuple[str, str]]] = {}
     wrong: list[WrongLine] = []

@@ -26,7 +26,7 @@ NEW_MODE = 0o644
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Exclusion:
     """A domain or a URL prefix that is to be excluded."""
 
     text: str
@@ -37,7 +37,7 @@ class Entry:
     """A list with this entry alone."""
 
     @classmethod
-    def read(cls, text: str) -> Entry:
+    def read(cls, text: str) -> Exclusion:
         """:raises ExclusionError: it is neither a domain nor a URL prefix; the message says what is allowed"""
         text = text.strip()
         host = _host(text)
@@ -98,7 +98,7 @@ class ExclusionFile:
                 raise
             return ExclusionList.of(b"")
 
-    def append(self, entry: Entry, line: str) -> ExclusionList:
+    def append(self, entry: Exclusion, line: str) -> ExclusionList:
         """Add a line unless the entry is covered; return the list as it is then. Several processes may do so at the
         same time.
 

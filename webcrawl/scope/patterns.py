@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from importlib.resources.abc import Traversable
 
-    from webcrawl.scope.scope import Candidate, Links
+    from webcrawl.scope.scope import Candidate, LinkBatch
 
 
 MEMORY_BYTES = 1 << 28
@@ -165,7 +165,7 @@ class ListedRule:
         found = self._patterns.first(candidate.url)
         return None if found is None else str(found)
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         return self._patterns.are_in_no_line(links.lines)
 
 

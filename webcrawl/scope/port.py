@@ -10,7 +10,7 @@ from webcrawl.urls.schemes import DEFAULT_PORTS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from webcrawl.scope.scope import Candidate, Links
+    from webcrawl.scope.scope import Candidate, LinkBatch
 
 # fmt: off
 BAD_PORTS = frozenset((
@@ -63,7 +63,7 @@ class BadPortRule:
             None if (candidate.host.rstrip("."), port) in self._seeded else f"port {port} is of no web server"
         )
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         bad = self._bad
         return not any(port in bad for port in links.different_ports)
 
@@ -81,7 +81,7 @@ class PortRule:
         port = port_of(candidate.url)
         return None if port in self._ports else f"port {port}"
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         if not self._has_usual or not self._ports.issuperset(links.different_ports):
             return False
         return all(url.startswith("http") for url in links.urls)

@@ -14,7 +14,7 @@ from webcrawl.urls.politeness_key import is_address
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from webcrawl.scope.scope import Candidate, Links
+    from webcrawl.scope.scope import Candidate, LinkBatch
 
 Network = IPv4Network | IPv6Network
 
@@ -156,7 +156,7 @@ class PrivateAddressRule:
     def refuses(self, candidate: Candidate) -> str | None:
         return self._refuses_host(candidate.host)
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         return not any(map(self._refuses_host, links.different_hosts))
 
     def refuses_address(self, host: str, ip: str) -> str | None:

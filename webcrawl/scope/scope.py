@@ -35,7 +35,7 @@ class Candidate:
     """The page or the list that links to it; None for a seed, and for the target of a seed's redirect."""
 
 
-class Links:
+class LinkBatch:
     """Resolved URLs that were found together, with their common properties.
 
     ``depth``: of all of them. ``hosts`` and ``keys`` are in the order of ``urls``.
@@ -113,7 +113,7 @@ class Rule(Protocol):
 class PageRule(Rule, Protocol):
     """A rule that can check all links of a page at once."""
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         """Return True if ``refuses`` certainly objects to none of ``links``, False in doubt."""
 
 
@@ -167,7 +167,7 @@ class Scope:
         """Return the decisions of all rules, in their order; the first that objects decides."""
         return [Word(name, refuses(candidate)) for refuses, name in self._questions]
 
-    def refused(self, links: Links) -> dict[int, Verdict]:
+    def refused(self, links: LinkBatch) -> dict[int, Verdict]:
         """Return the verdicts on those of ``links`` that are out of scope, by their positions."""
         left = [
             (rule.refuses, rule.name)

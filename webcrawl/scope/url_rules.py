@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from webcrawl.scope.scope import Candidate, Links
+from webcrawl.scope.scope import Candidate, LinkBatch
 from webcrawl.urls.politeness_key import host_of, registrable_domain
 from webcrawl.urls.schemes import WEB_SCHEMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from webcrawl.scope.scope import Candidate, Links
+    from webcrawl.scope.scope import Candidate, LinkBatch
 
 
 class PatternError(ValueError):
@@ -63,7 +63,7 @@ class ContactRule:
             return "a public host, and no contact in the User-Agent; set CRAWLER_CONTACT"
         return None
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         return not any(map(self._is_public, links.different_hosts))
 
 
@@ -78,7 +78,7 @@ class DepthRule:
     def refuses(self, candidate: Candidate) -> str | None:
         return None if candidate.depth <= self._limit else f"depth {candidate.depth}, {self._limit} allowed"
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         return links.depth <= self._limit
 
 
@@ -97,7 +97,7 @@ class LengthRule:
         length = len(candidate.url)
         return None if length <= self._limit else f"{length} bytes, {self._limit} allowed"
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         return max(map(len, links.urls), default=0) <= self._limit
 
 
@@ -114,7 +114,7 @@ class OffsiteRule:
     def refuses(self, candidate: Candidate) -> str | None:
         return None if self._covers(candidate.host) else "not in allowed_domains"
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         return all(map(self._covers, links.different_hosts))
 
     def _covers(self, host: str) -> bool:
@@ -148,7 +148,7 @@ class RepeatsRule:
                 return f"{period} segments {self._limit + 1} times in a row or more"
         return None
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         return links.slashes_most - 2 <= self._limit
 
 
@@ -175,7 +175,7 @@ class SchemeRule:
             return None
         return candidate.url.partition(":")[0][:20]
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         # Links of other schemes than those of the crawl are not taken at all.
         return self._has_web or all(url.startswith(self._beginnings) for url in links.urls)
 
@@ -194,7 +194,7 @@ class SegmentsRule:
         segments = path.count("/") - 2 - path.endswith("/")
         return None if segments <= self._limit else f"{segments} segments, {self._limit} allowed"
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         return links.slashes_most - 2 <= self._limit
 
 
@@ -222,7 +222,7 @@ class StayRule:
         own = self._site_of(candidate.linked_from)
         return None if own is None or self._site(candidate.host) == own else self._detail
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         own = self._site_of(links.linked_from)
         return own is None or all(self._site(host) == own for host in links.different_hosts)
 
@@ -249,7 +249,7 @@ class TopLevelRule:
         host = candidate.host.rstrip(".")
         return None if host.endswith(self._endings) else f"{host} is not under {', '.join(self._endings)}"
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         return all(host.rstrip(".").endswith(self._endings) for host in links.different_hosts)
 
 
@@ -329,7 +329,7 @@ class ExtensionRule:
             return None
         return f".{extension}"
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         urls = links.urls
         if "?" in links.lines:
             urls = [url.partition("?")[0] for url in urls]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.urls.fingerprint import fingerprint
-from webcrawl.urls.lists import Line, WrongLine, hostname, printable, read_lines
+from webcrawl.urls.lists import ListLine, WrongLine, hostname, printable, read_lines
 from webcrawl.urls.politeness_key import is_meant_as_host, origin_of, registrable_domain
 from webcrawl.urls.resolve import resolve
 from webcrawl.urls.seeds import BadSeed, read_seed
@@ -19,7 +19,7 @@ from webcrawl.urls.seeds import BadSeed, read_seed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webcrawl.scope.scope import Candidate, Links
+    from webcrawl.scope.scope import Candidate, LinkBatch
 
 REMEMBERED_HOSTS = 65_536
 KEPT_WRONG_LINES = 20
@@ -101,10 +101,10 @@ class Whitelist:
         place = bisect_left(self._hashes, number)
         return place < len(self._hashes) and self._hashes[place] == number
 
-    def _lines(self) -> Iterator[Line]:
+    def _lines(self) -> Iterator[ListLine]:
         if not self._is_file:
             pieces = [piece.strip() for piece in self.source.split(",")]
-            yield from (Line(place, piece, "") for place, piece in enumerate(pieces, start=1) if piece)
+            yield from (ListLine(place, piece, "") for place, piece in enumerate(pieces, start=1) if piece)
             return
         try:
             with Path(self.source).open("rb") as stream:
@@ -113,7 +113,7 @@ class Whitelist:
             reason = error.strerror or str(error)
             raise WhitelistError(f"cannot read the domains in {self.source!r}: {reason}") from error
 
-    def _note_wrong(self, line: Line) -> None:
+    def _note_wrong(self, line: ListLine) -> None:
         self.wrong_count += 1
         if len(self.wrong) < KEPT_WRONG_LINES:
             self.wrong.append(WrongLine(line.number, printable(line.text), "not a domain name"))
@@ -156,7 +156,7 @@ class WhitelistRule:
     def refuses(self, candidate: Candidate) -> str | None:
         return None if self._covers(candidate.host) else "not one of the domains"
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         return all(map(self._covers, links.different_hosts))
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from webcrawl.search.engine import plain
 
 if TYPE_CHECKING:
-    from webcrawl.archive.capture import Entry
+    from webcrawl.archive.capture import ArchiveEntry
 
 LANGUAGE_MAX = 8
 """The longest code of a language in characters; the longest subtags have as many (RFC 5646)."""
@@ -36,7 +36,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class IndexChange:
     """A change of a page: its new document, or None if it must be removed."""
 
     url: str
@@ -53,13 +53,13 @@ class Change:
         return json.dumps(row, ensure_ascii=False).encode("utf-8", "replace")
 
     @classmethod
-    def of_line(cls, line: bytes) -> Change:
+    def of_line(cls, line: bytes) -> IndexChange:
         """Parse a line. Raises ValueError for anything else."""
         url, at, *page = json.loads(line)
         return cls(url, at, Document(*page) if page else None)
 
 
-def change_of(entry: Entry) -> Change | None:
+def change_of(entry: ArchiveEntry) -> IndexChange | None:
     """Return the change that a finished request makes in an index; None if it has no new content of a page.
 
     Pages whose authors do not allow indexing, and those that had the same bytes as another URL, are not indexed; if
@@ -69,11 +69,11 @@ def change_of(entry: Entry) -> Change | None:
     if record.kind != "page" or record.status is None or record.status == _UNCHANGED:
         return None
     if record.status in _GONE:
-        return Change(record.url, record.end, None)
+        return IndexChange(record.url, record.end, None)
     if record.status not in _GOOD:
         return None
     unwanted = record.extra.get("noindex") or record.extra.get("duplicate_of")
-    return Change(record.url, record.end, None if unwanted else _document(entry.fields))
+    return IndexChange(record.url, record.end, None if unwanted else _document(entry.fields))
 
 
 def _document(fields: Any) -> Document | None:

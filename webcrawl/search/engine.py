@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from webcrawl.search.document import Change
+    from webcrawl.search.document import IndexChange
 
 
 READING = 2
@@ -193,7 +193,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResults:
     """The best matching pages, best first, and the total number of matches."""
 
     hits: Sequence[Hit]
@@ -234,7 +234,7 @@ class Engine(ABC):
         """Prepare to write; create the index if there is none."""
 
     @abstractmethod
-    def put(self, changes: Sequence[Change]) -> None:
+    def put(self, changes: Sequence[IndexChange]) -> None:
         """Apply changes; the last one of a URL counts. When it returns they are durable and searchable; when it
         raises, the same changes come again, and so they may after a crash.
         """
@@ -244,7 +244,7 @@ class Engine(ABC):
         """End all writing and searching: merge segments if that is worth it, and release all resources."""
 
     @abstractmethod
-    def search(self, query: Query, limit: int) -> Found:
+    def search(self, query: Query, limit: int) -> SearchResults:
         """Return the best ``limit`` pages for a query. Also on an index that is being written."""
 
 
@@ -272,7 +272,7 @@ def load(path: str) -> type[Engine]:
     return found
 
 
-def merged(results: Iterable[Found], limit: int) -> Found:
+def merged(results: Iterable[SearchResults], limit: int) -> SearchResults:
     """Return the best of all by their scores. A page that several indexes have counts once, with its last fetch; the
     count is the sum, so it may count pages twice that are not among the best.
     """
@@ -286,4 +286,4 @@ def merged(results: Iterable[Found], limit: int) -> Found:
             if known is None or hit.at > known.at:
                 best[hit.url] = hit
     hits = sorted(best.values(), key=lambda hit: (-hit.score, hit.url))
-    return Found(hits[:limit], count - twice)
+    return SearchResults(hits[:limit], count - twice)

@@ -15,7 +15,7 @@ from webcrawl.search.store import FOLDER, SearchIndex
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webcrawl.search.engine import Engine, Found, Query
+    from webcrawl.search.engine import Engine, Query, SearchResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class NoIndexError(CrawlError):
     """There is no search index; the message names the sink that keeps one."""
 
 
-def search(folders: Sequence[Path], settings: IndexSettings, query: Query, limit: int) -> Found:
+def search(folders: Sequence[Path], settings: IndexSettings, query: Query, limit: int) -> SearchResults:
     """Return the best ``limit`` pages of all indexes together. The crawl may be running.
 
     :raises NoIndexError: a folder has none :raises CrawlError: one cannot be used with these settings, or not be read
@@ -42,7 +42,7 @@ def search(folders: Sequence[Path], settings: IndexSettings, query: Query, limit
     return merged([_found(one, query, limit) for one in list(_engines(folders, settings))], limit)
 
 
-def _found(one: Engine, query: Query, limit: int) -> Found:
+def _found(one: Engine, query: Query, limit: int) -> SearchResults:
     try:
         return one.search(query, limit)
     finally:

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 from webcrawl.child_process import Frames, leave_signals_to_the_crawl, receive
 from webcrawl.errors import CrawlError
 from webcrawl.search.engine import Engine, EngineAway, Options, load
-from webcrawl.search.journal import JournalReader, Position, path_of, segments
+from webcrawl.search.journal import JournalPosition, JournalReader, path_of, segments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webcrawl.search.document import Change
+    from webcrawl.search.document import IndexChange
 
 BATCH_BYTES = 16_000_000
 """Bytes of lines of the journal that are passed to an engine at a time."""
@@ -39,7 +39,7 @@ NICENESS = 10
 _LOCK = "lock"
 
 
-class Feed:
+class IndexFeed:
     """Feeds one journal into one index."""
 
     def __init__(self, folder: Path, engine: Engine) -> None:
@@ -47,9 +47,9 @@ class Feed:
         self._engine = engine
         self._reader = JournalReader(folder)
         self._wait = 0.0
-        self._open: list[Change] = []  # read, and not applied yet
+        self._open: list[IndexChange] = []  # read, and not applied yet
 
-    def upto(self, position: Position, give_up_at: float | None = None) -> bool:
+    def upto(self, position: JournalPosition, give_up_at: float | None = None) -> bool:
         """Index all changes before ``position``. Return False when the engine was still unavailable at ``give_up_at``
         (of ``time.monotonic``), never by default. Raises EngineError.
         """
@@ -85,7 +85,7 @@ class CrawlMessages:
     """The messages of the store on standard input so far."""
 
     handle: int
-    position: Position | None = None
+    position: JournalPosition | None = None
     ended: bool = False
     gone: bool = False
     """True if the pipe is closed: no more messages will come."""
@@ -101,7 +101,7 @@ class CrawlMessages:
             if value is None:
                 self.ended = True
             else:
-                self.position = Position(*value)
+                self.position = JournalPosition(*value)
 
 
 @contextmanager
@@ -119,9 +119,9 @@ def locked(folder: Path, *, wait: bool) -> Iterator[bool]:
         yield True
 
 
-def follow(messages: CrawlMessages, feed: Feed, interval: float) -> bool:
+def follow(messages: CrawlMessages, feed: IndexFeed, interval: float) -> bool:
     """Index new changes once in ``interval`` seconds until the crawl has ended. Return True if none is left."""
-    done: Position | None = None
+    done: JournalPosition | None = None
     due = time.monotonic()
     while not (messages.ended or messages.gone):
         waiting = messages.position != done
@@ -153,8 +153,8 @@ def finish_left(folder: Path, engine: Engine) -> bool:
         if not ours:
             return False
         engine.begin()
-        feed = Feed(folder, engine)
-        if feed.upto(Position(left[-1], path_of(folder, left[-1]).stat().st_size), time.monotonic()):
+        feed = IndexFeed(folder, engine)
+        if feed.upto(JournalPosition(left[-1], path_of(folder, left[-1]).stat().st_size), time.monotonic()):
             feed.end()
     return True
 
@@ -170,7 +170,7 @@ def main() -> None:
         with locked(folder, wait=True):
             engine = load(options["engine"])(folder, Options(options["url"], options["stemmer"]))
             messages = CrawlMessages(sys.stdin.fileno())
-            if not follow(messages, Feed(folder, engine), options["interval"]) and messages.ended:
+            if not follow(messages, IndexFeed(folder, engine), options["interval"]) and messages.ended:
                 sys.stderr.write("Pages are left to be indexed; the next start of the crawl does it.\n")
     except CrawlError as error:
         sys.exit(_report(str(error)))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from webcrawl.archive.disk import AppendFile, Disk, OneFile, translated
 from webcrawl.archive.repair import cut_lines
 from webcrawl.search import marking
-from webcrawl.search.document import Change
+from webcrawl.search.document import IndexChange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ SEGMENT_BYTES = 8_000_000
 _SEGMENT = re.compile(r"journal-(\d{8,})\.jsonl")
 
 
-class Position(NamedTuple):
+class JournalPosition(NamedTuple):
     """The position up to which a journal may be read: all segments before this one, and so many bytes of it."""
 
     segment: int
@@ -87,10 +87,10 @@ class Journal(OneFile):
             self._file.write(b"".join(line + b"\n" for line in lines))
 
     @property
-    def position(self) -> Position:
+    def position(self) -> JournalPosition:
         """Return the position up to which it may be read: the end of the kept groups."""
         assert self._file is not None
-        return Position(self._number, self._file.kept)
+        return JournalPosition(self._number, self._file.kept)
 
     def close(self) -> None:
         self.let_go()
@@ -105,18 +105,18 @@ class JournalReader:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._at = Position(0, 0)
+        self._at = JournalPosition(0, 0)
         self.damaged = 0
         """Lines that are no changes."""
 
-    def read(self, until: Position, bytes_max: int) -> list[Change]:
+    def read(self, until: JournalPosition, bytes_max: int) -> list[IndexChange]:
         """Return the next changes, about ``bytes_max`` of them; empty when all before ``until`` were read."""
-        changes: list[Change] = []
+        changes: list[IndexChange] = []
         for number in segments(self._folder):
             if number < self._at.segment or number > until.segment:
                 continue
             if number > self._at.segment:
-                self._at = Position(number, 0)
+                self._at = JournalPosition(number, 0)
             path = path_of(self._folder, number)
             end = until.size if number == until.segment else path.stat().st_size
             while self._at.size < end and bytes_max > 0:
@@ -133,7 +133,7 @@ class JournalReader:
             if number < self._at.segment or (whole and number == self._at.segment):
                 path_of(self._folder, number).unlink()
 
-    def _read(self, path: Path, bytes_max: int, changes: list[Change]) -> int:
+    def _read(self, path: Path, bytes_max: int, changes: list[IndexChange]) -> int:
         """Read lines from the current position, at least one. Return their bytes."""
         with path.open("rb") as stream:
             stream.seek(self._at.size)
@@ -141,10 +141,10 @@ class JournalReader:
             data += b"" if data.endswith(b"\n") else stream.readline()
         for line in data.splitlines():
             try:
-                changes.append(Change.of_line(line))
+                changes.append(IndexChange.of_line(line))
             except (ValueError, TypeError):
                 self.damaged += 1
-        self._at = Position(self._at.segment, self._at.size + max(len(data), 1))
+        self._at = JournalPosition(self._at.segment, self._at.size + max(len(data), 1))
         return max(len(data), 1)
 
 

@@ -25,16 +25,16 @@ from webcrawl.search.engine import (
     Engine,
     EngineAway,
     EngineError,
-    Found,
     Hit,
     Options,
+    SearchResults,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from webcrawl.search.document import Change
+    from webcrawl.search.document import IndexChange
     from webcrawl.search.engine import Piece, Query
 
 TIMEOUT_SECONDS = 30.0
@@ -89,7 +89,7 @@ class OpenSearch(Engine):
                     "made it; name another index in SEARCH_URL, or delete this one"
                 )
 
-    def put(self, changes: Sequence[Change]) -> None:
+    def put(self, changes: Sequence[IndexChange]) -> None:
         if not self._ready:
             self.begin()
         for body in _bulks({change.url: change for change in changes}.values()):
@@ -106,12 +106,12 @@ class OpenSearch(Engine):
         if connection is not None:
             connection.close()
 
-    def search(self, query: Query, limit: int) -> Found:
+    def search(self, query: Query, limit: int) -> SearchResults:
         status, answer = self._request("POST", f"{self._index}/_search", _search_body(query, limit))
         if status != 200:
             raise self._error(status, answer)
         found = answer["hits"]
-        return Found([_hit(hit) for hit in found["hits"]], found["total"]["value"])
+        return SearchResults([_hit(hit) for hit in found["hits"]], found["total"]["value"])
 
     def _request(self, method: str, path: str, body: dict[str, Any] | bytes | None = None) -> tuple[int, Any]:
         """Send a request; return status and answer. Raises EngineAway if there is no answer."""
@@ -177,7 +177,7 @@ def _mapping(stemmer: str) -> dict[str, Any]:
     }
 
 
-def _bulks(changes: Iterator[Change] | Any) -> Iterator[bytes]:
+def _bulks(changes: Iterator[IndexChange] | Any) -> Iterator[bytes]:
     """Yield the changes as bodies of bulk requests."""
     lines: list[bytes] = []
     size = 0
@@ -192,7 +192,7 @@ def _bulks(changes: Iterator[Change] | Any) -> Iterator[bytes]:
         yield b"".join(lines)
 
 
-def _rows(change: Change) -> list[dict[str, Any]]:
+def _rows(change: IndexChange) -> list[dict[str, Any]]:
     page, millis = change.document, int(change.at * 1000)
     about = {
         "_id": hashlib.sha256(change.url.encode("utf-8", "replace")).hexdigest(),

@@ -13,7 +13,7 @@ from webcrawl.archive.sinks import ArchiveSink
 from webcrawl.child_process import frame, start_python
 from webcrawl.search.document import change_of
 from webcrawl.search.engine import load
-from webcrawl.search.journal import Journal, Position, segments
+from webcrawl.search.journal import Journal, JournalPosition, segments
 from webcrawl.search.marking import Marking
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-    from webcrawl.archive.capture import Entry
+    from webcrawl.archive.capture import ArchiveEntry
 
 FOLDER = "search"
 """The folder in the JOBDIR for the journal, and for the index of an embedded engine."""
@@ -68,7 +68,7 @@ class SearchIndex(ArchiveSink):
             self._indexer.check()
         self._journal.roll_if_full()
 
-    def write(self, entries: Sequence[Entry]) -> None:
+    def write(self, entries: Sequence[ArchiveEntry]) -> None:
         changes = (change_of(entry) for entry in entries)
         self._journal.write([change.line() for change in changes if change is not None])
 
@@ -103,10 +103,10 @@ class _Indexer:
             self._handle = self._requests.fileno()
             os.write(self._handle, frame(dict(options)))
         os.set_blocking(self._handle, False)
-        self._sent: Position | None = None
+        self._sent: JournalPosition | None = None
         self._message = ""
 
-    def send_position(self, position: Position) -> None:
+    def send_position(self, position: JournalPosition) -> None:
         """Send the kept position of the journal. Never blocks: if the pipe is full, a later position replaces this
         one.
         """

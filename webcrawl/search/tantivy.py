@@ -19,16 +19,16 @@ from webcrawl.search.engine import (
     Engine,
     EngineAway,
     EngineError,
-    Found,
     Hit,
     Options,
+    SearchResults,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from webcrawl.search.document import Change
+    from webcrawl.search.document import IndexChange
     from webcrawl.search.engine import Piece, Query
 
 WRITER_BYTES = 64_000_000
@@ -63,7 +63,7 @@ class Tantivy(Engine):
             index.register_tokenizer(_WORDS, self._analyzer)
             self._writer = index.writer(WRITER_BYTES, 1)
 
-    def put(self, changes: Sequence[Change]) -> None:
+    def put(self, changes: Sequence[IndexChange]) -> None:
         if self._writer is None:
             self.begin()
         try:
@@ -84,10 +84,10 @@ class Tantivy(Engine):
             with self._errors():
                 writer.wait_merging_threads()
 
-    def search(self, query: Query, limit: int) -> Found:
+    def search(self, query: Query, limit: int) -> SearchResults:
         built = self._built(query)
         if not (self._path / "meta.json").exists():
-            return Found((), 0)
+            return SearchResults((), 0)
         with self._errors():
             if self._index is None:
                 self._index = tantivy.Index.open(str(self._path))
@@ -98,7 +98,7 @@ class Tantivy(Engine):
             generator = tantivy.SnippetGenerator.create(searcher, built, self._schema, "text")
             generator.set_max_num_chars(SNIPPET_CHARACTERS)
             hits = [_hit(searcher.doc(address), score, generator) for score, address in result.hits[:limit]]
-        return Found(hits, result.count)
+        return SearchResults(hits, result.count)
 
     def _built(self, query: Query) -> tantivy.Query:
         required = [[one for text in choice for one in self._in_fields(text)] for choice in query.required]
@@ -165,7 +165,7 @@ def _analyzer(stemmer: str) -> tantivy.TextAnalyzer:
     return (analyzer if stemmer == NO_STEMMER else analyzer.filter(Filter.stemmer(stemmer))).build()
 
 
-def _document(change: Change) -> tantivy.Document:
+def _document(change: IndexChange) -> tantivy.Document:
     page = change.document
     assert page is not None
     document = tantivy.Document(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from webcrawl.crawl.running import InFlightRequest
-    from webcrawl.frontier.intake import Taken
+    from webcrawl.frontier.intake import TakenLinks
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.frontier.tally import Tally
 
@@ -254,7 +254,7 @@ class PageMiddleware:
         return found
 
     @staticmethod
-    def _note(taken: Taken, found: list[UrlEntry], tally: Tally) -> None:
+    def _note(taken: TakenLinks, found: list[UrlEntry], tally: Tally) -> None:
         found += taken.entries
         for _, rule in taken.refused:
             tally.refused(rule)

@@ -161,7 +161,7 @@ class Findings:
 
 
 @dataclass(slots=True)
-class Checked:
+class CheckResult:
     """The result of a check: what was checked, and the findings."""
 
     urls: int = 0
@@ -418,9 +418,9 @@ class FolderInspection(Protocol):
         """Return the effect of an exclusion on its queues."""
         ...
 
-    def check(self) -> Checked: ...
+    def check(self) -> CheckResult: ...
 
-    def repair(self) -> Checked: ...
+    def repair(self) -> CheckResult: ...
 
     def tables(self, *, changing: bool) -> StoredTables:
         """Return its tables, not opened yet. They are only read unless ``changing`` is set."""
@@ -501,9 +501,9 @@ class SharedInspection(Protocol):
         nothing."""
         ...
 
-    async def check(self, progress: Callable[[int, int], None]) -> Checked: ...
+    async def check(self, progress: Callable[[int, int], None]) -> CheckResult: ...
 
-    async def repair(self, progress: Callable[[int, int], None]) -> Checked:
+    async def repair(self, progress: Callable[[int, int], None]) -> CheckResult:
         """:raises StartRefused: workers are running"""
         ...
 

@@ -22,7 +22,7 @@ class Turn(Enum):
     """All of its seeds are queued."""
 
 
-class Progress(NamedTuple):
+class ListProgress(NamedTuple):
     """The progress of reading a list."""
 
     turn: Turn
@@ -37,7 +37,7 @@ class SeedLists(Protocol):
     there.
     """
 
-    async def request_turn(self, digest: str, queued: int = 0) -> Progress:
+    async def request_turn(self, digest: str, queued: int = 0) -> ListProgress:
         """Request the turn, or keep it; ``queued`` seeds are in the crawl."""
         ...
 

@@ -20,7 +20,7 @@ _SHOWN = 200
 _COMMENT = re.compile(r"\s#")
 
 
-class Line(NamedTuple):
+class ListLine(NamedTuple):
     """An entry of a list file. ``number`` counts all lines of the file, from 1."""
 
     number: int
@@ -49,7 +49,7 @@ def escaped(text: str) -> str:
     return "".join([character if character.isprintable() else repr(character)[1:-1] for character in text])
 
 
-def read_lines(stream: IO[bytes]) -> Iterator[Line]:
+def read_lines(stream: IO[bytes]) -> Iterator[ListLine]:
     """Yield the entries of a list file, one line in memory at a time.
 
     Blank lines and lines that begin with ``#`` are skipped; a ``#`` after white space begins a comment. Line ends may
@@ -64,7 +64,7 @@ def read_lines(stream: IO[bytes]) -> Iterator[Line]:
                 continue
             if "#" in text and (mark := _COMMENT.search(text)):
                 text, comment = text[: mark.start()].rstrip(), text[mark.end() :].strip()
-            yield Line(number, text, comment)
+            yield ListLine(number, text, comment)
     finally:
         reader.detach()
 

@@ -198,7 +198,7 @@ NAMES = ("space", "scheme", "slashes", "credentials", "host", "port", "path", "q
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PartChange:
     """A part of a URL as it was written and as it is requested; None if there is none."""
 
     part: str
@@ -206,7 +206,7 @@ class Change:
     after: str | None
 
 
-def changes(written: str, resolved: str) -> list[Change]:
+def changes(written: str, resolved: str) -> list[PartChange]:
     """Return the parts in which an absolute URL, or a mere host name, differs from its resolved form.
 
     ``space`` is white space that the standard ignores: around the URL, and tabs and line ends within (WHATWG URL,
@@ -215,7 +215,7 @@ def changes(written: str, resolved: str) -> list[Change]:
     plain = _IGNORED.sub("", written.strip(_AROUND))
     before = {"space": None if plain == written else written, **_parts(plain)}
     after = {"space": None if plain == written else plain, **_parts(resolved)}
-    return [Change(name, before[name], after[name]) for name in NAMES if before[name] != after[name]]
+    return [PartChange(name, before[name], after[name]) for name in NAMES if before[name] != after[name]]
 
 
 def _parts(url: str) -> dict[str, str | None]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from webcrawl.urls.lists import LONGEST_LINE, Line, hostname, printable, read_lines
+from webcrawl.urls.lists import LONGEST_LINE, ListLine, hostname, printable, read_lines
 from webcrawl.urls.politeness_key import has_known_suffix, is_address, is_meant_as_host
 from webcrawl.urls.resolve import resolve
 from webcrawl.urls.schemes import WEB, Schemes
@@ -87,11 +87,11 @@ def _from_file(path: str, schemes: Schemes) -> Iterator[Seed | BadSeed]:
 
 
 def _from_list(pieces: Iterable[str], schemes: Schemes) -> Iterator[Seed | BadSeed]:
-    lines = (Line(place, piece.strip(), "") for place, piece in enumerate(pieces, start=1))
+    lines = (ListLine(place, piece.strip(), "") for place, piece in enumerate(pieces, start=1))
     return _from_lines(lines, schemes)
 
 
-def _from_lines(lines: Iterable[Line], schemes: Schemes) -> Iterator[Seed | BadSeed]:
+def _from_lines(lines: Iterable[ListLine], schemes: Schemes) -> Iterator[Seed | BadSeed]:
     return (read_seed(line.text, line.number, schemes) for line in lines)
 
 

@@ -15,7 +15,7 @@ from webcrawl.archive.store import Archive
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from webcrawl.archive.capture import Entry
+    from webcrawl.archive.capture import ArchiveEntry
     from webcrawl.archive.disk import Disk
 
 GROUPS = 4
@@ -41,7 +41,7 @@ def archive(directory: Path, disk: Disk | None = None, **changes: Any) -> Archiv
     return Archive(directory, **(settings | changes))
 
 
-def group(number: int) -> list[Entry]:
+def group(number: int) -> list[ArchiveEntry]:
     return [entry(number * GROUP + i, noise(900, seed=number * GROUP + i)) for i in range(GROUP)]
 
 

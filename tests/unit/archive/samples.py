@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.archive.capture import Capture, Entry, FetchRecord
+from webcrawl.archive.capture import ArchiveEntry, Capture, FetchRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,11 +53,13 @@ def record(**changes: Any) -> FetchRecord:
     return FetchRecord(**(values | changes))
 
 
-def entry(number: int, payload: bytes | None = None) -> Entry:
+def entry(number: int, payload: bytes | None = None) -> ArchiveEntry:
     """The page with this number; the number is in its URL, its payload unless given, and the log line."""
     url = f"http://example.test/{number}"
     body = b"page %d " % number * 20 if payload is None else payload
-    return Entry(record(url=url, start=NOW + number), capture(url=url, payload=body, started_at=NOW + number))
+    return ArchiveEntry(
+        record(url=url, start=NOW + number), capture(url=url, payload=body, started_at=NOW + number)
+    )
 
 
 def ticking(start: float = NOW, step: float = 0.001) -> Iterator[float]:

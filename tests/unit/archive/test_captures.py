@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.archive.groups import GROUP, archive
 from tests.unit.archive.samples import NOW, capture, entry, record
-from webcrawl.archive.capture import Entry, Revisit
+from webcrawl.archive.capture import ArchiveEntry, Revisit
 from webcrawl.archive.captures import captures_of, content_of
 from webcrawl.archive.disk import ArchiveError
 
@@ -70,7 +70,7 @@ def test_captures_of_several_workers_come_in_the_order_of_their_times(tmp_path) 
         made = archive(tmp_path / worker, worker=worker, index=True)
         made.open()
         later = capture(started_at=NOW + at, payload=worker.encode())
-        made.append([Entry(record(start=NOW + at), later)])
+        made.append([ArchiveEntry(record(start=NOW + at), later)])
         made.close()
     folders = [tmp_path / worker for worker in "abc"]
     found = captures_of("http://example.test/page", folders)
@@ -81,7 +81,7 @@ def test_similar_urls_have_the_same_key(tmp_path) -> None:
     made = archive(tmp_path / "job", index=True)
     made.open()
     similar = ["http://example.test/a/", "http://www.example.test/a", "https://example.test/A"]
-    made.append([Entry(record(url=url, start=NOW), capture(url=url)) for url in similar])
+    made.append([ArchiveEntry(record(url=url, start=NOW), capture(url=url)) for url in similar])
     made.close()
     assert sorted(one.url for one in captures_of("http://example.test/a", [tmp_path / "job"])) == sorted(
         similar
@@ -94,7 +94,7 @@ def test_a_revisit_has_the_payload_of_its_original(tmp_path) -> None:
     made.open()
     again = capture(url="http://example.test/again", started_at=NOW + 50, payload=b"page 3 " * 20)
     revisit = Revisit("identical-payload-digest", "http://example.test/3", NOW + 3)
-    made.append([entry(3), Entry(record(url=again.url, start=NOW + 50), again, revisit)])
+    made.append([entry(3), ArchiveEntry(record(url=again.url, start=NOW + 50), again, revisit)])
     made.close()
     [found] = captures_of(again.url, [job])
     content = content_of(found, [job])
@@ -109,7 +109,7 @@ def test_what_cannot_be_read_is_said(tmp_path) -> None:
     made.open()
     lost = Revisit("identical-payload-digest", "http://elsewhere.test/", NOW)
     again = capture(url="http://example.test/again", payload=b"x")
-    made.append([entry(1), Entry(record(url=again.url), again, lost)])
+    made.append([entry(1), ArchiveEntry(record(url=again.url), again, lost)])
     made.close()
     [revisit] = captures_of(again.url, [job])
     with pytest.raises(ArchiveError, match="which is not in these folders"):

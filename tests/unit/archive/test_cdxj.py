@@ -12,9 +12,9 @@ from tests.unit.archive.faultydisk import FaultyDisk
 from tests.unit.archive.groups import GROUP, GROUPS, archive, group, urls_of
 from tests.unit.archive.samples import NOW, RESPONSE_HEAD, capture, entry, record
 from webcrawl.archive import cdxj as index_room
-from webcrawl.archive.capture import Entry, Revisit
+from webcrawl.archive.capture import ArchiveEntry, Revisit
 from webcrawl.archive.cdxj import INDEX_FOLDER, Index, build, line_of, lines_of
-from webcrawl.archive.disk import Disk, StorageFull
+from webcrawl.archive.disk import Disk, DiskFull
 from webcrawl.external_sort import Sorter
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def test_a_group_that_was_taken_back_is_not_in_the_index(tmp_path: Path) -> None
     made = target(tmp_path)
     made.append(group(0))
     with pytest.raises(ValueError, match="either status or error"):
-        made.append([*group(1), Entry(record(status=None))])
+        made.append([*group(1), ArchiveEntry(record(status=None))])
     made.append(group(2))
     made.close()
     assert_all_found(tmp_path, urls_of(range(1)) + urls_of(range(2, 3)))
@@ -135,7 +135,7 @@ def test_an_index_for_which_there_is_no_room_stops_the_archive_and_loses_nothing
     made.append(group(0))
     for ahead in (0, 1, 2):  # the file of the index cannot be opened, written, named
         disk._failing = range(disk.calls + ahead, disk.calls + ahead + 1)
-        with pytest.raises(StorageFull):
+        with pytest.raises(DiskFull):
             made.append(group(1))
     assert disk.failed == ["open", "write", "rename"]
     made.append(group(1))
@@ -187,7 +187,7 @@ def test_answers_with_odd_heads_are_found_by_what_a_reader_takes_for_the_head(tm
     answers = [capture(response_head=head, payload=body) for head in heads for body in bodies]
     answers += [capture(response_head=b"", resource_type="text/plain", payload=body) for body in bodies]
     made = target(tmp_path)
-    made.append([Entry(record(), each) for each in answers])
+    made.append([ArchiveEntry(record(), each) for each in answers])
     made.close()
     [warc], [index] = (list((tmp_path / name).iterdir()) for name in ("warc", INDEX_FOLDER))
     written = index.read_bytes()
@@ -195,18 +195,20 @@ def test_answers_with_odd_heads_are_found_by_what_a_reader_takes_for_the_head(tm
     assert index.read_bytes() == written
 
 
-def of_every_kind() -> list[Entry]:
+def of_every_kind() -> list[ArchiveEntry]:
     """A revisit, a 304, another method, another protocol, a page without its request."""
     same = Revisit("identical-payload-digest", "http://example.test/0", NOW)
     old = Revisit("server-not-modified", "http://example.test/0", NOW)
     not_modified = b"HTTP/1.1 304 Not Modified\r\n\r\n"
     file = {"request_head": b"", "response_head": b"", "resource_type": "application/zip", "ip": None}
     return [
-        Entry(record(), capture(url="http://example.test/same"), same),
-        Entry(record(status=304), capture(response_head=not_modified, payload=b""), old),
-        Entry(record(), capture(method="POST", request_head=b"POST / HTTP/1.1\r\n\r\n", request_body=b"a=b")),
-        Entry(record(url="ftp://example.test/a.zip"), capture(url="ftp://example.test/a.zip", **file)),
-        Entry(record(), capture(request_head=b"")),
+        ArchiveEntry(record(), capture(url="http://example.test/same"), same),
+        ArchiveEntry(record(status=304), capture(response_head=not_modified, payload=b""), old),
+        ArchiveEntry(
+            record(), capture(method="POST", request_head=b"POST / HTTP/1.1\r\n\r\n", request_body=b"a=b")
+        ),
+        ArchiveEntry(record(url="ftp://example.test/a.zip"), capture(url="ftp://example.test/a.zip", **file)),
+        ArchiveEntry(record(), capture(request_head=b"")),
     ]
 
 

@@ -12,7 +12,7 @@ from isal import igzip_lib
 
 from tests.unit.archive.groups import GROUP, archive, group
 from tests.unit.archive.samples import NOW, capture, record
-from webcrawl.archive.capture import Entry, Revisit
+from webcrawl.archive.capture import ArchiveEntry, Revisit
 from webcrawl.archive.cdxj import INDEX_FOLDER
 from webcrawl.archive.check import Check
 from webcrawl.archive.records import digest
@@ -27,9 +27,9 @@ TARGET = Revisit("identical-payload-digest", "http://example.test/0", NOW)
 """The first page of the first group."""
 
 
-def revisiting(target: Revisit = TARGET) -> Entry:
+def revisiting(target: Revisit = TARGET) -> ArchiveEntry:
     url, payload = "http://example.test/again", group(0)[0].capture.payload  # type: ignore[union-attr]
-    return Entry(
+    return ArchiveEntry(
         record(url=url, start=NOW + 50), capture(url=url, started_at=NOW + 50, payload=payload), target
     )
 
@@ -249,7 +249,9 @@ def test_a_304_has_no_line_in_the_index_and_is_not_missed_in_a_file_that_was_mov
         payload=b"",
     )
     line = record(url="http://example.test/0", start=NOW + 50, status=304)
-    made.append([*group(0), Entry(line, again, Revisit("server-not-modified", "http://example.test/0", NOW))])
+    made.append(
+        [*group(0), ArchiveEntry(line, again, Revisit("server-not-modified", "http://example.test/0", NOW))]
+    )
     made.close()
     assert check(tmp_path) == ([], [])
     assert len(index_of(tmp_path).read_bytes().splitlines()) == GROUP

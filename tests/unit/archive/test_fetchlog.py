@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.archive.faultydisk import FaultyDisk
 from tests.unit.archive.samples import NOW, record, ticking
-from webcrawl.archive.capture import Entry
+from webcrawl.archive.capture import ArchiveEntry
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.archive.fetchlog import FetchLog, log_line, read
 
@@ -33,7 +33,7 @@ def log(directory: Path, **changes: Any) -> FetchLog:
 def write(target: FetchLog, *urls: str) -> None:
     """One group."""
     target.roll_if_full()
-    target.write([Entry(record(url=url)) for url in urls])
+    target.write([ArchiveEntry(record(url=url)) for url in urls])
     target.sync()
     target.keep()
 
@@ -121,7 +121,7 @@ def test_a_log_goes_on_after_it_was_closed(tmp_path: Path) -> None:
 def test_a_group_that_is_rolled_back_leaves_no_line(tmp_path: Path) -> None:
     target = log(tmp_path)
     write(target, "http://a.test/1")
-    target.write([Entry(record(url="http://a.test/" + "x" * 2_000_000))])
+    target.write([ArchiveEntry(record(url="http://a.test/" + "x" * 2_000_000))])
     target.rollback()
     write(target, "http://a.test/2")
     target.close()

@@ -16,7 +16,7 @@ import pytest
 from tests.unit.archive.faultydisk import NEVER, FaultyDisk, Killed
 from tests.unit.archive.groups import GROUP, GROUPS, archive, archived, group, logged, urls_of
 from tests.unit.archive.samples import NOW, entry, noise, ticking
-from webcrawl.archive.disk import ArchiveError, Disk, StorageFull
+from webcrawl.archive.disk import ArchiveError, Disk, DiskFull
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ def test_a_group_far_larger_than_the_buffer_is_kept_whole_or_not_at_all(tmp_path
     disk = FaultyDisk(fails_at=3)
     target = archive(tmp_path, disk)
     target.open()
-    with pytest.raises(StorageFull):
+    with pytest.raises(DiskFull):
         target.append(big)
     assert disk.failed == ["write"]
     assert logged(tmp_path) == []
@@ -90,7 +90,7 @@ def test_whatever_change_the_disk_refuses_nothing_is_torn_lost_or_doubled(
         kinds.update(disk.failed)
         assert logged(directory) == archived(directory) == urls_of(range(GROUPS)), fails_at
         assert not list(directory.rglob("*.open"))
-        assert all(isinstance(error, StorageFull) == (code != errno.EIO) for error in failures)
+        assert all(isinstance(error, DiskFull) == (code != errno.EIO) for error in failures)
         assert all(os.strerror(code) in str(error) and str(directory) in str(error) for error in failures)
         shutil.rmtree(directory)
     assert kinds >= {"open", "write", "sync", "truncate", "rename", "sync_folder"} - (
@@ -127,7 +127,7 @@ def test_a_kill_at_any_change_loses_no_group_that_was_kept_and_tears_nothing(tmp
 
 def test_a_start_on_a_full_disk_says_so(tmp_path: Path) -> None:
     target = archive(tmp_path, FaultyDisk(0))
-    with pytest.raises(StorageFull, match=r"fetch\.jsonl: No space left on device"):
+    with pytest.raises(DiskFull, match=r"fetch\.jsonl: No space left on device"):
         target.open()
 
 
@@ -137,7 +137,7 @@ def test_a_close_that_cannot_rename_leaves_a_whole_file_for_the_next_start(tmp_p
     target.open()
     target.append(group(0))
     disk._failing = range(disk.calls, disk.calls + 100)
-    with pytest.raises(StorageFull):
+    with pytest.raises(DiskFull):
         target.close()
     again = archive(tmp_path)
     (sentence,) = again.open().sentences
@@ -166,7 +166,7 @@ ON_A_TINY_DISK = """
 import pathlib, sys
 from tests.unit.archive.groups import archive, archived, group, logged, urls_of
 from webcrawl.archive.disk import Disk
-from webcrawl.archive.disk import StorageFull
+from webcrawl.archive.disk import DiskFull
 
 directory = pathlib.Path(sys.argv[1])
 ballast = directory / "ballast"
@@ -179,7 +179,7 @@ for number in range(60):
         try:
             target.append(group(number))
             break
-        except StorageFull as error:
+        except DiskFull as error:
             refused += 1
             assert "No space left on device" in str(error)
             assert refused < 50

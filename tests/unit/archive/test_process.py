@@ -14,8 +14,8 @@ import pytest
 
 from tests.unit.archive.groups import GROUPS, archived, group, logged, urls_of
 from tests.unit.archive.samples import INFO, record
-from webcrawl.archive.capture import Entry
-from webcrawl.archive.disk import ArchiveError, StorageFull
+from webcrawl.archive.capture import ArchiveEntry
+from webcrawl.archive.disk import ArchiveError, DiskFull
 from webcrawl.archive.process import Payloads, RemoteArchive, entry_of, payload_bytes, payload_of, row_of
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.errors import JobdirLocked
@@ -62,7 +62,7 @@ def pid_of(target: RemoteArchive) -> int:
 
 @pytest.mark.parametrize("captured", [True, False])
 def test_an_entry_is_the_same_at_the_other_end(captured: bool) -> None:
-    entry = group(0)[0] if captured else Entry(record(url="http://a/\ud800", extra={"attempt": 2}))
+    entry = group(0)[0] if captured else ArchiveEntry(record(url="http://a/\ud800", extra={"attempt": 2}))
     row = row_of(entry)
     assert payload_bytes(row) == len(payload_of(entry))
     assert entry_of(row, payload_of(entry)) == entry
@@ -146,7 +146,7 @@ def test_where_there_is_no_room_it_is_said_which_file_found_none(
 ) -> None:
     (tmp_path / "fetch.jsonl").symlink_to("/dev/full")
     target.open()
-    with pytest.raises(StorageFull) as told:
+    with pytest.raises(DiskFull) as told:
         target.append(group(0))
     assert told.value.path == tmp_path / "fetch.jsonl"
 
@@ -156,7 +156,7 @@ def test_an_entry_that_is_no_line_is_a_mistake_with_its_traceback(
 ) -> None:
     target.open()
     with pytest.raises(RuntimeError, match="either status or error must be set"):
-        target.append([Entry(record(status=None, error=None))])
+        target.append([ArchiveEntry(record(status=None, error=None))])
     target.append(group(0))
     target.close()
     assert logged(tmp_path) == urls_of(range(1))

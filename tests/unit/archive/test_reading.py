@@ -6,7 +6,7 @@ import io
 import pytest
 
 from tests.unit.archive.samples import INFO, NOW, capture, noise
-from webcrawl.archive.reading import Member, next_whole_member, whole_members
+from webcrawl.archive.reading import RecordMember, next_whole_member, whole_members
 from webcrawl.archive.records import exchange, warcinfo_record
 
 RECORDS = [warcinfo_record("a.warc.gz", NOW, INFO), *exchange(capture(payload=noise(5000))).records]
@@ -71,7 +71,9 @@ def test_a_whole_member_behind_rubbish_is_found() -> None:
     rubbish = noise(200_000) + b"\x1f\x8b\x08 almost"
     stream = io.BytesIO(MEMBERS[0] + rubbish + MEMBERS[1])
     start = len(MEMBERS[0]) + len(rubbish)
-    assert next_whole_member(stream, len(MEMBERS[0])) == Member(start, start + len(MEMBERS[1]), "response")
+    assert next_whole_member(stream, len(MEMBERS[0])) == RecordMember(
+        start, start + len(MEMBERS[1]), "response"
+    )
     assert next_whole_member(stream, start + 1) is None
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.archive.faultydisk import FaultyDisk, Killed
 from tests.unit.archive.samples import record
 from webcrawl.archive import fetchlog
-from webcrawl.archive.disk import Disk, StorageFull
+from webcrawl.archive.disk import Disk, DiskFull
 from webcrawl.archive.fetchlog import log_line, read
 from webcrawl.archive.repair import repair
 
@@ -62,7 +62,7 @@ def test_a_full_disk_at_any_step_leaves_a_log_that_reads_whole_and_is_compressed
     tmp_path: Path, step: int
 ) -> None:
     plain = rotated(tmp_path)
-    with pytest.raises(StorageFull):
+    with pytest.raises(DiskFull):
         fetchlog.compress(plain, FaultyDisk(step))
     assert urls(tmp_path) == EXPECTED
     assert not list(tmp_path.glob("*.part"))

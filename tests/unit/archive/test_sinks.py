@@ -9,8 +9,8 @@ import pytest
 
 from tests.unit.archive.groups import archive, archived, group, logged, urls_of
 from tests.unit.archive.samples import INFO, capture, record
-from webcrawl.archive.capture import Entry, Revisit
-from webcrawl.archive.disk import ArchiveError, StorageFull
+from webcrawl.archive.capture import ArchiveEntry, Revisit
+from webcrawl.archive.disk import ArchiveError, DiskFull
 from webcrawl.archive.line_sink import LineFile
 from webcrawl.archive.listed_links import SpooledLinks
 from webcrawl.archive.process import RemoteArchive, entry_of, payload_of, row_of
@@ -46,7 +46,7 @@ class Told(ArchiveSink):
     def roll_if_full(self) -> None:
         self._called("roll_if_full")
 
-    def write(self, entries: Sequence[Entry]) -> None:
+    def write(self, entries: Sequence[ArchiveEntry]) -> None:
         self._called("write")
         self.urls += tuple(entry.record.url for entry in entries)
 
@@ -69,7 +69,7 @@ class Lines(LineFile):
     wants_fields = True
     settings = ("PREFIX",)
 
-    def lines(self, entry: Entry) -> Iterator[bytes]:
+    def lines(self, entry: ArchiveEntry) -> Iterator[bytes]:
         for url, *_ in entry.links:
             yield f"{self.given['PREFIX']} {self.worker} {url} {entry.fields['title']}".encode()
 
@@ -87,7 +87,7 @@ def told_by(sink: Guarded) -> Told:
     return sink._sink
 
 
-def linked(number: int) -> list[Entry]:
+def linked(number: int) -> list[ArchiveEntry]:
     made = group(number)
     for entry in made:
         entry.links, entry.fields = LINKS[1:], {"title": f"t{number}"}
@@ -109,7 +109,7 @@ def test_sinks_get_everything_in_their_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (OSError(errno.ENOSPC, "No space left on device"), StorageFull),
+        (OSError(errno.ENOSPC, "No space left on device"), DiskFull),
         (OSError(errno.EIO, "Input/output error"), ArchiveError),
         (KeyError("title"), ArchiveError),
     ],
@@ -188,13 +188,15 @@ def test_every_operation_of_a_part_is_one_that_is_looked_for() -> None:
 def test_links_and_fields_and_what_was_there_before_arrive_at_the_other_end() -> None:
     earlier = Revisit("identical-payload-digest", "http://a.test/", 17.25, "<urn:uuid:1>")
     fields = {"title": "t", "sizes": [1, 2.5, None, {"a": b"\0"}]}
-    entry = Entry(record(), None, earlier, LINKS, fields)
+    entry = ArchiveEntry(record(), None, earlier, LINKS, fields)
     assert entry_of(row_of(entry), payload_of(entry)) == entry
-    other = Entry(record(), capture(response_head=b"", truncated="time", resource_type="application/zip"))
+    other = ArchiveEntry(
+        record(), capture(response_head=b"", truncated="time", resource_type="application/zip")
+    )
     assert entry_of(row_of(other), payload_of(other)) == other
     entry.other_links, entry.listed = (("mailto:a@b.test", "a", "", ""),), SpooledLinks("/of/a/list")
     assert entry_of(row_of(entry), payload_of(entry)) == entry
-    assert entry_of(row_of(entry, links=False, fields=False), payload_of(entry)) == Entry(
+    assert entry_of(row_of(entry, links=False, fields=False), payload_of(entry)) == ArchiveEntry(
         record(), None, earlier
     )
 

@@ -8,7 +8,7 @@ from tests.unit.archive import strictwarc
 from tests.unit.archive.faultydisk import FaultyDisk
 from tests.unit.archive.groups import GROUPS, archive, archived, group, logged, urls_of
 from tests.unit.archive.samples import NOW, record
-from webcrawl.archive.capture import Entry
+from webcrawl.archive.capture import ArchiveEntry
 from webcrawl.archive.disk import ArchiveError, Disk
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def test_warc_files_need_not_be_held_in_memory_once_they_are_durable(tmp_path: P
     target.open()
     target.append(group(0))
     first = target.position.warc_bytes
-    target.append([Entry(record())])
+    target.append([ArchiveEntry(record())])
     target.append(group(1))
     assert disk.forgotten == [
         (0, first, "sync_folder"),
@@ -83,7 +83,7 @@ def test_warc_files_need_not_be_held_in_memory_once_they_are_durable(tmp_path: P
 def test_an_entry_without_a_capture_is_only_logged(tmp_path: Path) -> None:
     target = archive(tmp_path)
     target.open()
-    target.append([Entry(record(status=None, error="timeout"))])
+    target.append([ArchiveEntry(record(status=None, error="timeout"))])
     target.append([])
     target.close()
     assert len(logged(tmp_path)) == 1
@@ -115,7 +115,7 @@ def test_an_invalid_record_is_refused_before_anything_is_written(tmp_path: Path)
     target = archive(tmp_path)
     target.open()
     with pytest.raises(ValueError, match="either status or error"):
-        target.append([*group(0), Entry(record(status=None))])
+        target.append([*group(0), ArchiveEntry(record(status=None))])
     target.append(group(1))
     target.close()
     assert logged(tmp_path) == archived(tmp_path) == urls_of(range(1, 2))

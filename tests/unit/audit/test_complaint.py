@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.reports.log_lines import T0, Line, line, robots
 from webcrawl.audit.complaint import Complaint
-from webcrawl.reports.fetch_logs import Merged
+from webcrawl.reports.fetch_logs import MergedRequests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def told(lines: Iterable[Line], domain: str = "a.test", **bounds: Any) -> Complaint:
     complaint = Complaint(domain, **bounds)
-    for request in Merged([lines], 180.0):
+    for request in MergedRequests([lines], 180.0):
         complaint.take(request)
     return complaint
 

@@ -11,7 +11,7 @@ import pytest
 from tests.commands import in_process
 from tests.unit.archive.groups import archive
 from tests.unit.archive.samples import NOW, capture, record
-from webcrawl.archive.capture import Entry, Revisit
+from webcrawl.archive.capture import ArchiveEntry, Revisit
 from webcrawl.archive.fetchlog import log_line
 
 PAGE = "http://example.test/page"
@@ -21,9 +21,9 @@ OF_OTHER_SCHEMES = ("ftp://f.test/pub/a.txt", "gopher://g.test/0/a", "data:text/
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 
 
-def stored(url: str, head: bytes, payload: bytes, at: float = 0.0, **changes: object) -> Entry:
+def stored(url: str, head: bytes, payload: bytes, at: float = 0.0, **changes: object) -> ArchiveEntry:
     made = capture(url=url, response_head=head + b"\r\n", payload=payload, started_at=NOW + at, **changes)
-    return Entry(record(url=url, start=NOW + at), made)
+    return ArchiveEntry(record(url=url, start=NOW + at), made)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def job(tmp_path_factory):
         resource_type="text/html",
         source="cache",
     )
-    made.append([same, Entry(record(url=cached.url), cached)])
+    made.append([same, ArchiveEntry(record(url=cached.url), cached)])
     made.close()
     failed = record(url="http://example.test/failed", start=NOW, status=None, error="dns")
     left = record(url="http://example.test/left", start=NOW, extra={"archived": False})

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tests.unit.reports.log_lines import DAY, T0, request
 from webcrawl.audit.complaint import Complaint
-from webcrawl.commands.complaint import About, as_lines
+from webcrawl.commands.complaint import ComplaintFacts, as_lines
 
 
 def told(*starts: float) -> str:
     complaint = Complaint("a.test", T0, T0 + 30 * DAY, 10)
     for start in starts:
         complaint.take(request(start))
-    return "\n".join(as_lines(complaint, About("bot/1", T0, T0 + 30 * DAY)))
+    return "\n".join(as_lines(complaint, ComplaintFacts("bot/1", T0, T0 + 30 * DAY)))
 
 
 def test_a_short_pause_is_told_to_the_millisecond_and_a_long_one_in_days() -> None:

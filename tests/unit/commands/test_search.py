@@ -9,7 +9,7 @@ import pytest
 from tests.search_server import SearchServer
 from tests.unit.search.samples import change
 from webcrawl.commands import search as command_module
-from webcrawl.search.engine import Found, Hit, Options
+from webcrawl.search.engine import Hit, Options, SearchResults
 from webcrawl.search.marking import Marking
 from webcrawl.search.opensearch import OpenSearch
 from webcrawl.search.tantivy import Tantivy
@@ -79,12 +79,12 @@ def test_an_index_is_read_as_it_was_written(search, tmp_path):
 def test_what_a_page_says_steers_no_terminal():
     hostile = "\x1b]0;owned\x07 \u202e\n\ttext"
     hit = Hit("http://a.test/\x1b[2J", hostile, "e\x1bn", 1.0, 2.0, [(hostile, False), ("wo\x1brd", True)])
-    plain = command_module.as_text(Found([hit], 1), marked=False)
+    plain = command_module.as_text(SearchResults([hit], 1), marked=False)
     assert all(character.isprintable() or character == "\n" for character in plain)
-    marked = command_module.as_text(Found([hit], 1), marked=True)
+    marked = command_module.as_text(SearchResults([hit], 1), marked=True)
     assert marked.replace("\x1b[1m", "").replace("\x1b[0m", "") == plain
     assert "\x1b[1mwo\ufffdrd\x1b[0m" in marked
-    json.loads(command_module.as_json(Found([hit], 1)))
+    json.loads(command_module.as_json(SearchResults([hit], 1)))
 
 
 @pytest.mark.parametrize(

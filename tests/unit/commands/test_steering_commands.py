@@ -9,7 +9,7 @@ import pytest
 from tests.contract.driven import DrivenSqlite, make
 from tests.contract.samples import entry
 from webcrawl.control.selection import select_crawl_in
-from webcrawl.features.steering.failures import Failure, FailureStore
+from webcrawl.features.steering.failures import FailedUrl, FailureStore
 from webcrawl.features.steering.store import Place, SteeringStore
 from webcrawl.storage import technology_in
 
@@ -168,7 +168,7 @@ def test_a_retry_says_if_the_numbers_of_urls_stay_as_they_were(
     crawl.close()
     job = str(crawl.directory)
     local = select_crawl_in(crawl.directory, technology_in(crawl.directory))
-    one = Failure(entry("http://a.test/1"), "timeout", 1.0)
+    one = FailedUrl(entry("http://a.test/1"), "timeout", 1.0)
     local.change_store(FailureStore, lambda store, now: store.add([one]))
     done = command("retry")(job)
     assert done.status == 0

@@ -11,7 +11,7 @@ import pytest
 from tests.contract.driven import DrivenSqlite
 from tests.contract.driven_redis import DrivenRedis
 from webcrawl.features.websub.store import SubscriptionStore
-from webcrawl.features.websub.subscription import State, Subscription, token_of
+from webcrawl.features.websub.subscription import Subscription, SubscriptionState, token_of
 from webcrawl.storage.sqlite.tables import SqliteTables
 
 if TYPE_CHECKING:
@@ -24,8 +24,10 @@ TOKEN = token_of(b"key", "topic", "hub", 1)
 ACTIVE = Subscription(
     TOKEN, "https://a.test/feed", "a.test", "https://hub.test/", "https://hub.test/", 1, True, 5.0, 7e9
 )
-ACTIVE = replace(ACTIVE, state=State.ACTIVE, lease_ends_at=1.8e9, pushes=1, ignored=2)
-DENIED = replace(ACTIVE, token="0" * 64, topic="https://b.test/", state=State.DENIED, lease_ends_at=0.0)
+ACTIVE = replace(ACTIVE, state=SubscriptionState.ACTIVE, lease_ends_at=1.8e9, pushes=1, ignored=2)
+DENIED = replace(
+    ACTIVE, token="0" * 64, topic="https://b.test/", state=SubscriptionState.DENIED, lease_ends_at=0.0
+)
 DENIED = replace(DENIED, reason="no\x1b[2J, thanks", pushes=0, ignored=0)
 
 

@@ -11,7 +11,7 @@ from scrapy.extensions.logstats import LogStats
 from scrapy.settings import Settings, default_settings
 
 from webcrawl.config import SETTINGS, Configuration, check
-from webcrawl.config.scrapy_settings import ATTRIBUTES, NOT_TOLD, ROWS, Row, row_of
+from webcrawl.config.scrapy_settings import ATTRIBUTES, NOT_TOLD, ROWS, ScrapySetting, row_of
 from webcrawl.crawl import given_settings
 from webcrawl.crawl.given_settings import raised_delays, tell_of_settings, without_effect
 from webcrawl.crawl.rules import politeness_of
@@ -74,7 +74,7 @@ def test_what_the_project_sets_itself_is_not_given() -> None:
 
 
 @pytest.mark.parametrize(("name", "row"), WITHOUT)
-def test_a_setting_without_effect_is_told_with_what_holds(name: str, row: Row) -> None:
+def test_a_setting_without_effect_is_told_with_what_holds(name: str, row: ScrapySetting) -> None:
     (sentence,) = sentences(made("spider", **{name: another(name)}))
     assert sentence.startswith(f"{name}=")
     assert f" has no effect: {row.here}" in sentence
@@ -94,7 +94,7 @@ def test_it_counts_wherever_it_was_given(priority: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "row"), WITHOUT)
-def test_a_value_that_asks_for_what_holds_is_not_told(name: str, row: Row) -> None:
+def test_a_value_that_asks_for_what_holds_is_not_told(name: str, row: ScrapySetting) -> None:
     for value in row.same or (vars(default_settings).get(name),):
         assert sentences(made(**{name: value})) == []
         if not isinstance(value, list | dict):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from webcrawl.control.operating import Clock, NotObeyed, operate, this_operator
-from webcrawl.features.steering.store import Command, SteeringStore, WorkerState
+from webcrawl.features.steering.store import Operation, SteeringStore, WorkerState
 from webcrawl.storage.inspection import Worker
 from webcrawl.storage.memory.tables import MemoryTables
 
@@ -49,7 +49,7 @@ class Crawl:
         while self.plan and self.plan[0][0] <= self.seconds:
             self.plan.pop(0)[1](self)
 
-    def ask(self, command: Command, *, seconds: float | None = None) -> list[str]:
+    def ask(self, command: Operation, *, seconds: float | None = None) -> list[str]:
         clock = Clock(lambda: self.seconds, lambda: BEGUN_AT + self.seconds, self.sleep)
         operate(
             self,
@@ -105,14 +105,14 @@ def ends(crawl: Crawl) -> None:
     ("command", "said"),
     [
         (
-            Command.PAUSE,
+            Operation.PAUSE,
             ["is asked to pause: process 7 runs. Open requests are", "it has paused, nothing is open"],
         ),
-        (Command.RESUME, ["was not paused: process 7 runs", "it goes on"]),
-        (Command.SAVE, ["is asked to save: process 7 runs. It goes on meanwhile.", "it is saved"]),
+        (Operation.RESUME, ["was not paused: process 7 runs", "it goes on"]),
+        (Operation.SAVE, ["is asked to save: process 7 runs. It goes on meanwhile.", "it is saved"]),
     ],
 )
-def test_a_process_that_obeys_is_waited_for(command: Command, said: list[str]) -> None:
+def test_a_process_that_obeys_is_waited_for(command: Operation, said: list[str]) -> None:
     found = Crawl((2.0, obeys)).ask(command)
     assert [said[0] in found[0], found[1]] == [True, said[1]]
     assert len(found) == 2
@@ -120,7 +120,7 @@ def test_a_process_that_obeys_is_waited_for(command: Command, said: list[str]) -
 
 def test_a_stop_waits_for_the_end_of_the_process_however_long_and_says_so() -> None:
     crawl = Crawl((1.0, obeys), (9.0, beats), *((at, obeys) for at in range(10, 500, 5)), (500.0, ends))
-    said = crawl.ask(Command.STOP)
+    said = crawl.ask(Operation.STOP)
     assert said[0].startswith(
         "the crawl in job is asked to stop: process 7 runs. Open requests are finished;"
     )
@@ -131,19 +131,19 @@ def test_a_stop_waits_for_the_end_of_the_process_however_long_and_says_so() -> N
 
 def test_nothing_is_waited_for_without_a_process() -> None:
     crawl = Crawl(runs=False)
-    assert crawl.ask(Command.PAUSE) == [
+    assert crawl.ask(Operation.PAUSE) == [
         "the crawl in job is paused: it is not running, and fetches nothing when it is started, until scrapy resume"
     ]
-    assert crawl.ask(Command.RESUME)[1] == "the crawl in job will go on: it is not running; start it"
-    assert crawl.ask(Command.STOP)[2] == "the crawl in job is not running: there is nothing to stop"
-    assert crawl.ask(Command.SAVE)[3] == "the crawl in job is not running: all that it has is stored"
-    assert [one.command for one in asyncio.run(crawl.store.requests())] == [Command.PAUSE, Command.RESUME]
+    assert crawl.ask(Operation.RESUME)[1] == "the crawl in job will go on: it is not running; start it"
+    assert crawl.ask(Operation.STOP)[2] == "the crawl in job is not running: there is nothing to stop"
+    assert crawl.ask(Operation.SAVE)[3] == "the crawl in job is not running: all that it has is stored"
+    assert [one.command for one in asyncio.run(crawl.store.requests())] == [Operation.PAUSE, Operation.RESUME]
 
 
 def test_a_second_pause_says_that_it_was_paused() -> None:
     crawl = Crawl()
-    crawl.ask(Command.PAUSE, seconds=0.0)
-    assert "was paused already" in crawl.ask(Command.PAUSE, seconds=0.0)[1]
+    crawl.ask(Operation.PAUSE, seconds=0.0)
+    assert "was paused already" in crawl.ask(Operation.PAUSE, seconds=0.0)[1]
     assert crawl.seconds == 0
 
 
@@ -152,7 +152,7 @@ def test_an_older_process_is_named_within_seconds() -> None:
     with pytest.raises(
         NotObeyed, match=r"process 7 does not answer: the webcrawl that runs it \(version 0.0.9\)"
     ):
-        crawl.ask(Command.PAUSE)
+        crawl.ask(Operation.PAUSE)
     assert crawl.seconds < 15
 
 
@@ -160,24 +160,24 @@ def test_the_answer_of_an_earlier_run_does_not_count() -> None:
     crawl = Crawl((9.0, beats))
     asyncio.run(crawl.store.acknowledge(WorkerState("w", BEGUN_AT - 60, process=7)))
     with pytest.raises(NotObeyed, match="knows no commands"):
-        crawl.ask(Command.SAVE)
+        crawl.ask(Operation.SAVE)
 
 
 def test_a_process_that_hangs_is_named() -> None:
     crawl = Crawl((1.0, answers(None)))
     with pytest.raises(NotObeyed, match=r"process 7 had its last heartbeat 15.* s ago: a callback blocks"):
-        crawl.ask(Command.PAUSE)
+        crawl.ask(Operation.PAUSE)
 
 
 def test_a_process_that_ends_meanwhile_is_named() -> None:
     with pytest.raises(NotObeyed, match="process 7 has ended meanwhile"):
-        Crawl((1.0, ends)).ask(Command.PAUSE)
+        Crawl((1.0, ends)).ask(Operation.PAUSE)
 
 
 def test_a_process_that_answers_and_does_not_obey_is_left_alone_at_last() -> None:
     crawl = Crawl(*((at, knows) for at in range(1, 200, 5)))
     with pytest.raises(NotObeyed, match="process 7 has not obeyed within 2 min 00 s; it does when it can"):
-        crawl.ask(Command.SAVE)
+        crawl.ask(Operation.SAVE)
 
 
 def test_a_command_that_is_not_carried_out_is_no_success() -> None:
@@ -186,19 +186,19 @@ def test_a_command_that_is_not_carried_out_is_no_success() -> None:
         *((at, answers(None)) for at in range(1, 200, 5)), (200.0, answers("no checkpoint: no room"))
     )
     with pytest.raises(NotObeyed, match=r"^process 7: no checkpoint: no room$"):
-        crawl.ask(Command.SAVE)
+        crawl.ask(Operation.SAVE)
     assert not any("saved" in said for said in crawl.said)
 
 
 def test_the_result_of_a_command_is_told() -> None:
-    assert Crawl((1.0, answers("", "job/checkpoints/c"))).ask(Command.SAVE)[-1] == (
+    assert Crawl((1.0, answers("", "job/checkpoints/c"))).ask(Operation.SAVE)[-1] == (
         "it is saved: job/checkpoints/c"
     )
 
 
 def test_a_stop_that_a_process_does_not_know_is_no_success() -> None:
     with pytest.raises(NotObeyed, match="does not know"):
-        Crawl((1.0, answers("this version does not know the command")), (2.0, ends)).ask(Command.STOP)
+        Crawl((1.0, answers("this version does not know the command")), (2.0, ends)).ask(Operation.STOP)
 
 
 def test_an_operator_has_a_name() -> None:

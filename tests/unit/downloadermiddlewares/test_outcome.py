@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.archive.samples import record
 from webcrawl.downloadermiddlewares.outcome import _add_pauses
-from webcrawl.frontier.lease import Ending, Outcome, Result
+from webcrawl.frontier.lease import FetchEnd, Outcome, Result
 from webcrawl.storage.contract import FOREVER, NO_RATE_LIMITS, LeaseValidity, RateLimitLease, uptime
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def told(
-    ending: Ending, validity: LeaseValidity, line: FetchRecord, rate_limits: RateLimitLease = NO_RATE_LIMITS
+    ending: FetchEnd, validity: LeaseValidity, line: FetchRecord, rate_limits: RateLimitLease = NO_RATE_LIMITS
 ) -> dict[str, object]:
     flight = SimpleNamespace(
         lease=SimpleNamespace(key_validity=validity, rate_limit_lease=rate_limits),
@@ -30,12 +30,12 @@ def told(
 
 
 def test_what_is_owed_is_told_to_the_microsecond() -> None:
-    ending = Ending(1.0, 2.0, 200, delay_seconds=5.00000049, number=12)
+    ending = FetchEnd(1.0, 2.0, 200, delay_seconds=5.00000049, number=12)
     assert told(ending, FOREVER, record()) == {"delay": 5.0, "number": 12}
 
 
 def test_clocks_that_were_shared_are_told_with_their_pauses() -> None:
-    ending = Ending(1.0, 2.0, 200, delay_seconds=5.0, number=12)
+    ending = FetchEnd(1.0, 2.0, 200, delay_seconds=5.0, number=12)
     claim = RateLimitLease(1, "a.test", "192.0.2.1", {"address 192.0.2.1": 2.0}, FOREVER)
     assert told(ending, FOREVER, record(), claim)["clocks"] == {"address 192.0.2.1": 2.0}
 
@@ -43,7 +43,7 @@ def test_clocks_that_were_shared_are_told_with_their_pauses() -> None:
 def test_of_a_key_that_was_lost_is_told_when() -> None:
     now = time.time()
     line = record(start=now - 20, end=now)
-    found = told(Ending(1.0, 2.0, 200), LeaseValidity(uptime() - 8), line)
+    found = told(FetchEnd(1.0, 2.0, 200), LeaseValidity(uptime() - 8), line)
     assert found == {"lost_at": pytest.approx(now - 8, abs=5)}
 
 
@@ -54,4 +54,4 @@ def test_it_was_lost_while_the_request_was_open(validity: LeaseValidity, at: flo
     """A hold that was ended at once does not say when; one that ended long ago ended before the request."""
     now = time.time()
     line = record(start=now - 20, end=now)
-    assert told(Ending(1.0, 2.0, 200), validity, line) == {"lost_at": round(now + at, 6)}
+    assert told(FetchEnd(1.0, 2.0, 200), validity, line) == {"lost_at": round(now + at, 6)}

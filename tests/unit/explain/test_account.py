@@ -16,19 +16,19 @@ from webcrawl.explain.account import (
     Explanation,
     Fate,
     LoggedFetches,
-    Rules,
+    RulesForUrls,
     address_of,
     explain,
 )
 from webcrawl.explain.as_json import as_json
 from webcrawl.explain.as_text import as_text, moment
 from webcrawl.explain.features import Remembered, worth_of
-from webcrawl.explain.rules import Stage
+from webcrawl.explain.rules import RuleStage
 from webcrawl.features.focus.learner import BELIEVED, Learner
 from webcrawl.features.focus.link_features import pack
 from webcrawl.features.focus.weights import probability
 from webcrawl.features.revisits.estimate import History
-from webcrawl.features.revisits.page import Page
+from webcrawl.features.revisits.page import RevisitedPage
 from webcrawl.frontier.active_key import ActiveKey
 from webcrawl.frontier.order import LevelSampler, Order
 from webcrawl.frontier.policies import Policies, RobotsPolicy
@@ -46,7 +46,7 @@ from webcrawl.storage.inspection import Activity, Demand, KeySnapshot, UrlSnapsh
 NOW = 1_700_000_000.0
 FIXED = Scope([SchemeRule()])
 POLITE = Politeness("fixed", 5.0, 60.0, 1.0, 300.0)
-RULES = Rules(Scope([*FIXED.rules, DepthRule(3), AllowRule("/a")]), FIXED, POLITE, "foobot")
+RULES = RulesForUrls(Scope([*FIXED.rules, DepthRule(3), AllowRule("/a")]), FIXED, POLITE, "foobot")
 CRAWL = ExaminedCrawl("sqlite", "/crawl", "the crawl in /crawl")
 URL = "http://h.test/a"
 TEXT = "User-agent: *\nDisallow: /a\x1b[31m # red\n"
@@ -74,7 +74,7 @@ def settled(state: State | None, rule: str | None = None, **fields: Any) -> UrlS
 
 
 def explained(
-    snapshot: UrlSnapshot | None = None, url: str = URL, rules: Rules = RULES, **more: Any
+    snapshot: UrlSnapshot | None = None, url: str = URL, rules: RulesForUrls = RULES, **more: Any
 ) -> Explanation:
     return explain(address_of(url, url), "h.test", rules, NOW, snapshot=snapshot, **more)
 
@@ -89,7 +89,7 @@ def test_a_url_that_nobody_knows_is_queued_or_refused_when_it_is_found() -> None
 
 def test_a_seed_need_not_match_what_links_must() -> None:
     found = explained(url="http://h.test/b", named=True)
-    assert (found.scoping.stage, found.conclusion.fate) == (Stage.SEED, Fate.WOULD_BE_QUEUED)
+    assert (found.scoping.stage, found.conclusion.fate) == (RuleStage.SEED, Fate.WOULD_BE_QUEUED)
     assert [word.applies for word in found.scoping.words] == [True, False, False]
 
 
@@ -168,7 +168,7 @@ def test_the_frontier_refuses_what_is_said_to_be_refused_and_nothing_else(
     known = None if state is None else RobotsRecord("http://h.test", state, NOW - 10, expires_at, text)
     record = HostRecord("h.test", fetches=fetches, pages=fetches // 3, crawl_delay_seconds=asked)
     fixed = Scope([] if admitted else [AllowRule("/b")])
-    rules = Rules(Scope([]), fixed, POLITE, "foobot", most, budget)
+    rules = RulesForUrls(Scope([]), fixed, POLITE, "foobot", most, budget)
     told = explained(seen(robots=known, key=KeySnapshot(record, 1, Activity.IDLE)), rules=rules).conclusion
 
     policies = Policies(
@@ -208,9 +208,9 @@ def test_depth_and_kind_come_from_the_queue_or_the_log() -> None:
     assert (deep.scoping.depth, deep.scoping.depth_known) == (4, True)
     assert deep.scoping.decided_by is not None
     assert deep.scoping.decided_by.rule == "depth"
-    assert explained(visits=LoggedFetches(1, ({"depth": 0, "via": None},))).scoping.stage is Stage.SEED
+    assert explained(visits=LoggedFetches(1, ({"depth": 0, "via": None},))).scoping.stage is RuleStage.SEED
     sitemap = explained(seen(entry=entry(kind="sitemap", via="http://h.test/robots.txt")), "http://h.test/b")
-    assert (sitemap.scoping.stage, sitemap.scoping.decided_by) == (Stage.SITEMAP, None)
+    assert (sitemap.scoping.stage, sitemap.scoping.decided_by) == (RuleStage.SITEMAP, None)
     assert explained(depth=9).scoping.depth == 9
     assert not explained().scoping.depth_known
 
@@ -358,7 +358,9 @@ def test_text_and_object_are_made_of_everything(snapshot: UrlSnapshot | None) ->
 
 def test_what_is_remembered_of_a_page_is_shown_with_its_next_visit() -> None:
     history = History.first(NOW - 900).visited(NOW - 300, changed=True)
-    page = Page("h.test", 1, URL, history, NOW + 60, b"\x01", NOW - 300, 'W/"1\n"', "then", gone=2, failed=1)
+    page = RevisitedPage(
+        "h.test", 1, URL, history, NOW + 60, b"\x01", NOW - 300, 'W/"1\n"', "then", gone=2, failed=1
+    )
     explanation = explained(settled(State.DONE), remembered=Remembered(page, "each page is"))
     text = as_text(explanation, ExaminedCrawl("sqlite", "job", "the crawl"))
     assert "fetched; visited again" in text.splitlines()[1]

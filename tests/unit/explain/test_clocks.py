@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from webcrawl.explain.clocks import Facts, Waiting, waiting_of
+from webcrawl.explain.clocks import Facts, WaitReasons, waiting_of
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.robots.answer import RobotsState
@@ -22,7 +22,7 @@ def answer(state: RobotsState, expires_at: float = NOW + 100) -> RobotsRecord:
 KNOWN = answer(RobotsState.RULES)
 
 
-def waiting(robots: RobotsRecord | None = KNOWN, **fields: Any) -> Waiting:
+def waiting(robots: RobotsRecord | None = KNOWN, **fields: Any) -> WaitReasons:
     return waiting_of(Facts(NOW, HostRecord("h.test", **fields), robots, POLITE))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import tracemalloc
 
-from webcrawl.export.urls import FetchedUrls, Marks
+from webcrawl.export.urls import FetchedUrls, FingerprintFilter
 from webcrawl.frontier.records import State
 from webcrawl.urls.canonical import DEFAULT
 from webcrawl.urls.fingerprint import fingerprint
@@ -16,7 +16,7 @@ def test_no_fingerprint_is_missed_and_few_others_are_told() -> None:
     chance = random.Random(3)
     sought, others = ([chance.getrandbits(64) - (1 << 63) for _ in range(100_000)] for _ in range(2))
     tracemalloc.start()
-    marks = Marks()
+    marks = FingerprintFilter()
     marks.add(sought)
     taken = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -26,7 +26,7 @@ def test_no_fingerprint_is_missed_and_few_others_are_told() -> None:
 
 
 def test_a_link_is_told_once_as_it_was_written_and_only_where_no_request_tells_more() -> None:
-    sought = Marks()
+    sought = FingerprintFilter()
     sought.add([fingerprint("http://h.test/~a"), fingerprint("http://h.test/b")])
     urls = FetchedUrls(DEFAULT, host_of)
     urls.add({"url": "http://h.test/b", "key": "h.test", "error": "dns", "end": 3.0})

@@ -11,8 +11,8 @@ from rich.console import Console
 from tests.unit.reports.figures import snapshot
 from webcrawl import fetch_errors
 from webcrawl.extensions.progress import LastErrors, _wanted, table
-from webcrawl.reports.limiting import Bound, Estimate, Verdict
-from webcrawl.reports.live import Failure, fitted, rows
+from webcrawl.reports.limiting import Bottleneck, Bound, Estimate
+from webcrawl.reports.live import RecentError, fitted, rows
 from webcrawl.reports.pace import Limit, Reading
 
 
@@ -32,7 +32,7 @@ def reading(**changed: Any) -> Reading:
     return Reading(**(given | changed))
 
 
-def drawn(shown: Reading, width: int = 100, *failures: Failure) -> str:
+def drawn(shown: Reading, width: int = 100, *failures: RecentError) -> str:
     output = io.StringIO()
     Console(file=output, width=width, force_terminal=False).print(
         table("broad  crawls/x", shown, failures, 100.0, width=width)
@@ -40,7 +40,7 @@ def drawn(shown: Reading, width: int = 100, *failures: Failure) -> str:
     return output.getvalue()
 
 
-def shown_of(found: Reading, *failures: Failure) -> dict[str, str]:
+def shown_of(found: Reading, *failures: RecentError) -> dict[str, str]:
     """The rows as text, by name."""
     return {row.name: row.joint.join(part.text for part in row.parts) for row in rows(found, failures, 100.0)}
 
@@ -76,7 +76,7 @@ def test_the_display_says_what_the_crawl_does() -> None:
         (snapshot(), "nothing to fetch at this moment"),
     ):
         assert shown_of(reading(frontier=found))["now"] == words
-    bound = Verdict(Bound.HOSTS, "limited by hosts (3 of 286 hosts have URLs)", "Few hosts have URLs.")
+    bound = Bottleneck(Bound.HOSTS, "limited by hosts (3 of 286 hosts have URLs)", "Few hosts have URLs.")
     ends = Estimate(28_560.0, True, "At least 7 h 56 min to go.")
     fetches = shown_of(reading(frontier=snapshot(in_flight=3), verdict=bound, ends=ends))
     assert fetches["now"] == f"fetching   {bound.short}   at least 7 h 56 min to go"
@@ -95,7 +95,10 @@ def test_the_display_says_what_the_crawl_does() -> None:
 
 
 def test_the_last_errors_name_their_urls_the_latest_first() -> None:
-    failures = [Failure(40.0, "dns", "http://a.test/\x1b[31m"), Failure(97.5, "timeout", "http://b.test/x")]
+    failures = [
+        RecentError(40.0, "dns", "http://a.test/\x1b[31m"),
+        RecentError(97.5, "timeout", "http://b.test/x"),
+    ]
     lines = drawn(reading(), 100, *failures).splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("last errors"))
     assert [line.strip() for line in lines[at : at + 2]] == [
@@ -135,7 +138,7 @@ def test_a_narrow_terminal_gets_figures_whole_on_further_lines() -> None:
 
 @pytest.mark.parametrize("height", [6, 10, 16])
 def test_a_low_terminal_keeps_what_matters_most(height: int) -> None:
-    failures = [Failure(0.0, "dns", "http://a.test/")] * 3
+    failures = [RecentError(0.0, "dns", "http://a.test/")] * 3
     found = rows(reading(statuses={2: 1}, hint="wait", frontier=snapshot(stalled="paused")), failures, 0.0)
     lines = fitted(found, 80, height)
     assert len(lines) <= height

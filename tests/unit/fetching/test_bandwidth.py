@@ -29,7 +29,7 @@ from webcrawl.fetching.bandwidth import (
 )
 from webcrawl.fetching.body_memory import BodyMemory
 from webcrawl.fetching.meta import FetchMeta
-from webcrawl.fetching.reading import Reading
+from webcrawl.fetching.reading import FlowControl
 from webcrawl.frontier.records import Kind
 from webcrawl.storage.contract import BandwidthShare
 
@@ -331,7 +331,7 @@ def test_waiting_counts_neither_for_the_timeout_nor_for_the_host(monkeypatch: py
 
     async def test() -> None:
         limit = limited(world, 1000)
-        reading = Reading(fetch, lambda head: 0, 60.0, connection, limit)  # type: ignore[arg-type]
+        reading = FlowControl(fetch, lambda head: 0, 60.0, connection, limit)  # type: ignore[arg-type]
         exchange: Any = Exchange()
         exchange.done = asyncio.get_running_loop().create_future()
         reading.begin(exchange)

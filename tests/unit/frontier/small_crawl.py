@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from tests.contract.samples import NOW
 from tests.properties.simulation import Clock, Disk, Loop, Slow
 from tests.properties.world import key_of, page
-from webcrawl.archive.capture import Entry, FetchRecord
+from webcrawl.archive.capture import ArchiveEntry, FetchRecord
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
+from webcrawl.frontier.lease import FetchEnd, Lease, Outcome, Result
 from webcrawl.frontier.order import LevelSampler, Order, Scorer
-from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
+from webcrawl.frontier.policies import FrontierLimits, Policies, RobotsPolicy
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.robots_requests import RobotsReply
 from webcrawl.politeness.delay import Politeness
@@ -39,7 +39,7 @@ class SmallCrawl:
         self.scorer, self.best_first = scorer, best_first
         self.loop, self.clock, self.disk = Loop(), Clock(NOW), Disk()
         self.backend = MemoryBackend(delay_seconds=DELAY)
-        self.limits = Limits(**{"commit_interval_seconds": 0.0, "reordering_share": 0.0} | limits)
+        self.limits = FrontierLimits(**{"commit_interval_seconds": 0.0, "reordering_share": 0.0} | limits)
         self.admit = admit or (lambda entry: None)
         self.troubles: list[BaseException] = []
         self.changes = 0
@@ -110,7 +110,7 @@ class SmallCrawl:
 
     def end(self, lease: Lease, status: int | None = 200, **words: Any) -> None:
         """The response has ended."""
-        self.loop.call(self.frontier.ended, lease, Ending(self.clock.now, self.clock.now, status, **words))
+        self.loop.call(self.frontier.ended, lease, FetchEnd(self.clock.now, self.clock.now, status, **words))
 
     def settle(
         self, lease: Lease, result: Result = Result.FETCHED, status: int | None = 200, **words: Any
@@ -121,7 +121,7 @@ class SmallCrawl:
         record = FetchRecord(
             now, now, entry.url, entry.key, None, "page", status, None, None, 0, None, None, 0, "w"
         )
-        self.loop.call(self.frontier.settle, lease, Outcome(result, entry=Entry(record), **words))
+        self.loop.call(self.frontier.settle, lease, Outcome(result, entry=ArchiveEntry(record), **words))
         self.rest()
 
     def fetch(self, lease: Lease, status: int = 200, result: Result = Result.FETCHED, **words: Any) -> None:

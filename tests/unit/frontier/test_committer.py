@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.contract.samples import entry, robots, urls
-from webcrawl.archive.capture import Capture, Entry, FetchRecord
+from webcrawl.archive.capture import ArchiveEntry, Capture, FetchRecord
 from webcrawl.errors import StorageFull, StorageLost
-from webcrawl.frontier.committer import GROUP_BYTES, Change, Committer
-from webcrawl.frontier.policies import GROUP_LEAST, Limits
+from webcrawl.frontier.committer import GROUP_BYTES, Committer, FrontierChange
+from webcrawl.frontier.policies import GROUP_LEAST, FrontierLimits
 from webcrawl.frontier.records import State, UrlRecord
 from webcrawl.frontier.storage_retry import StorageRetry
 from webcrawl.politeness.host_record import HostRecord
@@ -26,14 +26,14 @@ class Script:
     def __init__(self) -> None:
         self.steps: list[str] = []
         self.batches: list[Batch] = []
-        self.archived: list[list[Entry]] = []
+        self.archived: list[list[ArchiveEntry]] = []
         self.store_raises: list[Exception | None] = []
         """None: this one succeeds."""
         self.state_raises: list[Exception] = []
         self.gate: asyncio.Event | None = None
         """Commits wait for it."""
 
-    async def append(self, entries: Sequence[Entry]) -> None:
+    async def append(self, entries: Sequence[ArchiveEntry]) -> None:
         await asyncio.sleep(0)
         if self.store_raises and (error := self.store_raises.pop(0)) is not None:
             self.steps.append("archive failed")
@@ -67,7 +67,7 @@ class Bench:
             self.script if store else None,
             lambda committed: self.queued.extend(urls(committed.queued) if committed is not None else ()),
             self.failures.append,
-            Limits(open_max, commit_interval_seconds=0.0),
+            FrontierLimits(open_max, commit_interval_seconds=0.0),
             self.patience,
             lambda: 0.0,
         )
@@ -76,11 +76,11 @@ class Bench:
         """A change that is known by its name."""
         found = [entry(f"http://a/{name}")]
         then = fields.pop("then", lambda: self.script.steps.append(f"{name} durable"))
-        self.committer.add(Change(discovered=found, then=then, **fields))
+        self.committer.add(FrontierChange(discovered=found, then=then, **fields))
 
 
-def page(url: str = "http://a/") -> Entry:
-    return Entry(FetchRecord(0.0, 0.0, url, "a", None, "page", 200, None, None, 0, None, None, 0, "w"))
+def page(url: str = "http://a/") -> ArchiveEntry:
+    return ArchiveEntry(FetchRecord(0.0, 0.0, url, "a", None, "page", 200, None, None, 0, None, None, 0, "w"))
 
 
 @pytest.fixture(autouse=True)

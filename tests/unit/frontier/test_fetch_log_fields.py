@@ -8,9 +8,9 @@ import pytest
 
 from tests.unit.archive.samples import record
 from tests.unit.frontier.small_crawl import DELAY, SmallCrawl
-from webcrawl.archive.capture import Entry
+from webcrawl.archive.capture import ArchiveEntry
 from webcrawl.frontier import robots_requests as requests
-from webcrawl.frontier.lease import Ending
+from webcrawl.frontier.lease import FetchEnd
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.robots.answer import RobotsState
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def ended(crawl: SmallCrawl, **words: Any) -> Ending:
+def ended(crawl: SmallCrawl, **words: Any) -> FetchEnd:
     """The ending of the next page, as the frontier leaves it."""
     lease = crawl.wait_for_lease()
     if "validity" in words:
         lease.key_validity = words.pop("validity")
     now = crawl.clock.now
-    ending = Ending(words.pop("started_at", now), now, **{"status": 200, **words})
+    ending = FetchEnd(words.pop("started_at", now), now, **{"status": 200, **words})
     crawl.loop.call(crawl.frontier.ended, lease, ending)
     crawl.settle(lease)
     return ending
@@ -56,7 +56,7 @@ def test_nothing_is_known_where_nothing_was_sent_or_the_key_was_lost(crawl: Smal
 
 
 def test_the_line_of_a_robots_txt_tells_what_it_came_to() -> None:
-    line = Entry(record(kind="robots"))
+    line = ArchiveEntry(record(kind="robots"))
     record_of_it = RobotsRecord("http://a.test", RobotsState.RULES, 1.0, 86_401.00049, "", 2.5)
     requests.add_facts(line, record_of_it, Politeness("fixed", 1.0, 1.0, 0.0, crawl_delay_max=2.5))
     told = {"origin": "http://a.test", "robots": "rules", "until": 86_401.0, "crawl_delay": 2.5}

@@ -11,7 +11,7 @@ import pytest
 from tests.contract.samples import NOW
 from tests.properties.world import page
 from tests.unit.frontier.small_crawl import DELAY, SmallCrawl
-from webcrawl.frontier.lease import Ending, Result
+from webcrawl.frontier.lease import FetchEnd, Result
 from webcrawl.frontier.records import Kind, State, UrlRecord
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def test_nothing_sent_means_no_penalty(crawl: SmallCrawl) -> None:
     crawl.add("a.test/1")
     crawl.allow("a.test")
     lease = crawl.wait_for_lease()
-    crawl.loop.call(crawl.frontier.ended, lease, Ending(None, crawl.clock.now))
+    crawl.loop.call(crawl.frontier.ended, lease, FetchEnd(None, crawl.clock.now))
     crawl.settle(lease, Result.ABANDONED)
     again = crawl.lease()
     assert again is not None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.unit.frontier.small_crawl import DELAY, SmallCrawl
-from webcrawl.frontier.lease import Ending, Result
+from webcrawl.frontier.lease import FetchEnd, Result
 from webcrawl.robots.answer import TTL_SECONDS
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def test_an_origin_of_whose_robots_txt_nobody_tells_is_asked_ever_less_often(
         lease = crawl.wait_for_lease()
         assert lease.entry.url == "http://a.test/robots.txt"
         asked_at.append(crawl.clock.now)
-        crawl.loop.call(crawl.frontier.ended, lease, Ending(None, crawl.clock.now))
+        crawl.loop.call(crawl.frontier.ended, lease, FetchEnd(None, crawl.clock.now))
         crawl.settle(lease, result)
 
     pauses = [after - before for before, after in pairwise(asked_at)]

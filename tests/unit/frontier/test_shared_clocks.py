@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.unit.frontier.small_crawl import DELAY, SmallCrawl
 from webcrawl.frontier import shared_clocks
-from webcrawl.frontier.lease import Ending, Result
+from webcrawl.frontier.lease import FetchEnd, Result
 from webcrawl.politeness.groups import Group, Groups
 from webcrawl.politeness.shared_clocks import SharedClocks
 from webcrawl.urls.politeness_key import host_of
@@ -130,7 +130,7 @@ def test_what_was_not_sent_owes_nothing(made):
     crawl.add("h0.test/", "h1.test/")
     lease = crawl.wait_for_lease()
     before = crawl.clock.now
-    crawl.loop.call(crawl.frontier.ended, lease, Ending(None, crawl.clock.now))
+    crawl.loop.call(crawl.frontier.ended, lease, FetchEnd(None, crawl.clock.now))
     crawl.settle(lease, Result.ABANDONED)
     assert crawl.wait_for_lease() is not None
     assert crawl.clock.now == before

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from tests.contract.samples import NOW
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
+from webcrawl.frontier.lease import FetchEnd, Lease, Outcome, Result
 from webcrawl.frontier.order import LevelSampler, Order
-from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
+from webcrawl.frontier.policies import FrontierLimits, Policies, RobotsPolicy
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.frontier.robots_requests import RobotsReply
 from webcrawl.politeness.delay import Politeness
@@ -66,7 +66,7 @@ class VirtualCrawl:
             key_of=host_of,
             **rules,
         )
-        limits = Limits(
+        limits = FrontierLimits(
             open_max=open_max,
             active_max=active_max,
             commit_interval_seconds=0.0,
@@ -113,5 +113,5 @@ class VirtualCrawl:
             status, outcome = NO_ROBOTS
         else:
             status, outcome = self._answer(entry)
-        self.frontier.ended(lease, Ending(self.now, self.now, status))
+        self.frontier.ended(lease, FetchEnd(self.now, self.now, status))
         self.frontier.settle(lease, outcome)

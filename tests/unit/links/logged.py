@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tests.unit.archive.samples import NOW, record, ticking
-from webcrawl.archive.capture import Entry
+from webcrawl.archive.capture import ArchiveEntry
 from webcrawl.archive.listed_links import ListedLinks
 from webcrawl.links.log import LinkLog
 
@@ -22,10 +22,10 @@ SETTINGS = {
 }
 
 
-def page(url: str, links: Sequence[LinkRow | str] = (), at: float = NOW, **changes: Any) -> Entry:
+def page(url: str, links: Sequence[LinkRow | str] = (), at: float = NOW, **changes: Any) -> ArchiveEntry:
     """A page with its links; a mere URL is a link without text."""
     rows = [(link, "a", "", "") if isinstance(link, str) else link for link in links]
-    return Entry(record(url=url, end=at, **changes), None, None, rows)
+    return ArchiveEntry(record(url=url, end=at, **changes), None, None, rows)
 
 
 def spooled(folder: Path, urls: Sequence[str]) -> SpooledLinks:
@@ -38,7 +38,7 @@ def spooled(folder: Path, urls: Sequence[str]) -> SpooledLinks:
     return made
 
 
-def sitemap(folder: Path, url: str, urls: Sequence[str], at: float = NOW) -> Entry:
+def sitemap(folder: Path, url: str, urls: Sequence[str], at: float = NOW) -> ArchiveEntry:
     """A long sitemap."""
     made = page(url, at=at, kind="sitemap")
     made.listed = spooled(folder, urls)
@@ -53,7 +53,7 @@ def store(directory: Path, **changes: Any) -> LinkLog:
     return log
 
 
-def keep(log: LinkLog, *entries: Entry) -> None:
+def keep(log: LinkLog, *entries: ArchiveEntry) -> None:
     """A group from its beginning to its end."""
     log.roll_if_full()
     log.write(entries)
@@ -61,7 +61,7 @@ def keep(log: LinkLog, *entries: Entry) -> None:
     log.keep()
 
 
-def kept(directory: Path, *groups: Sequence[Entry], **changes: Any) -> None:
+def kept(directory: Path, *groups: Sequence[ArchiveEntry], **changes: Any) -> None:
     """A log that has these groups, and is closed."""
     log = store(directory, **changes)
     for group in groups:

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webcrawl.parsing import tree
-from webcrawl.parsing.findings import SPELLINGS, Findings
-from webcrawl.parsing.html import TITLE_MAX, Document, PageInput, extract
+from webcrawl.parsing.findings import SPELLINGS, PageFindings
+from webcrawl.parsing.html import TITLE_MAX, PageInput, ParsedPage, extract
 from webcrawl.parsing.links import FOLLOWED, TEXT_MAX, TYPES
 from webcrawl.urls.resolve import CONTENT_MAX
 
@@ -89,7 +89,7 @@ soup = st.lists(
 
 def found(
     html: str | bytes, content_type: str = "text/html; charset=utf-8", types: frozenset[str] = FOLLOWED
-) -> Document:
+) -> ParsedPage:
     body = html.encode() if isinstance(html, str) else html
     return extract(PageInput(body, URL, content_type, links_max=1000, types=types, agents=("WebCrawl",)))
 
@@ -275,7 +275,7 @@ def test_repeated_targets_and_fragments_do_not_count_for_the_limit() -> None:
 
 
 def test_what_a_page_of_many_links_costs_is_bounded_by_the_limit() -> None:
-    findings = Findings(FOLLOWED, 10)
+    findings = PageFindings(FOLLOWED, 10)
     for number in range(10_000):
         findings.add(f"/{number}#x", "a")
     assert (len(findings.found), findings.dropped) == (10 * SPELLINGS, 10_000 - 10 * SPELLINGS)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from webcrawl.parsing import tree
-from webcrawl.parsing.html import Document, PageInput, extract
+from webcrawl.parsing.html import PageInput, ParsedPage, extract
 from webcrawl.parsing.offload import Extractor
 
 URL = "http://a.example/"
@@ -31,7 +31,7 @@ def extractor(seconds_a_step: float, seconds_max: float = 100.0) -> Extractor:
     return Extractor(turn_seconds=0.005, seconds_max=seconds_max, clock=lambda: next(clock))
 
 
-def drive(coroutine: Coroutine[Any, Any, Document]) -> tuple[Document, int]:
+def drive(coroutine: Coroutine[Any, Any, ParsedPage]) -> tuple[ParsedPage, int]:
     """Run a coroutine that waits for nothing but its turn, and count the turns it gave away."""
     given = 0
     while True:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from webcrawl.child_process import Frames, frame
 from webcrawl.parsing import offload, process
-from webcrawl.parsing.html import Document, PageInput, extract
+from webcrawl.parsing.html import PageInput, ParsedPage, extract
 from webcrawl.parsing.links import Link
-from webcrawl.parsing.process import Readers, document_frame, document_of
+from webcrawl.parsing.process import ReaderProcesses, document_frame, document_of
 from webcrawl.processes import resident_bytes
 
 URL = "http://a.example/docs/"
@@ -36,19 +36,19 @@ PAGES = {
 @asynccontextmanager
 async def reading(
     processes: int = 1, in_place_first: int = 0, module: str = FRAIL, memory_bytes: int = 0
-) -> AsyncIterator[Readers]:
-    pages = Readers(processes, in_place_first, module, memory_bytes)
+) -> AsyncIterator[ReaderProcesses]:
+    pages = ReaderProcesses(processes, in_place_first, module, memory_bytes)
     try:
         yield pages
     finally:
         pages.close()
 
 
-async def read(pages: Readers, body: bytes) -> Document:
+async def read(pages: ReaderProcesses, body: bytes) -> ParsedPage:
     return await pages.extract(PageInput(body, URL, "text/html; charset=utf-8", links_max=20))
 
 
-def in_place(body: bytes) -> Document:
+def in_place(body: bytes) -> ParsedPage:
     return extract(PageInput(body, URL, "text/html; charset=utf-8", links_max=20))
 
 
@@ -152,7 +152,7 @@ def test_a_document_comes_over_the_socket_as_it_is(
     links: list[Link], pairs: list[tuple[str, str]], text: str | None, piece: int
 ) -> None:
     others = [tuple(link) for link in links]
-    document = Document(
+    document = ParsedPage(
         "t", "b", "utf-8", 3, ["noindex"], pairs, text, text, pairs, {"u": "w"}, text, others, links
     )
     sent = document_frame(7, document) + frame("behind")
@@ -167,7 +167,7 @@ def test_a_document_comes_over_the_socket_as_it_is(
 
 
 def test_the_links_are_the_last_field_of_a_document() -> None:
-    assert fields(Document)[-1].name == "links"
+    assert fields(ParsedPage)[-1].name == "links"
 
 
 def test_a_large_page_is_never_read_in_place() -> None:
@@ -176,7 +176,7 @@ def test_a_large_page_is_never_read_in_place() -> None:
     async def scenario() -> None:
         async with reading(in_place_first=1_000) as pages:
 
-            async def refuse(*_: object, **__: object) -> Document:
+            async def refuse(*_: object, **__: object) -> ParsedPage:
                 raise AssertionError("it was read in place")
 
             pages._in_place.extract = refuse  # type: ignore[method-assign]
@@ -190,7 +190,7 @@ def test_a_large_page_is_never_read_in_place() -> None:
 MIB = 1 << 20
 
 
-def resident(pages: Readers) -> int:
+def resident(pages: ReaderProcesses) -> int:
     """The resident MiB of all processes that read pages, as the system reports them."""
     return sum(resident_bytes(each._process.pid) or 0 for each in pages._readers) // MIB
 

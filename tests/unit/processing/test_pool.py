@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from webcrawl.processing.pool import Costs, Line
+from webcrawl.processing.pool import CostEstimates, WorkerQueue
 
 
 def row(size, mime="text/html"):
@@ -17,7 +17,7 @@ class Play:
     """Pages in a line, with the order in which they had their turns. Those called s... are slow."""
 
     def __init__(self, at_once):
-        self.line = Line(object, at_once)
+        self.line = WorkerQueue(object, at_once)
         self.served = []
         self.has = {}
         self.tasks = []
@@ -105,7 +105,7 @@ def test_who_stops_waiting_takes_nothing_along():
 
 
 def test_large_pages_count_as_slow_until_more_is_known():
-    costs = Costs()
+    costs = CostEstimates()
     small, large = costs.kind(row(5000), [0]), costs.kind(row(2_000_000), [0])
     assert (costs.is_slow(small), costs.is_slow(large)) == (False, True)
     costs.took(small, 0.6)

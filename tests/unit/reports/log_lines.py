@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.audit.audit import Audit, Rules
+from webcrawl.audit.audit import Audit, AuditRules
 from webcrawl.politeness.delay import Politeness
-from webcrawl.reports.fetch_logs import Merged, Request, request_of
+from webcrawl.reports.fetch_logs import LoggedRequest, MergedRequests, request_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,26 +45,26 @@ def robots(at: float, host: str = "a.test", **changes: Any) -> Line:
     return line(at, "/robots.txt", host, **changes)
 
 
-def request(at: float, *words: Any, **changes: Any) -> Request:
+def request(at: float, *words: Any, **changes: Any) -> LoggedRequest:
     found = request_of(line(at, *words, **changes))
     assert found is not None
     return found
 
 
-def rules(**changes: Any) -> Rules:
+def rules(**changes: Any) -> AuditRules:
     values: dict[str, Any] = {
         "politeness": Politeness("fixed", DELAY, 60.0, 0.0, crawl_delay_max=300.0),
         "robots_lifetime_seconds": DAY,
         "sending_seconds": 60.0,
         "tolerance_seconds": 0.01,
     }
-    return Rules(**(values | changes))
+    return AuditRules(**(values | changes))
 
 
 def audited(*logs: Iterable[Line], **changes: Any) -> tuple[list[Violation], Audit]:
     """What is wrong with some logs, and the audit afterwards."""
     audit = Audit(rules(**changes))
-    return list(audit.violations(Merged(logs, 180.0))), audit
+    return list(audit.violations(MergedRequests(logs, 180.0))), audit
 
 
 def told(violations: Sequence[Violation]) -> list[tuple[str, float | None, float]]:

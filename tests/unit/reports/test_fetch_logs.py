@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.reports.log_lines import T0, line, request, robots
-from webcrawl.reports.fetch_logs import Merged, request_of
+from webcrawl.reports.fetch_logs import MergedRequests, request_of
 
 WRONG: list[dict[str, Any]] = [
     {"start": None},
@@ -24,7 +24,7 @@ WRONG: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("change", WRONG, ids=str)
 def test_a_line_without_what_is_needed_is_no_request(change: dict[str, Any]) -> None:
-    merged = Merged([[line(0), line(1) | change, line(2)]], 10.0)
+    merged = MergedRequests([[line(0), line(1) | change, line(2)]], 10.0)
     assert [found.start - T0 for found in merged] == [0, 2]
     assert merged.unreadable == 1
 
@@ -79,25 +79,26 @@ def test_logs_that_are_in_order_of_ends_become_one_in_order_of_starts() -> None:
     logs: list[list[dict[str, Any]]] = [[], [], []]
     for one in sorted(lines, key=lambda one: one["end"] + draw.uniform(0, 10)):
         draw.choice(logs).append(one)
-    merged = Merged(logs, 60.0)
+    merged = MergedRequests(logs, 60.0)
     assert [found.start for found in merged] == sorted(one["start"] for one in lines)
     assert merged.late == 0
 
 
 def test_a_log_that_begins_long_after_another_waits_for_it() -> None:
     starts = [
-        found.start - T0 for found in Merged([[line(at) for at in range(1000)], [line(500.5)], []], 5.0)
+        found.start - T0
+        for found in MergedRequests([[line(at) for at in range(1000)], [line(500.5)], []], 5.0)
     ]
     assert starts == sorted(starts)
     assert len(starts) == 1001
 
 
 def test_what_comes_too_late_is_given_and_counted() -> None:
-    merged = Merged([[line(at) for at in (0, 100, 200, 50, 300)]], 10.0, waiting_max=1)
+    merged = MergedRequests([[line(at) for at in (0, 100, 200, 50, 300)]], 10.0, waiting_max=1)
     assert [found.start - T0 for found in merged] == [0, 100, 50, 200, 300]
     assert merged.late == 1
 
 
 def test_no_more_lines_wait_than_may() -> None:
-    merged = Merged([[line(at) for at in range(500)]], 1e9, waiting_max=10)
+    merged = MergedRequests([[line(at) for at in range(500)]], 1e9, waiting_max=10)
     assert [found.start - T0 for found in merged] == list(range(500))

@@ -10,8 +10,8 @@ from lxml import html
 from tests.unit.reports.log_lines import T0, line, robots
 from webcrawl.reports import page, run_log
 from webcrawl.reports.figures import digest
-from webcrawl.reports.run_log import Run, State
-from webcrawl.reports.sections.head import About
+from webcrawl.reports.run_log import Run, RunState
+from webcrawl.reports.sections.head import ReportFacts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ LINES = [
 ]
 
 
-def shown(about: About, *lines: dict[str, Any]) -> Any:
+def shown(about: ReportFacts, *lines: dict[str, Any]) -> Any:
     return html.fromstring(page.page(digest(lines or LINES), "first", about=about))
 
 
@@ -38,7 +38,7 @@ def test_what_crawl_it_is_stands_above_all() -> None:
     ended = Run(
         **{name: getattr(RUN, name) for name in RUN.__slots__} | {"ended_at": T0 + 20, "reason": "finished"}
     )
-    found = shown(About([ended], [State.ENDED], T0 - 3, T0 + 99, ["crawls/first"], {}))
+    found = shown(ReportFacts([ended], [RunState.ENDED], T0 - 3, T0 + 99, ["crawls/first"], {}))
     assert found.xpath("string(//title)") == found.xpath("string(//h1)") == "first"
     assert facts(found) == {
         "spider": "broad",
@@ -55,7 +55,7 @@ def test_what_crawl_it_is_stands_above_all() -> None:
 
 
 def test_the_five_figures_are_large() -> None:
-    large = shown(About()).xpath("//dl[@class='large']/div")
+    large = shown(ReportFacts()).xpath("//dl[@class='large']/div")
     assert [(one.xpath("string(dd)"), one.xpath("string(dt)")) for one in large] == [
         ("1", "pages"),
         ("1", "host"),
@@ -81,12 +81,12 @@ def test_the_five_figures_are_large() -> None:
     ],
 )
 def test_the_verdict_is_that_of_the_audit(violations: dict[str, int] | None, sentence: str) -> None:
-    about = About(folders=["my crawl"], violations=violations)
+    about = ReportFacts(folders=["my crawl"], violations=violations)
     assert shown(about).xpath("string(//p[starts-with(@class, 'verdict')])") == sentence
 
 
 def test_errors_and_failing_hosts_name_urls_and_the_commands_to_look_further() -> None:
-    found = shown(About(folders=["crawls/first"]))
+    found = shown(ReportFacts(folders=["crawls/first"]))
     assert found.xpath("//section[h2='Errors']//li/text()") == ["http://a.test/y", "http://a.test/z"]
     assert found.xpath("//section[h2='Errors']//code/text()") == [
         "scrapy explain http://a.test/y -s JOBDIR=crawls/first"
@@ -95,33 +95,33 @@ def test_errors_and_failing_hosts_name_urls_and_the_commands_to_look_further() -
     assert found.xpath("//section[h2='Failing hosts']//code/text()") == [
         "scrapy complaint a.test crawls/first"
     ]
-    shared = About([Run(T0, "broad", "w1", crawl="broad on Redis")], [State.ENDED], folders=["w1"])
+    shared = ReportFacts([Run(T0, "broad", "w1", crawl="broad on Redis")], [RunState.ENDED], folders=["w1"])
     assert shared.explain("http://a.test/?a&b") == "scrapy explain 'http://a.test/?a&b' -s REDIS_URL=..."
 
 
 def test_how_workers_ended_is_said_of_each_unless_they_ended_alike() -> None:
-    def ending(*of: tuple[str, State, str | None]) -> str:
+    def ending(*of: tuple[str, RunState, str | None]) -> str:
         runs = [
             Run(T0, "broad", name, ended_at=T0 if reason else None, reason=reason) for name, _, reason in of
         ]
-        return facts(shown(About(runs, [state for _, state, _ in of])))["ended"]
+        return facts(shown(ReportFacts(runs, [state for _, state, _ in of])))["ended"]
 
     at = "2026-09-21 14:13:20 UTC"
-    finished = ("w1", State.ENDED, "finished"), ("w2", State.ENDED, "finished")
+    finished = ("w1", RunState.ENDED, "finished"), ("w2", RunState.ENDED, "finished")
     assert ending(*finished) == f"finished, {at}"
-    assert ending(*finished, ("w3", State.KILLED, None)) == (
+    assert ending(*finished, ("w3", RunState.KILLED, None)) == (
         f"w1, w2: finished, {at}; w3: killed: its last run has no end on record"
     )
-    running = About([RUN], [State.RUNNING])
+    running = ReportFacts([RUN], [RunState.RUNNING])
     assert facts(shown(running))["state"] == "running when this report was made"
 
 
 def test_a_ranking_of_one_is_a_line() -> None:
-    found = shown(About(), line(0), line(9))
+    found = shown(ReportFacts(), line(0), line(9))
     assert "Status of pages" not in found.xpath("//h2/text()")
     [status] = [one for one in found.xpath("//p[@class='line']") if "Status" in one.text_content()]
     assert status.text_content() == "Status of pages 200: all 2 pages by HTTP status"
-    assert "Status of pages" in shown(About(), line(0), line(9, status=404)).xpath("//h2/text()")
+    assert "Status of pages" in shown(ReportFacts(), line(0), line(9, status=404)).xpath("//h2/text()")
 
 
 def test_the_runs_of_a_crawl_are_read_back(tmp_path: Path) -> None:
@@ -129,11 +129,11 @@ def test_the_runs_of_a_crawl_are_read_back(tmp_path: Path) -> None:
     run_log.begin(tmp_path, RUN)
     [run] = run_log.read(tmp_path)
     assert run == RUN
-    assert (run.state(is_held=True), run.state(is_held=False)) == (State.RUNNING, State.KILLED)
+    assert (run.state(is_held=True), run.state(is_held=False)) == (RunState.RUNNING, RunState.KILLED)
     run_log.end(tmp_path, T0 + 5, "shutdown")
     with (tmp_path / run_log.NAME).open("a") as file:
         file.write('{"begun_at": "soon"}\n{"begun')
     run_log.begin(tmp_path, RUN)
     first, second = run_log.read(tmp_path)
     assert (first.ended_at, first.reason, second.ended_at) == (T0 + 5, "shutdown", None)
-    assert first.state(is_held=True) is State.ENDED
+    assert first.state(is_held=True) is RunState.ENDED

@@ -8,11 +8,11 @@ import pytest
 
 from tests.unit.reports.figures import snapshot
 from webcrawl.frontier.tally import Tally
-from webcrawl.reports.pace import WINDOW_SECONDS, Limits, Means, Pace
+from webcrawl.reports.pace import WINDOW_SECONDS, CrawlLimits, Means, PaceMeter
 
 
 def test_now_is_the_mean_over_the_last_seconds_and_mean_that_since_the_start() -> None:
-    pace, tally = Pace(1000.0, Limits()), Tally()
+    pace, tally = PaceMeter(1000.0, CrawlLimits()), Tally()
     for second in range(1, 101):
         tally.pages += 1 if second <= 80 else 10
         tally.bytes += 1000
@@ -25,7 +25,7 @@ def test_now_is_the_mean_over_the_last_seconds_and_mean_that_since_the_start() -
 
 
 def test_how_much_was_found_is_told_where_something_is_looked_for() -> None:
-    pace, tally = Pace(0.0, Limits()), Tally()
+    pace, tally = PaceMeter(0.0, CrawlLimits()), Tally()
     assert pace.read(1.0, tally, snapshot()).found is None
     assert "found" not in pace.read(1.0, tally, snapshot()).line()
     for second in range(1, 101):
@@ -36,20 +36,20 @@ def test_how_much_was_found_is_told_where_something_is_looked_for() -> None:
 
 
 def test_the_first_look_has_no_rate_yet() -> None:
-    reading = Pace(5.0, Limits(pages=10)).read(5.0, Tally(), snapshot())
+    reading = PaceMeter(5.0, CrawlLimits(pages=10)).read(5.0, Tally(), snapshot())
     assert reading.pages_rate == reading.pages_rate_mean == 0
     assert reading.left_seconds is None
 
 
 def test_the_nearest_limit_says_how_long_is_left() -> None:
     tally = Tally(pages=50)
-    assert Pace(0.0, Limits(pages=100, seconds=60)).read(10.0, tally, snapshot()).left_seconds == 10
-    assert Pace(0.0, Limits(pages=100, seconds=12)).read(10.0, tally, snapshot()).left_seconds == 2
-    assert Pace(0.0, Limits(pages=40, seconds=0)).read(10.0, tally, snapshot()).left_seconds == 0
+    assert PaceMeter(0.0, CrawlLimits(pages=100, seconds=60)).read(10.0, tally, snapshot()).left_seconds == 10
+    assert PaceMeter(0.0, CrawlLimits(pages=100, seconds=12)).read(10.0, tally, snapshot()).left_seconds == 2
+    assert PaceMeter(0.0, CrawlLimits(pages=40, seconds=0)).read(10.0, tally, snapshot()).left_seconds == 0
 
 
 def test_only_the_looks_of_the_window_are_kept() -> None:
-    pace = Pace(0.0, Limits())
+    pace = PaceMeter(0.0, CrawlLimits())
     for look in range(10_000):
         pace.read(look * 0.5, Tally(), snapshot())
     assert len(pace._looks) <= 2 * WINDOW_SECONDS + 2
@@ -57,7 +57,9 @@ def test_only_the_looks_of_the_window_are_kept() -> None:
 
 def test_the_line_names_what_stalls_the_crawl() -> None:
     tally = Tally(pages=12_345, errors=Counter(dns=4, timeout=3))
-    reading = Pace(0.0, Limits(seconds=100)).read(10.0, tally, snapshot(queued=9, stalled="disk full"))
+    reading = PaceMeter(0.0, CrawlLimits(seconds=100)).read(
+        10.0, tally, snapshot(queued=9, stalled="disk full")
+    )
     line = reading.line()
     assert "pages 12,345" in line
     assert "queued 9" in line
@@ -68,7 +70,7 @@ def test_the_line_names_what_stalls_the_crawl() -> None:
 
 
 def test_a_backlog_without_room_is_told() -> None:
-    pace = Pace(0.0, Limits())
+    pace = PaceMeter(0.0, CrawlLimits())
     assert (
         pace.read(1.0, Tally(), snapshot(crowded="87 % of 4,000 MB"))
         .line()
@@ -81,17 +83,17 @@ def test_on_a_shared_crawl_the_line_says_whose_figures_they_are() -> None:
     shown = snapshot(
         queued=9, known_hosts=5, active_hosts=2, ready_hosts=1, parked_hosts=3, workers=4, stalled="paused"
     )
-    line = Pace(0.0, Limits(seconds=100)).read(10.0, tally, shown).line()
+    line = PaceMeter(0.0, CrawlLimits(seconds=100)).read(10.0, tally, shown).line()
     mine, _, whole = line.partition("; whole crawl: ")
     assert mine.startswith("this worker: pages 12 ")
     assert "hosts 2 active, 1 ready; in flight 0" in mine
     assert mine.endswith("left 1 min 30 s")
     assert whole == "4 workers; queued 9; hosts 5 known, 3 parked; STALLED: paused"
-    assert "worker" not in Pace(0.0, Limits()).read(10.0, tally, snapshot(queued=9)).line()
+    assert "worker" not in PaceMeter(0.0, CrawlLimits()).read(10.0, tally, snapshot(queued=9)).line()
 
 
 def test_a_crawl_that_waits_says_for_what_and_for_how_long() -> None:
-    pace, tally = Pace(0.0, Limits()), Tally()
+    pace, tally = PaceMeter(0.0, CrawlLimits()), Tally()
     waits = pace.read(
         1.0, tally, snapshot(queued=9, next_ready_at=130.0, active_hosts=1, known_hosts=1), 100.0
     )
@@ -109,7 +111,7 @@ def test_a_crawl_that_waits_says_for_what_and_for_how_long() -> None:
 
 
 def test_the_line_names_what_limits_a_crawl_that_fetches() -> None:
-    pace, tally = Pace(0.0, Limits()), Tally()
+    pace, tally = PaceMeter(0.0, CrawlLimits()), Tally()
     busy = snapshot(queued=900, known_hosts=90, active_hosts=90, ready_hosts=40, in_flight=16)
     for second in range(1, 12):
         tally.requests += 10
@@ -127,7 +129,7 @@ def test_the_line_names_what_limits_a_crawl_that_fetches() -> None:
 
 
 def test_the_line_says_how_long_the_queue_takes_at_least_once_it_shrinks() -> None:
-    pace, tally = Pace(0.0, Limits()), Tally()
+    pace, tally = PaceMeter(0.0, CrawlLimits()), Tally()
     lines = [
         pace.read(float(second), tally, snapshot(queued=1000 + abs(60 - second) * 10)).line()
         for second in range(0, 121, 5)
@@ -146,7 +148,7 @@ def test_the_line_says_how_well_the_crawl_goes() -> None:
         statuses=Counter({200: 8, 206: 1, 301: 1, 404: 2, 503: 1}),
         refused_by_rule=Counter({"robots": 4, "extension": 2, "scope": 2, "trap": 1}),
     )
-    line = Pace(0.0, Limits()).read(10.0, tally, snapshot()).line()
+    line = PaceMeter(0.0, CrawlLimits()).read(10.0, tally, snapshot()).line()
     assert "; status 2xx 9, 3xx 1, 4xx 2, 5xx 1; " in line
     assert "; robots.txt 4; refused 9 (robots 4, extension 2, scope 2); errors 0; " in line
 
@@ -154,36 +156,38 @@ def test_the_line_says_how_well_the_crawl_goes() -> None:
 @pytest.mark.parametrize(
     ("limits", "share", "words"),
     [
-        (Limits(), None, None),
-        (Limits(pages=100), 0.5, "50 of 100 pages"),
-        (Limits(pages=40), 1.0, "50 of 40 pages"),
-        (Limits(items=80), 0.25, "20 of 80 items"),
-        (Limits(seconds=40), 0.25, "of 40.0 s"),
-        (Limits(pages=100, seconds=40, items=80), 0.5, "50 of 100 pages"),
-        (Limits(pages_per_host=50), 0.2, "50 of 50 pages of each of 5 hosts"),
-        (Limits(pages_per_host=50, seconds=40), 0.25, "of 40.0 s"),
+        (CrawlLimits(), None, None),
+        (CrawlLimits(pages=100), 0.5, "50 of 100 pages"),
+        (CrawlLimits(pages=40), 1.0, "50 of 40 pages"),
+        (CrawlLimits(items=80), 0.25, "20 of 80 items"),
+        (CrawlLimits(seconds=40), 0.25, "of 40.0 s"),
+        (CrawlLimits(pages=100, seconds=40, items=80), 0.5, "50 of 100 pages"),
+        (CrawlLimits(pages_per_host=50), 0.2, "50 of 50 pages of each of 5 hosts"),
+        (CrawlLimits(pages_per_host=50, seconds=40), 0.25, "of 40.0 s"),
     ],
 )
-def test_the_limit_that_is_nearest_is_shown(limits: Limits, share: float | None, words: str | None) -> None:
-    reading = Pace(0.0, limits).read(10.0, Tally(pages=50), snapshot(known_hosts=5), items=20)
+def test_the_limit_that_is_nearest_is_shown(
+    limits: CrawlLimits, share: float | None, words: str | None
+) -> None:
+    reading = PaceMeter(0.0, limits).read(10.0, Tally(pages=50), snapshot(known_hosts=5), items=20)
     assert (reading.limit and reading.limit.share, reading.limit and reading.limit.text) == (share, words)
 
 
 def test_redirects_do_not_count_for_the_limit_of_pages() -> None:
-    reading = Pace(0.0, Limits(pages=100)).read(10.0, Tally(pages=50), snapshot(), responses=40)
+    reading = PaceMeter(0.0, CrawlLimits(pages=100)).read(10.0, Tally(pages=50), snapshot(), responses=40)
     assert reading.limit is not None
     assert (reading.pages, reading.limit.text) == (50, "40 of 100 pages")
 
 
 def test_a_host_that_answers_slowly_is_named() -> None:
-    pace, opened = Pace(0.0, Limits()), snapshot(oldest_open=("a.test", 100.0), in_flight=1)
+    pace, opened = PaceMeter(0.0, CrawlLimits()), snapshot(oldest_open=("a.test", 100.0), in_flight=1)
     assert pace.read(1.0, Tally(), opened, 109.9).slow is None
     found = pace.read(2.0, Tally(), opened, 143.0)
     assert found.slow == ("a.test", 43.0)
     assert "; slow: a.test for 43.0 s" in found.line()
 
 
-def hints(pace: Pace, hosts: int, waits: list[bool]) -> list[str | None]:
+def hints(pace: PaceMeter, hosts: int, waits: list[bool]) -> list[str | None]:
     waiting, working = (
         snapshot(known_hosts=hosts, active_hosts=hosts, next_ready_at=103.0),
         snapshot(known_hosts=hosts, active_hosts=hosts, in_flight=1),
@@ -195,9 +199,9 @@ def hints(pace: Pace, hosts: int, waits: list[bool]) -> list[str | None]:
 
 def test_a_crawl_of_few_hosts_that_mostly_waits_gets_advice() -> None:
     mostly = [True, True, True, False] * 4
-    found = hints(Pace(0.0, Limits(), 5.0), 1, mostly)
+    found = hints(PaceMeter(0.0, CrawlLimits(), 5.0), 1, mostly)
     assert found[:7] == [None] * 7
     assert found[-1] == "1 host: politeness is the limit; for your own site -s POLITENESS_MIN_DELAY=0.5"
-    assert hints(Pace(0.0, Limits(), 5.0), 6, mostly) == [None] * 16
-    assert hints(Pace(0.0, Limits(), 0.5), 1, mostly) == [None] * 16
-    assert hints(Pace(0.0, Limits(), 5.0), 1, [True, False] * 8) == [None] * 16
+    assert hints(PaceMeter(0.0, CrawlLimits(), 5.0), 6, mostly) == [None] * 16
+    assert hints(PaceMeter(0.0, CrawlLimits(), 0.5), 1, mostly) == [None] * 16
+    assert hints(PaceMeter(0.0, CrawlLimits(), 5.0), 1, [True, False] * 8) == [None] * 16

@@ -10,7 +10,7 @@ import pytest
 from webcrawl.reports import plan as costs
 from webcrawl.reports.plan import (
     BYTES,
-    Costs,
+    ItemSizes,
     Size,
     plan,
     redis_memory_bytes,
@@ -19,7 +19,7 @@ from webcrawl.reports.plan import (
     worker_bytes,
 )
 
-ONES = Costs(5, 1, 10, 2, 100, 50, 20, 3)
+ONES = ItemSizes(5, 1, 10, 2, 100, 50, 20, 3)
 
 
 def size(**changed: Any) -> Size:
@@ -50,7 +50,7 @@ def test_no_more_robots_txt_are_counted_than_are_kept() -> None:
     ("text", "expected"), [(900, 920), (1_000, 20 + 512 + 4096), (6_000, 20 + 512 + 2 * 4096)]
 )
 def test_long_texts_have_pages_of_their_own_in_sqlite(text: int, expected: int) -> None:
-    paged = Costs(0, 0, 0, 0, 0, 0, 20, 1, page_bytes=4096)
+    paged = ItemSizes(0, 0, 0, 0, 0, 0, 20, 1, page_bytes=4096)
     assert paged.total(size(hosts=1, robots_bytes=text)) == expected
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from tests.unit.reports.figures import snapshot
 from webcrawl.frontier.tally import Tally
-from webcrawl.reports.summary import Ending, Shared, summary
+from webcrawl.reports.summary import CrawlEnd, Shared, summary
 
 
-def ending(**changed: Any) -> Ending:
+def ending(**changed: Any) -> CrawlEnd:
     given: dict[str, Any] = {
         "spider": "broad",
         "reason": "finished",
@@ -24,7 +24,7 @@ def ending(**changed: Any) -> Ending:
         "report": Path("crawls/x/report.html"),
         "resume": "scrapy crawl broad -s JOBDIR=crawls/x",
     }
-    return Ending(**(given | changed))
+    return CrawlEnd(**(given | changed))
 
 
 def test_outcomes_are_listed_with_their_breakdown() -> None:

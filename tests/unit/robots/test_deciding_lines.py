@@ -15,7 +15,7 @@ from tests.unit.robots.test_rules import (
     texts_near_the_grammar,
     urls_near_the_grammar,
 )
-from webcrawl.robots.rules import Deciding, Line, RobotsRules, deciding
+from webcrawl.robots.rules import Deciding, RobotsLine, RobotsRules, deciding
 
 AGENT = "foobot"
 FILE = """\
@@ -56,19 +56,19 @@ urls = st.lists(st.sampled_from(["/", "a", "b", "ab", "%2F", "?", "%61"]), max_s
         ("http://h.test/open", Deciding(True)),
         (
             "http://h.test/private/x",
-            Deciding(False, Line(7, "Disallow: /private"), (Line(4, "USER-AGENT: Foobot/2.0"),)),
+            Deciding(False, RobotsLine(7, "Disallow: /private"), (RobotsLine(4, "USER-AGENT: Foobot/2.0"),)),
         ),
         (
             "http://h.test/private/but/this",
             Deciding(
                 True,
-                Line(8, "  allow :  /private/but*this$   # written oddly"),
-                (Line(4, "USER-AGENT: Foobot/2.0"),),
+                RobotsLine(8, "  allow :  /private/but*this$   # written oddly"),
+                (RobotsLine(4, "USER-AGENT: Foobot/2.0"),),
             ),
         ),
         (
             "http://h.test/a.pdf",
-            Deciding(False, Line(11, "Disallow: /*.pdf"), (Line(10, "User-agent: foobot"),)),
+            Deciding(False, RobotsLine(11, "Disallow: /*.pdf"), (RobotsLine(10, "User-agent: foobot"),)),
         ),
         ("http://h.test/robots.txt", Deciding(True)),
     ],
@@ -79,7 +79,9 @@ def test_rule_and_group_are_told_as_they_stand(url: str, expected: Deciding) -> 
 
 def test_who_is_not_named_goes_by_the_group_of_everyone() -> None:
     found = deciding(FILE, "http://h.test/private/but/this", "unnamed")
-    assert found == Deciding(False, Line(2, "Disallow: /  # all of it"), (Line(1, "User-agent: *"),))
+    assert found == Deciding(
+        False, RobotsLine(2, "Disallow: /  # all of it"), (RobotsLine(1, "User-agent: *"),)
+    )
 
 
 def assert_agrees(text: str, agent: str, url: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webcrawl.robots.spelling import ANY, END, Spelling, path_to_match, prepared
-from webcrawl.robots.text import Rule
+from webcrawl.robots.text import RobotsRule
 
 DATA = Path(__file__).parents[2] / "data" / "robots"
 PATHS: list[dict[str, str]] = tomllib.loads((DATA / "paths.toml").read_text("utf-8"))["path"]
@@ -35,7 +35,7 @@ def test_the_form_of_a_path_is_final_and_printable(path: str) -> None:
 @settings(deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=40), min_size=1, max_size=4), st.text(max_size=40))
 def test_protego_is_shown_only_what_it_compares_as_it_stands(patterns: list[str], path: str) -> None:
-    rules = prepared([Rule(False, pattern, 1) for pattern in patterns])
+    rules = prepared([RobotsRule(False, pattern, 1) for pattern in patterns])
     spelling = Spelling("".join(rule.pattern for rule in rules))
     for rule in rules:
         assert AS_THEY_STAND(spelling.written(rule.pattern))

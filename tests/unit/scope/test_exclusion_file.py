@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
-from webcrawl.scope.exclusion_file import Entry, ExclusionFile
+from webcrawl.scope.exclusion_file import Exclusion, ExclusionFile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def add(path: Path, text: str, reason: str = "asked") -> ExclusionList:
-    entry = Entry.read(text)
+    entry = Exclusion.read(text)
     return ExclusionFile(path).append(entry, entry.line(reason, "2026-03-02"))
 
 
@@ -50,7 +50,7 @@ def test_what_is_neither_a_domain_nor_a_prefix_is_refused_with_what_is_allowed(t
     with pytest.raises(
         ExclusionError, match=r"^must be a domain such as example\.org, or a URL prefix"
     ) as error:
-        Entry.read(text)
+        Exclusion.read(text)
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 400
 
@@ -120,7 +120,7 @@ def test_mode_and_link_stay_and_nothing_is_left_over(path: Path, tmp_path: Path)
 )
 def test_what_is_covered_is_not_added_again(path: Path, there: str, text: str, by: str | None) -> None:
     path.write_text(f"{there}\n")
-    assert Entry.read(text).covered_by(ExclusionFile(path).read()) == by
+    assert Exclusion.read(text).covered_by(ExclusionFile(path).read()) == by
     add(path, text)
     assert path.read_text().count("\n") == (2 if by is None else 1)
 
@@ -167,7 +167,7 @@ def test_many_at_once_lose_nothing_and_readers_see_whole_files(path: Path) -> No
 def test_only_keys_that_may_have_such_urls_are_looked_at(
     text: str, keys: list[str], others: list[str]
 ) -> None:
-    entry = Entry.read(text)
+    entry = Exclusion.read(text)
     assert [key for key in keys if not entry.may_be_on(key)] == []
     # A key above the host is looked at, since it may be its registrable domain.
     assert [key for key in others if entry.may_be_on(key)] == (["2.1"] if "2.1" in others else [])

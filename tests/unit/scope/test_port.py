@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from webcrawl.scope.port import BAD_PORTS, COMMAND_PORTS, BadPortRule
-from webcrawl.scope.scope import Candidate, Links
+from webcrawl.scope.scope import Candidate, LinkBatch
 from webcrawl.urls.politeness_key import host_of, port_of
 
 WEB = (80, 443, 8000, 8008, 8080, 8081, 8443, 8888, 3000, 5000, 9000, 65535)
@@ -13,7 +13,7 @@ WEB = (80, 443, 8000, 8008, 8080, 8081, 8443, 8888, 3000, 5000, 9000, 65535)
 
 def refused(url: str, rule: BadPortRule) -> str | None:
     one = rule.refuses(Candidate(url, host_of(url), host_of(url)))
-    assert one is None or not rule.refuses_none(Links(["http://h.test/a:22", url], 1, str))
+    assert one is None or not rule.refuses_none(LinkBatch(["http://h.test/a:22", url], 1, str))
     return one
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from webcrawl.scope.patterns import ListedRule, Pattern, Patterns
 from webcrawl.scope.port import BadPortRule, PortRule
 from webcrawl.scope.private import PrivateAddressRule
-from webcrawl.scope.scope import ALLOWED, Candidate, Links, Scope, Verdict
+from webcrawl.scope.scope import ALLOWED, Candidate, LinkBatch, Scope, Verdict
 from webcrawl.scope.url_rules import (
     AllowRule,
     ContactRule,
@@ -151,24 +151,24 @@ some_urls = st.builds(
 def test_the_links_of_a_page_get_the_verdicts_of_single_ones(page, depth):
     verdicts = [EVERY_KIND.verdict(candidate(url, depth)) for url in page]
     expected = {place: verdict for place, verdict in enumerate(verdicts) if not verdict.allowed}
-    assert EVERY_KIND.refused(Links(page, depth, lambda host: host)) == expected
+    assert EVERY_KIND.refused(LinkBatch(page, depth, lambda host: host)) == expected
 
 
 @given(st.sampled_from(EVERY_KIND.rules[:-1]), some_urls, st.integers(0, 3))
 def test_a_rule_that_sees_at_one_look_that_it_refuses_nothing_is_right(rule, url, depth):
-    if rule.refuses_none(Links([url], depth, lambda host: host)):
+    if rule.refuses_none(LinkBatch([url], depth, lambda host: host)):
         assert rule.refuses(candidate(url, depth)) is None
 
 
 @pytest.mark.parametrize("rule", EVERY_KIND.rules[:-3], ids=lambda rule: rule.name)
 def test_an_ordinary_page_is_seen_through_at_one_look(rule):
-    page = Links(["http://a.test/", "http://b.test/y?q=1", "http://w.b.test/y/z"], 1, lambda host: host)
+    page = LinkBatch(["http://a.test/", "http://b.test/y?q=1", "http://w.b.test/y/z"], 1, lambda host: host)
     assert rule.refuses_none(page)
 
 
 def test_rules_that_look_at_single_links_only_are_asked_about_each():
     scope = Scope([AllowRule("b")])
-    page = Links(["http://a.test/", "http://b.test/"], 0, lambda host: host)
+    page = LinkBatch(["http://a.test/", "http://b.test/"], 0, lambda host: host)
     assert list(scope.refused(page)) == [0]
 
 

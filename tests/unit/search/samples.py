@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from webcrawl.archive.capture import Entry, FetchRecord
-from webcrawl.search.document import Change, Document
+from webcrawl.archive.capture import ArchiveEntry, FetchRecord
+from webcrawl.search.document import Document, IndexChange
 
 URL = "http://www.a.test/page"
 
 
 def entry(
     url: str = URL, title: str | None = "A title", text: str | None = "Some words.", **said: Any
-) -> Entry:
+) -> ArchiveEntry:
     """A page that was fetched; ``said`` replaces what the log says of it, or adds to it."""
     known = {"status": 200, "kind": "page", "end": 2.0, "error": None}
     at = {name: said.pop(name, value) for name, value in known.items()}
@@ -34,15 +34,15 @@ def entry(
         extra=said,
     )
     fields = {"title": title, "text": text, "language": "en-GB"}
-    return Entry(record, fields={name: value for name, value in fields.items() if value is not None})
+    return ArchiveEntry(record, fields={name: value for name, value in fields.items() if value is not None})
 
 
 def change(
     url: str = URL, text: str = "", title: str = "", language: str | None = "en", at: float = 2.0
-) -> Change:
+) -> IndexChange:
     """A page that can be found from now on."""
-    return Change(url, at, Document(title, text, language))
+    return IndexChange(url, at, Document(title, text, language))
 
 
-def gone(url: str = URL, at: float = 3.0) -> Change:
-    return Change(url, at, None)
+def gone(url: str = URL, at: float = 3.0) -> IndexChange:
+    return IndexChange(url, at, None)

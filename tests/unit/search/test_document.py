@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.search.samples import URL, entry
-from webcrawl.search.document import Change, Document, change_of, sites_of
+from webcrawl.search.document import Document, IndexChange, change_of, sites_of
 
 
 def test_a_page_that_was_fetched_can_be_found():
-    assert change_of(entry()) == Change(URL, 2.0, Document("A title", "Some words.", "en"))
+    assert change_of(entry()) == IndexChange(URL, 2.0, Document("A title", "Some words.", "en"))
     only_text = change_of(entry(title=None, text="x" * 3_000_000))
     assert only_text is not None
     assert only_text.document == Document("", "x" * 3_000_000, "en")
@@ -20,7 +20,7 @@ def test_a_page_that_was_fetched_can_be_found():
 def test_headings_and_boilerplate_are_kept_apart():
     told = entry()
     told.fields = {"boilerplate": "Prev Up Home", "headings": ["One", "Two"]}
-    assert change_of(told) == Change(URL, 2.0, Document("", "", None, "One\nTwo", "Prev Up Home"))
+    assert change_of(told) == IndexChange(URL, 2.0, Document("", "", None, "One\nTwo", "Prev Up Home"))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_words_are_kept_as_they_are_typed(written, read):
 
 def test_a_line_of_an_earlier_version_is_read():
     line = b'["http://a.test/", 2.0, "A title", "Some words", "en"]'
-    assert Change.of_line(line).document == Document("A title", "Some words", "en")
+    assert IndexChange.of_line(line).document == Document("A title", "Some words", "en")
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_line_of_an_earlier_version_is_read():
     ids=str,
 )
 def test_what_is_not_to_be_found_goes_if_it_was_in(said):
-    assert change_of(entry(**said)) == Change(URL, 2.0, None)
+    assert change_of(entry(**said)) == IndexChange(URL, 2.0, None)
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,9 @@ def test_a_page_is_of_its_host_and_of_all_that_this_is_below(url, sites):
 
 @given(st.text(), st.text(), st.text(), st.floats(0, 1e10))
 def test_a_change_is_one_line_and_comes_back(url, title, text, at):
-    told = Change(url, at, Document(title, text, None))
+    told = IndexChange(url, at, Document(title, text, None))
     line = told.line()
     assert line.splitlines() == [line]
-    read = Change.of_line(line)
+    read = IndexChange.of_line(line)
     kept = [each.encode("utf-8", "replace").decode() for each in (url, title, text)]
     assert (read.url, read.document, read.at) == (kept[0], Document(kept[1], kept[2], None), at)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.search.samples import change
 from webcrawl.search import journal
-from webcrawl.search.journal import Journal, JournalReader, Position, path_of, segments
+from webcrawl.search.journal import Journal, JournalPosition, JournalReader, path_of, segments
 
 
 @pytest.fixture
@@ -87,5 +87,5 @@ def test_after_a_crash_the_journal_ends_with_a_whole_line_and_goes_on_in_a_new_s
 def test_lines_that_are_no_changes_are_counted_and_passed_over(tmp_path):
     path_of(tmp_path, 3).write_bytes(b'{}\n[1]\nx\n["u", 1.0]\n')
     reader = JournalReader(tmp_path)
-    assert read(reader, Position(3, path_of(tmp_path, 3).stat().st_size)) == ["u"]
+    assert read(reader, JournalPosition(3, path_of(tmp_path, 3).stat().st_size)) == ["u"]
     assert reader.damaged == 3

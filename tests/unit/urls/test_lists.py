@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.urls.lists import LONGEST_LINE, Line, WrongLine, printable, read_lines
+from webcrawl.urls.lists import LONGEST_LINE, ListLine, WrongLine, printable, read_lines
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_line_without_an_end_is_not_read_into_memory():
             return size
 
     (line,) = read_lines(io.BufferedReader(Endless()))
-    assert line == Line(1, "x" * LONGEST_LINE, "")
+    assert line == ListLine(1, "x" * LONGEST_LINE, "")
 
 
 def test_the_line_after_an_overlong_one_has_its_number():

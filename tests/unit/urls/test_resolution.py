@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.urls.test_resolve import link_like
-from webcrawl.urls.resolve import Change, changes, resolve
+from webcrawl.urls.resolve import PartChange, changes, resolve
 
 
 @pytest.mark.parametrize(
@@ -29,14 +29,14 @@ def test_each_part_that_is_requested_otherwise_is_named(
 ) -> None:
     resolved = resolve(written, "about:blank")
     assert resolved is not None
-    assert changes(written, resolved) == [Change(*change) for change in expected]
+    assert changes(written, resolved) == [PartChange(*change) for change in expected]
 
 
 def test_what_a_mere_host_lacks_is_added() -> None:
     assert changes("h.test", "http://h.test/") == [
-        Change("scheme", None, "http"),
-        Change("slashes", None, "//"),
-        Change("path", "", "/"),
+        PartChange("scheme", None, "http"),
+        PartChange("slashes", None, "//"),
+        PartChange("path", "", "/"),
     ]
 
 

@@ -46,7 +46,7 @@ class CheckpointError(CrawlError):
 
 
 @dataclass(slots=True)
-class Copied:
+class CheckpointCounts:
     """Content of a checkpoint."""
 
     linked: int = 0
@@ -57,7 +57,7 @@ class Copied:
     names: set[str] = field(default_factory=set)
 
 
-def take(source: Path, target: Path, progress: Callable[[int, int], None] | None = None) -> Copied:
+def take(source: Path, target: Path, progress: Callable[[int, int], None] | None = None) -> CheckpointCounts:
     """Copy the crawl in ``source`` to ``target``, which must not exist or be empty.
 
     ``progress`` is called with the numbers of copied and of all parts of the frontier. The copy is made beside
@@ -92,8 +92,8 @@ def take(source: Path, target: Path, progress: Callable[[int, int], None] | None
 
 def _fill(
     storage: Technology, source: Path, target: Path, progress: Callable[[int, int], None] | None
-) -> Copied:
-    copied = Copied()
+) -> CheckpointCounts:
+    copied = CheckpointCounts()
     for path in storage.copy_state(source, target, progress):
         _count(copied, path)
     if (source / LEARNED).is_file():
@@ -117,7 +117,7 @@ def _fill(
     return copied
 
 
-def _copy_archive(source: Path, target: Path, copied: Copied) -> None:
+def _copy_archive(source: Path, target: Path, copied: CheckpointCounts) -> None:
     """Copy fetch log and WARC files; repeat that if the crawl rolled one of them over meanwhile."""
     for _ in range(_TRIES):
         before = set(_archive_files(source))
@@ -149,7 +149,7 @@ def _grows(name: str) -> bool:
     return name in (FETCH_LOG, PROGRESS, FOUND, SEED_ADDRESSES) or name.endswith((_OPEN, _LINKS_INDEX))
 
 
-def _copy_one(source: Path, target: Path, copied: Copied) -> None:
+def _copy_one(source: Path, target: Path, copied: CheckpointCounts) -> None:
     """Copy a file that grows, share one that does not; skip one that vanished, since it was renamed."""
     target.parent.mkdir(exist_ok=True)
     try:
@@ -163,7 +163,7 @@ def _copy_one(source: Path, target: Path, copied: Copied) -> None:
     _count(copied, target)
 
 
-def _count(copied: Copied, path: Path) -> None:
+def _count(copied: CheckpointCounts, path: Path) -> None:
     folder = path.parent.name
     copied.names.add(f"{folder}/{path.name}" if folder in (WARC, INDEX, LINKS) else path.name)
     status = path.stat()

@@ -194,7 +194,7 @@ _UNDIVIDED = "\u2e80"
 """From this character on, scripts do not separate words by spaces."""
 
 
-class Keywords:
+class KeywordClassifier:
     """Classifier by words and phrases, separated by commas, in any case. Each gives n / (n + k) for n occurrences,
     which saturates; a page with several keywords is more relevant than a page with one of them:
     1 - (1 - a)(1 - b)..."""

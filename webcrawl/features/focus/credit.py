@@ -29,7 +29,7 @@ class Example(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Page:
+class _CreditedPage:
     slots: Sequence[int]
     relevance: float
     via: int | None
@@ -48,13 +48,13 @@ class Credit:
     """Remembers the most recent pages of one process."""
 
     def __init__(self, most: int = PAGES_MAX) -> None:
-        self._pages: OrderedDict[int, _Page] = OrderedDict()
+        self._pages: OrderedDict[int, _CreditedPage] = OrderedDict()
         self._most = most
 
     def fetched(self, page: int, via: int | None, slots: Sequence[int], relevance: float) -> list[Example]:
         """Add a rated page; return the examples for its link and for those that led to it. ``page`` and ``via``: any
         numbers that identify the page and the page it was found on. Seeds have no ``slots``."""
-        self._pages[page] = _Page(slots, relevance, via, passed_on=relevance)
+        self._pages[page] = _CreditedPage(slots, relevance, via, passed_on=relevance)
         if len(self._pages) > self._most:
             self._pages.popitem(last=False)
         examples = [Example(slots, relevance)] if slots else []

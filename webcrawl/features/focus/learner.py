@@ -114,7 +114,7 @@ maximum."""
 _CACHED = 50_000
 
 
-class Feature(NamedTuple):
+class LinkFeature(NamedTuple):
     name: str
     weight: float
 
@@ -125,7 +125,7 @@ class Guess:
 
     worth: float
     level: int
-    features: tuple[Feature, ...]
+    features: tuple[LinkFeature, ...]
     bias: float
     """Logit that every link has."""
 
@@ -195,7 +195,7 @@ class Learner:
     def guess(self, url: str, packed: str | None) -> Guess:
         """Return the estimate for a URL with the features it consists of."""
         weights, names = self.weights, model_features(url, unpack(packed))
-        found = [Feature(name, weights.weight(name)) for name in names]
+        found = [LinkFeature(name, weights.weight(name)) for name in names]
         logit = weights.bias + sum(weight for _, weight in found)
         found.sort(key=lambda one: -abs(one.weight))
         level = level_of(logit) if self.skill.is_believed else 0

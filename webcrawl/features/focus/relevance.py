@@ -131,7 +131,7 @@ def classifier_of(focus: str) -> Classifier:
     if not focus:
         raise FocusError("it is empty")
     if not colon:
-        return classifiers.Keywords(focus)
+        return classifiers.KeywordClassifier(focus)
     rest = rest.strip()
     if kind == "re":
         return classifiers.Expression(rest)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from webcrawl.features.hints.store import TrustStore
     from webcrawl.features.hints.trust import Trust
     from webcrawl.features.revisits.estimate import History
-    from webcrawl.features.revisits.page import Page, PageId
+    from webcrawl.features.revisits.page import PageId, RevisitedPage
     from webcrawl.features.revisits.policies import RevisitPolicy
 
 
@@ -69,7 +69,7 @@ AT_ONCE = 500
 class Pages(Protocol):
     """The store of pages, see ``revisits.store``."""
 
-    async def find(self, ids: Sequence[PageId]) -> list[Page | None]: ...
+    async def find(self, ids: Sequence[PageId]) -> list[RevisitedPage | None]: ...
 
     async def hint(self, hints: Sequence[Hint]) -> list[bool]: ...
 
@@ -129,7 +129,7 @@ class Hints:
             await self._store.save(key, trust)
         return len(hints)
 
-    def _hint(self, page: Page, trust: Trust, now: float) -> Hint | None:
+    def _hint(self, page: RevisitedPage, trust: Trust, now: float) -> Hint | None:
         """Return when to visit a page with a claim: its interval by its own history, shortened by the share of true
         claims. None if the page is due by then anyway."""
         if trust.share < self._trust_least:

@@ -28,7 +28,7 @@ QUEUED_MAX = 20
 """Messages that may wait for one receiver; the oldest one gives way."""
 
 
-class _Line:
+class _Outbox:
     """The messages that wait for one receiver."""
 
     def __init__(self, receiver: Receiver, pauses: Sequence[float], hurry: asyncio.Event) -> None:
@@ -102,7 +102,7 @@ class Delivery:
 
     def __init__(self, receivers: Iterable[Receiver], pauses: Sequence[float] = PAUSES) -> None:
         self._hurry = asyncio.Event()
-        self._lines = [_Line(receiver, pauses, self._hurry) for receiver in receivers]
+        self._lines = [_Outbox(receiver, pauses, self._hurry) for receiver in receivers]
 
     def post(self, message: Message) -> None:
         """Have a message delivered. Returns at once."""

@@ -21,9 +21,9 @@ from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.features.notifications.delivery import Delivery
 from webcrawl.features.notifications.messages import CrawlOrigin, Message
 from webcrawl.features.notifications.receivers import Mailbox, MailServer, Receiver, Webhook
-from webcrawl.features.notifications.rules import BAD_STATUSES, Announcer, Limits, Reading, Watch
+from webcrawl.features.notifications.rules import BAD_STATUSES, Announcer, Measurement, Thresholds, Watch
 from webcrawl.reports import text
-from webcrawl.reports.run_log import State
+from webcrawl.reports.run_log import RunState
 from webcrawl.reports.summary import how_it_ended, state_in_words
 from webcrawl.storage.contract import SharedBackend
 
@@ -85,7 +85,7 @@ class NotificationsFeature(Feature):
         self._backend: Backend = parts.backend
         self._folder = parts.folder
         self._clock = parts.clock
-        limits = configuration.build(Limits, "notify_")
+        limits = configuration.build(Thresholds, "notify_")
         announcer = Announcer(configuration.notify_interval_seconds)
         self._watch = Watch(limits, frozenset(configuration.notify_events), announcer)
         self._tells_end = "end" in configuration.notify_events
@@ -174,7 +174,7 @@ class NotificationsFeature(Feature):
         )
         details: dict[str, float | str] = {
             "reason": reason,
-            "outcome": state_in_words(State.ENDED, reason),
+            "outcome": state_in_words(RunState.ENDED, reason),
             "seconds": round(seconds, 3),
             "other_workers": others,
         }
@@ -192,11 +192,11 @@ class NotificationsFeature(Feature):
         self._delivery.post(Message(event, self._clock(), self._crawl, sentence, details, figures))
 
 
-def reading_of(tally: Tally, snapshot: Snapshot, *, is_paused: bool, disk_free: int | None) -> Reading:
+def reading_of(tally: Tally, snapshot: Snapshot, *, is_paused: bool, disk_free: int | None) -> Measurement:
     """Return the figures that the rules are about."""
     fetched = tally.pages + tally.sitemaps + tally.inline
     errors = tally.errors.total()
-    return Reading(
+    return Measurement(
         fetched=fetched,
         failed=errors + sum(tally.statuses[status] for status in BAD_STATUSES),
         ended=fetched + errors,

@@ -30,7 +30,7 @@ BAD_STATUSES = (429, *range(500, 600))
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Thresholds:
     """From where on a condition is told; 0 switches its rule off."""
 
     stall_seconds: float
@@ -40,7 +40,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Measurement:
     """The figures of one moment, of this process; counts since its start."""
 
     fetched: int
@@ -83,7 +83,7 @@ class StallRule:
         self._fetched = -1
         self._looked_at = 0.0
 
-    def look(self, reading: Reading, now: float) -> Alert | None:
+    def look(self, reading: Measurement, now: float) -> Alert | None:
         may_fetch = reading.queued > 0 and (reading.ready_hosts > 0 or reading.blocked_by is not None)
         slept = now - self._looked_at > GAP_SECONDS
         if reading.fetched != self._fetched or slept or self._since is None:
@@ -118,7 +118,7 @@ class ErrorRule:
         """Time, failed and ended requests; the first is the last one before the window."""
         self._holds = False
 
-    def look(self, reading: Reading, now: float) -> Alert | None:
+    def look(self, reading: Measurement, now: float) -> Alert | None:
         past = self._past
         past.append((now, reading.failed, reading.ended))
         while len(past) > 2 and past[1][0] <= now - self._window:
@@ -146,7 +146,7 @@ class DiskRule:
         self._limit = free_bytes
         self._alert: Alert | None = None
 
-    def look(self, reading: Reading, now: float) -> Alert | None:
+    def look(self, reading: Measurement, now: float) -> Alert | None:
         free = reading.disk_free
         if free is None:
             return self._alert
@@ -209,7 +209,7 @@ class Announcer:
 class Watch:
     """All rules of a crawl."""
 
-    def __init__(self, limits: Limits, kinds: frozenset[str], announcer: Announcer) -> None:
+    def __init__(self, limits: Thresholds, kinds: frozenset[str], announcer: Announcer) -> None:
         """``kinds``: those that are told."""
         self.announcer = announcer
         self._rules: dict[Kind, StallRule | ErrorRule | DiskRule] = {
@@ -219,7 +219,7 @@ class Watch:
         }
         self._kinds = kinds
 
-    def look(self, reading: Reading, now: float) -> Iterator[Alert]:
+    def look(self, reading: Measurement, now: float) -> Iterator[Alert]:
         """Yield what is to be told now. ``now``: epoch seconds."""
         for kind, rule in self._rules.items():
             if kind in self._kinds and (alert := self.announcer.look(kind, rule.look(reading, now), now)):

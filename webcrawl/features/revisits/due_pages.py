@@ -16,7 +16,7 @@ from webcrawl.frontier.order import FIRST, LAST
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from webcrawl.features.revisits.page import Page
+    from webcrawl.features.revisits.page import RevisitedPage
     from webcrawl.features.revisits.visits import Visits
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.storage.tables import DuePartition
@@ -66,7 +66,7 @@ LOOKS = 8
 """Maximum number of requests for due hosts in one step."""
 
 
-class Queue(Protocol):
+class VisitQueue(Protocol):
     """The part of the frontier that the feeder needs."""
 
     def add(self, entries: Sequence[UrlEntry]) -> None: ...
@@ -102,8 +102,8 @@ class Feeder:
     def __init__(
         self,
         visits: Visits,
-        queue: Queue,
-        entry_of: Callable[[Page, int], UrlEntry],
+        queue: VisitQueue,
+        entry_of: Callable[[RevisitedPage, int], UrlEntry],
         portions: Portions,
     ) -> None:
         """``entry_of``: returns the queue entry of a page at a level."""

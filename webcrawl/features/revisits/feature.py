@@ -12,10 +12,10 @@ from webcrawl.crawl import request_codec
 from webcrawl.crawl.feature import Feature, stop
 from webcrawl.errors import CrawlError, StorageFull
 from webcrawl.features.revisits.due_pages import Feeder, Portions
-from webcrawl.features.revisits.page import Finding, Visit, modified_at
+from webcrawl.features.revisits.page import Visit, VisitOutcome, modified_at
 from webcrawl.features.revisits.policies import Pace
 from webcrawl.features.revisits.store import VisitStore
-from webcrawl.features.revisits.visits import Rules, Visits, is_changed
+from webcrawl.features.revisits.visits import VisitRules, Visits, is_changed
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.storage.contract import SharedBackend
@@ -23,14 +23,13 @@ from webcrawl.storage.contract import SharedBackend
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from webcrawl.archive.capture import Entry as ArchiveEntry
-    from webcrawl.archive.capture import Fact
+    from webcrawl.archive.capture import ArchiveEntry, Fact
     from webcrawl.config import Configuration
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
     from webcrawl.crawl.running import InFlightRequest, RunningCrawl
     from webcrawl.features.revisits.estimate import Expectation
-    from webcrawl.features.revisits.page import Page
+    from webcrawl.features.revisits.page import RevisitedPage
     from webcrawl.features.revisits.policies import RevisitPolicy
     from webcrawl.frontier.frontier import Frontier
     from webcrawl.frontier.order import Order
@@ -54,7 +53,7 @@ GONE_STATUSES = frozenset({404, 410})
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownPage:
     """Data about a revisited page that its queue entry carries."""
 
     digest: bytes
@@ -69,7 +68,7 @@ class Known:
     seconds for which our copy had been stale, its ``age``."""
 
 
-def known_of(entry: UrlEntry) -> Known | None:
+def known_of(entry: UrlEntry) -> KnownPage | None:
     """Return the known data of an entry; None if the page is visited for the first time."""
     packed = request_codec.revisit_of(entry.payload)
     if packed is None:
@@ -77,10 +76,10 @@ def known_of(entry: UrlEntry) -> Known | None:
     digest, came_at, *more, etag, last_modified = packed
     since, unchanged, age = more or (None, None, None)
     expected = {} if unchanged is None else {"unchanged": unchanged, "age": age}
-    return Known(bytes.fromhex(digest), float(came_at), etag, last_modified, since, expected)
+    return KnownPage(bytes.fromhex(digest), float(came_at), etag, last_modified, since, expected)
 
 
-def entry_at(page: Page, level: int, order: Order, expected: Expectation) -> UrlEntry:
+def entry_at(page: RevisitedPage, level: int, order: Order, expected: Expectation) -> UrlEntry:
     """Return the queue entry of a due page, with its position. ``expected``: current expectation of our copy."""
     came = [page.digest.hex(), page.came_at]
     estimated = [page.history.last_at, round(expected.unchanged, 4), round(expected.age_seconds, 1)]
@@ -217,20 +216,20 @@ class RevisitsFeature(Feature):
             return
         status = None if outcome.entry is None else outcome.entry.record.status
         finding = _finding(flight, status, known)
-        if known is None and finding is not Finding.CAME:
+        if known is None and finding is not VisitOutcome.CAME:
             return
         visit = self._visit(flight, finding)
         if outcome.entry is not None and known is not None:
             outcome.entry.record.extra |= _facts(known, visit)
             tally = flight.tally
             tally.revisits += status is not None and entry.kind == Kind.PAGE
-            tally.unchanged += finding is Finding.CAME and not is_changed(known.digest, visit.digest)
+            tally.unchanged += finding is VisitOutcome.CAME and not is_changed(known.digest, visit.digest)
         self.visits.record(visit, outcome.entry)
 
     def refused(self, entry: UrlEntry) -> None:
         """Record the visit of a queued URL that was refused at its lease."""
         if known_of(entry) is not None:
-            visit = Visit(entry.key, entry.fingerprint, entry.url, self._clock(), Finding.REFUSED)
+            visit = Visit(entry.key, entry.fingerprint, entry.url, self._clock(), VisitOutcome.REFUSED)
             self.visits.record(visit, None)
 
     def _goes_on(self, flight: InFlightRequest) -> bool:
@@ -242,7 +241,7 @@ class RevisitsFeature(Feature):
             return True
         return flight.lease.validity.is_over() and result in (Result.RETRY, Result.FAILED)
 
-    def _visit(self, flight: InFlightRequest, finding: Finding) -> Visit:
+    def _visit(self, flight: InFlightRequest, finding: VisitOutcome) -> Visit:
         entry, archived = flight.lease.entry, flight.outcome.entry
         plain = Visit(
             entry.key,
@@ -256,7 +255,7 @@ class RevisitsFeature(Feature):
             payload=request_codec.without_revisit(entry.payload) if entry.payload else None,
         )
         came = flight.came
-        if finding is not Finding.CAME or came is None:
+        if finding is not VisitOutcome.CAME or came is None:
             return plain
         modified = modified_at(came.last_modified, came.date, plain.at)
         return replace(
@@ -276,10 +275,10 @@ def _stored_at(url: str, archived: ArchiveEntry | None) -> float | None:
     return earlier.date if earlier is not None and earlier.target_uri == url else None
 
 
-def _facts(known: Known, visit: Visit) -> dict[str, Fact]:
+def _facts(known: KnownPage, visit: Visit) -> dict[str, Fact]:
     """Return the fields of the fetch log that describe a revisit."""
     facts: dict[str, Fact] = {"revisit": True}
-    if visit.finding is Finding.CAME:
+    if visit.finding is VisitOutcome.CAME:
         facts["changed"] = is_changed(known.digest, visit.digest)
         if known.since is not None:
             facts |= {"since": known.since, "expected": known.expected}
@@ -288,7 +287,7 @@ def _facts(known: Known, visit: Visit) -> dict[str, Fact]:
     return facts
 
 
-def _is_plain(entry: UrlEntry, known: Known | None) -> bool:
+def _is_plain(entry: UrlEntry, known: KnownPage | None) -> bool:
     """Return whether an identical request can be made again and is for the same page. Embeds are not visited again: a
     page that changes names its new ones.
     """
@@ -299,21 +298,21 @@ def _is_plain(entry: UrlEntry, known: Known | None) -> bool:
     return len(entry.payload) <= PAYLOAD_MAX and request_codec.is_repeatable(entry.payload)
 
 
-def _finding(flight: InFlightRequest, status: int | None, known: Known | None) -> Finding:
+def _finding(flight: InFlightRequest, status: int | None, known: KnownPage | None) -> VisitOutcome:
     result = flight.outcome.result
     if flight.came is not None and (flight.came.digest is not None or known is not None):
-        return Finding.CAME
+        return VisitOutcome.CAME
     if result is Result.REFUSED and status is None:
-        return Finding.REFUSED
+        return VisitOutcome.REFUSED
     if result is Result.REDIRECTED or status in GONE_STATUSES:
-        return Finding.GONE
-    return Finding.FAILED
+        return VisitOutcome.GONE
+    return VisitOutcome.FAILED
 
 
 def build(parts: Parts) -> RevisitsFeature:
     """Return the revisits of a crawl that visits pages again."""
     configuration, backend = parts.configuration, parts.backend
-    rules = Rules(chosen_policy(configuration), configuration.revisit_gone_max)
+    rules = VisitRules(chosen_policy(configuration), configuration.revisit_gone_max)
     visits = Visits(VisitStore(backend.tables), rules, parts.clock, parts.archive, parts.intake.identify)
     # A crawl of one process has one worker, even if its name differs between runs.
     worker = configuration.worker_name if isinstance(backend, SharedBackend) else ""

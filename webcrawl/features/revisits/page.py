@@ -17,7 +17,7 @@ PageId = tuple[str, int]
 """Politeness key and fingerprint: identify a page."""
 
 
-class Finding(StrEnum):
+class VisitOutcome(StrEnum):
     """Result of a visit."""
 
     CAME = "came"
@@ -39,7 +39,7 @@ class Visit:
     url: str
     at: float
     """Epoch seconds when the request was sent, or when it was refused."""
-    finding: Finding
+    finding: VisitOutcome
     digest: bytes | None = None
     """Digest of the content; None for 304 and without a response."""
     etag: str | None = None
@@ -60,7 +60,7 @@ class Visit:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RevisitedPage:
     """A page that is visited repeatedly. Times are epoch seconds."""
 
     key: str

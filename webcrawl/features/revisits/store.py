@@ -17,7 +17,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.features.revisits.estimate import History
-from webcrawl.features.revisits.page import Page
+from webcrawl.features.revisits.page import RevisitedPage
 from webcrawl.storage.tables import HEADER, Change, DuePartition, Durability, Row, RowId, TableSpec
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class RevisitStatus:
 class Lookup:
     """Data about a page for inspecting a crawl from outside."""
 
-    page: Page | None = None
+    page: RevisitedPage | None = None
     lessons: tuple[str, ...] = ()
     """Learned states of the policies of all workers."""
     pages: int = 0
@@ -84,12 +84,12 @@ class VisitStore:
         self._pages = tables.table(PAGES)
         self._lessons = tables.table(LESSONS)
 
-    async def find(self, ids: Sequence[PageId]) -> list[Page | None]:
+    async def find(self, ids: Sequence[PageId]) -> list[RevisitedPage | None]:
         """Return each remembered page; None for an unknown one."""
         rows = await self._pages.get([RowId(key, _row_id(fingerprint)) for key, fingerprint in ids])
         return [None if row is None else _page(one[0], row) for one, row in zip(ids, rows, strict=True)]
 
-    async def keep(self, pages: Sequence[Page], dropped: Sequence[PageId] = ()) -> None:
+    async def keep(self, pages: Sequence[RevisitedPage], dropped: Sequence[PageId] = ()) -> None:
         """Store pages, those of a key in one step; they are no longer out. Delete those that are ``dropped``."""
         rows: dict[str, dict[bytes, Row | None]] = {}
         for page in pages:
@@ -110,7 +110,7 @@ class VisitStore:
         """Return the first keys with pages due at ``now``, after ``after``, in the order in which they became due."""
         return await self._pages.due_partitions(now, most, after)
 
-    async def take(self, keys: Sequence[str], now: float, seconds: float, most: int) -> list[Page]:
+    async def take(self, keys: Sequence[str], now: float, seconds: float, most: int) -> list[RevisitedPage]:
         """Take the pages of each key that are due longest, so that at most ``most`` of the key are out; no other
         caller gets them.
 
@@ -263,7 +263,7 @@ def _row_id(fingerprint: int) -> bytes:
     return fingerprint.to_bytes(8, "big", signed=True)
 
 
-def _row(page: Page) -> Row:
+def _row(page: RevisitedPage) -> Row:
     """Pack a page, without empty fields at the end."""
     row = [page.url, page.history.text(), page.digest.hex(), page.came_at, page.depth, page.gone, page.failed]
     rest = [page.kind, page.via, page.etag, page.last_modified, page.payload]
@@ -273,12 +273,12 @@ def _row(page: Page) -> Row:
     return Row(_row_id(page.fingerprint), packed, page.next_visit_at)
 
 
-def _page(key: str, row: Row) -> Page:
+def _page(key: str, row: Row) -> RevisitedPage:
     url, history, digest, came_at, depth, gone, failed, kind, *rest = json.loads(row.value)
     via, etag, last_modified, payload = [*rest, None, None, None, None][:4]
     fingerprint = int.from_bytes(row.id, "big", signed=True)
     assert row.at is not None
-    return Page(
+    return RevisitedPage(
         key,
         fingerprint,
         url,

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from webcrawl.features.revisits.estimate import History
-from webcrawl.features.revisits.page import Finding, Page, Visit
+from webcrawl.features.revisits.page import RevisitedPage, Visit, VisitOutcome
 from webcrawl.features.revisits.policies import LearningPolicy
 from webcrawl.features.revisits.store import Hint, RevisitStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from webcrawl.archive.capture import Entry
+    from webcrawl.archive.capture import ArchiveEntry
     from webcrawl.features.revisits.estimate import Expectation
     from webcrawl.features.revisits.page import PageId, Visit
     from webcrawl.features.revisits.policies import RevisitPolicy
@@ -30,7 +30,7 @@ FAILED_MAX = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class VisitRules:
     """Rules by which visits are evaluated."""
 
     policy: RevisitPolicy
@@ -50,22 +50,22 @@ class Rules:
         return self.policy.next_visit_at(history, now)
 
 
-def after(page: Page | None, visit: Visit, now: float, rules: Rules) -> Page | None:
+def after(page: RevisitedPage | None, visit: Visit, now: float, rules: VisitRules) -> RevisitedPage | None:
     """Return the page as remembered after a visit; None if it is not remembered (any more).
 
     A visit that is reported twice, as after a crash, changes nothing the second time.
     """
     if page is None:
         return _first(visit, now, rules)
-    if visit.finding is Finding.CAME:
+    if visit.finding is VisitOutcome.CAME:
         return _again(page, visit, now, rules)
     if visit.at <= page.history.last_at:
         return page
-    gone = page.gone + (visit.finding is Finding.GONE)
-    failed = 0 if visit.finding is Finding.GONE else page.failed + 1
+    gone = page.gone + (visit.finding is VisitOutcome.GONE)
+    failed = 0 if visit.finding is VisitOutcome.GONE else page.failed + 1
     if gone >= rules.gone_max or failed >= FAILED_MAX:
         return None
-    first = HOUR_SECONDS if visit.finding is Finding.FAILED else DAY_SECONDS
+    first = HOUR_SECONDS if visit.finding is VisitOutcome.FAILED else DAY_SECONDS
     wait = min(first * 2.0 ** (max(gone, failed) - 1), LONGEST_WAIT_SECONDS)
     return replace(page, gone=gone, failed=failed, next_visit_at=now + wait)
 
@@ -75,11 +75,11 @@ def is_changed(known: bytes, digest: bytes | None) -> bool:
     return digest is not None and digest != known
 
 
-def _first(visit: Visit, now: float, rules: Rules) -> Page | None:
-    if visit.finding is not Finding.CAME or visit.digest is None:
+def _first(visit: Visit, now: float, rules: VisitRules) -> RevisitedPage | None:
+    if visit.finding is not VisitOutcome.CAME or visit.digest is None:
         return None
     history = History.first(visit.at, visit.modified_at)
-    return Page(
+    return RevisitedPage(
         visit.key,
         visit.fingerprint,
         visit.url,
@@ -96,7 +96,7 @@ def _first(visit: Visit, now: float, rules: Rules) -> Page | None:
     )
 
 
-def _again(page: Page, visit: Visit, now: float, rules: Rules) -> Page:
+def _again(page: RevisitedPage, visit: Visit, now: float, rules: VisitRules) -> RevisitedPage:
     history = page.history.visited(visit.at, is_changed(page.digest, visit.digest), visit.modified_at)
     if history is page.history:
         return page
@@ -119,10 +119,10 @@ BREATH = 16
 """Number of visits evaluated in one turn of the event loop: a policy that learns takes some 0.1 ms for each."""
 
 
-class Archive(Protocol):
+class AsyncArchive(Protocol):
     """Destination of pages and of the fetch log, see ``frontier.committer.Store``."""
 
-    async def append(self, entries: Sequence[Entry]) -> None: ...
+    async def append(self, entries: Sequence[ArchiveEntry]) -> None: ...
 
 
 class Visits:
@@ -136,9 +136,9 @@ class Visits:
     def __init__(
         self,
         store: VisitStore,
-        rules: Rules,
+        rules: VisitRules,
         clock: Callable[[], float],
-        archive: Archive | None,
+        archive: AsyncArchive | None,
         identify: Callable[[str], PageId],
     ) -> None:
         """``clock`` returns epoch seconds. ``identify`` returns the id of the page at a URL."""
@@ -147,9 +147,9 @@ class Visits:
         self._clock = clock
         self._archive = archive
         self._identify = identify
-        self._recorded: dict[int, tuple[Entry, Visit]] = {}
+        self._recorded: dict[int, tuple[ArchiveEntry, Visit]] = {}
         """Visits by the ``id()`` of their archive entry, until that is archived."""
-        self._archived: Sequence[Entry] | None = None
+        self._archived: Sequence[ArchiveEntry] | None = None
         self._loose: list[Visit] = []
         """Visits without an archive entry."""
         self.status = RevisitStatus()
@@ -160,7 +160,7 @@ class Visits:
 
     # -- reporting -------------------------------------------------------------------------------------------
 
-    def record(self, visit: Visit, entry: Entry | None) -> None:
+    def record(self, visit: Visit, entry: ArchiveEntry | None) -> None:
         """Record a completed visit. ``entry``: the entry that the archive is about to get; None if
         nothing was sent."""
         if entry is None:
@@ -168,7 +168,7 @@ class Visits:
         else:
             self._recorded[id(entry)] = entry, visit
 
-    async def append(self, entries: Sequence[Entry]) -> None:
+    async def append(self, entries: Sequence[ArchiveEntry]) -> None:
         """Archive the entries, then store their visits. :raises StorageFull: the same entries may be
         given again"""
         if self._archive is not None and self._archived is not entries:
@@ -190,7 +190,7 @@ class Visits:
     async def _store_visits(self, visits: Sequence[Visit]) -> None:
         if not visits:
             return
-        known: dict[PageId, Page | None] = {}
+        known: dict[PageId, RevisitedPage | None] = {}
         ids = list(dict.fromkeys(visit.id for visit in visits))
         known.update(zip(ids, await self.store.find(ids), strict=True))
         before, now = dict(known), self._clock()
@@ -241,7 +241,7 @@ class Visits:
             self.news.set()
         return known
 
-    def expected(self, page: Page) -> Expectation:
+    def expected(self, page: RevisitedPage) -> Expectation:
         """Return the current expectation of our copy of a page, by the state that the policy has learned or
         by the default distribution."""
         # A crawl that visits each page once does not import this.

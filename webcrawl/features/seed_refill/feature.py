@@ -11,7 +11,7 @@ from webcrawl.crawl.feature import Feature
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.features.seed_refill.refill import OwnTurns, SeedRefill, SharedTurns
-from webcrawl.features.seed_refill.sources import Command, Hook
+from webcrawl.features.seed_refill.sources import CommandRunner, Hook
 from webcrawl.storage.contract import SharedBackend
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def build(parts: Parts) -> SeedRefillFeature:
 def _source(configuration: Configuration) -> Source:
     if configuration.seeds_hook is not None:
         return Hook(load_object(configuration.seeds_hook))
-    return Command(configuration.seeds_command)
+    return CommandRunner(configuration.seeds_command)
 
 
 def _turns(context: CrawlContext) -> RefillTurns:

@@ -25,7 +25,7 @@ LIST = "asked for"
 """Name of the request for seeds among the lists of seeds, whose names are digests: one process at a time has it."""
 
 
-class Turn(Enum):
+class TurnResult(Enum):
     """Result of a process's attempt to take the turn."""
 
     REQUEST = "request"
@@ -41,7 +41,7 @@ class RefillTurns(Protocol):
     finished_at: float
     """When the seeds of the last request were queued, as far as known to this process; epoch seconds, 0 for never."""
 
-    async def take(self) -> Turn:
+    async def take(self) -> TurnResult:
         """Take or keep the turn: with ``REQUEST`` no other process has it until ``finish`` or for a lease time."""
         ...
 
@@ -58,8 +58,8 @@ class OwnTurns:
         self._clock = clock
         self.finished_at = 0.0
 
-    async def take(self) -> Turn:
-        return Turn.REQUEST if self._clock() - self.finished_at >= self._every else Turn.REST
+    async def take(self) -> TurnResult:
+        return TurnResult.REQUEST if self._clock() - self.finished_at >= self._every else TurnResult.REST
 
     async def finish(self) -> None:
         self.finished_at = self._clock()
@@ -75,15 +75,15 @@ class SharedTurns:
         self._lists = lists
         self.finished_at = 0.0
 
-    async def take(self) -> Turn:
+    async def take(self) -> TurnResult:
         turn, finished_at = await self._lists.request_turn(LIST)
         self.finished_at = float(finished_at)
         if turn is not turn.OURS:
-            return Turn.WAIT
+            return TurnResult.WAIT
         if self._clock() - self.finished_at >= self._every:
-            return Turn.REQUEST
+            return TurnResult.REQUEST
         await self._lists.give_up(LIST, finished_at)
-        return Turn.REST
+        return TurnResult.REST
 
     async def finish(self) -> None:
         self.finished_at = float(int(self._clock()))
@@ -143,9 +143,9 @@ class SeedRefill:
             await request
         counted_at = self._clock()
         keys = await self._crawl.keys_at_hand(self._low)
-        turn = await self._turns.take() if keys < self._low else Turn.REST
-        self._counted_at, self._is_low, self._others = counted_at, keys < self._low, turn is Turn.WAIT
-        if turn is Turn.REQUEST:
+        turn = await self._turns.take() if keys < self._low else TurnResult.REST
+        self._counted_at, self._is_low, self._others = counted_at, keys < self._low, turn is TurnResult.WAIT
+        if turn is TurnResult.REQUEST:
             self._request = asyncio.get_running_loop().create_task(self._request_seeds(keys))
 
     def idle(self) -> bool:

@@ -42,7 +42,7 @@ class Source(Protocol):
         ...
 
 
-class Command:
+class CommandRunner:
     """Runs a command in its own process group, without a shell. It is killed only by ``end``, at the time limit, or
     if its output is too long."""
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
-    from webcrawl.features.segments.merging import Merged
+    from webcrawl.features.segments.merging import ImportCounts
     from webcrawl.storage.contract import Backend
 
 
@@ -52,7 +52,7 @@ class SegmentTransfer:
         """Write the queued URLs into ``folder``, in so many files, or with so many URLs in each."""
         crawl = require_crawl(self._settings, self._spider)
         with crawl.url_states() as reader:
-            queue = files.InOrder(reader.queued())
+            queue = files.SortedEntries(reader.queued())
         written = files.write(folder, queue, self._identity, urls_each or -(-queue.urls // number))
         for path, urls in written:
             yield f"{path}: {text.things(urls, 'URL')}"
@@ -76,7 +76,7 @@ class SegmentTransfer:
             merged = asyncio.run(self._merge(backend, taken))
         yield from _in_words(merged)
 
-    async def _merge(self, backend: Backend, sources: Sequence[Path]) -> Merged:
+    async def _merge(self, backend: Backend, sources: Sequence[Path]) -> ImportCounts:
         merging = Merging(backend, order_of(self._configuration))
         await backend.open(time.time())
         try:
@@ -145,7 +145,7 @@ def _sources(path: Path, target: Path | None) -> Iterator[Path]:
     yield path
 
 
-def _in_words(merged: Merged) -> Iterator[str]:
+def _in_words(merged: ImportCounts) -> Iterator[str]:
     states = ", ".join(
         f"{text.count(merged.settled[state])} {state.name.lower()}"
         for state in (State.DONE, State.FAILED, State.REFUSED)

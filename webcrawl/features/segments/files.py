@@ -116,7 +116,7 @@ class SegmentError(CrawlError):
     """A segment that cannot be read or written; the message names the file and the reason."""
 
 
-class InOrder:
+class SortedEntries:
     """The entries of a queue, sorted by key, and their number. Uses bounded memory, see ``Gathered``."""
 
     def __init__(self, entries: Iterable[UrlEntry]) -> None:
@@ -135,7 +135,7 @@ class InOrder:
 
 
 def write(
-    folder: Path, queue: InOrder, identity: Mapping[str, str], urls_each: int
+    folder: Path, queue: SortedEntries, identity: Mapping[str, str], urls_each: int
 ) -> list[tuple[Path, int]]:
     """Write ``queue`` into segments in ``folder``; return each file with its number of URLs.
 
@@ -154,7 +154,7 @@ def write(
 
 
 def _written(
-    folder: Path, queue: InOrder, identity: Mapping[str, str], urls_each: int
+    folder: Path, queue: SortedEntries, identity: Mapping[str, str], urls_each: int
 ) -> Iterator[tuple[Path, int]]:
     keys = queue.by_key()
     number, found = 1, next(keys, None)

@@ -25,7 +25,7 @@ AT_ONCE = 500
 
 
 @dataclass(slots=True)
-class Merged:
+class ImportCounts:
     """Numbers of imported URLs."""
 
     settled: Counter[State] = field(default_factory=Counter)
@@ -50,7 +50,7 @@ class Merging:
     def __init__(self, backend: Backend, order: Order) -> None:
         self._backend = backend
         self._order = order
-        self.merged = Merged()
+        self.merged = ImportCounts()
 
     async def results(self, results: Results) -> None:
         """Import the results of a segment's crawl: found URLs before the URL that led to them is settled."""

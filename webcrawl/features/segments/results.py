@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from webcrawl.archive.capture import Entry
+    from webcrawl.archive.capture import ArchiveEntry
     from webcrawl.features.segments.files import Key
     from webcrawl.storage.inspection import UrlStateReader
 
@@ -32,7 +32,7 @@ class FoundUrls(LineFile):
 
     name = NAME
 
-    def lines(self, entry: Entry) -> Iterable[bytes]:
+    def lines(self, entry: ArchiveEntry) -> Iterable[bytes]:
         return (line_of(UrlEntry(*row)).encode("ascii") for row in entry.found)
 
 

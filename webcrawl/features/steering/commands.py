@@ -12,11 +12,11 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from webcrawl.config.readers import Reader
+from webcrawl.config.readers import SettingReader
 from webcrawl.config.readers import text as text_reader
 from webcrawl.errors import CrawlError
 from webcrawl.features.steering.failures import Selection, is_failure
-from webcrawl.features.steering.store import KEYS_MOST, Command
+from webcrawl.features.steering.store import KEYS_MOST, Operation
 from webcrawl.frontier.records import State
 from webcrawl.frontier.tally import BACKLOG_FULL
 from webcrawl.reports import text
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.running import RunningCrawl
     from webcrawl.features.checkpoints.feature import CheckpointsFeature
-    from webcrawl.features.steering.failures import Failure, FailureStore
-    from webcrawl.features.steering.store import Request
+    from webcrawl.features.steering.failures import FailedUrl, FailureStore
+    from webcrawl.features.steering.store import OperatorRequest
     from webcrawl.frontier.records import UrlEntry
 
 LOOK_SECONDS = 0.1
@@ -58,7 +58,7 @@ class Commands:
         self._checkpoints: CheckpointsFeature | None = None
         """Takes the checkpoints of a crawl that takes none by itself."""
 
-    async def carry_out(self, request: Request) -> str | None:
+    async def carry_out(self, request: OperatorRequest) -> str | None:
         """Carry out a command. :raises CommandError: it was not carried out"""
         if (row := COMMANDS.get(request.command)) is None:
             raise CommandError(UNKNOWN)
@@ -149,7 +149,7 @@ class Commands:
             number += len(again)
         return text.things(number, "URL") if number else None
 
-    async def _has_failed(self, failure: Failure) -> bool:
+    async def _has_failed(self, failure: FailedUrl) -> bool:
         """Return whether a URL has not been fetched since."""
         look = partial(self._context.backend.url_record, failure.entry.key, failure.entry.fingerprint)
         record = await self._context.frontier.with_retry(look)
@@ -192,13 +192,13 @@ class Commands:
             await self._checkpoints.close()
 
 
-def _keys() -> Reader:
+def _keys() -> SettingReader:
     def read(value: object) -> list[str]:
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
             raise ValueError("the keys must be a list of texts")
         return value[:KEYS_MOST]
 
-    return Reader("a list of politeness keys", read)
+    return SettingReader("a list of politeness keys", read)
 
 
 _WORD = text_reader("a text")
@@ -209,17 +209,17 @@ class CommandRow(NamedTuple):
 
     carry_out: Callable[..., Awaitable[str | None]]
     """A method of ``Commands``, which gets the arguments by their names."""
-    arguments: Mapping[str, Reader] = {}
+    arguments: Mapping[str, SettingReader] = {}
     """Its arguments, with the readers of their values."""
 
 
 COMMANDS: Mapping[str, CommandRow] = {
-    Command.PAUSE: CommandRow(Commands.pause),
-    Command.RESUME: CommandRow(Commands.resume),
-    Command.STOP: CommandRow(Commands.stop),
-    Command.SAVE: CommandRow(Commands.save),
-    Command.UNPARK: CommandRow(Commands.unpark, {"keys": _keys()}),
-    Command.RETRY: CommandRow(Commands.retry, {"host": _WORD, "error": _WORD}),
+    Operation.PAUSE: CommandRow(Commands.pause),
+    Operation.RESUME: CommandRow(Commands.resume),
+    Operation.STOP: CommandRow(Commands.stop),
+    Operation.SAVE: CommandRow(Commands.save),
+    Operation.UNPARK: CommandRow(Commands.unpark, {"keys": _keys()}),
+    Operation.RETRY: CommandRow(Commands.retry, {"host": _WORD, "error": _WORD}),
 }
 """All commands that this version knows."""
 

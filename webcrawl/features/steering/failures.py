@@ -49,7 +49,7 @@ def is_failure(status: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedUrl:
     """A URL whose fetch failed for good."""
 
     entry: UrlEntry
@@ -76,7 +76,7 @@ class Selection:
     error: str = ""
     """The kind of error."""
 
-    def has(self, failure: Failure) -> bool:
+    def has(self, failure: FailedUrl) -> bool:
         if self.error and failure.error != self.error:
             return False
         if not self.host or failure.entry.key == self.host:
@@ -92,7 +92,7 @@ class FailureStore:
         self._tables = tables
         self._table = tables.table(SPEC)
 
-    async def add(self, failures: Sequence[Failure]) -> None:
+    async def add(self, failures: Sequence[FailedUrl]) -> None:
         """Keep URLs that failed, in place of earlier failures of the same URLs. If there are too many, new ones are
         left out."""
         rows = {one.id: _row(one) for one in failures}
@@ -105,7 +105,7 @@ class FailureStore:
             if await self._update(header, count + len(new), put=put):
                 return
 
-    async def some(self, after: bytes = HEADER) -> list[Failure]:
+    async def some(self, after: bytes = HEADER) -> list[FailedUrl]:
         """Return some URLs with ids after ``after``, in the order of their ids; none at the end."""
         return [_failure(row) for row in await self._table.scan(_FAILED, AT_ONCE, after)]
 
@@ -117,7 +117,7 @@ class FailureStore:
             after = some[-1].id
         return number
 
-    async def remove(self, failures: Sequence[Failure]) -> None:
+    async def remove(self, failures: Sequence[FailedUrl]) -> None:
         """Forget URLs: they are queued again, or need not be."""
         ids = [one.id for one in failures]
         while ids:
@@ -149,18 +149,18 @@ _USUAL = _values(UrlEntry("", "", 0))
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
-def _row(failure: Failure) -> Row:
+def _row(failure: FailedUrl) -> Row:
     values = zip(_NAMES, _values(failure.entry), _USUAL, strict=True)
     unusual = {name: value for name, value, usual in values if value != usual}
     said: dict[str, Any] = {"entry": unusual, "error": failure.error, "at": round(failure.at, 3)}
     return Row(failure.id, _encode(said).encode())
 
 
-def _failure(row: Row) -> Failure:
+def _failure(row: Row) -> FailedUrl:
     try:
         said = json.loads(row.value)
         entry = {name: value for name, value in said["entry"].items() if name in _NAMES}
-        return Failure(
+        return FailedUrl(
             UrlEntry(**{"url": "", "key": "", "fingerprint": 0, **entry}), said["error"], said["at"]
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:

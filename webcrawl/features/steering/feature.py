@@ -19,13 +19,13 @@ from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.features.steering.commands import CommandError, Commands
 from webcrawl.features.steering.effects import Effects
 from webcrawl.features.steering.failures import AT_ONCE as FAILURES_AT_ONCE
-from webcrawl.features.steering.failures import Failure, FailureStore, is_failure
+from webcrawl.features.steering.failures import FailedUrl, FailureStore, is_failure
 from webcrawl.features.steering.kept_settings import kept_settings
 from webcrawl.features.steering.live_settings import LIVE, changed, problems_of, values_at_start
 from webcrawl.features.steering.store import (
     COMMANDS_MOST,
     LASTING,
-    Numbers,
+    ChangeNumbers,
     Place,
     SteeringStore,
     WorkerState,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from webcrawl.crawl.feature import Parts
     from webcrawl.crawl.running import InFlightRequest, RunningCrawl
     from webcrawl.features.steering.live_settings import Values
-    from webcrawl.features.steering.store import Excluded, HostDelay, Injected, Override, Request
+    from webcrawl.features.steering.store import Excluded, HostDelay, Injected, OperatorRequest, Override
     from webcrawl.storage.contract import Counts
 
 logger = logging.getLogger(__name__)
@@ -80,9 +80,9 @@ class SteeringFeature(Feature):
         self._shared = parts.backend if isinstance(parts.backend, SharedBackend) else None
         self._born_at = parts.clock()
         self._failures = FailureStore(parts.backend.tables)
-        self._failed: list[Failure] = []
+        self._failed: list[FailedUrl] = []
         """URLs that failed, and are not in the store yet."""
-        self._early: list[Request] = []
+        self._early: list[OperatorRequest] = []
         """Commands that were given since this process began, or wait since before."""
         self._lasting: set[asyncio.Task[None]] = set()
         """Commands that are being carried out, for which the crawl stays open."""
@@ -92,7 +92,7 @@ class SteeringFeature(Feature):
         self._commands: Commands | None = None
         self._obeying: set[asyncio.Task[None]] = set()
         """The commands that are being carried out."""
-        self._numbers = Numbers()
+        self._numbers = ChangeNumbers()
         self._overlay: dict[str, Override] = {}
         self._delays: dict[str, HostDelay] = {}
         self._excluded: list[Excluded] = []
@@ -111,7 +111,7 @@ class SteeringFeature(Feature):
 
     async def open(self, counts: Counts) -> None:
         self._numbers = numbers = await self.store.numbers()
-        await self._read(numbers, Numbers())
+        await self._read(numbers, ChangeNumbers())
         requests = await self.store.requests()
         answered = {number for state in await self.store.workers() for number in state.answers}
         self._early = [
@@ -199,7 +199,7 @@ class SteeringFeature(Feature):
         else:
             return
         if len(self._failed) < FAILED_MOST:
-            self._failed.append(Failure(entry, error, self._clock()))
+            self._failed.append(FailedUrl(entry, error, self._clock()))
 
     async def _keep_failures(self) -> None:
         """Store the URLs that failed. A storage that is away or full gets them at a later look."""
@@ -255,7 +255,7 @@ class SteeringFeature(Feature):
                 await self._publish()
             await self._keep_failures()
 
-    async def _obey(self, numbers: Numbers) -> None:
+    async def _obey(self, numbers: ChangeNumbers) -> None:
         before, overlay, delays = self._numbers, self._overlay, self._delays
         has_commands = numbers.commands != before.commands
         requests = await self.store.requests(before.commands) if has_commands else []
@@ -276,7 +276,7 @@ class SteeringFeature(Feature):
         for request in requests:
             self._take_up(request)
 
-    def _take_up(self, request: Request) -> None:
+    def _take_up(self, request: OperatorRequest) -> None:
         """Begin to carry out a command. The next one does not wait for its end: a checkpoint takes minutes."""
         name = printable(request.command)
         logger.info("%s asked the crawl to %s", printable(request.by), name)
@@ -292,7 +292,7 @@ class SteeringFeature(Feature):
         self._lasting.discard(task)
         self._scheduler.wake()
 
-    async def _read(self, numbers: Numbers, before: Numbers) -> None:
+    async def _read(self, numbers: ChangeNumbers, before: ChangeNumbers) -> None:
         """Read what has changed."""
         if numbers.overlay != before.overlay:
             self._overlay = await self.store.overlay()
@@ -309,7 +309,7 @@ class SteeringFeature(Feature):
         await self.store.acknowledge(replace(state, at=self._clock()))
         self._published = state
 
-    async def _carry_out(self, request: Request) -> None:
+    async def _carry_out(self, request: OperatorRequest) -> None:
         """Carry out a command, and publish what came of it: each way out of this method is an answer, but the end of
         the process."""
         assert self._commands is not None

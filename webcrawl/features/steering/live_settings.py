@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.config import SETTINGS, Configuration, check
-from webcrawl.config.readers import EMPTY, Reader, Refusal, choice, domains, optional, whole
+from webcrawl.config.readers import EMPTY, Refusal, SettingReader, choice, domains, optional, whole
 from webcrawl.config.vocabulary import FOREIGN, nearest, scrapy_reader
 from webcrawl.crawl.rules import wrong_files
 from webcrawl.errors import Problem
@@ -37,7 +37,7 @@ class LiveSetting:
 
     name: str
     group: str
-    reader: Reader
+    reader: SettingReader
     unit: str
     meaning: str
     is_argument: bool = False
@@ -112,7 +112,7 @@ _COUNT_MOST = 10**12
 _READERS = {
     "CLOSESPIDER_ITEMCOUNT": whole(0, _COUNT_MOST, zero="no limit"),
     "CLOSESPIDER_ERRORCOUNT": whole(0, _COUNT_MOST, zero="no limit"),
-    "LOG_LEVEL": Reader(
+    "LOG_LEVEL": SettingReader(
         f"DEBUG, INFO, WARNING, ERROR, CRITICAL or a whole number from 1 to {_LEVEL_MOST}", _level
     ),
 }
@@ -136,7 +136,7 @@ _ELSEWHERE = {
 """Settings that have another way to be changed."""
 
 
-def _argument(name: str) -> Reader:
+def _argument(name: str) -> SettingReader:
     """Return the reader of an argument of the spider."""
 
     def pattern(value: object) -> str:
@@ -155,8 +155,8 @@ def _argument(name: str) -> Reader:
 
     readers = {
         "allowed_domains": domains(),
-        "domains": Reader("a list of domains, or a file of them", whitelist),
-        "allow": Reader("a regular expression", pattern),
+        "domains": SettingReader("a list of domains, or a file of them", whitelist),
+        "allow": SettingReader("a regular expression", pattern),
         "stay": choice(*SITES),
     }
     return optional(readers[name])

@@ -60,7 +60,7 @@ class SteeringRefused(CrawlError):  # noqa: N818 - states what happened
     """The store does not take what was asked: it is too long, or there is no room. Nothing was changed."""
 
 
-class Command(StrEnum):
+class Operation(StrEnum):
     """What operators ask of the crawl as a whole."""
 
     PAUSE = "pause"
@@ -73,9 +73,9 @@ class Command(StrEnum):
     """With ``host`` and ``error``: the failed URLs that are fetched again, see ``failures.Selection``."""
 
 
-PLAIN = (Command.PAUSE, Command.RESUME, Command.STOP, Command.SAVE)
+PLAIN = (Operation.PAUSE, Operation.RESUME, Operation.STOP, Operation.SAVE)
 """Commands without arguments."""
-LASTING = frozenset({Command.UNPARK, Command.RETRY})
+LASTING = frozenset({Operation.UNPARK, Operation.RETRY})
 """Commands that wait for the next run of a crawl that does not run."""
 KEYS_MOST = 1000
 """Keys of a command."""
@@ -140,12 +140,12 @@ class Injected:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class OperatorRequest:
     """A command of an operator."""
 
     number: int
     command: str
-    """A ``Command``, or one of a newer version."""
+    """An ``Operation``, or one of a newer version."""
     by: str
     at: float
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -211,7 +211,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class ChangeNumbers:
     """The number of the last change, and of the last one of each kind; 0 for none."""
 
     last: int = 0
@@ -232,13 +232,13 @@ class _News(NamedTuple):
     """A change of the main partition: rows, and the new numbers."""
 
     kind: str
-    """The field of ``Numbers``."""
+    """The field of ``ChangeNumbers``."""
     put: Sequence[Row] = ()
     delete: Sequence[bytes] = ()
     journal: Sequence[JournalEntry] = ()
     """Without numbers."""
     demands: Mapping[str, Any] = {}
-    """New values of further fields of ``Numbers``."""
+    """New values of further fields of ``ChangeNumbers``."""
 
 
 class SteeringStore:
@@ -249,7 +249,7 @@ class SteeringStore:
         self._tables = tables
         self._table = tables.table(SPEC)
 
-    async def numbers(self) -> Numbers:
+    async def numbers(self) -> ChangeNumbers:
         """Return what was changed last. This reads one row."""
         [header] = await self._table.get([RowId(_MAIN, HEADER)])
         return _numbers(header)
@@ -275,7 +275,7 @@ class SteeringStore:
         start = await self._start()
         ids = [_OVERRIDE + name.encode() for name in values]
 
-        def change(_: Numbers, rows: Sequence[Row | None]) -> _News | None:
+        def change(_: ChangeNumbers, rows: Sequence[Row | None]) -> _News | None:
             put, delete, journal = [], [], []
             for (name, value), row_id, row in zip(values.items(), ids, rows, strict=True):
                 before = start.get(name) if row is None else _read(Override, row).value
@@ -311,7 +311,7 @@ class SteeringStore:
         await self._make_room(_EXCLUSION, "excluded entries")
         row_id = _EXCLUSION + _digest(entry)
 
-        def change(_: Numbers, rows: Sequence[Row | None]) -> _News | None:
+        def change(_: ChangeNumbers, rows: Sequence[Row | None]) -> _News | None:
             if rows[0] is not None:
                 return None
             row = _row(row_id, Excluded(entry, by, now, reason[:SHOWN_MOST]))
@@ -325,7 +325,7 @@ class SteeringStore:
         """Take an entry out of the exclusion list; return False if it was not there."""
         row_id = _EXCLUSION + _digest(entry)
 
-        def change(_: Numbers, rows: Sequence[Row | None]) -> _News | None:
+        def change(_: ChangeNumbers, rows: Sequence[Row | None]) -> _News | None:
             if rows[0] is None:
                 return None
             journal = JournalEntry(0, now, by, "readmit", entry)
@@ -348,7 +348,7 @@ class SteeringStore:
         if seconds is not None:
             await self._make_room(_DELAY, "delays of hosts")
 
-        def change(_: Numbers, rows: Sequence[Row | None]) -> _News | None:
+        def change(_: ChangeNumbers, rows: Sequence[Row | None]) -> _News | None:
             before = None if rows[0] is None else _read(HostDelay, rows[0]).seconds
             if before == seconds:
                 return None
@@ -441,10 +441,12 @@ class SteeringStore:
         """Ask all workers for something; return the number by which their answers name it."""
         number = 0
 
-        def change(numbers: Numbers, _: Sequence[Row | None]) -> _News:
+        def change(numbers: ChangeNumbers, _: Sequence[Row | None]) -> _News:
             nonlocal number
             number = numbers.last + 1
-            row = _row(_COMMAND + _ordered(number), Request(number, str(command), by, now, arguments or {}))
+            row = _row(
+                _COMMAND + _ordered(number), OperatorRequest(number, str(command), by, now, arguments or {})
+            )
             shown = " ".join(f"{name}={_text(value)}" for name, value in (arguments or {}).items() if value)
             return _News(
                 "commands",
@@ -461,14 +463,14 @@ class SteeringStore:
     async def go_on(self) -> None:
         """Take a stop back: all workers have ended, and one goes on with the crawl."""
 
-        def change(numbers: Numbers, _: Sequence[Row | None]) -> _News | None:
+        def change(numbers: ChangeNumbers, _: Sequence[Row | None]) -> _News | None:
             return _News("last", demands={"is_stopped": False}) if numbers.is_stopped else None
 
         await self._edit([], change)
 
-    async def requests(self, after: int = 0) -> list[Request]:
+    async def requests(self, after: int = 0) -> list[OperatorRequest]:
         """Return the commands with numbers above ``after``, oldest first."""
-        found = [_read(Request, row) for row in await self._scan(_MAIN, _COMMAND)]
+        found = [_read(OperatorRequest, row) for row in await self._scan(_MAIN, _COMMAND)]
         return [one for one in found if one.number > after]
 
     # -- workers -----------------------------------------------------------------------------------------------
@@ -540,7 +542,7 @@ class SteeringStore:
     # -- rows --------------------------------------------------------------------------------------------------
 
     async def _edit(
-        self, ids: Sequence[bytes], change: Callable[[Numbers, Sequence[Row | None]], _News | None]
+        self, ids: Sequence[bytes], change: Callable[[ChangeNumbers, Sequence[Row | None]], _News | None]
     ) -> bool:
         """Change the main partition as ``change`` says of its rows with ``ids``; return whether it did. Repeated if
         another process changes it meanwhile."""
@@ -561,7 +563,7 @@ class SteeringStore:
                 for number in range(first, last + 1)
                 if number > JOURNAL_MOST
             ]
-            put = [*news.put, *journal, _row(HEADER, Numbers(**known))]
+            put = [*news.put, *journal, _row(HEADER, ChangeNumbers(**known))]
             if await self._update(_MAIN, header, put, [*news.delete, *old]):
                 return True
 
@@ -588,9 +590,9 @@ def _text(value: object) -> str:
 def _demands(command: str, now: float) -> dict[str, Any]:
     """Return what a command demands of workers that are started later, too."""
     match command:
-        case Command.PAUSE | Command.RESUME:
-            return {"is_paused": command == Command.PAUSE, "is_stopped": False}
-        case Command.STOP:
+        case Operation.PAUSE | Operation.RESUME:
+            return {"is_paused": command == Operation.PAUSE, "is_stopped": False}
+        case Operation.STOP:
             return {"is_paused": False, "is_stopped": True, "stopped_at": now}
     return {}
 
@@ -635,8 +637,8 @@ def _read(kind: Callable[..., _T], row: Row) -> _T:
         return kind(**({"id": row.id} if kind is Injected else {}), **given)
 
 
-def _numbers(header: Row | None) -> Numbers:
-    return Numbers() if header is None else _read(Numbers, header)
+def _numbers(header: Row | None) -> ChangeNumbers:
+    return ChangeNumbers() if header is None else _read(ChangeNumbers, header)
 
 
 def _header_of(count: int, number: int) -> Row:

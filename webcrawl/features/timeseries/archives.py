@@ -29,7 +29,7 @@ _NAMES = tuple(one.name for one in FIGURES)
 _NAN = math.nan
 
 
-class Archive(NamedTuple):
+class RingArchive(NamedTuple):
     """A ring of blocks."""
 
     step: int
@@ -46,7 +46,7 @@ class Archive(NamedTuple):
         return int(at // (self.step * STEPS))
 
 
-ARCHIVES = (Archive(10, 13), Archive(60, 49), Archive(900, 50), Archive(21_600, 50))
+ARCHIVES = (RingArchive(10, 13), RingArchive(60, 49), RingArchive(900, 50), RingArchive(21_600, 50))
 """2 hours, 2 days, 30 days and 2 years."""
 
 
@@ -55,7 +55,7 @@ class BlockError(ValueError):
 
 
 @dataclass(slots=True)
-class Block:
+class SeriesBlock:
     """Sixty steps of an archive. Rows are by step, values by name; a step that was not covered has no row."""
 
     number: int
@@ -79,7 +79,7 @@ class Block:
         )
 
 
-def unpacked(stored: bytes) -> Block:
+def unpacked(stored: bytes) -> SeriesBlock:
     """Return a stored block. :raises BlockError: it is none"""
     try:
         head, _, data = zlib.decompress(stored).partition(b"\n")
@@ -90,7 +90,7 @@ def unpacked(stored: bytes) -> Block:
     width = len(names)
     if len(values) != STEPS * (1 + width * (1 + has_maxima)):
         raise BlockError("a block of a time series has another length than it says")
-    block = Block(number, names, list(values[:STEPS]))
+    block = SeriesBlock(number, names, list(values[:STEPS]))
     for step in range(STEPS):
         if block.covered[step] > 0:
             at = STEPS + step * width
@@ -118,7 +118,7 @@ class Recorder:
     """The current blocks of one process. Times are epoch seconds."""
 
     def __init__(
-        self, at: float, stored: Sequence[Block | None] = (), before: Recorder | None = None
+        self, at: float, stored: Sequence[SeriesBlock | None] = (), before: Recorder | None = None
     ) -> None:
         """``at``: the start of the process, when all counters were 0. ``stored``: the blocks that an earlier process
         left at the places where those of this one begin. ``before``: a recorder of this process that has recorded
@@ -130,7 +130,7 @@ class Recorder:
             _continued(archive, stored[index] if index < len(stored) else None, at)
             for index, archive in enumerate(ARCHIVES)
         ]
-        self._finished: list[tuple[int, Block]] = []
+        self._finished: list[tuple[int, SeriesBlock]] = []
 
     def sample(self, at: float, figures: Mapping[str, float]) -> None:
         """Record the figures of a moment. A gauge that is missing is unknown; a counter that is, did not grow. A
@@ -168,7 +168,7 @@ class Recorder:
         return min(max(step, 0), STEPS - 1)
 
     def _spread(
-        self, index: int, archive: Archive, start: float, end: float, values: Sequence[float]
+        self, index: int, archive: RingArchive, start: float, end: float, values: Sequence[float]
     ) -> None:
         """Add an interval in which each figure had one value to the steps that it touches."""
         step = int(start // archive.step)
@@ -181,7 +181,9 @@ class Recorder:
                     self._end_step(step)
             step += 1
 
-    def _add(self, index: int, archive: Archive, step: int, seconds: float, values: Sequence[float]) -> None:
+    def _add(
+        self, index: int, archive: RingArchive, step: int, seconds: float, values: Sequence[float]
+    ) -> None:
         number, place = divmod(step, STEPS)
         block = self._blocks[index]
         if block.number != number:
@@ -190,7 +192,7 @@ class Recorder:
             mine = [one for one in self._finished if one[0] == index]
             if len(mine) >= archive.blocks:
                 self._finished.remove(mine[0])
-            block = self._blocks[index] = Block(number)
+            block = self._blocks[index] = SeriesBlock(number)
         row = block.integrals[place]
         block.covered[place] += seconds
         if row is None:
@@ -223,13 +225,13 @@ def _larger(one: float, other: float) -> float:
     return other if one != one or other > one else one
 
 
-def _continued(archive: Archive, stored: Block | None, at: float) -> Block:
+def _continued(archive: RingArchive, stored: SeriesBlock | None, at: float) -> SeriesBlock:
     """Return the block in which a process begins that starts at ``at``: with the steps of an earlier one."""
     number = archive.number(at)
     if stored is None or stored.number != number:
-        return Block(number)
+        return SeriesBlock(number)
     here = int(at // archive.step) - number * STEPS
-    block = Block(number)
+    block = SeriesBlock(number)
     places = [stored.names.index(name) if name in stored.names else None for name in _NAMES]
     # Steps that come later are of a clock that was set.
     for step in range(here + 1):

@@ -23,7 +23,7 @@ class Combine(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class SeriesFigure:
     """A figure of a process."""
 
     name: str
@@ -35,8 +35,8 @@ class Figure:
     combine: Combine = Combine.SUM
 
 
-def _counter(name: str, unit: str, meaning: str) -> Figure:
-    return Figure(name, unit, meaning, is_counter=True)
+def _counter(name: str, unit: str, meaning: str) -> SeriesFigure:
+    return SeriesFigure(name, unit, meaning, is_counter=True)
 
 
 ERROR_KINDS = {
@@ -53,7 +53,7 @@ ERROR_KINDS = {
 _KIND_OF = {word: kind for kind, words in ERROR_KINDS.items() for word in words}
 KINDS = (*ERROR_KINDS, "other")
 
-COUNTERS: tuple[Figure, ...] = (
+COUNTERS: tuple[SeriesFigure, ...] = (
     _counter("pages", "pages", "Page fetches that ended with an HTTP response, whatever its status"),
     *(
         _counter(f"pages_{name}", "pages", f"Of these, the ones with status {name}")
@@ -81,45 +81,47 @@ COUNTERS: tuple[Figure, ...] = (
     _counter("cpu_seconds", "seconds", "CPU time of the process and its children"),
     _counter("loop_seconds", "seconds", "CPU time of the thread of the event loop"),
 )
-GAUGES: tuple[Figure, ...] = (
-    Figure("queued", "URLs", "URLs in queues, of the whole crawl", combine=Combine.MEAN),
-    Figure("hosts", "hosts", "Known hosts, of the whole crawl", combine=Combine.MEAN),
-    Figure("parked", "hosts", "Hosts that failed too often and rest", combine=Combine.MEAN),
-    Figure("given_up", "hosts", "Hosts that are no longer contacted in this run", combine=Combine.MEAN),
-    Figure("active", "hosts", "Hosts with URLs that the process works on"),
-    Figure("ready", "hosts", "Active hosts that may be contacted now"),
-    Figure("open", "requests", "Requests that are open"),
-    Figure("open_max", "requests", "Requests that may be open or unsettled: CONCURRENT_REQUESTS"),
-    Figure("unsettled", "URLs", "Requests that have ended, and whose results are not yet stored"),
-    Figure("parsing", "pages", "Pages that wait for a parser, or are being parsed in another process"),
-    Figure("capacity", "pages per second", "Pages per second that the delays of the hosts with URLs allow"),
-    Figure("bandwidth_used", "bytes per second", "Bandwidth used, while there is a limit; 0 without"),
-    Figure(
+GAUGES: tuple[SeriesFigure, ...] = (
+    SeriesFigure("queued", "URLs", "URLs in queues, of the whole crawl", combine=Combine.MEAN),
+    SeriesFigure("hosts", "hosts", "Known hosts, of the whole crawl", combine=Combine.MEAN),
+    SeriesFigure("parked", "hosts", "Hosts that failed too often and rest", combine=Combine.MEAN),
+    SeriesFigure("given_up", "hosts", "Hosts that are no longer contacted in this run", combine=Combine.MEAN),
+    SeriesFigure("active", "hosts", "Hosts with URLs that the process works on"),
+    SeriesFigure("ready", "hosts", "Active hosts that may be contacted now"),
+    SeriesFigure("open", "requests", "Requests that are open"),
+    SeriesFigure("open_max", "requests", "Requests that may be open or unsettled: CONCURRENT_REQUESTS"),
+    SeriesFigure("unsettled", "URLs", "Requests that have ended, and whose results are not yet stored"),
+    SeriesFigure("parsing", "pages", "Pages that wait for a parser, or are being parsed in another process"),
+    SeriesFigure(
+        "capacity", "pages per second", "Pages per second that the delays of the hosts with URLs allow"
+    ),
+    SeriesFigure("bandwidth_used", "bytes per second", "Bandwidth used, while there is a limit; 0 without"),
+    SeriesFigure(
         "bandwidth_limit",
         "bytes per second",
         "Bandwidth limit of the whole crawl; 0 for none",
         combine=Combine.MAX,
     ),
-    Figure(
+    SeriesFigure(
         "loop_lag",
         "seconds",
         "The longest delay of the event loop since the last sample",
         combine=Combine.MAX,
     ),
-    Figure("rss", "bytes", "Resident memory of the process"),
-    Figure("rss_all", "bytes", "Resident memory of the process and its children"),
-    Figure("disk_free", "bytes", "Free space on the disk of the JOBDIR", combine=Combine.MIN),
-    Figure("disk_total", "bytes", "Size of the disk of the JOBDIR", combine=Combine.MIN),
-    Figure("crawl_bytes", "bytes", "Size of the JOBDIR, measured every few minutes"),
-    Figure("paused", "", "1 if the crawl is paused", combine=Combine.MAX),
-    Figure("stalled", "", "1 if the storage is full or away", combine=Combine.MAX),
-    Figure("cores", "cores", "CPU cores that the process may use", combine=Combine.MAX),
-    Figure("workers", "processes", "1 for each process that runs"),
+    SeriesFigure("rss", "bytes", "Resident memory of the process"),
+    SeriesFigure("rss_all", "bytes", "Resident memory of the process and its children"),
+    SeriesFigure("disk_free", "bytes", "Free space on the disk of the JOBDIR", combine=Combine.MIN),
+    SeriesFigure("disk_total", "bytes", "Size of the disk of the JOBDIR", combine=Combine.MIN),
+    SeriesFigure("crawl_bytes", "bytes", "Size of the JOBDIR, measured every few minutes"),
+    SeriesFigure("paused", "", "1 if the crawl is paused", combine=Combine.MAX),
+    SeriesFigure("stalled", "", "1 if the storage is full or away", combine=Combine.MAX),
+    SeriesFigure("cores", "cores", "CPU cores that the process may use", combine=Combine.MAX),
+    SeriesFigure("workers", "processes", "1 for each process that runs"),
 )
 FIGURES = (*COUNTERS, *GAUGES)
-BY_NAME: Mapping[str, Figure] = {one.name: one for one in FIGURES}
+BY_NAME: Mapping[str, SeriesFigure] = {one.name: one for one in FIGURES}
 
-SHARE = Figure("share", "", "Requests per second, as a part of the capacity")
+SHARE = SeriesFigure("share", "", "Requests per second, as a part of the capacity")
 """Derived when series are read."""
 MAX = ":max"
 """The suffix of the largest mean of 10 seconds within each step of a series."""

@@ -12,7 +12,7 @@ from webcrawl.features.timeseries.figures import BY_NAME, MAX, SHARE, Combine
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webcrawl.features.timeseries.archives import Block
+    from webcrawl.features.timeseries.archives import SeriesBlock
 
 POINTS_MAX = 3000
 SAVE_SECONDS = (10.0, 60.0, 60.0, 60.0)
@@ -104,7 +104,7 @@ class _Sums:
 
 
 def read_window(
-    names: Sequence[str], window: Window, slots: Sequence[Slot], blocks: Mapping[int, Sequence[Block]]
+    names: Sequence[str], window: Window, slots: Sequence[Slot], blocks: Mapping[int, Sequence[SeriesBlock]]
 ) -> Series:
     """Return series of the blocks of all slots."""
     wanted = dict.fromkeys(name for name in names if name != SHARE.name)
@@ -128,10 +128,10 @@ def read_window(
     return Series(window.step, window.start, {name: found[name] for name in names})
 
 
-def _add_slot(sums: _Sums, window: Window, blocks: Sequence[Block], first: float, end: float) -> None:
+def _add_slot(sums: _Sums, window: Window, blocks: Sequence[SeriesBlock], first: float, end: float) -> None:
     """Add what one slot has. ``first``: the beginning of the crawl; ``end``: how far its steps reach."""
     unit = ARCHIVES[window.archive].step
-    steps: dict[int, list[tuple[Block, int]]] = {}
+    steps: dict[int, list[tuple[SeriesBlock, int]]] = {}
     for block in blocks:
         for place in range(STEPS):
             at = (block.number * STEPS + place) * unit
@@ -148,7 +148,7 @@ def _add_slot(sums: _Sums, window: Window, blocks: Sequence[Block], first: float
             _add(sums, name, index, some, seconds)
 
 
-def _add(sums: _Sums, name: str, index: int, some: Sequence[tuple[Block, int]], seconds: float) -> None:
+def _add(sums: _Sums, name: str, index: int, some: Sequence[tuple[SeriesBlock, int]], seconds: float) -> None:
     plain = name.removesuffix(MAX)
     figure, is_max = BY_NAME[plain], plain != name
     total, covered, most = 0.0, 0.0, -math.inf

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import StorageLost
-from webcrawl.features.timeseries.archives import ARCHIVES, STEPS, Block, BlockError, unpacked
-from webcrawl.features.timeseries.figures import BY_NAME, FIGURES, MAX, SHARE, Figure
+from webcrawl.features.timeseries.archives import ARCHIVES, STEPS, BlockError, SeriesBlock, unpacked
+from webcrawl.features.timeseries.figures import BY_NAME, FIGURES, MAX, SHARE, SeriesFigure
 from webcrawl.features.timeseries.reading import Series, Slot, Window, read_window, window_of
 from webcrawl.storage.tables import HEADER, Change, Row, RowId, TableSpec
 
@@ -76,7 +76,7 @@ class SeriesStore:
     # -- reading -------------------------------------------------------------------------------------------
 
     @staticmethod
-    def names() -> list[Figure]:
+    def names() -> list[SeriesFigure]:
         """Return all figures, with units and meanings. Each but the last one has a series of its maxima, too, whose
         name ends in ``:max``."""
         return [*FIGURES, SHARE]
@@ -132,7 +132,7 @@ class SeriesStore:
                 break
         return found
 
-    async def _blocks(self, window: Window, slots: Sequence[Slot]) -> dict[int, list[Block]]:
+    async def _blocks(self, window: Window, slots: Sequence[Slot]) -> dict[int, list[SeriesBlock]]:
         """Return the blocks of each slot that the window needs."""
         index, archive = window.archive, ARCHIVES[window.archive]
         numbers = range(archive.number(window.start), archive.number(window.end) + 1)[-archive.blocks :]
@@ -146,7 +146,7 @@ class SeriesStore:
         rows = await self._table.get(
             [RowId(str(slot), _block_id(index, number % archive.blocks)) for slot, number in ids]
         )
-        found: dict[int, list[Block]] = {slot.number: [] for slot in slots}
+        found: dict[int, list[SeriesBlock]] = {slot.number: [] for slot in slots}
         for (slot, number), row in zip(ids, rows, strict=True):
             if row is None:
                 continue
@@ -173,13 +173,13 @@ class SeriesStore:
         """Keep a slot for ``LOCK_SECONDS``; return False if another process has it."""
         return await self._tables.lock(f"series/{slot}", holder, LOCK_SECONDS)
 
-    async def recall(self, slot: int, at: float) -> tuple[Slot | None, list[Block | None]]:
+    async def recall(self, slot: int, at: float) -> tuple[Slot | None, list[SeriesBlock | None]]:
         """Return the state of a slot, and the block of each archive at the place of the time ``at``."""
         ids = [
             _block_id(index, archive.number(at) % archive.blocks) for index, archive in enumerate(ARCHIVES)
         ]
         head, *rows = await self._table.get([RowId(str(slot), one) for one in (HEADER, *ids)])
-        blocks: list[Block | None] = []
+        blocks: list[SeriesBlock | None] = []
         for row in rows:
             try:
                 blocks.append(None if row is None else unpacked(row.value))

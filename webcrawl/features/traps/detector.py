@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from webcrawl.features.traps.copies import Copies, PageContents, base_without, contents_of
 from webcrawl.features.traps.novelty import ReadingBudget
 from webcrawl.features.traps.pattern import session_of_folder, shape_of
-from webcrawl.features.traps.pattern_evaluator import PatternEvaluator, Visit, pattern_of
+from webcrawl.features.traps.pattern_evaluator import PatternEvaluator, VisitedPage, pattern_of
 from webcrawl.features.traps.quarantine import Quarantine, Withheld, how_to_release, in_words
-from webcrawl.features.traps.sessions import Sessions, SessionVisit
+from webcrawl.features.traps.sessions import SessionComparison, SessionVisit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ class Observation(NamedTuple):
     session: SessionVisit | None = None
 
 
-class Learned(NamedTuple):
+class TrapEvidence(NamedTuple):
     """The facts that a process has learned from a page. Another process needs them to go on with its host."""
 
     place: str
@@ -71,7 +71,7 @@ class TrapDetector:
         self._clock = clock
         self._is_shared = is_shared
         self.patterns = PatternEvaluator(pages, new_share)
-        self._sessions = Sessions()
+        self._sessions = SessionComparison()
         self._budget = ReadingBudget()
         self._copies = Copies()
         self.quarantine = Quarantine(withheld_max, self._sessions.has, self._copies.has)
@@ -84,7 +84,7 @@ class TrapDetector:
         found: Sequence[UrlEntry],
         size: int = 0,
         body: bytes | None = None,
-    ) -> Learned | None:
+    ) -> TrapEvidence | None:
         """Evaluate a fetched text page; return what it has taught, in a crawl that is shared. ``shingles`` is called
         at most once; ``found``: the page's links that are new; ``size``: its length in bytes; ``body``: its bytes, to
         be compared with those of its copies."""
@@ -112,7 +112,7 @@ class TrapDetector:
         changed = (before.is_suspect or after.is_suspect) and (
             was_examined or not after.pages % UNEXAMINED_KEPT
         )
-        return Learned(
+        return TrapEvidence(
             shape.place,
             Observation(url if shape.parameters or session else None, base_without(shape), contents, session),
             self._copies.may_be_on(shape.place) or self._sessions.are_on(shape.place),
@@ -166,7 +166,7 @@ class TrapDetector:
         if visited.sessions:
             is_settled = self.quarantine.is_settled(visited)
             evidence, session = self._sessions.seen(visited, url, once, is_settled)
-        visit = Visit(url, via, once, urls, self._copies.is_void_elsewhere(shape))
+        visit = VisitedPage(url, via, once, urls, self._copies.is_void_elsewhere(shape))
         return evidence + self.patterns.seen(shape, visit), session
 
     def withheld(self, url: str, host: str, depth: int, via: str | None) -> None:

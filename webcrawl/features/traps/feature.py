@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.feature import Parts
     from webcrawl.crawl.running import InFlightRequest, RunningCrawl
-    from webcrawl.features.traps.detector import Learned
+    from webcrawl.features.traps.detector import TrapEvidence
     from webcrawl.features.traps.quarantine import Withheld
     from webcrawl.frontier.intake import Intake
     from webcrawl.items import Page
@@ -45,7 +45,7 @@ LATE_SECONDS = 60.0
 """Time after a release during which processes that learn of it late may still withhold URLs."""
 
 
-class Queue(Protocol):
+class SeedQueue(Protocol):
     """Destination of URLs that were released."""
 
     async def add_seeds(self, entries: list[UrlEntry]) -> bool:
@@ -124,7 +124,7 @@ class TrapsFeature(Feature):
 
     def _evaluate(
         self, page: Page, response: Response, entry: UrlEntry, found: Sequence[UrlEntry]
-    ) -> Learned | None:
+    ) -> TrapEvidence | None:
         body, encoding = response.body, page.encoding or "utf-8"
         return self.detector.page(
             entry.url,
@@ -154,7 +154,7 @@ class TrapsFeature(Feature):
                 scheduler.wake()
             await asyncio.sleep(SECONDS)
 
-    async def step(self, queue: Queue, intake: Intake, now: float) -> None:
+    async def step(self, queue: SeedQueue, intake: Intake, now: float) -> None:
         """Store new local entries, load changes of other processes, and queue released URLs. A failed step is retried
         later."""
         try:
@@ -197,7 +197,7 @@ class TrapsFeature(Feature):
         self._version = version
         return bool(left)
 
-    async def _requeue(self, queue: Queue, intake: Intake, now: float) -> None:
+    async def _requeue(self, queue: SeedQueue, intake: Intake, now: float) -> None:
         """Queue the withheld URLs of released patterns again."""
         for pattern, until in list(self._released.items()):
             if not await self._store.claim(self._worker, CLAIM_SECONDS):

@@ -195,7 +195,7 @@ USUAL_PAGES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class VisitedPage:
     """A fetched page. ``shingles`` is called only if needed, and returns None if the page may not be read; ``found``
     returns the URLs of the page that are new to the crawl; ``is_void_elsewhere`` as for ``UninformativePage``."""
 
@@ -226,7 +226,7 @@ class _Issue(Enum):
 
 
 @dataclass(slots=True)
-class _Content:
+class _PatternContent:
     """The content with which pages of a pattern are compared. ``looks``: number of pages examined since."""
 
     sketch: Sketch = field(default_factory=Sketch)
@@ -243,10 +243,10 @@ class _Contents:
 
     def __init__(self, is_suspect: Callable[[str], bool]) -> None:
         self._is_suspect = is_suspect
-        self._contents: OrderedDict[str, _Content] = OrderedDict()
+        self._contents: OrderedDict[str, _PatternContent] = OrderedDict()
         self._refused = 0
 
-    def of(self, pattern: str) -> _Content | None:
+    def of(self, pattern: str) -> _PatternContent | None:
         """Return the content of a pattern, empty if the pattern is new; None if there is no room for it now."""
         content = self._contents.get(pattern)
         if content is not None:
@@ -261,14 +261,14 @@ class _Contents:
                 evicted = next(iter(self._contents))
             del self._contents[evicted]
             self._refused = 0
-        content = self._contents[pattern] = _Content()
+        content = self._contents[pattern] = _PatternContent()
         return content
 
-    def get(self, pattern: str) -> _Content | None:
+    def get(self, pattern: str) -> _PatternContent | None:
         """Return the content of a pattern if it is kept."""
         return self._contents.get(pattern)
 
-    def set(self, pattern: str, content: _Content) -> None:
+    def set(self, pattern: str, content: _PatternContent) -> None:
         """Replace the content of a pattern, if there is room for it."""
         if self.of(pattern) is not None:
             self._contents[pattern] = content
@@ -325,9 +325,11 @@ class PatternEvaluator:
             said, _, sketch = decompress(packed).partition(b"\0")
             plain = json.loads(said)
             template = Template.from_plain(plain["template"])
-            self._contents.set(pattern, _Content(Sketch.unpacked(sketch), template, int(plain["looks"])))
+            self._contents.set(
+                pattern, _PatternContent(Sketch.unpacked(sketch), template, int(plain["looks"]))
+            )
 
-    def seen(self, shape: Shape, visit: Visit) -> list[Evidence]:
+    def seen(self, shape: Shape, visit: VisitedPage) -> list[Evidence]:
         """Evaluate a fetched page; return the evidence it completes."""
         pattern = pattern_of(shape, visit.via)
         if pattern is None:
@@ -388,7 +390,7 @@ class PatternEvaluator:
         return path.evidence(shape, pattern, self._quota)
 
     @staticmethod
-    def _read(path: PathRecord, content: _Content, shingles: Shingles) -> tuple[News, Likeness | None]:
+    def _read(path: PathRecord, content: _PatternContent, shingles: Shingles) -> tuple[News, Likeness | None]:
         """Return the page's news, and its likeness to the template of its kind, or None if the template was not
         consulted."""
         template, sketch = content.template, content.sketch
@@ -438,7 +440,7 @@ class PatternEvaluator:
             self._paths.move_to_end(pattern)
         return path
 
-    def _is_worth_a_look(self, path: PathRecord, shape: Shape, pattern: str, visit: Visit) -> bool:
+    def _is_worth_a_look(self, path: PathRecord, shape: Shape, pattern: str, visit: VisitedPage) -> bool:
         """Return False while its pages would have no points anyway; examination starts later the more pages a trap
         needs."""
         if path.is_suspect:
@@ -464,7 +466,7 @@ class PatternEvaluator:
         stride = STRIDES[min(path.streak // PATIENT_AFTER, len(STRIDES) - 1)]
         path.look_at = path.pages + (stride if has_news else min(stride, STRIDE_OF_LEADING))
 
-    def _chain(self, pattern: str, visit: Visit) -> int:
+    def _chain(self, pattern: str, visit: VisitedPage) -> int:
         """Return the length of the chain of uninformative pages that led to each other up to this one."""
         if not pattern.endswith((DEEP, REPEATED)):
             return 1

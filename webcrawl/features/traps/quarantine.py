@@ -22,7 +22,7 @@ from webcrawl.urls.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from webcrawl.features.traps.parameters import Evidence
-    from webcrawl.scope.scope import Candidate, Links
+    from webcrawl.scope.scope import Candidate, LinkBatch
 
 
 SAMPLE_LENGTH = 500
@@ -333,5 +333,5 @@ class TrapRule:
             return None
         return f"{trap.pattern}: {trap.why}; {how_to_release(trap)} releases it"
 
-    def refuses_none(self, links: Links) -> bool:
+    def refuses_none(self, links: LinkBatch) -> bool:
         return not any(map(self._quarantine.holds, links.different_hosts))

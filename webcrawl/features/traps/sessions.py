@@ -118,7 +118,7 @@ class _Name:
 
 
 @dataclass(frozen=True, slots=True)
-class _Content:
+class _SessionContent:
     """Content of a page: its signature, a fingerprint of all its words, and a sample of its word pairs."""
 
     signature: tuple[int, ...]
@@ -131,7 +131,7 @@ class _Kind:
 
     def __init__(self) -> None:
         self.template = Template()
-        self.last: deque[tuple[int, _Content]] = deque(maxlen=OTHERS)
+        self.last: deque[tuple[int, _SessionContent]] = deque(maxlen=OTHERS)
         """The most recent pages, with their bases."""
         self._usual: frozenset[Pair] = frozenset()
         self._fingerprints: frozenset[int] = frozenset()
@@ -144,7 +144,7 @@ class _Kind:
             self._fingerprints = frozenset(fingerprint_all([" ".join(pair[:2]) for pair in usual]))
         return self._fingerprints
 
-    def likeness(self, base: int, content: _Content) -> float | None:
+    def likeness(self, base: int, content: _SessionContent) -> float | None:
         """Return the highest similarity of the page to the most recent pages of other bases; None if
         there are none.
         """
@@ -152,12 +152,12 @@ class _Kind:
         return max((one for one in found if one is not None), default=None)
 
 
-class Sessions:
+class SessionComparison:
     """Compares pages whose URLs differ only in their sessions."""
 
     def __init__(self) -> None:
         self._bases: OrderedDict[int, None] = OrderedDict()
-        self._contents: OrderedDict[int, _Content] = OrderedDict()
+        self._contents: OrderedDict[int, _SessionContent] = OrderedDict()
         self._names: OrderedDict[str, _Name] = OrderedDict()
         self._kinds: OrderedDict[tuple[str, ...], _Kind] = OrderedDict()
         self._places: OrderedDict[str, None] = OrderedDict()
@@ -232,7 +232,7 @@ class Sessions:
         if len(self._bases) > BASES_MAX:
             self._bases.popitem(last=False)
 
-    def _remember(self, base: int, content: _Content) -> None:
+    def _remember(self, base: int, content: _SessionContent) -> None:
         self._contents[base] = content
         self._contents.move_to_end(base)
         if len(self._contents) > PAGES_MAX:
@@ -253,16 +253,16 @@ class Sessions:
         return one
 
 
-def _content_of(shingles: Shingles, words: list[str], usual: frozenset[int]) -> _Content:
+def _content_of(shingles: Shingles, words: list[str], usual: frozenset[int]) -> _SessionContent:
     """Return the content of a page. The smallest fingerprints are the sample, so that samples of two pages overlap as
     the pages do."""
     pairs = set(fingerprint_all(list(map(" ".join, pairwise(words)))))
-    return _Content(
+    return _SessionContent(
         shingles.signature(), fingerprint(" ".join(words)), array("q", sorted(pairs - usual)[:SAMPLE])
     )
 
 
-def _compare(base: int, before: _Content, now: _Content, kind: _Kind) -> Comparison:
+def _compare(base: int, before: _SessionContent, now: _SessionContent, kind: _Kind) -> Comparison:
     if before.words == now.words:
         return Comparison.SAME if same(before.signature, now.signature) else Comparison.CLOSE
     if same(before.signature, now.signature):
@@ -279,7 +279,7 @@ def _compare(base: int, before: _Content, now: _Content, kind: _Kind) -> Compari
     return Comparison.CLOSE if likeness >= least else Comparison.DIFFERENT
 
 
-def _likeness(one: _Content, other: _Content, usual: frozenset[int]) -> float | None:
+def _likeness(one: _SessionContent, other: _SessionContent, usual: frozenset[int]) -> float | None:
     """Return the share of common content of two pages outside the template; None if there is too little of it."""
     # A full sample contains no fingerprint above its largest.
     full = [content.sample[-1] for content in (one, other) if len(content.sample) == SAMPLE]
@@ -292,7 +292,7 @@ def _likeness(one: _Content, other: _Content, usual: frozenset[int]) -> float | 
     return None if least < OWN_LEAST else len(left & right) / least
 
 
-def _by_name(result: Comparison, name: str, before: _Content, now: _Content) -> Comparison:
+def _by_name(result: Comparison, name: str, before: _SessionContent, now: _SessionContent) -> Comparison:
     """Return the result for a session of this name: one that servers use needs no equal words."""
     is_alike = is_session_name(name) and alike(before.signature, now.signature)
     return Comparison.SAME if is_alike else result

@@ -22,7 +22,7 @@ from xxhash import xxh3_128_digest
 
 from webcrawl.errors import CrawlError, StorageLost
 from webcrawl.features.traps.copies import PageContents
-from webcrawl.features.traps.detector import Learned, Observation
+from webcrawl.features.traps.detector import Observation, TrapEvidence
 from webcrawl.features.traps.sessions import Comparison, SessionVisit
 from webcrawl.features.traps.store import SPEC
 from webcrawl.storage.tables import HEADER, Change, Row, RowId
@@ -51,7 +51,7 @@ _AT_ONCE = 100
 
 
 @dataclass(slots=True)
-class _Host:
+class _HostEvidence:
     """The state of a host in this process: what it has read from the storage and written there."""
 
     fence: int = -1
@@ -81,7 +81,7 @@ class SharedEvidence:
     def __init__(self, tables: Tables, detector: TrapDetector) -> None:
         self._table = tables.table(SPEC)
         self._detector = detector
-        self._hosts: OrderedDict[str, _Host] = OrderedDict()
+        self._hosts: OrderedDict[str, _HostEvidence] = OrderedDict()
         self._failed = False
 
     async def hold(self, place: str, fence: int) -> None:
@@ -89,7 +89,7 @@ class SharedEvidence:
 
         ``place``: host and port; ``fence``: under which its key is held.
         """
-        host = self._hosts.setdefault(place, _Host())
+        host = self._hosts.setdefault(place, _HostEvidence())
         self._hosts.move_to_end(place)
         if len(self._hosts) > HOSTS_MAX:
             self._hosts.popitem(last=False)
@@ -98,7 +98,7 @@ class SharedEvidence:
                 if host.fence != fence and await self._tries(self._read(place, host), host):
                     host.fence = fence
 
-    async def keep(self, learned: Learned) -> None:
+    async def keep(self, learned: TrapEvidence) -> None:
         """Store what a page has taught. Further pages may be evaluated meanwhile: theirs is stored with the next
         write."""
         host = self._hosts.get(learned.place)
@@ -113,7 +113,7 @@ class SharedEvidence:
             async with host.lock:
                 await self._tries(self._keep(learned.place, host), host)
 
-    async def _keep(self, place: str, host: _Host) -> None:
+    async def _keep(self, place: str, host: _HostEvidence) -> None:
         observations, host.observations = host.observations, []
         changed, host.changed = host.changed, {}
         for _ in range(ATTEMPTS):
@@ -124,7 +124,7 @@ class SharedEvidence:
             # A process that does not hold the host any more has come late with a page.
             await self._read(place, host)
 
-    def _observed(self, host: _Host, observations: Sequence[Observation]) -> list[Row]:
+    def _observed(self, host: _HostEvidence, observations: Sequence[Observation]) -> list[Row]:
         """Return the chunks with new observations."""
         rows: dict[int, Row] = {}
         for one in observations:
@@ -134,7 +134,7 @@ class SharedEvidence:
             rows[host.chunk] = Row(_chunk_id(host.chunk), b"\n".join(host.lines))
         return list(rows.values())
 
-    def _patterns(self, host: _Host, changed: Mapping[str, bool]) -> Iterator[Row]:
+    def _patterns(self, host: _HostEvidence, changed: Mapping[str, bool]) -> Iterator[Row]:
         """Yield the rows of patterns whose record, and perhaps content, has changed."""
         patterns = self._detector.patterns
         for pattern, was_examined in changed.items():
@@ -146,7 +146,7 @@ class SharedEvidence:
                 if was_examined:
                     yield Row(_CONTENTS + id_, name + b"\0" + patterns.packed_content(pattern))
 
-    async def _read(self, place: str, host: _Host) -> None:
+    async def _read(self, place: str, host: _HostEvidence) -> None:
         partition = _partition(place)
         [header] = await self._table.get([RowId(partition, HEADER)])
         if header is None:
@@ -166,7 +166,7 @@ class SharedEvidence:
             await asyncio.sleep(0)
         host.header, host.sure = header.value, (host.chunk, len(host.lines))
 
-    def _take(self, host: _Host, row: Row) -> None:
+    def _take(self, host: _HostEvidence, row: Row) -> None:
         number = int(row.id.removeprefix(_OBSERVATIONS), 16)
         lines = row.value.split(b"\n")
         known = host.sure[1] if number == host.sure[0] else 0
@@ -174,7 +174,7 @@ class SharedEvidence:
             self._detector.take(_observation(line))
         host.chunk, host.lines = number, lines
 
-    def _restore(self, host: _Host, row: Row) -> None:
+    def _restore(self, host: _HostEvidence, row: Row) -> None:
         pattern, _, packed = row.value.partition(b"\0")
         text = pattern.decode("utf-8", "surrogatepass")
         if row.id.startswith(_RECORDS):
@@ -183,7 +183,7 @@ class SharedEvidence:
         else:
             self._detector.patterns.restore_content(text, packed)
 
-    async def _write(self, place: str, host: _Host, rows: list[Row]) -> bool:
+    async def _write(self, place: str, host: _HostEvidence, rows: list[Row]) -> bool:
         """Return whether rows were written: only if nobody else has written since the host was read."""
         writes = 0 if host.header is None else _writes(host.header)
         header = b"%d" % (writes + 1)
@@ -199,7 +199,7 @@ class SharedEvidence:
             host.header, host.sure = header, (host.chunk, len(host.lines))
         return is_made
 
-    async def _tries(self, work: Awaitable[None], host: _Host) -> bool:
+    async def _tries(self, work: Awaitable[None], host: _HostEvidence) -> bool:
         """Return whether something was done; otherwise the host is read before its next page."""
         try:
             await work

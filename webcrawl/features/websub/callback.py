@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from webcrawl.features.websub.subscriber import Subscriber
-from webcrawl.features.websub.subscription import OVER, PUSHING, Mode, State, Subscription
+from webcrawl.features.websub.subscription import OVER, PUSHING, Mode, Subscription, SubscriptionState
 
 METHODS = frozenset({"sha1", "sha256", "sha384", "sha512"})
 
@@ -110,7 +110,9 @@ class Callback:
             case Mode.SUBSCRIBE:
                 is_intended = await self._subscribed(token, parameters.get("hub.lease_seconds"), now)
             case Mode.UNSUBSCRIBE:
-                is_intended = one.state is State.LEAVING and await self._subscriber.store.change(one, None)
+                is_intended = one.state is SubscriptionState.LEAVING and await self._subscriber.store.change(
+                    one, None
+                )
             case _:
                 is_intended = False
         return CallbackResponse(200, challenge.encode("utf-8", "replace")) if is_intended else self._refused()
@@ -121,7 +123,7 @@ class Callback:
 
     async def _denied(self, one: Subscription, reason: str, now: float) -> CallbackResponse:
         reason = " ".join(reason.split())[:200] or "the hub denied it"
-        if one.state is State.LEAVING:
+        if one.state is SubscriptionState.LEAVING:
             await self._subscriber.store.change(one, None)
         else:
             await self._subscriber.change(one.token, lambda one: one.denied(reason, now))
@@ -134,14 +136,14 @@ class Callback:
         seconds = self._subscriber.terms.lease_seconds if lease is None else _lease(lease)
         if seconds is None:
             return False
-        asked = (State.ASKED, State.ACTIVE, State.ENDING)
+        asked = (SubscriptionState.ASKED, SubscriptionState.ACTIVE, SubscriptionState.ENDING)
         before = await self._subscriber.change(
             token, lambda one: one.verified(seconds, now) if one.state in asked else one
         )
         if before is None or before.state not in asked:
             return False
         self._counts.verified += 1
-        if before.state is State.ASKED:
+        if before.state is SubscriptionState.ASKED:
             logger.info("Subscribed to %s at %s for %d s", before.topic, before.hub, seconds)
             for older in await self._subscriber.store.of_topics([before.topic]):
                 if older.hub == before.hub and older.generation < before.generation:

@@ -15,7 +15,7 @@ from webcrawl.crawl import request_codec
 from webcrawl.crawl.feature import Feature, stop
 from webcrawl.errors import StartRefused, StorageAway, StorageFull
 from webcrawl.features.websub.callback import Callback
-from webcrawl.features.websub.server import Server
+from webcrawl.features.websub.server import CallbackServer
 from webcrawl.features.websub.store import SubscriptionStore
 from webcrawl.features.websub.subscriber import Subscriber, Terms
 from webcrawl.frontier.records import Kind, UrlEntry
@@ -70,7 +70,9 @@ class WebSubFeature(Feature):
         self._intake = intake
         self._shared = shared
         self._soon = asyncio.Event()
-        self._server = Server(Callback(subscriber), clock, configuration.websub_push_maxsize, self._soon.set)
+        self._server = CallbackServer(
+            Callback(subscriber), clock, configuration.websub_push_maxsize, self._soon.set
+        )
         self._task: asyncio.Task[None] | None = None
         self._stepped = self._failed = False
 

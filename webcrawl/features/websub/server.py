@@ -27,7 +27,7 @@ silenced."""
 _PEERS.setLevel(logging.CRITICAL + 1)
 
 
-class Server:
+class CallbackServer:
     """Answers GET and POST for any path that ends in the token of a subscription, and 404 for all others.
 
     It is intended to run behind a proxy that terminates TLS; requests are limited in any case.

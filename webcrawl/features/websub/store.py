@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from webcrawl.errors import StorageLost
-from webcrawl.features.websub.subscription import State, Subscription
+from webcrawl.features.websub.subscription import Subscription, SubscriptionState
 from webcrawl.storage.tables import Change, Durability, Row, RowId, TableSpec
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def unpack(packed: bytes) -> Subscription:
     """Parse the result of ``pack``. :raises ValueError: it is anything else"""
     try:
         fields = json.loads(packed)
-        return Subscription(**{**fields, "state": State(fields["state"])})
+        return Subscription(**{**fields, "state": SubscriptionState(fields["state"])})
     except (KeyError, TypeError) as error:
         raise ValueError(f"no subscription: {error}") from error
 

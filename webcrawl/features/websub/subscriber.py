@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 from webcrawl.features.websub.discovery import Advertised
 from webcrawl.features.websub.store import SubscriptionStore
-from webcrawl.features.websub.subscription import Mode, State, Subscription, secret_of, token_of
+from webcrawl.features.websub.subscription import Mode, Subscription, SubscriptionState, secret_of, token_of
 
 SecretChoice = Literal["https", "always", "never"]
 
@@ -42,7 +42,7 @@ class Terms:
 
 
 @dataclass(slots=True)
-class Counts:
+class WebsubCounts:
     """Counts of this process."""
 
     requests: int = 0
@@ -99,7 +99,7 @@ class SubscribingCrawl(Protocol):
         ...
 
 
-class Document(Protocol):
+class FetchedDocument(Protocol):
     """A fetched page or feed; an entry of the frontier is one."""
 
     url: str
@@ -119,10 +119,10 @@ class Subscriber:
 
     def __init__(self, store: SubscriptionStore, terms: Terms) -> None:
         self.terms = terms
-        self.counts = Counts()
+        self.counts = WebsubCounts()
         self.store = store
         self._key = b""
-        self._documents: dict[str, tuple[Document, tuple[str, ...]]] = {}
+        self._documents: dict[str, tuple[FetchedDocument, tuple[str, ...]]] = {}
         """For each topic, a document that names it, and its hubs; not processed yet."""
         self._vanished: set[str] = set()
         """URLs of pages that no longer name themselves as a topic with a hub."""
@@ -138,7 +138,7 @@ class Subscriber:
 
     # -- documents -------------------------------------------------------------------------------------------
 
-    def note(self, document: Document, advertised: Advertised | None) -> None:
+    def note(self, document: FetchedDocument, advertised: Advertised | None) -> None:
         """Record topic and hubs of a fetched document; ``step`` processes them."""
         vanished = document.repeat and (advertised is None or advertised.topic != document.url)
         if vanished and len(self._vanished) < NEWS_MAX:
@@ -183,14 +183,22 @@ class Subscriber:
         self._vanished.difference_update(vanished)
 
     async def _subscribe(
-        self, topic: str, document: Document, hubs: tuple[str, ...], known: list[Subscription], now: float
+        self,
+        topic: str,
+        document: FetchedDocument,
+        hubs: tuple[str, ...],
+        known: list[Subscription],
+        now: float,
     ) -> None:
         for one in known:
             if one.hub not in hubs:
                 await self._leave(one, now)
-        if any(one.hub in hubs and one.state not in (State.DENIED, State.LEAVING) for one in known):
+        if any(
+            one.hub in hubs and one.state not in (SubscriptionState.DENIED, SubscriptionState.LEAVING)
+            for one in known
+        ):
             return
-        denied = {one.hub for one in known if one.state is State.DENIED}
+        denied = {one.hub for one in known if one.state is SubscriptionState.DENIED}
         # HTTPS first, then the order of the document; False sorts before True.
         for hub in sorted(hubs, key=lambda hub: not hub.startswith("https:")):
             if hub not in denied and await self._has_room(document.key):
@@ -211,7 +219,7 @@ class Subscriber:
         return await self.store.count(key) < self.terms.per_key_max
 
     async def _begin(
-        self, topic: str, document: Document | Subscription, hub: str, generation: int, now: float
+        self, topic: str, document: FetchedDocument | Subscription, hub: str, generation: int, now: float
     ) -> None:
         token, request_url = token_of(self._key, topic, hub, generation), first_request_url(hub)
         signed, kind, depth = self.terms.signs(request_url), document.kind, document.depth
@@ -227,14 +235,14 @@ class Subscriber:
     async def is_leaving(self) -> bool:
         """Return whether requests to unsubscribe have still to be sent or to be verified."""
         async for one in self.store.all():
-            if one.state is not State.DENIED and one.state is not State.REPLACED:
+            if one.state is not SubscriptionState.DENIED and one.state is not SubscriptionState.REPLACED:
                 return True
         return False
 
     async def _leave(self, one: Subscription, now: float) -> None:
-        if one.state is State.WANTED and not one.tries:
+        if one.state is SubscriptionState.WANTED and not one.tries:
             await self.store.change(one, None)
-        elif one.state not in (State.DENIED, State.REPLACED):
+        elif one.state not in (SubscriptionState.DENIED, SubscriptionState.REPLACED):
             await self.change(one.token, lambda current: current.leaving(now))
 
     # -- due subscriptions -----------------------------------------------------------------------------------
@@ -250,19 +258,24 @@ class Subscriber:
                 passed_on.append(claimed)
             return
         match one.state:
-            case State.WANTED | State.ASKED if one.is_hopeless:
+            case SubscriptionState.WANTED | SubscriptionState.ASKED if one.is_hopeless:
                 await self._deny(one, "the hub never asked back", now)
-            case State.WANTED | State.ASKED:
+            case SubscriptionState.WANTED | SubscriptionState.ASKED:
                 await self._request(one, Mode.SUBSCRIBE, crawl, now)
-            case State.LEAVING if one.tries < LEFT_TRIES:
+            case SubscriptionState.LEAVING if one.tries < LEFT_TRIES:
                 await self._request(one, Mode.UNSUBSCRIBE, crawl, now)
-            case State.ACTIVE:
+            case SubscriptionState.ACTIVE:
                 await self._renew(one, crawl, now)
-            case State.LEAVING | State.ENDING | State.REPLACED | State.DENIED:
+            case (
+                SubscriptionState.LEAVING
+                | SubscriptionState.ENDING
+                | SubscriptionState.REPLACED
+                | SubscriptionState.DENIED
+            ):
                 await self.store.change(one, None)
 
     async def _request(self, one: Subscription, mode: Mode, crawl: SubscribingCrawl, now: float) -> None:
-        if one.state is State.ASKED and one.request_url != one.hub:
+        if one.state is SubscriptionState.ASKED and one.request_url != one.hub:
             # At the URL requested last, the hub did not answer as a hub does.
             signed = self.terms.signs(one.hub)
             moved = replace(one, request_url=one.hub, signed=signed)
@@ -311,8 +324,8 @@ class Subscriber:
         await self.change(token, lambda one: self._after(one, status, location, now))
 
     def _after(self, one: Subscription, status: int | None, location: str | None, now: float) -> Subscription:
-        leaves = one.state is State.LEAVING
-        if one.state is not State.ASKED and not leaves:
+        leaves = one.state is SubscriptionState.LEAVING
+        if one.state is not SubscriptionState.ASKED and not leaves:
             return one
         if location is not None and not one.is_hopeless:
             return one.redirected(location, self.terms.signs(location), now)

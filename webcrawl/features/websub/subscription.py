@@ -20,7 +20,7 @@ CLAIM_SECONDS = 60.0
 """Time that the process that claimed a push has to pass it to the crawl before another process may."""
 
 
-class State(StrEnum):
+class SubscriptionState(StrEnum):
     """State of a subscription."""
 
     WANTED = "wanted"
@@ -46,9 +46,9 @@ class Mode(StrEnum):
     UNSUBSCRIBE = "unsubscribe"
 
 
-PUSHING = frozenset({State.ACTIVE, State.ENDING})
+PUSHING = frozenset({SubscriptionState.ACTIVE, SubscriptionState.ENDING})
 """States in which pushes are accepted."""
-OVER = frozenset({State.REPLACED, State.DENIED, State.LEAVING})
+OVER = frozenset({SubscriptionState.REPLACED, SubscriptionState.DENIED, SubscriptionState.LEAVING})
 """States in which the hub should drop the subscription."""
 
 
@@ -75,7 +75,7 @@ class Subscription:
     """Kind of request by which the topic is fetched, see ``frontier.records.Kind``."""
     depth: int = 0
     """Depth of the topic."""
-    state: State = State.WANTED
+    state: SubscriptionState = SubscriptionState.WANTED
     tries: int = 0
     """Number of requests since the hub last verified one."""
     lease_ends_at: float = 0.0
@@ -103,47 +103,49 @@ class Subscription:
 
     def requested(self, now: float) -> Subscription:
         """Record a request to the hub. The state determines its mode."""
-        state = self.state if self.state is State.LEAVING else State.ASKED
+        state = self.state if self.state is SubscriptionState.LEAVING else SubscriptionState.ASKED
         tries = self.tries + 1
         action_at = now + ANSWER_SECONDS * 2.0 ** (tries - 1)
         return replace(self, state=state, tries=tries, action_at=action_at)
 
     def not_renewed(self) -> Subscription:
         """End an active subscription without renewal."""
-        if self.state is not State.ACTIVE:
+        if self.state is not SubscriptionState.ACTIVE:
             return self
-        return replace(self, state=State.ENDING, action_at=self.lease_ends_at)
+        return replace(self, state=SubscriptionState.ENDING, action_at=self.lease_ends_at)
 
     def replaced(self) -> Subscription:
         """Record that its successor is active."""
         if self.state not in PUSHING:
             return self
-        return replace(self, state=State.REPLACED, action_at=self.lease_ends_at)
+        return replace(self, state=SubscriptionState.REPLACED, action_at=self.lease_ends_at)
 
     def leaving(self, now: float) -> Subscription:
         """Mark the subscription for unsubscribing."""
-        if self.state is State.LEAVING:
+        if self.state is SubscriptionState.LEAVING:
             return self
-        return replace(self, state=State.LEAVING, tries=0, action_at=now)
+        return replace(self, state=SubscriptionState.LEAVING, tries=0, action_at=now)
 
     # -- actions of the hub ------------------------------------------------------------------------------------
 
     def redirected(self, url: str, signed: bool, now: float) -> Subscription:
         """Record that the hub redirects requests to another URL."""
-        state = self.state if self.state is State.LEAVING else State.WANTED
+        state = self.state if self.state is SubscriptionState.LEAVING else SubscriptionState.WANTED
         return replace(self, request_url=url, signed=signed, state=state, action_at=now)
 
     def denied(self, reason: str, now: float) -> Subscription:
         """Record that the hub denied it, or does not answer."""
-        return replace(self, state=State.DENIED, reason=reason, action_at=now + FORGET_SECONDS)
+        return replace(self, state=SubscriptionState.DENIED, reason=reason, action_at=now + FORGET_SECONDS)
 
     def verified(self, lease_seconds: float, now: float) -> Subscription:
         """Record a verification: the hub pushes from now on. Renewal is due when three quarters of the lease
         have passed."""
         ends_at = now + lease_seconds
         # A verification of an ending subscription does not cause its renewal.
-        state = self.state if self.state is State.ENDING else State.ACTIVE
-        action_at = ends_at if state is State.ENDING else now + max(lease_seconds * 0.75, LEASE_LEAST)
+        state = self.state if self.state is SubscriptionState.ENDING else SubscriptionState.ACTIVE
+        action_at = (
+            ends_at if state is SubscriptionState.ENDING else now + max(lease_seconds * 0.75, LEASE_LEAST)
+        )
         return replace(self, state=state, lease_ends_at=ends_at, action_at=action_at, tries=0, reason="")
 
     def pushed(self, debounce_seconds: float, now: float) -> Subscription:

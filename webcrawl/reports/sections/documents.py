@@ -10,20 +10,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webcrawl.reports.figures import Digest
-    from webcrawl.reports.sections.head import About
+    from webcrawl.reports.sections.head import ReportFacts
 
 
 _EXAMPLES_OF = 8
 """The number of errors with examples."""
 
 
-def outcomes(figures: Digest, about: About) -> str:
+def outcomes(figures: Digest, about: ReportFacts) -> str:
     return html.ranking("Status of pages", figures.statuses, "status", "pages by HTTP status") + _errors(
         figures, about
     )
 
 
-def _errors(figures: Digest, about: About) -> str:
+def _errors(figures: Digest, about: ReportFacts) -> str:
     """Render the errors, and example URLs with the command that explains each."""
     most = figures.errors.most(html.SHOWN)
     if not most:
@@ -40,7 +40,7 @@ def _errors(figures: Digest, about: About) -> str:
     )
 
 
-def _examples(error: str, urls: Sequence[str], about: About) -> str:
+def _examples(error: str, urls: Sequence[str], about: ReportFacts) -> str:
     """Render the first URLs of an error, and the command that explains the first of them."""
     if not urls:
         return ""

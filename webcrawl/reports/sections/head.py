@@ -7,7 +7,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from webcrawl.reports import html, text
-from webcrawl.reports.run_log import State
+from webcrawl.reports.run_log import RunState
 from webcrawl.reports.summary import ending_in_words
 from webcrawl.reports.text import second
 
@@ -25,12 +25,12 @@ _SEEDS = 240
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class ReportFacts:
     """The facts of a crawl that are not in its fetch log. Times are epoch seconds."""
 
     runs: Sequence[Run] = ()
     """The last run of each worker that recorded one."""
-    states: Sequence[State] = ()
+    states: Sequence[RunState] = ()
     """The state of each of these."""
     begun_at: float | None = None
     """The start of the first run."""
@@ -70,7 +70,7 @@ def large(figures: Digest, hosts: int) -> str:
     )
 
 
-def verdict(figures: Digest, about: About) -> str:
+def verdict(figures: Digest, about: ReportFacts) -> str:
     """Render whether the crawl was polite, by the result of an audit."""
     gaps = text.things(figures.gaps.measured, "gap")
     found = about.violations
@@ -90,7 +90,7 @@ def verdict(figures: Digest, about: About) -> str:
     return html.verdict(f"Not polite: {' and '.join(wrong)}, {gaps} in all. {audit} lists them", good=False)
 
 
-def facts(figures: Digest, about: About, damaged: int) -> str:
+def facts(figures: Digest, about: ReportFacts, damaged: int) -> str:
     """Render the other facts of the crawl as a whole."""
     rows = [*_of_runs(figures, about), *_of_requests(figures)]
     if damaged:
@@ -98,7 +98,7 @@ def facts(figures: Digest, about: About, damaged: int) -> str:
     return html.definitions(rows)
 
 
-def _of_runs(figures: Digest, about: About) -> list[tuple[str, str]]:
+def _of_runs(figures: Digest, about: ReportFacts) -> list[tuple[str, str]]:
     rows = []
     if about.runs:
         last = about.runs[0]
@@ -112,19 +112,19 @@ def _of_runs(figures: Digest, about: About) -> list[tuple[str, str]]:
     if (begun_at := about.begun_at or figures.started_at) is not None:
         rows.append(("begun", f"{second(begun_at)} UTC"))
     if about.runs:
-        rows.append(("ended" if State.RUNNING not in about.states else "state", _ending(about)))
+        rows.append(("ended" if RunState.RUNNING not in about.states else "state", _ending(about)))
     if about.made_at is not None:
         rows.append(("report made", f"{second(about.made_at)} UTC"))
     return rows
 
 
-def _ending(about: About) -> str:
+def _ending(about: ReportFacts) -> str:
     """Describe how the crawl ended; several workers that ended alike are one phrase."""
     phrases: dict[str, list[str]] = {}
     for run, state in zip(about.runs, about.states, strict=True):
-        if state is State.RUNNING:
+        if state is RunState.RUNNING:
             phrase = "running when this report was made"
-        elif state is State.KILLED:
+        elif state is RunState.KILLED:
             phrase = ending_in_words(state, None)
         else:
             assert run.ended_at is not None

@@ -9,7 +9,7 @@ from webcrawl.reports import html, text
 
 if TYPE_CHECKING:
     from webcrawl.reports.figures import Digest, Ranks
-    from webcrawl.reports.sections.head import About
+    from webcrawl.reports.sections.head import ReportFacts
 
 _LISTED = 1_000
 
@@ -80,7 +80,7 @@ def robots(figures: Digest) -> str:
     )
 
 
-def failing(figures: Digest, about: About) -> str:
+def failing(figures: Digest, about: ReportFacts) -> str:
     """Render the politeness keys with the most failures, their kinds, and an example of each."""
     most = figures.hosts.failing(html.SHOWN)
     if not most:

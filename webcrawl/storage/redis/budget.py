@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.storage.contract import Filling
 from webcrawl.storage.redis.packing import decoded, unpack_host
-from webcrawl.storage.redis.server import Memory, Server
+from webcrawl.storage.redis.server import RedisServer, ServerMemory
 from webcrawl.storage.redis.shard import FREED_BYTES, ServerRoom, Shard, cut_to, own_bytes
 
 OF_THE_SERVER = 0.9
@@ -31,7 +31,11 @@ class Budget:
     """
 
     def __init__(
-        self, server: Server, shards: Sequence[Shard], shard_of: Callable[[str], Shard], budget_bytes: int
+        self,
+        server: RedisServer,
+        shards: Sequence[Shard],
+        shard_of: Callable[[str], Shard],
+        budget_bytes: int,
     ) -> None:
         """``shards`` is filled when the crawl is opened. ``budget_bytes`` 0: the server's own limit, if any."""
         self._server = server
@@ -60,7 +64,7 @@ class Budget:
         fillings = [room.filling for name, room in self._rooms.items() if name in measured and room.filling]
         return max(fillings, key=lambda one: one.used_bytes / one.budget_bytes, default=None)
 
-    def _budget(self, memory: Memory) -> int:
+    def _budget(self, memory: ServerMemory) -> int:
         if not memory.max_bytes:
             return self._budget_bytes
         return min(self._budget_bytes or int(OF_THE_SERVER * memory.max_bytes), memory.max_bytes)

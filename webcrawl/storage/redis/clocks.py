@@ -24,7 +24,7 @@ from webcrawl.storage.contract import (
 from webcrawl.storage.inspection import Use
 from webcrawl.storage.redis.leases import ServerClock, given_time, until
 from webcrawl.storage.redis.names import ShardNames
-from webcrawl.storage.redis.server import Call, Server
+from webcrawl.storage.redis.server import Call, RedisServer
 from webcrawl.storage.redis.shard import Shard
 
 _STATE = struct.Struct("<dd")
@@ -33,7 +33,7 @@ LOST_SECONDS = 0.5
 """The time after which to request again when our lease has ended: the next heartbeat joins anew."""
 
 
-async def uses_of(server: Server, names: ShardNames, pauses: Pauses, now: float) -> dict[str, Use]:
+async def uses_of(server: RedisServer, names: ShardNames, pauses: Pauses, now: float) -> dict[str, Use]:
     """Return the states of clocks that are held, or were held lately. ``now`` is by the server's clock."""
     values = await server.commands([("GET", names.clock(name)) for name in pauses])
     found = {}
@@ -58,7 +58,7 @@ class RedisClocks:
 
     def __init__(
         self,
-        server: Server,
+        server: RedisServer,
         shard: Callable[[], Shard],
         member: str,
         clock: ServerClock,

@@ -13,7 +13,7 @@ from webcrawl.storage.redis.counted import read_counted
 from webcrawl.storage.redis.leases import ServerClock, set_clock
 from webcrawl.storage.redis.names import CrawlNames, ShardNames
 from webcrawl.storage.redis.packing import PROTOCOL, encoded, pairs
-from webcrawl.storage.redis.server import Server
+from webcrawl.storage.redis.server import RedisServer
 from webcrawl.storage.redis.tables import RedisTables
 from webcrawl.storage.redis.workers import RELOAD
 
@@ -30,7 +30,7 @@ class Control:
         """``params``: as scrapy-redis gives them to redis-py. ``lease_seconds``: a member that was silent for this
         long is gone, unless it says otherwise itself."""
         self.spider = spider
-        self.server = Server(params, list)
+        self.server = RedisServer(params, list)
         self.shards: list[ShardNames] = []
         self.tables = RedisTables(self.server, spider, lambda: len(self.shards))
         """The crawl's tables, which may be read and written while workers run."""

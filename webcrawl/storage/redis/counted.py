@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from webcrawl.storage.redis.names import CrawlNames
-    from webcrawl.storage.redis.server import Server
+    from webcrawl.storage.redis.server import RedisServer
 
 PROCESSES_MAX = 256
 """Processes that have a field of their own; half as many are left after a merger."""
 
 
-async def read_counted(server: Server, names: CrawlNames) -> list[Counted]:
+async def read_counted(server: RedisServer, names: CrawlNames) -> list[Counted]:
     """Return the counts of all processes."""
     return [one for one, _, _ in await _fields(server, names)]
 
 
-async def merge_counted(server: Server, names: CrawlNames, running: Collection[str]) -> None:
+async def merge_counted(server: RedisServer, names: CrawlNames, running: Collection[str]) -> None:
     """Merge the fields of the processes that began first, if there are too many fields. ``running``: the names of the
     workers that run; the last process of each counts further."""
     fields = sorted(await _fields(server, names), key=lambda field: field[0].begun_at)
@@ -43,7 +43,7 @@ async def merge_counted(server: Server, names: CrawlNames, running: Collection[s
         await server.commands([("EVAL", script("merge_counted").text, 1, names.counted, *values)])
 
 
-async def _fields(server: Server, names: CrawlNames) -> list[tuple[Counted, bytes, bytes]]:
+async def _fields(server: RedisServer, names: CrawlNames) -> list[tuple[Counted, bytes, bytes]]:
     """Return what can be read, each with its field as it is stored."""
     [answer] = await server.commands([("HGETALL", names.counted)])
     found = []

@@ -40,7 +40,7 @@ from webcrawl.storage.redis.loading import Loader, Walker
 from webcrawl.storage.redis.marks import Words, mark_bytes
 from webcrawl.storage.redis.names import CrawlNames, RedisOptions, ShardNames, shard_of
 from webcrawl.storage.redis.packing import PROTOCOL, encoded, unpack_robots
-from webcrawl.storage.redis.server import Call, Server
+from webcrawl.storage.redis.server import Call, RedisServer
 from webcrawl.storage.redis.shard import Shard
 from webcrawl.storage.redis.shared_parts import RedisLog, RedisSeedLists, RedisStartList, SeededNames
 from webcrawl.storage.redis.tables import RedisTables
@@ -86,7 +86,7 @@ class RedisBackend:
         self._identity = identity
         self._clock = clock
         self._member = f"{options.worker}-{uuid4().hex[:8]}"
-        self._server = Server(params, self._recover_calls)
+        self._server = RedisServer(params, self._recover_calls)
         self._names = CrawlNames(options.spider)
         self._workers = WorkerRegistry(
             self._server, self._names, self._member, options.worker, 2 * options.lease_seconds

@@ -13,7 +13,7 @@ from webcrawl.storage.contract import Unavailable, uptime
 from webcrawl.storage.redis.commits import release_calls
 from webcrawl.storage.redis.leases import Renewed, ServerClock, given_time, until
 from webcrawl.storage.redis.packing import decoded, encoded, position_from, unpack_host
-from webcrawl.storage.redis.server import Call, Server
+from webcrawl.storage.redis.server import Call, RedisServer
 from webcrawl.storage.redis.shard import Shard
 
 FORGETS_SECONDS = 3.0
@@ -30,7 +30,7 @@ class Holding:
 
     def __init__(
         self,
-        server: Server,
+        server: RedisServer,
         shards: list[Shard],
         shard_of: Callable[[str], Shard],
         member: str,

@@ -14,7 +14,7 @@ from webcrawl.politeness.host_record import Pauses, RobotsRecord
 from webcrawl.storage.inspection import (
     HOSTS_COUNTED,
     Activity,
-    Checked,
+    CheckResult,
     ExclusionImpact,
     HostSummary,
     KeySnapshot,
@@ -22,8 +22,8 @@ from webcrawl.storage.inspection import (
     UrlSnapshot,
     Use,
 )
-from webcrawl.storage.redis.check import Audit
-from webcrawl.storage.redis.check.reader import AT_ONCE, SEGMENTS_AT_ONCE, KeyView, Reader, marks_in
+from webcrawl.storage.redis.check import ConsistencyCheck
+from webcrawl.storage.redis.check.reader import AT_ONCE, SEGMENTS_AT_ONCE, KeyView, ShardReader, marks_in
 from webcrawl.storage.redis.clocks import uses_of
 from webcrawl.storage.redis.control import Control
 from webcrawl.storage.redis.learned import learner_of
@@ -54,7 +54,7 @@ class RedisUrlStateReader:
     StorageLost."""
 
     def __init__(self, control: Control) -> None:
-        self._readers = [Reader(control.server, control.spider, n) for n in range(len(control.shards))]
+        self._readers = [ShardReader(control.server, control.spider, n) for n in range(len(control.shards))]
         self._words: dict[int, Words] = {}
         """The words of each shard that was read."""
 
@@ -106,13 +106,13 @@ class RedisUrlStateReader:
                 except _UNREADABLE as error:
                     raise _lost("what is known of URLs") from error
 
-    async def _words_of(self, reader: Reader) -> Words:
+    async def _words_of(self, reader: ShardReader) -> Words:
         if reader.number not in self._words:
             self._words[reader.number] = await _read_words(reader)
         return self._words[reader.number]
 
 
-async def _read_words(reader: Reader) -> Words:
+async def _read_words(reader: ShardReader) -> Words:
     return Words(await reader.send("HGETALL", reader.names.reasons))
 
 
@@ -129,7 +129,7 @@ async def read_impact(control: Control, selection: UrlSelection) -> ExclusionImp
     impact = ExclusionImpact()
     now = await control.now()
     for number in range(len(control.shards)):
-        reader = Reader(control.server, control.spider, number)
+        reader = ShardReader(control.server, control.spider, number)
         members = await reader.send("ZRANGEBYSCORE", reader.names.members, f"({now!r}", "+inf")
         async for view in _views(reader, selection):
             hit = await _hit(reader, view, selection)
@@ -138,7 +138,7 @@ async def read_impact(control: Control, selection: UrlSelection) -> ExclusionImp
     return impact
 
 
-async def _views(reader: Reader, selection: UrlSelection) -> AsyncIterator[KeyView]:
+async def _views(reader: ShardReader, selection: UrlSelection) -> AsyncIterator[KeyView]:
     keys: set[bytes] = set()
     async for found in reader.scan("HSCAN", reader.names.hosts):
         keys.update(key for key, _ in found if selection.may_have(decoded(key)))
@@ -148,7 +148,7 @@ async def _views(reader: Reader, selection: UrlSelection) -> AsyncIterator[KeyVi
             yield view
 
 
-async def _hit(reader: Reader, view: KeyView, selection: UrlSelection) -> int:
+async def _hit(reader: ShardReader, view: KeyView, selection: UrlSelection) -> int:
     hit = 0
     async for part in reader.queue(view):
         try:
@@ -166,7 +166,7 @@ async def read_hosts(control: Control) -> AsyncIterator[list[HostSummary]]:
     :raises StorageLost: a record cannot be read
     """
     for number in range(len(control.shards)):
-        reader = Reader(control.server, control.spider, number)
+        reader = ShardReader(control.server, control.spider, number)
         held: set[bytes] = set()
         async for found in reader.scan("HSCAN", reader.names.held):
             held.update(key for key, _ in found)
@@ -207,7 +207,7 @@ async def read_queue(control: Control, key: str, most: int) -> list[UrlEntry]:
 
     :raises StorageLost: they cannot be read
     """
-    reader = Reader(control.server, control.spider, shard_of(key, len(control.shards)))
+    reader = ShardReader(control.server, control.spider, shard_of(key, len(control.shards)))
     [view] = await reader.views([encoded(key)])
     entries: list[UrlEntry] = []
     async for part in reader.queue(view):
@@ -252,7 +252,7 @@ async def read_snapshot(
     """
     settings = await control.settings()
     key = key_of(settings)
-    reader = Reader(control.server, control.spider, shard_of(key, len(control.shards)))
+    reader = ShardReader(control.server, control.spider, shard_of(key, len(control.shards)))
     # Before the key is read: a URL that is queued then may be fetched while the rest is read.
     now = await control.now()
     found = await _look(reader, key, fingerprint)
@@ -273,7 +273,7 @@ async def read_snapshot(
     )
 
 
-async def _look(reader: Reader, key: str, fingerprint: int) -> _Found:
+async def _look(reader: ShardReader, key: str, fingerprint: int) -> _Found:
     [view] = await reader.views([encoded(key)])
     if not view.record:
         return _Found(view, None)
@@ -290,7 +290,7 @@ async def _look(reader: Reader, key: str, fingerprint: int) -> _Found:
     return _Found(view, host, code)
 
 
-async def _code(reader: Reader, view: KeyView, host: StoredHost, fingerprint: int) -> int | None:
+async def _code(reader: ShardReader, view: KeyView, host: StoredHost, fingerprint: int) -> int | None:
     number = segment_of(fingerprint, segments_of(host.known))
     async for _, segment in reader.segments(view.key, range(number, number + 1)):
         for mark, code in unpack_marks(segment):
@@ -299,7 +299,7 @@ async def _code(reader: Reader, view: KeyView, host: StoredHost, fingerprint: in
     return None
 
 
-async def _of_key(control: Control, reader: Reader, found: _Found) -> KeySnapshot | None:
+async def _of_key(control: Control, reader: ShardReader, found: _Found) -> KeySnapshot | None:
     host, view = found.host, found.view
     if host is None:
         return None
@@ -330,7 +330,7 @@ async def _hosts_before(control: Control, member: bytes) -> int:
     return min(sum(map(int, await control.server.commands(commands))), HOSTS_COUNTED)
 
 
-async def _robots(reader: Reader, origin: str) -> RobotsRecord | None:
+async def _robots(reader: ShardReader, origin: str) -> RobotsRecord | None:
     value = await reader.send("HGET", reader.names.robots, encoded(origin))
     return None if value is None else unpack_robots(origin, value)
 
@@ -341,7 +341,7 @@ class RedisInspection(Control):
     def __init__(
         self, params: Mapping[str, Any], spider: str, lease_seconds: float, delay_seconds: float
     ) -> None:
-        """``delay_seconds``: see ``Audit``; the rest: see ``Control``."""
+        """``delay_seconds``: see ``ConsistencyCheck``; the rest: see ``Control``."""
         super().__init__(params, spider, lease_seconds)
         self._delay_seconds = delay_seconds
 
@@ -376,8 +376,8 @@ class RedisInspection(Control):
     async def learner(self, make: Callable[[], LearnedT]) -> LearnedT | None:
         return await learner_of(self.server, self.spider, make)
 
-    async def check(self, progress: Callable[[int, int], None]) -> Checked:
-        return await Audit(self, self._delay_seconds, progress=progress).check()
+    async def check(self, progress: Callable[[int, int], None]) -> CheckResult:
+        return await ConsistencyCheck(self, self._delay_seconds, progress=progress).check()
 
-    async def repair(self, progress: Callable[[int, int], None]) -> Checked:
-        return await Audit(self, self._delay_seconds, progress=progress).repair()
+    async def repair(self, progress: Callable[[int, int], None]) -> CheckResult:
+        return await ConsistencyCheck(self, self._delay_seconds, progress=progress).repair()

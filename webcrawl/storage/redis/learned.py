@@ -5,7 +5,7 @@ All names have one hash tag, ``{<spider>:focus}``, and a number that stands for 
 changes: fields ``by`` (a name for the process), ``learned`` (examples) and ``deltas`` (12 bytes each: place, step,
 square, little-endian). ``saved`` is a HASH: all weights (``weights``, by ``Learned.pack``) with everything up to
 the entry ``at`` of the stream, which has nothing from before ``since`` any more. ``lock`` is held by the process
-that saves (``Server.lock``).
+that saves (``RedisServer.lock``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from zlib import crc32
 
 from webcrawl.errors import CrawlError
 from webcrawl.storage.redis.packing import encoded, pairs
-from webcrawl.storage.redis.server import Server
+from webcrawl.storage.redis.server import RedisServer
 from webcrawl.storage.shared_parts import Learned, LearnedT
 
 SEND_SECONDS = 2.0
@@ -36,7 +36,7 @@ class SharedLearning:
     """The ``LearnerStore`` of one worker. The weights of all workers become the same sums, in whatever order they are
     added."""
 
-    def __init__(self, server: Server, spider: str, focus: str) -> None:
+    def __init__(self, server: RedisServer, spider: str, focus: str) -> None:
         self._server = server
         number = crc32(encoded(focus))
         self._name(f"{_tag(spider)}{number:08x}:")
@@ -50,7 +50,7 @@ class SharedLearning:
         self._deltas, self._saved, self._lock = f"{prefix}deltas", f"{prefix}saved", f"{prefix}lock"
 
     @classmethod
-    async def all_of(cls, server: Server, spider: str) -> list[SharedLearning]:
+    async def all_of(cls, server: RedisServer, spider: str) -> list[SharedLearning]:
         """Return a store for each focus that a crawl had, to be read."""
         pattern = re.sub(r"([*?\[\]\\])", r"\\\1", _tag(spider)) + "*:deltas"
         names = {bytes(name) async for some in server.scan(pattern.encode()) for name in some}
@@ -136,7 +136,7 @@ class SharedLearning:
         )
 
 
-async def learner_of(server: Server, spider: str, make: Callable[[], LearnedT]) -> LearnedT | None:
+async def learner_of(server: RedisServer, spider: str, make: Callable[[], LearnedT]) -> LearnedT | None:
     """Return the learner with the most examples; None if nothing was learned. ``make`` makes one without any."""
     learners = []
     for store in await SharedLearning.all_of(server, spider):

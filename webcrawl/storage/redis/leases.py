@@ -12,7 +12,7 @@ from webcrawl.errors import StorageAway
 from webcrawl.frontier.queue_head import QueuePosition
 from webcrawl.storage.contract import uptime
 from webcrawl.storage.redis.packing import level_from
-from webcrawl.storage.redis.server import Server
+from webcrawl.storage.redis.server import RedisServer
 
 _SAMPLES = 64
 """Number of readings that are considered: with one a second, the two clocks have no time to drift apart."""
@@ -91,7 +91,7 @@ def given_time(clock: ServerClock) -> str:
     return "" if clock.given is None else repr(clock.given)
 
 
-async def set_clock(server: Server, key: str, clock: ServerClock) -> None:
+async def set_clock(server: RedisServer, key: str, clock: ServerClock) -> None:
     """Read the clock of the server that has ``key``: all members ask the same one."""
     sent = uptime()
     [(seconds, microseconds)] = await server.commands([("EVAL", "return redis.call('TIME')", 1, key)])

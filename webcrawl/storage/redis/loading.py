@@ -21,7 +21,7 @@ from webcrawl.storage.redis.packing import (
     unpack_entries,
     unpack_robots,
 )
-from webcrawl.storage.redis.server import Call, Server
+from webcrawl.storage.redis.server import Call, RedisServer
 from webcrawl.storage.redis.shard import Shard
 from webcrawl.storage.redis.shared_parts import SeededNames
 
@@ -43,7 +43,7 @@ many keys need their queues at once."""
 class Loader:
     """Reads queues of keys that this process holds."""
 
-    def __init__(self, server: Server, shard_of: Callable[[str], Shard], seeded: SeededNames) -> None:
+    def __init__(self, server: RedisServer, shard_of: Callable[[str], Shard], seeded: SeededNames) -> None:
         self._server = server
         self._shard_of = shard_of
         self._seeded = seeded
@@ -146,7 +146,7 @@ class Walker:
 
     def __init__(
         self,
-        server: Server,
+        server: RedisServer,
         shards: Sequence[Shard],
         shard_of: Callable[[str], Shard],
         workers: WorkerRegistry,

@@ -157,7 +157,7 @@ def bucket_of(fingerprint: int, buckets: int) -> int:
 GENERATION = 150_000
 
 
-class Known:
+class SeenCache:
     """Fingerprints that the seen test has, as far as this process knows; at most two generations of them.
 
     About 25 MB when it is full. Each was once in the server: if the server may have forgotten its last second, this

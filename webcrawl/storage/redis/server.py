@@ -172,7 +172,7 @@ _DENIED = (exceptions.AuthenticationError, exceptions.AuthorizationError, except
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class ServerMemory:
     """The memory use of one server, as it counts when it decides if there is room, and its limit; 0 for none."""
 
     server: str
@@ -180,7 +180,7 @@ class Memory:
     max_bytes: int
 
 
-class Server:
+class RedisServer:
     """One Redis, or one Redis Cluster. Every method may raise StorageAway, StorageFull or StorageLost."""
 
     def __init__(self, params: Mapping[str, Any], recover: Callable[[], Sequence[Call]]) -> None:
@@ -313,12 +313,12 @@ class Server:
                 pipeline.execute_command(*command)
             return list(await pipeline.execute(raise_on_error=False))
 
-    async def memory(self, keys: Sequence[bytes]) -> list[Memory]:
+    async def memory(self, keys: Sequence[bytes]) -> list[ServerMemory]:
         """Return for each key the memory use of the server that has it."""
         if self._cluster is None:
             [info] = await self.commands([("INFO", "memory")])
             return [_memory("", info)] * len(keys)
-        found: dict[str, Memory] = {}
+        found: dict[str, ServerMemory] = {}
         try:
             names = [await self._cluster.name_of(key) for key in keys]
             for name in names:
@@ -374,10 +374,10 @@ class Server:
             raise_first(answers)
 
 
-def _memory(server: str, info: Mapping[str, Any]) -> Memory:
+def _memory(server: str, info: Mapping[str, Any]) -> ServerMemory:
     # Buffers for the append-only file and for replicas do not count against maxmemory.
     used = int(info["used_memory"]) - int(info.get("mem_not_counted_for_evict", 0))
-    return Memory(server, used, int(info.get("maxmemory", 0)))
+    return ServerMemory(server, used, int(info.get("maxmemory", 0)))
 
 
 def translate(error: BaseException) -> Exception:

@@ -12,8 +12,8 @@ from webcrawl.errors import StorageLost
 from webcrawl.storage.redis.leases import ServerClock, given_time
 from webcrawl.storage.redis.names import CrawlNames
 from webcrawl.storage.redis.packing import decoded, encoded, pairs
-from webcrawl.storage.redis.server import Server
-from webcrawl.storage.shared_parts import LogEntry, Progress, Taken, Turn
+from webcrawl.storage.redis.server import RedisServer
+from webcrawl.storage.shared_parts import ListProgress, LogEntry, Taken, Turn
 
 
 class RedisSeedLists:
@@ -21,7 +21,7 @@ class RedisSeedLists:
     and by which member."""
 
     def __init__(
-        self, server: Server, key: str, member: str, lease_seconds: float, clock: ServerClock
+        self, server: RedisServer, key: str, member: str, lease_seconds: float, clock: ServerClock
     ) -> None:
         self._server = server
         self._key = key.encode()
@@ -29,7 +29,7 @@ class RedisSeedLists:
         self._lease_seconds = lease_seconds
         self._clock = clock
 
-    async def request_turn(self, digest: str, queued: int = 0) -> Progress:
+    async def request_turn(self, digest: str, queued: int = 0) -> ListProgress:
         return await self._report(digest, queued, repr(self._lease_seconds))
 
     async def give_up(self, digest: str, queued: int) -> None:
@@ -38,10 +38,10 @@ class RedisSeedLists:
     async def finish(self, digest: str, queued: int) -> None:
         await self._report(digest, queued, "")
 
-    async def _report(self, digest: str, queued: int, seconds: str) -> Progress:
+    async def _report(self, digest: str, queued: int, seconds: str) -> ListProgress:
         args = [given_time(self._clock), digest, self._member, queued, seconds]
         [(turn, there)] = await self._server.call("read_seed_list", [([self._key], args)])
-        return Progress(Turn(turn), there)
+        return ListProgress(Turn(turn), there)
 
 
 _AT_ONCE = 1000
@@ -55,7 +55,7 @@ class SeededNames:
     URL knows its host.
     """
 
-    def __init__(self, server: Server, names: CrawlNames, learned: Callable[[str], None]) -> None:
+    def __init__(self, server: RedisServer, names: CrawlNames, learned: Callable[[str], None]) -> None:
         """``learned`` is called with each host once, or more often."""
         self._server = server
         self._key = names.seeded.encode()
@@ -120,7 +120,7 @@ class RedisStartList:
     """The ``StartList`` of ``key``: a LIST, SET or ZSET."""
 
     def __init__(
-        self, server: Server, key: str, member: str, lease_seconds: float, clock: ServerClock
+        self, server: RedisServer, key: str, member: str, lease_seconds: float, clock: ServerClock
     ) -> None:
         self._server = server
         self.key = key
@@ -159,7 +159,7 @@ def _beside(key: str, name: str) -> str:
 class RedisLog:
     """The ``ChangeLog`` of ``key``: a STREAM, of which the last entries are kept."""
 
-    def __init__(self, server: Server, key: str, kept: int) -> None:
+    def __init__(self, server: RedisServer, key: str, kept: int) -> None:
         """``kept``: about the number of entries that are kept."""
         self._server = server
         self._key = key

@@ -18,7 +18,7 @@ from webcrawl.storage.tables import HEADER, Change, DuePartition, Row, RowId, Ta
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from webcrawl.storage.redis.server import Server
+    from webcrawl.storage.redis.server import RedisServer
 
 PARTITIONS_COUNTED = 1000
 """Due partitions of a shard of which the due rows are counted; as many again of those that have a ``not_before``."""
@@ -33,7 +33,7 @@ class _Sender:
     """Sends the calls of all tables in the order in which they were made. Those that are made while others are under
     way are sent together: an exchange costs more than its rows."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: RedisServer) -> None:
         self._server = server
         self._waiting: list[tuple[Sequence[tuple[Any, ...]], asyncio.Future[list[Any]]]] = []
         self._is_busy = False
@@ -95,7 +95,11 @@ class RedisTable:
     """A ``Table`` of a crawl in Redis."""
 
     def __init__(
-        self, server: Server, sender: _Sender, spec: TableSpec, shards: Callable[[], Sequence[TableNames]]
+        self,
+        server: RedisServer,
+        sender: _Sender,
+        spec: TableSpec,
+        shards: Callable[[], Sequence[TableNames]],
     ) -> None:
         """``shards()``: the table's names in each shard, once the crawl is open."""
         self._server = server
@@ -313,7 +317,7 @@ def _scores(answer: Sequence[Any]) -> list[tuple[bytes, float]]:
 class RedisTables:
     """The ``Tables`` of a crawl in Redis. They need no opening: they are there when the crawl is open."""
 
-    def __init__(self, server: Server, spider: str, shards: Callable[[], int]) -> None:
+    def __init__(self, server: RedisServer, spider: str, shards: Callable[[], int]) -> None:
         """``shards()``: number of shards of the crawl, once it is open."""
         self._server = server
         self._sender = _Sender(server)

@@ -13,7 +13,7 @@ from webcrawl.storage.contract import BandwidthShare, uptime
 from webcrawl.storage.redis.leases import ServerClock, given_time
 from webcrawl.storage.redis.names import CrawlNames
 from webcrawl.storage.redis.packing import PROTOCOL, pairs
-from webcrawl.storage.redis.server import Server, script
+from webcrawl.storage.redis.server import RedisServer, script
 from webcrawl.storage.technology import SCOPE
 
 RELOAD = "look"
@@ -41,7 +41,7 @@ class WorkerRegistry:
     """
 
     def __init__(
-        self, server: Server, names: CrawlNames, member: str, name: str, silent_seconds: float
+        self, server: RedisServer, names: CrawlNames, member: str, name: str, silent_seconds: float
     ) -> None:
         """``silent_seconds``: a member that did not report for this long is gone."""
         self._server = server
@@ -183,7 +183,7 @@ class BandwidthShares:
     time. That of a process that is gone or frozen stays reserved until it has ended there too.
     """
 
-    def __init__(self, server: Server, names: CrawlNames, member: str, clock: ServerClock) -> None:
+    def __init__(self, server: RedisServer, names: CrawlNames, member: str, clock: ServerClock) -> None:
         self._server = server
         self._key = names.bandwidth.encode()
         self._member = member

@@ -21,10 +21,10 @@ from webcrawl.storage.redis.commits import (
     settle_call,
     settle_portions,
 )
-from webcrawl.storage.redis.marks import Known
+from webcrawl.storage.redis.marks import SeenCache
 from webcrawl.storage.redis.names import CrawlNames
 from webcrawl.storage.redis.packing import decoded, encoded, position_from, unpack_entries
-from webcrawl.storage.redis.server import Call, Server
+from webcrawl.storage.redis.server import Call, RedisServer
 from webcrawl.storage.redis.shard import Shard
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Writer:
 
     def __init__(
         self,
-        server: Server,
+        server: RedisServer,
         options: RedisOptions,
         member: str,
         owner_of: Callable[[str], str],
@@ -71,7 +71,7 @@ class Writer:
         self._clock = clock
         self._budget = budget
         self._long = min(options.queue_max + 1, LONG) if options.queue_max else LONG
-        self._known = Known()
+        self._known = SeenCache()
         self._recent: deque[tuple[float, list[UrlEntry]]] = deque()
         """Recently queued entries that may not be on the server's disk, with the time of ``uptime``."""
         self._doubtful: list[UrlEntry] = []

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.frontier.seen import Seen
-from webcrawl.storage.inspection import LISTED, Checked, Finding, FindingKind, Findings
+from webcrawl.storage.inspection import LISTED, CheckResult, Finding, FindingKind, Findings
 from webcrawl.storage.sqlite.opening import open_stored
 
 
@@ -130,20 +130,20 @@ _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
-def check(path: Path) -> Checked:
+def check(path: Path) -> CheckResult:
     """Check ``path`` as of one moment, also while its crawl runs; nothing is changed.
 
     Its write-ahead log cannot be reset meanwhile, and grows.
 
     :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
     """
-    checked = Checked()
+    checked = CheckResult()
     with open_stored(path) as connection:
         _look(connection, path, checked)
     return checked
 
 
-def repair(path: Path) -> Checked:
+def repair(path: Path) -> CheckResult:
     """Repair ``path`` in one transaction, and check the result. Its crawl must not be running.
 
     A damaged file is left as it is.
@@ -167,7 +167,7 @@ def repair(path: Path) -> Checked:
     return checked
 
 
-def _look(connection: sqlite3.Connection, path: Path, checked: Checked) -> None:
+def _look(connection: sqlite3.Connection, path: Path, checked: CheckResult) -> None:
     exact = _is_exact(connection)
     if not _is_sound(connection, checked.left):
         return

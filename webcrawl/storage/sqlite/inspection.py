@@ -18,7 +18,7 @@ from webcrawl.storage.inspection import (
     HOSTS_AT_ONCE,
     HOSTS_COUNTED,
     Activity,
-    Checked,
+    CheckResult,
     CrawlStatus,
     ExclusionImpact,
     HostSummary,
@@ -327,10 +327,10 @@ class SqliteInspection:
     def impact(self, selection: UrlSelection) -> ExclusionImpact:
         return read_impact(self._path, selection)
 
-    def check(self) -> Checked:
+    def check(self) -> CheckResult:
         return check.check(self._path)
 
-    def repair(self) -> Checked:
+    def repair(self) -> CheckResult:
         return check.repair(self._path)
 
     def tables(self, *, changing: bool) -> SqliteTables:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from webcrawl.web.access import Access, Asked, Granted
-    from webcrawl.web.dashboard.reading import Readers, SharedState
+    from webcrawl.web.dashboard.reading import ReaderThreads, SharedState
     from webcrawl.web.dashboard.source import CrawlSource
     from webcrawl.web.fields import Field
 
@@ -34,7 +34,7 @@ class Api:
 
     source: CrawlSource
     access: Access
-    readers: Readers
+    readers: ReaderThreads
     state: SharedState
     ration: Ration = field(default_factory=lambda: Ration())
     viewers: int = 0
@@ -79,7 +79,7 @@ class Call:
 
 
 @dataclass(slots=True)
-class Reply:
+class EndpointReply:
     """An answer other than a value with status 200."""
 
     value: Any

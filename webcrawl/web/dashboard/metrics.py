@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.web.metrics.exposition import View, WorkerView
+from webcrawl.web.metrics.exposition import CrawlMetrics, WorkerView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,10 +14,10 @@ SILENT = "silent"
 """The state of a worker whose leases have ended."""
 
 
-def view_of(state: Mapping[str, Any]) -> View:
+def view_of(state: Mapping[str, Any]) -> CrawlMetrics:
     """Return the view of the object of the endpoint ``crawl``. A worker of an older version publishes few figures."""
     now, counts = state["now"], state["counts"]
-    return View(
+    return CrawlMetrics(
         is_up=True,
         workers=[
             WorkerView(

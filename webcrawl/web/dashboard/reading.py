@@ -26,7 +26,7 @@ STATE_SECONDS = 2.0
 Result = TypeVar("Result")
 
 
-class Readers:
+class ReaderThreads:
     """A few threads for calls that block."""
 
     def __init__(self, threads: int = THREADS, waiting_max: int = WAITING_MAX) -> None:
@@ -69,7 +69,7 @@ class Readers:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class StateSnapshot:
     """A state of the crawl, and its JSON, which all viewers share."""
 
     number: int
@@ -83,7 +83,7 @@ class SharedState:
 
     def __init__(
         self,
-        readers: Readers,
+        readers: ReaderThreads,
         read: Callable[[], dict[str, Any]],
         seconds: float | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -92,10 +92,10 @@ class SharedState:
         self._read = read
         self._seconds = STATE_SECONDS if seconds is None else seconds
         self._clock = clock
-        self._last: Reading | None = None
-        self._task: asyncio.Task[Reading] | None = None
+        self._last: StateSnapshot | None = None
+        self._task: asyncio.Task[StateSnapshot] | None = None
 
-    async def latest(self) -> Reading:
+    async def latest(self) -> StateSnapshot:
         """Return the state, at most two seconds old. :raises Denial: it cannot be read now"""
         last = self._last
         if last is not None and self._clock() - last.at < self._seconds:
@@ -106,13 +106,13 @@ class SharedState:
         # A viewer who leaves does not end the reading of the others.
         return await asyncio.shield(self._task)
 
-    async def next(self, last: Reading | None) -> Reading:
+    async def next(self, last: StateSnapshot | None) -> StateSnapshot:
         """Return the first state after ``last``, when it is due. :raises Denial: it cannot be read now"""
         if last is not None:
             await asyncio.sleep(max(last.at + self._seconds - self._clock(), 0.0))
         return await self.latest()
 
-    async def _refresh(self) -> Reading:
+    async def _refresh(self) -> StateSnapshot:
         try:
             value = await self._readers.run(self._read)
         except CrawlError as error:
@@ -120,10 +120,10 @@ class SharedState:
         except OSError as error:
             raise Denial(503, f"the crawl cannot be read: {error.strerror or error}", 5.0) from error
         number = 1 if self._last is None else self._last.number + 1
-        self._last = Reading(number, self._clock(), value, as_json(value))
+        self._last = StateSnapshot(number, self._clock(), value, as_json(value))
         return self._last
 
-    def _refreshed(self, task: asyncio.Task[Reading]) -> None:
+    def _refreshed(self, task: asyncio.Task[StateSnapshot]) -> None:
         self._task = None
         if not task.cancelled():
             task.exception()

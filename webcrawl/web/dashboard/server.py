@@ -31,13 +31,13 @@ from webcrawl.web.access import (
     client_of,
 )
 from webcrawl.web.dashboard import openapi
-from webcrawl.web.dashboard.api import ENDPOINTS, PREFIX, PUBLIC, Api, Call, Reply, sentence_of
+from webcrawl.web.dashboard.api import ENDPOINTS, PREFIX, PUBLIC, Api, Call, EndpointReply, sentence_of
 from webcrawl.web.dashboard.endpoint import EVENTS
 from webcrawl.web.dashboard.metrics import view_of
-from webcrawl.web.dashboard.reading import Readers, SharedState
+from webcrawl.web.dashboard.reading import ReaderThreads, SharedState
 from webcrawl.web.fields import as_json, read_body, read_query
 from webcrawl.web.headers import HEADERS
-from webcrawl.web.metrics.exposition import View, exposed
+from webcrawl.web.metrics.exposition import CrawlMetrics, exposed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -184,7 +184,7 @@ class Site:
     def _response(self, request: web.Request, endpoint: Endpoint, found: Any) -> web.StreamResponse:
         if isinstance(found, web.StreamResponse):
             return found
-        reply = found if isinstance(found, Reply) else Reply(found)
+        reply = found if isinstance(found, EndpointReply) else EndpointReply(found)
         response = web.Response(
             status=reply.status, body=as_json(reply.value), content_type="application/json"
         )
@@ -212,7 +212,7 @@ class Dashboard(Site):
     def __init__(self, source: CrawlSource, access: Access, name: str = "") -> None:
         super().__init__(access, PUBLIC if access.public else ENDPOINTS, name)
         self._source = source
-        self._readers = Readers()
+        self._readers = ReaderThreads()
         self._state = SharedState(self._readers, lambda: source.state(public=access.public))
         self._api = Api(source, access, self._readers, self._state)
         self.application = self._application()
@@ -240,7 +240,7 @@ class Dashboard(Site):
         try:
             view = view_of((await self._state.latest()).value)
         except Denial:
-            view = View(is_up=False, version=__version__)
+            view = CrawlMetrics(is_up=False, version=__version__)
         body, content_type = exposed(view, request.headers.get("Accept", ""))
         return web.Response(body=body, headers={"Content-Type": content_type})
 

@@ -23,7 +23,7 @@ from webcrawl.features.timeseries.store import SeriesStore
 from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
 from webcrawl.reports.limiting import Situation, limiting
-from webcrawl.reports.run_log import State
+from webcrawl.reports.run_log import RunState
 from webcrawl.reports.totals import STATUS_CLASSES, figures_of
 from webcrawl.storage.inspection import Demand
 from webcrawl.version import __version__
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from webcrawl.features.steering.store import Numbers, Override, WorkerState
+    from webcrawl.features.steering.store import ChangeNumbers, Override, WorkerState
     from webcrawl.features.timeseries.store import Latest
-    from webcrawl.reports.limiting import Verdict
+    from webcrawl.reports.limiting import Bottleneck
     from webcrawl.reports.run_log import Run
     from webcrawl.storage.contract import Counts
     from webcrawl.storage.inspection import CrawlStatus, Worker
@@ -125,7 +125,7 @@ class _Stores:
         self._series = SeriesStore(tables)
         self._steering = SteeringStore(tables)
 
-    async def read(self) -> tuple[list[Latest], dict[str, Override], Numbers, list[WorkerState]]:
+    async def read(self) -> tuple[list[Latest], dict[str, Override], ChangeNumbers, list[WorkerState]]:
         steering = self._steering
         return (
             await self._series.latest(),
@@ -219,7 +219,9 @@ class StateReader:
                 runs = run_log.read(folder)
         return (runs[-1], runs[0].begun_at) if runs else (None, None)
 
-    def _state(self, status: CrawlStatus, latest: list[Latest], numbers: Numbers, run: Run | None) -> str:
+    def _state(
+        self, status: CrawlStatus, latest: list[Latest], numbers: ChangeNumbers, run: Run | None
+    ) -> str:
         source = self._source
         if any(not self._is_silent(one, status.now) for one in status.workers):
             if status.demand is Demand.STOP:
@@ -229,7 +231,7 @@ class StateReader:
             return "not running"
         held = source.folder is not None and Jobdir(source.folder).holder() is not None
         found = run.state(is_held=held)
-        return "running" if found is State.RUNNING else str(found)
+        return "running" if found is RunState.RUNNING else str(found)
 
     def _is_silent(self, worker: Worker, now: float) -> bool:
         """Return True for a worker of a shared crawl whose leases have ended."""
@@ -371,7 +373,7 @@ class StateReader:
 _WORKING = ("running", "paused", "stopping")
 
 
-def _verdict(verdict: Verdict | None) -> dict[str, str] | None:
+def _verdict(verdict: Bottleneck | None) -> dict[str, str] | None:
     if verdict is None:
         return None
     return {"by": str(verdict.bound), "words": verdict.short, "sentence": verdict.sentence}

@@ -27,7 +27,7 @@ from webcrawl.parsing.mime import document_type, mime_type
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from webcrawl.archive.captures import Content
+    from webcrawl.archive.captures import CaptureContent
     from webcrawl.web.dashboard.source import CrawlSource
 
 RECORD_BYTES_MAX = 64 << 20
@@ -155,14 +155,14 @@ def _details(source: CrawlSource, capture: StoredCapture) -> dict[str, Any]:
     }
 
 
-def _headers(content: Content) -> list[list[str]]:
+def _headers(content: CaptureContent) -> list[list[str]]:
     head = content.head[:HEADERS_BYTES_MAX]
     status, _, _ = head.partition(b"\n")
     found = [["", status.decode("latin-1").strip()]] if head else []
     return found + [[name.decode(), value.decode("latin-1")] for name, value in _FIELD.findall(head)]
 
 
-def _content(source: CrawlSource, capture: StoredCapture) -> Content:
+def _content(source: CrawlSource, capture: StoredCapture) -> CaptureContent:
     """:raises NoVersion: it cannot be read, with the reason"""
     assert source.folder is not None
     try:
@@ -171,7 +171,7 @@ def _content(source: CrawlSource, capture: StoredCapture) -> Content:
         raise NoVersion(str(error)) from error
 
 
-def _body(content: Content) -> tuple[str, bytes, bool]:
+def _body(content: CaptureContent) -> tuple[str, bytes, bool]:
     """Return MIME type, body without content coding, and whether that is all of it."""
     message = {name.lower(): value.decode("latin-1") for name, value in _FIELD.findall(content.head)}
     declared = message.get(b"content-type", "") if content.head else content.fields.get("content-type", "")
@@ -181,7 +181,7 @@ def _body(content: Content) -> tuple[str, bytes, bool]:
     return kind, body, not decoded.truncated and len(decoded.body) <= BODY_BYTES_MAX
 
 
-def _decoded(body: bytes, content: Content) -> str:
+def _decoded(body: bytes, content: CaptureContent) -> str:
     message = {name.lower(): value.decode("latin-1") for name, value in _FIELD.findall(content.head)}
     declared = message.get(b"content-type", "") if content.head else content.fields.get("content-type", "")
     return body.decode(encoding_of(body, declared), "replace")

@@ -37,7 +37,7 @@ class WorkerView:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class CrawlMetrics:
     """What is known of a crawl."""
 
     is_up: bool
@@ -49,7 +49,7 @@ class View:
     """Of the webcrawl that answers."""
 
 
-def exposed(view: View, accept: str) -> tuple[bytes, str]:
+def exposed(view: CrawlMetrics, accept: str) -> tuple[bytes, str]:
     """Return the text of a view and its content type: OpenMetrics if a request's header Accept has it.
 
     :raises ImportError: prometheus-client is not installed
@@ -61,7 +61,7 @@ def exposed(view: View, accept: str) -> tuple[bytes, str]:
     return encode(_Collected(list(families(view)))), content_type
 
 
-def families(view: View) -> Iterator[Family]:
+def families(view: CrawlMetrics) -> Iterator[Family]:
     """Yield all metric families, those without samples too."""
     workers = _named(view.workers)
     for metric in names.OF_WORKERS:

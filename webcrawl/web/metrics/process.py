@@ -23,7 +23,7 @@ from aiohttp import web
 
 from webcrawl.child_process import frame, leave_signals_to_the_crawl, receive_from, socket_to_parent
 from webcrawl.web.connections import Listener
-from webcrawl.web.metrics.exposition import View, WorkerView, exposed
+from webcrawl.web.metrics.exposition import CrawlMetrics, WorkerView, exposed
 
 if TYPE_CHECKING:
     import socket
@@ -55,13 +55,13 @@ class Received:
     def age(self) -> float | None:
         return None if self.at is None else self.clock() - self.at
 
-    def view(self) -> View:
+    def view(self) -> CrawlMetrics:
         """Return the view for ``/metrics``."""
         age = self.age
         if age is None or age > SILENT_SECONDS:
-            return View(is_up=False, version=self.version)
+            return CrawlMetrics(is_up=False, version=self.version)
         of_crawl = {name: self.figures[name] for name in OF_CRAWL if name in self.figures}
-        return View(
+        return CrawlMetrics(
             is_up=True,
             workers=[WorkerView(self.worker, self.figures, self.begun_at, round(age, 3))],
             crawl=of_crawl,

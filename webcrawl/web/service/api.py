@@ -10,12 +10,12 @@ from aiohttp import web
 
 from webcrawl.crawl.arguments import BROAD
 from webcrawl.errors import CrawlError
-from webcrawl.features.steering.store import Command
+from webcrawl.features.steering.store import Operation
 from webcrawl.web.access import Denial, Right
 from webcrawl.web.dashboard.api import ENDPOINTS as DASHBOARDS
 from webcrawl.web.dashboard.api import Endpoint
 from webcrawl.web.fields import Field
-from webcrawl.web.service.records import NAME_FORM, Order, State
+from webcrawl.web.service.records import NAME_FORM, CrawlOrder, CrawlState
 from webcrawl.web.service.service import OrderRefused
 from webcrawl.web.service.supervisor import ServiceError
 
@@ -71,7 +71,7 @@ async def form(api: ServiceApi, call: Call) -> Any:
 async def create(api: ServiceApi, call: Call) -> Any:
     """Add a crawl."""
     values = call.values
-    order = Order(
+    order = CrawlOrder(
         name=values["name"],
         spider=values["spider"],
         arguments=_pairs("arguments", values["arguments"] or []),
@@ -104,7 +104,7 @@ async def stop(api: ServiceApi, call: Call) -> Any:
 async def command(api: ServiceApi, call: Call) -> Any:
     """Pass a command on to a crawl."""
     with _denials():
-        wanted = Command(call.values["command"])
+        wanted = Operation(call.values["command"])
         return {"sentence": await api.service.command(call.values["crawl"], wanted, call.by)}
 
 
@@ -152,7 +152,7 @@ _ROW = {
     "properties": {
         "name": {"type": "string"},
         "spider": {"type": "string"},
-        "state": {"enum": [str(state) for state in State]},
+        "state": {"enum": [str(state) for state in CrawlState]},
         "is_paused": {"type": "boolean", "description": "It runs, and an operator has paused it."},
         "since": {"type": "number", "description": "The time of this state."},
         "reason": {"type": "string", "description": "Why it is in this state; empty if that is plain."},
@@ -280,7 +280,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
                 name="command",
                 meaning="the command",
                 required=True,
-                choices=(Command.PAUSE, Command.RESUME, Command.SAVE),
+                choices=(Operation.PAUSE, Operation.RESUME, Operation.SAVE),
             ),
         ),
         result={

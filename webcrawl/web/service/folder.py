@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from webcrawl.web.service.records import Record
+    from webcrawl.web.service.records import CrawlRecord
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class ServiceFolder:
         """Release the lock."""
         self._lock.leave()
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[CrawlRecord]:
         """Yield the records. One that cannot be read is logged, and its crawl is left alone."""
         for path in sorted(self.path.glob(f"*{_RECORD}")):
             try:
@@ -66,7 +66,7 @@ class ServiceFolder:
             else:
                 yield record
 
-    def put(self, record: Record) -> None:
+    def put(self, record: CrawlRecord) -> None:
         path = self.path / f"{record.order.name}{_RECORD}"
         replace(path, as_text(record), sync=True)
         sync_folder(self.path)

@@ -24,7 +24,7 @@ from webcrawl.web.service.supervisor import Exit
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webcrawl.web.service.records import Order
+    from webcrawl.web.service.records import CrawlOrder
 
 OUTPUT = "output.log"
 """The file in the JOBDIR with standard output and standard error of the crawl, its log among them."""
@@ -51,7 +51,7 @@ class Crawls:
         """Return the JOBDIR of a crawl."""
         return self.root / name
 
-    def start(self, order: Order) -> Child:
+    def start(self, order: CrawlOrder) -> Child:
         folder = self.folder(order.name)
         folder.mkdir(mode=OWNERS, exist_ok=True)
         output = folder / OUTPUT
@@ -66,7 +66,7 @@ class Crawls:
             )
         return Child(process, folder, len(run_log.read(folder)))
 
-    def command(self, order: Order) -> list[str]:
+    def command(self, order: CrawlOrder) -> list[str]:
         """Return the command of a crawl."""
         words = [sys.executable, "-m", "scrapy", "crawl", order.spider]
         for name, value in order.arguments.items():
@@ -76,11 +76,11 @@ class Crawls:
             words += ["-s", f"{name}={value}"]
         return words
 
-    def adopt(self, order: Order) -> Adopted | None:
+    def adopt(self, order: CrawlOrder) -> Adopted | None:
         pid = holder_of(self.folder(order.name))
         return None if pid is None else Adopted(pid, self.folder(order.name))
 
-    def last_exit(self, order: Order, started_at: float) -> Exit | None:
+    def last_exit(self, order: CrawlOrder, started_at: float) -> Exit | None:
         folder = self.folder(order.name)
         with suppress(OSError):
             runs = run_log.read(folder)
@@ -88,7 +88,7 @@ class Crawls:
                 return Exit(None, runs[-1].reason, last_line(folder))
         return None
 
-    def trim(self, order: Order) -> None:
+    def trim(self, order: CrawlOrder) -> None:
         """Keep the output of a crawl that runs at a bounded length. What is written meanwhile may be missing here;
         ``crawl.log`` has it."""
         output = self.folder(order.name) / OUTPUT
@@ -98,10 +98,10 @@ class Crawls:
                 shutil.copyfile(output, output.with_name(f"{OUTPUT}.1"))
                 os.truncate(output, 0)
 
-    def is_there(self, order: Order) -> bool:
+    def is_there(self, order: CrawlOrder) -> bool:
         return self.folder(order.name).exists()
 
-    def remove(self, order: Order) -> None:
+    def remove(self, order: CrawlOrder) -> None:
         folders.remove(self.folder(order.name))
 
 

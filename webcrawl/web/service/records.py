@@ -17,7 +17,7 @@ NAME_FORM = "a letter or digit, then up to 63 letters, digits, dots, hyphens and
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}").fullmatch
 
 
-class State(StrEnum):
+class CrawlState(StrEnum):
     """How a crawl of the service stands."""
 
     WAITING = "waiting"
@@ -35,14 +35,14 @@ class State(StrEnum):
     """It could not start, or crashed too often."""
 
 
-LIVE = frozenset((State.RUNNING, State.STOPPING))
+LIVE = frozenset((CrawlState.RUNNING, CrawlState.STOPPING))
 """States in which there is a process."""
-WANTED = frozenset((State.WAITING, State.RUNNING, State.RESTARTING))
+WANTED = frozenset((CrawlState.WAITING, CrawlState.RUNNING, CrawlState.RESTARTING))
 """States of crawls that go on after a restart of the service."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class CrawlOrder:
     """A crawl as an operator ordered it."""
 
     name: str
@@ -55,11 +55,11 @@ class Order:
 
 
 @dataclass(slots=True)
-class Record:
+class CrawlRecord:
     """A crawl of the service. Times are epoch seconds."""
 
-    order: Order
-    state: State
+    order: CrawlOrder
+    state: CrawlState
     since: float
     """The time of the state."""
     ticket: int
@@ -81,18 +81,18 @@ def name_problem(name: str) -> Problem | None:
     return None if _NAME(name) else Problem("name", f"must be {NAME_FORM}, not {name[:80]!r}")
 
 
-def as_text(record: Record) -> bytes:
+def as_text(record: CrawlRecord) -> bytes:
     """Return a record as it is kept."""
     return json.dumps(asdict(record), indent=1).encode() + b"\n"
 
 
-def read(content: bytes) -> Record:
+def read(content: bytes) -> CrawlRecord:
     """Read what ``as_text`` wrote. :raises ValueError: it is something else"""
     try:
         found: dict[str, Any] = json.loads(content)
-        order = Order(**found.pop("order"))
-        state = State(found.pop("state"))
-        record = Record(order=order, state=state, **found)
+        order = CrawlOrder(**found.pop("order"))
+        state = CrawlState(found.pop("state"))
+        record = CrawlRecord(order=order, state=state, **found)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(str(error)) from error
     if name_problem(order.name) is not None:

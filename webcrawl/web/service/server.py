@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from webcrawl.web.access import Access
     from webcrawl.web.dashboard.source import CrawlSource
-    from webcrawl.web.service.records import Order
+    from webcrawl.web.service.records import CrawlOrder
     from webcrawl.web.service.service import Service
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -38,7 +38,7 @@ _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
 class _Mounted:
     """The dashboard of a crawl."""
 
-    order: Order
+    order: CrawlOrder
     application: web.Application
     handlers: dict[tuple[str, str], Handler]
     """By method and path."""

@@ -17,14 +17,14 @@ from webcrawl.control.selection import apply_spider_settings, select_crawl_in
 from webcrawl.crawl.arguments import BROAD
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.features.notifications.delivery import Delivery
-from webcrawl.features.steering.store import Command, SteeringStore
+from webcrawl.features.steering.store import Operation, SteeringStore
 from webcrawl.storage import technology_in
 from webcrawl.web.dashboard.source import CrawlSource
 from webcrawl.web.dashboard.state import StateReader
 from webcrawl.web.service.order_form import form_of
 from webcrawl.web.service.orders import order_problems
 from webcrawl.web.service.processes import Crawls, tail
-from webcrawl.web.service.records import LIVE, Order, Record, State, name_problem
+from webcrawl.web.service.records import LIVE, CrawlOrder, CrawlRecord, CrawlState, name_problem
 from webcrawl.web.service.supervisor import ServiceError, Supervisor
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class _Figures:
     """Figures of a crawl, and when they were read."""
 
     at: float
-    state: State
+    state: CrawlState
     values: dict[str, float | None] = field(default_factory=dict)
     is_paused: bool = False
 
@@ -104,7 +104,7 @@ class Service:
         self._commands = ThreadPoolExecutor(4, thread_name_prefix="commands")
         """They wait until a crawl has obeyed."""
         self._figures: dict[str, _Figures] = {}
-        self._states: dict[str, tuple[Order, StateReader]] = {}
+        self._states: dict[str, tuple[CrawlOrder, StateReader]] = {}
         self._reading: set[str] = set()
         self._ticking: asyncio.Task[None] | None = None
         self._soon = asyncio.Event()
@@ -180,11 +180,11 @@ class Service:
         more = {"arguments": dict(order.arguments), "settings": dict(order.settings)}
         return self._row(record, queue) | more
 
-    async def record(self, name: str) -> Record:
+    async def record(self, name: str) -> CrawlRecord:
         """Return a record. :raises ServiceError: there is none"""
         return await self._run(lambda: self._supervisor.record(name))
 
-    def _row(self, record: Record, queue: list[str]) -> dict[str, Any]:
+    def _row(self, record: CrawlRecord, queue: list[str]) -> dict[str, Any]:
         order = record.order
         figures = self._figures.get(order.name)
         return {
@@ -197,7 +197,7 @@ class Service:
             "position": queue.index(order.name) + 1 if order.name in queue else None,
             "pid": self._supervisor.pid(order.name),
             "crashes": record.crashes,
-            "next_start_at": record.due_at if record.state is State.RESTARTING else None,
+            "next_start_at": record.due_at if record.state is CrawlState.RESTARTING else None,
             "started_at": record.started_at,
             "has_begun": record.has_begun,
             "ordered_by": order.by,
@@ -206,7 +206,7 @@ class Service:
             "figures": {} if figures is None else figures.values,
         }
 
-    async def _read_all(self, records: Iterable[Record]) -> None:
+    async def _read_all(self, records: Iterable[CrawlRecord]) -> None:
         """Read figures that are not fresh. A crawl whose storage does not answer keeps those that it had."""
         tasks = [
             asyncio.create_task(self._read_figures(record)) for record in records if self._is_due(record)
@@ -214,7 +214,7 @@ class Service:
         if tasks:
             await asyncio.wait(tasks, timeout=FIGURES_WAIT_SECONDS)
 
-    def _is_due(self, record: Record) -> bool:
+    def _is_due(self, record: CrawlRecord) -> bool:
         known = self._figures.get(record.order.name)
         if not record.has_begun or record.order.name in self._reading:
             return False
@@ -222,7 +222,7 @@ class Service:
             return True
         return record.state in LIVE and time.time() - known.at >= FIGURES_SECONDS
 
-    async def _read_figures(self, record: Record) -> None:
+    async def _read_figures(self, record: CrawlRecord) -> None:
         name = record.order.name
         self._reading.add(name)
         try:
@@ -234,7 +234,7 @@ class Service:
             self._reading.discard(name)
         self._figures[name] = found
 
-    def _figures_now(self, record: Record) -> _Figures:
+    def _figures_now(self, record: CrawlRecord) -> _Figures:
         order = record.order
         found = _Figures(time.time(), record.state)
         known = self._states.get(order.name)
@@ -246,7 +246,7 @@ class Service:
             # It has not opened its frontier yet, or its folder is gone.
             return found
         totals, rates, counts = state["totals"], state["rates"], state["counts"]
-        found.is_paused = record.state is State.RUNNING and state["state"] == "paused"
+        found.is_paused = record.state is CrawlState.RUNNING and state["state"] == "paused"
         found.values = {
             "pages": totals["pages"],
             "bytes": totals["bytes"],
@@ -255,7 +255,7 @@ class Service:
         }
         return found
 
-    def source(self, order: Order) -> CrawlSource:
+    def source(self, order: CrawlOrder) -> CrawlSource:
         """Return what names a crawl for its dashboard. :raises CrawlError: it cannot be read"""
         settings = self.settings.copy()
         for name, value in {**order.settings, "JOBDIR": str(self.crawls.folder(order.name))}.items():
@@ -281,13 +281,13 @@ class Service:
 
     # -- commands ------------------------------------------------------------------------------------------
 
-    async def create(self, order: Order, seeds: Sequence[str], *, start: bool) -> dict[str, Any]:
+    async def create(self, order: CrawlOrder, seeds: Sequence[str], *, start: bool) -> dict[str, Any]:
         """Add a crawl. :raises OrderRefused: :raises ServiceError: :raises OSError: it cannot be stored"""
         await self._run(lambda: self._create(order, seeds, start=start))
         self._soon.set()
         return await self.row(order.name)
 
-    def _create(self, order: Order, seeds: Sequence[str], *, start: bool) -> None:
+    def _create(self, order: CrawlOrder, seeds: Sequence[str], *, start: bool) -> None:
         if problem := name_problem(order.name):
             raise OrderRefused([problem])
         if any(record.order.name == order.name for record in self._supervisor.records()):
@@ -314,7 +314,7 @@ class Service:
                 path.unlink(missing_ok=True)
             raise
 
-    def _problems(self, order: Order) -> list[Problem]:
+    def _problems(self, order: CrawlOrder) -> list[Problem]:
         settings = self.settings.copy()
         settings.set("JOBDIR", str(self.crawls.folder(order.name)), priority="cmdline")
         return order_problems(settings, order.spider, order.arguments, order.settings, self._order_settings)
@@ -340,7 +340,7 @@ class Service:
         self._folder.add_seeds(name, urls)
         return "added to the seeds with which it begins"
 
-    async def command(self, name: str, command: Command, by: str) -> str:
+    async def command(self, name: str, command: Operation, by: str) -> str:
         """Pass a command on to a crawl, and return what came of it as a sentence, if that takes no longer than some
         seconds.
 
@@ -352,9 +352,9 @@ class Service:
         self._figures.pop(name, None)
         return sentence
 
-    def _command(self, record: Record, command: Command, by: str) -> str:
+    def _command(self, record: CrawlRecord, command: Operation, by: str) -> str:
         name = record.order.name
-        if record.state is not State.RUNNING:
+        if record.state is not CrawlState.RUNNING:
             raise ServiceError(f"{name} does not run: it is {record.state}")
         said: list[str] = []
         self._stored(name).command(command, seconds=OBEY_SECONDS, tell=said.append, by=by)
@@ -381,7 +381,7 @@ class Service:
         # The answer says what came of it, unless open requests take longer.
         with suppress(TimeoutError):
             async with asyncio.timeout(OBEY_SECONDS):
-                while (await self.record(name)).state is State.STOPPING:
+                while (await self.record(name)).state is CrawlState.STOPPING:
                     self._soon.set()
                     await asyncio.sleep(LOOK_SECONDS)
         return await self.row(name)
@@ -393,7 +393,7 @@ class Service:
         self._states.pop(name, None)
 
 
-def _with_seeds(order: Order, path: Path) -> Order:
-    return Order(
+def _with_seeds(order: CrawlOrder, path: Path) -> CrawlOrder:
+    return CrawlOrder(
         order.name, order.spider, {"seeds": str(path), **order.arguments}, order.settings, order.by, order.at
     )

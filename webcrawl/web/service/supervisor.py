@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from webcrawl.errors import CrawlError
-from webcrawl.web.service.records import LIVE, WANTED, Order, Record, State
+from webcrawl.web.service.records import LIVE, WANTED, CrawlOrder, CrawlRecord, CrawlState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -104,35 +104,35 @@ class Process(Protocol):
 class Launcher(Protocol):
     """Starts processes and looks at folders."""
 
-    def start(self, order: Order) -> Process:
+    def start(self, order: CrawlOrder) -> Process:
         """Start a crawl, which may have begun before. :raises OSError: :raises CrawlError:"""
         ...
 
-    def adopt(self, order: Order) -> Process | None:
+    def adopt(self, order: CrawlOrder) -> Process | None:
         """Return the process that works in the crawl's folder; None if there is none."""
         ...
 
-    def last_exit(self, order: Order, started_at: float) -> Exit | None:
+    def last_exit(self, order: CrawlOrder, started_at: float) -> Exit | None:
         """Return how the run that began at ``started_at`` or later has ended; None if it was killed."""
         ...
 
-    def is_there(self, order: Order) -> bool:
+    def is_there(self, order: CrawlOrder) -> bool:
         """Return whether the crawl's folder exists."""
         ...
 
-    def trim(self, order: Order) -> None:
+    def trim(self, order: CrawlOrder) -> None:
         """Bound the length of the crawl's output."""
         ...
 
-    def remove(self, order: Order) -> None:
+    def remove(self, order: CrawlOrder) -> None:
         """Delete the crawl's folder. :raises CrawlError: it cannot be deleted"""
         ...
 
 
-class Store(Protocol):
+class RecordStore(Protocol):
     """Keeps records."""
 
-    def put(self, record: Record) -> None:
+    def put(self, record: CrawlRecord) -> None:
         """Store a record durably. :raises OSError:"""
         ...
 
@@ -147,7 +147,7 @@ class Supervisor:
     def __init__(
         self,
         launcher: Launcher,
-        store: Store,
+        store: RecordStore,
         running_max: int,
         restarts_max: int,
     ) -> None:
@@ -156,18 +156,18 @@ class Supervisor:
         self._store = store
         self._running_max = running_max
         self._restarts_max = restarts_max
-        self._records: dict[str, Record] = {}
+        self._records: dict[str, CrawlRecord] = {}
         self._processes: dict[str, Process] = {}
         self._is_ending = False
         self._tickets = 0
 
     # -- looking -------------------------------------------------------------------------------------------
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[CrawlRecord]:
         """Return copies of all records, in the order in which they were made."""
         return [replace(record) for record in self._records.values()]
 
-    def record(self, name: str) -> Record:
+    def record(self, name: str) -> CrawlRecord:
         """Return a copy of a record. :raises ServiceError: there is no such crawl"""
         return replace(self._found(name))
 
@@ -178,7 +178,7 @@ class Supervisor:
 
     def queue(self) -> list[str]:
         """Return the crawls that wait, in their order."""
-        waiting = (one for one in self._records.values() if one.state is State.WAITING)
+        waiting = (one for one in self._records.values() if one.state is CrawlState.WAITING)
         return [one.order.name for one in sorted(waiting, key=lambda one: one.ticket)]
 
     @property
@@ -188,7 +188,7 @@ class Supervisor:
 
     # -- beginning and ending ------------------------------------------------------------------------------
 
-    def load(self, records: Iterable[Record], now: float) -> None:
+    def load(self, records: Iterable[CrawlRecord], now: float) -> None:
         """Take the records of an earlier service: adopt processes that run, and queue crawls that were running."""
         for record in sorted(records, key=lambda one: (one.order.at, one.order.name)):
             self._records[record.order.name] = record
@@ -196,26 +196,26 @@ class Supervisor:
             if record.state in LIVE or record.state in WANTED:
                 self._recall(record, now)
 
-    def _recall(self, record: Record, now: float) -> None:
+    def _recall(self, record: CrawlRecord, now: float) -> None:
         process = self._launcher.adopt(record.order)
         if process is not None:
             self._processes[record.order.name] = process
             record.has_begun = True
-            if record.state is not State.STOPPING:
+            if record.state is not CrawlState.STOPPING:
                 logger.info("%s: its process %d is adopted", record.order.name, process.pid)
-                self._turn(record, State.RUNNING, now)
+                self._turn(record, CrawlState.RUNNING, now)
             return
-        if record.state is State.STOPPING:
-            self._turn(record, State.STOPPED, now)
+        if record.state is CrawlState.STOPPING:
+            self._turn(record, CrawlState.STOPPED, now)
             return
         ended = None
-        if record.state is State.RUNNING and record.started_at is not None:
+        if record.state is CrawlState.RUNNING and record.started_at is not None:
             ended = self._launcher.last_exit(record.order, record.started_at)
         if ended is not None and ended.close_reason not in (None, *STOPS):
-            self._turn(record, State.ENDED, now, ended.close_reason or "")
+            self._turn(record, CrawlState.ENDED, now, ended.close_reason or "")
         else:
             # Neither a reboot nor the end of the service is the crawl's fault.
-            self._turn(record, State.WAITING, now)
+            self._turn(record, CrawlState.WAITING, now)
 
     def end(self, now: float) -> None:
         """Stop all crawls; they go on when the service begins again."""
@@ -225,13 +225,13 @@ class Supervisor:
             return
         self._is_ending = True
         for name, process in self._processes.items():
-            if self._records[name].state is not State.STOPPING:
+            if self._records[name].state is not CrawlState.STOPPING:
                 self._records[name].due_at = now + STOP_SECONDS
                 process.stop()
 
     # -- commands ------------------------------------------------------------------------------------------
 
-    def create(self, order: Order, now: float, *, start: bool = True) -> Record:
+    def create(self, order: CrawlOrder, now: float, *, start: bool = True) -> CrawlRecord:
         """Add a crawl. :raises ServiceError: :raises OSError: it cannot be stored"""
         name = order.name
         if name in self._records:
@@ -240,35 +240,35 @@ class Supervisor:
             raise ServiceError(f"there are {KNOWN_MAX} crawls already; remove one first")
         if self._launcher.is_there(order):
             raise ServiceError(f"there is a folder {name} already that is no crawl of this service")
-        state = State.WAITING if start else State.STOPPED
-        record = Record(order=order, state=state, since=now, ticket=self._ticket())
+        state = CrawlState.WAITING if start else CrawlState.STOPPED
+        record = CrawlRecord(order=order, state=state, since=now, ticket=self._ticket())
         self._store.put(record)
         self._records[name] = record
         return replace(record)
 
-    def start(self, name: str, now: float) -> Record:
+    def start(self, name: str, now: float) -> CrawlRecord:
         """Have a crawl run, or go on. :raises ServiceError: :raises OSError:"""
         record = self._found(name)
-        if record.state is State.STOPPING:
+        if record.state is CrawlState.STOPPING:
             raise ServiceError(f"{name} is stopping; start it when it has stopped")
-        if record.state in WANTED and record.state is not State.RESTARTING:
+        if record.state in WANTED and record.state is not CrawlState.RESTARTING:
             return replace(record)
         self._refuse_missing(record)
         before = replace(record)
         record.ticket, record.crashes = self._ticket(), 0
-        self._change(record, before, State.WAITING, now)
+        self._change(record, before, CrawlState.WAITING, now)
         return replace(record)
 
-    def stop(self, name: str, now: float) -> Record:
+    def stop(self, name: str, now: float) -> CrawlRecord:
         """Stop a crawl: its open requests are finished. It stays stopped. :raises ServiceError: :raises OSError:"""
         record = self._found(name)
         before = replace(record)
         process = self._processes.get(name)
         if process is None and record.state in WANTED:
-            self._change(record, before, State.STOPPED, now)
-        elif process is not None and record.state is not State.STOPPING:
+            self._change(record, before, CrawlState.STOPPED, now)
+        elif process is not None and record.state is not CrawlState.STOPPING:
             record.due_at = now + STOP_SECONDS
-            self._change(record, before, State.STOPPING, now)
+            self._change(record, before, CrawlState.STOPPING, now)
             process.stop()
         return replace(record)
 
@@ -300,15 +300,15 @@ class Supervisor:
         if self._is_ending:
             return
         for record in self._records.values():
-            if record.state is State.RESTARTING and record.due_at is not None and now >= record.due_at:
-                self._turn(record, State.WAITING, now, record.reason)
+            if record.state is CrawlState.RESTARTING and record.due_at is not None and now >= record.due_at:
+                self._turn(record, CrawlState.WAITING, now, record.reason)
         for name in self.queue()[: max(0, self._running_max - len(self._processes))]:
             self._launch(self._records[name], now)
 
-    def _launch(self, record: Record, now: float) -> None:
+    def _launch(self, record: CrawlRecord, now: float) -> None:
         order = record.order
         if record.has_begun and not self._launcher.is_there(order):
-            self._turn(record, State.FAILED, now, _GONE)
+            self._turn(record, CrawlState.FAILED, now, _GONE)
             return
         try:
             # Somebody may have started the same crawl in a shell: a second process would be refused.
@@ -318,10 +318,10 @@ class Supervisor:
             return
         self._processes[order.name] = process
         record.has_begun, record.started_at = True, now
-        self._turn(record, State.RUNNING, now)
+        self._turn(record, CrawlState.RUNNING, now)
         logger.info("%s: started as process %d", order.name, process.pid)
 
-    def _force(self, record: Record, process: Process, now: float) -> None:
+    def _force(self, record: CrawlRecord, process: Process, now: float) -> None:
         """Force a crawl that takes too long to stop, and kill it if that does not help."""
         if record.reason == _FORCED:
             logger.warning("%s: killed, since it did not stop", record.order.name)
@@ -331,57 +331,57 @@ class Supervisor:
         record.reason, record.due_at = _FORCED, now + FORCE_SECONDS
         process.stop()
 
-    def _ended(self, record: Record, ended: Exit, now: float) -> None:
+    def _ended(self, record: CrawlRecord, ended: Exit, now: float) -> None:
         name = record.order.name
-        if self._is_ending and record.state is not State.STOPPING:
+        if self._is_ending and record.state is not CrawlState.STOPPING:
             if ended.close_reason in (None, *STOPS):
-                self._turn(record, State.WAITING, now)
+                self._turn(record, CrawlState.WAITING, now)
                 return
-        elif record.state is State.STOPPING:
-            self._turn(record, State.STOPPED, now)
+        elif record.state is CrawlState.STOPPING:
+            self._turn(record, CrawlState.STOPPED, now)
             logger.info("%s: stopped", name)
             return
         if ended.status == WRONG and (other := self._launcher.adopt(record.order)) is not None:
             # It was refused, since the process of an earlier service holds the folder.
             self._processes[name] = other
-            self._turn(record, State.RUNNING, now)
+            self._turn(record, CrawlState.RUNNING, now)
         elif ended.status == WRONG:
-            self._turn(record, State.FAILED, now, ended.last_line or "it was refused")
+            self._turn(record, CrawlState.FAILED, now, ended.last_line or "it was refused")
             logger.warning("%s: refused: %s", name, record.reason)
         elif ended.is_crash:
             self._crashed(record, ended.sentence, now)
         elif ended.is_stopped:
-            self._turn(record, State.STOPPED, now, "it was stopped from outside of the service")
+            self._turn(record, CrawlState.STOPPED, now, "it was stopped from outside of the service")
             logger.info("%s: stopped from outside of the service", name)
         else:
-            self._turn(record, State.ENDED, now, ended.close_reason or "")
+            self._turn(record, CrawlState.ENDED, now, ended.close_reason or "")
             logger.info("%s: ended (%s)", name, record.reason)
 
-    def _crashed(self, record: Record, why: str, now: float) -> None:
+    def _crashed(self, record: CrawlRecord, why: str, now: float) -> None:
         if record.started_at is not None and now - record.started_at > STEADY_SECONDS:
             record.crashes = 0
         record.crashes += 1
         name, crashes = record.order.name, record.crashes
         if record.has_begun and not self._launcher.is_there(record.order):
-            self._turn(record, State.FAILED, now, _GONE)
+            self._turn(record, CrawlState.FAILED, now, _GONE)
         elif crashes > self._restarts_max:
             row = "its first crash" if crashes == 1 else f"{crashes} crashes in a row, the last one"
-            self._turn(record, State.FAILED, now, f"given up after {row}: {why}")
+            self._turn(record, CrawlState.FAILED, now, f"given up after {row}: {why}")
         else:
             pause = PAUSES[min(crashes, len(PAUSES)) - 1]
-            self._turn(record, State.RESTARTING, now, why)
+            self._turn(record, CrawlState.RESTARTING, now, why)
             record.due_at = now + pause
         logger.warning("%s: %s (%s)", name, record.state, record.reason)
 
     # -- records -------------------------------------------------------------------------------------------
 
-    def _found(self, name: str) -> Record:
+    def _found(self, name: str) -> CrawlRecord:
         record = self._records.get(name)
         if record is None:
             raise ServiceError(f"there is no crawl {name[:80]!r}", is_missing=True)
         return record
 
-    def _refuse_missing(self, record: Record) -> None:
+    def _refuse_missing(self, record: CrawlRecord) -> None:
         if record.has_begun and not self._launcher.is_there(record.order):
             raise ServiceError(f"{record.order.name}: {_GONE}; remove the crawl, or put its folder back")
 
@@ -389,7 +389,7 @@ class Supervisor:
         self._tickets += 1
         return self._tickets
 
-    def _change(self, record: Record, before: Record, state: State, now: float) -> None:
+    def _change(self, record: CrawlRecord, before: CrawlRecord, state: CrawlState, now: float) -> None:
         """Change a record for a command; if it cannot be stored, it stays as it was. :raises OSError:"""
         record.state, record.since, record.reason = state, now, ""
         try:
@@ -398,7 +398,7 @@ class Supervisor:
             self._records[record.order.name] = before
             raise
 
-    def _turn(self, record: Record, state: State, now: float, reason: str = "") -> None:
+    def _turn(self, record: CrawlRecord, state: CrawlState, now: float, reason: str = "") -> None:
         """Change a record for something that has happened. If it cannot be stored, it is in memory at least."""
         record.state, record.since, record.reason, record.due_at = state, now, reason, None
         try:

@@ -14,7 +14,7 @@ from webcrawl.features.hints.hints import Claim, Hints
 from webcrawl.features.hints.store import TrustStore
 from webcrawl.features.hints.trust import MARK_SECONDS, MARKS_MAX, Trust
 from webcrawl.features.revisits.estimate import History
-from webcrawl.features.revisits.page import Page
+from webcrawl.features.revisits.page import RevisitedPage
 from webcrawl.features.revisits.policies import FixedPolicy, Pace
 from webcrawl.features.revisits.store import VisitStore
 from webcrawl.storage.memory.tables import MemoryTables
@@ -46,14 +46,14 @@ class Site:
         for number in self.pages:
             self._keep(number, History.first(self.now))
 
-    def page(self, number: int) -> Page:
+    def page(self, number: int) -> RevisitedPage:
         [page] = at_once(self.visits.find([(KEY, number)]))
         assert page is not None
         return page
 
     def _keep(self, number: int, history: History, **more: int) -> None:
         next_at = history.last_at + WEEK
-        page = Page(KEY, number, f"http://{KEY}/{number}", history, next_at, b"x" * 16, T0, **more)
+        page = RevisitedPage(KEY, number, f"http://{KEY}/{number}", history, next_at, b"x" * 16, T0, **more)
         at_once(self.visits.keep([page]))
 
     def visit(self, number: int, changed: bool) -> None:

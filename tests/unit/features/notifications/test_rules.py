@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from webcrawl.features.notifications.rules import Announcer, Limits, Reading, Watch
+from webcrawl.features.notifications.rules import Announcer, Measurement, Thresholds, Watch
 
-LIMITS = Limits(stall_seconds=600, error_rate=0.5, error_window_seconds=300, disk_free_bytes=1000)
-WELL = Reading(fetched=0, failed=0, ended=0, queued=9, ready_hosts=1, in_flight=0, disk_free=10_000)
+LIMITS = Thresholds(stall_seconds=600, error_rate=0.5, error_window_seconds=300, disk_free_bytes=1000)
+WELL = Measurement(fetched=0, failed=0, ended=0, queued=9, ready_hosts=1, in_flight=0, disk_free=10_000)
 KINDS = frozenset(("stall", "errors", "disk"))
 
 
@@ -182,7 +182,7 @@ def test_a_clock_that_was_wrong_silences_nothing_for_longer_than_the_interval():
 
 
 def test_what_is_switched_off_is_not_told():
-    off = Watched(limits=Limits(0, 0, 300, 0))
+    off = Watched(limits=Thresholds(0, 0, 300, 0))
     off.goes_on(7200, replace(WELL, disk_free=0), fails=10)
     unasked = Watched(kinds=frozenset(("end",)))
     unasked.goes_on(7200, replace(WELL, disk_free=0), fails=10)

@@ -7,10 +7,10 @@ import pytest
 
 from webcrawl.features.revisits.due_pages import TAKEN_SECONDS, Feeder, Portions, Share
 from webcrawl.features.revisits.estimate import History
-from webcrawl.features.revisits.page import Finding, Page, Visit
+from webcrawl.features.revisits.page import RevisitedPage, Visit, VisitOutcome
 from webcrawl.features.revisits.policies import FixedPolicy, Pace
 from webcrawl.features.revisits.store import VisitStore
-from webcrawl.features.revisits.visits import Rules, Visits
+from webcrawl.features.revisits.visits import VisitRules, Visits
 from webcrawl.frontier.order import FIRST, LAST
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.storage.memory.tables import MemoryTables
@@ -57,12 +57,13 @@ class Crawl:
     def __init__(self, new, known, share=0.25, pages_max=8, interval=60.0):
         self.now = NOW
         self.frontier = Frontier(new)
-        rules = Rules(FixedPolicy(Pace(interval, least_seconds=0.0)))
+        rules = VisitRules(FixedPolicy(Pace(interval, least_seconds=0.0)))
         self.visits = Visits(VisitStore(MemoryTables()), rules, lambda: self.now, None, lambda url: ("", 0))
         self.feeder = Feeder(self.visits, self.frontier, entry_at, Portions(share, pages_max))
         for key, pages in known.items():
             found = [
-                Page(key, n, f"http://{key}/{n}", History.first(NOW - 1), NOW, b"", NOW) for n in range(pages)
+                RevisitedPage(key, n, f"http://{key}/{n}", History.first(NOW - 1), NOW, b"", NOW)
+                for n in range(pages)
             ]
             asyncio.run(self.visits.store.keep(found))
 
@@ -71,7 +72,7 @@ class Crawl:
             self.now += 1
             asyncio.run(self.feeder.step(self.now, self.frontier.fetched_new))
             for entry in self.frontier.second():
-                visit = Visit(entry.key, entry.fingerprint, entry.url, self.now, Finding.CAME)
+                visit = Visit(entry.key, entry.fingerprint, entry.url, self.now, VisitOutcome.CAME)
                 self.visits.record(visit, None)
             asyncio.run(self.visits.store_loose())
         return self.frontier

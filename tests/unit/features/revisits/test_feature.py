@@ -11,15 +11,15 @@ import pytest
 from scrapy import Spider
 from scrapy.http import Request
 
-from webcrawl.archive.capture import Entry, FetchRecord, Revisit
+from webcrawl.archive.capture import ArchiveEntry, FetchRecord, Revisit
 from webcrawl.crawl import request_codec
 from webcrawl.crawl.running import Came
 from webcrawl.features.revisits.estimate import History
 from webcrawl.features.revisits.feature import RevisitsFeature, entry_at, known_of
-from webcrawl.features.revisits.page import Finding, Page
+from webcrawl.features.revisits.page import RevisitedPage, VisitOutcome
 from webcrawl.features.revisits.policies import FixedPolicy, Pace
 from webcrawl.features.revisits.store import VisitStore
-from webcrawl.features.revisits.visits import Rules, Visits
+from webcrawl.features.revisits.visits import VisitRules, Visits
 from webcrawl.frontier.lease import Lease, Outcome, Result
 from webcrawl.frontier.order import FIRST, Order
 from webcrawl.frontier.records import UrlEntry
@@ -39,12 +39,12 @@ class Books(Spider):
 
 
 SPIDER = Books()
-PAGE = Page(
+PAGE = RevisitedPage(
     "h.test", 7, URL, History.first(NOW), NOW, b"old", NOW, 'W/"é"', "then", depth=2, via="http://h.test/"
 )
 
 
-def entry_of(page: Page) -> UrlEntry:
+def entry_of(page: RevisitedPage) -> UrlEntry:
     return entry_at(
         page, FIRST, Order("breadth_first", None, NOW), SimpleNamespace(unchanged=0.5, age_seconds=9.0)
     )  # type: ignore[arg-type]
@@ -74,7 +74,7 @@ def test_an_ordinary_request_is_made_again_as_it_was() -> None:
     )
     payload = request_codec.encode(request, SPIDER).payload
     assert payload is not None
-    entry = entry_of(Page("h.test", 7, URL, PAGE.history, NOW, b"old", NOW, '"1"', payload=payload))
+    entry = entry_of(RevisitedPage("h.test", 7, URL, PAGE.history, NOW, b"old", NOW, '"1"', payload=payload))
     request = request_codec.decode(URL, entry.payload or "", SPIDER, entry.repeat)
     assert (request.callback, request.cb_kwargs, request.meta["own"]) == (
         SPIDER.parse_item,
@@ -123,7 +123,7 @@ def flown(
     record = FetchRecord(
         NOW + 5, NOW + 6, URL, "h.test", None, "page", status, error, None, 0, None, None, 0, "w"
     )
-    archived = None if status is None and result is Result.REFUSED else Entry(record)
+    archived = None if status is None and result is Result.REFUSED else ArchiveEntry(record)
     lease = Lease(1, entry, NOW, key_validity=validity)
     outcome = Outcome(result, entry=archived)
     flight = SimpleNamespace(lease=lease, outcome=outcome, came=came, tally=tally)
@@ -138,19 +138,19 @@ FIRST_TIME = UrlEntry(URL, "h.test", 7)
 @pytest.mark.parametrize(
     ("result", "status", "came", "finding"),
     [
-        (Result.FETCHED, 200, NEW, Finding.CAME),
-        (Result.FETCHED, 304, NOT_MODIFIED, Finding.CAME),
-        (Result.FETCHED, 404, None, Finding.GONE),
-        (Result.FETCHED, 410, None, Finding.GONE),
-        (Result.REDIRECTED, 301, None, Finding.GONE),
-        (Result.FETCHED, 403, None, Finding.FAILED),
-        (Result.FETCHED, 500, None, Finding.FAILED),
-        (Result.FAILED, None, None, Finding.FAILED),
-        (Result.REFUSED, None, None, Finding.REFUSED),
+        (Result.FETCHED, 200, NEW, VisitOutcome.CAME),
+        (Result.FETCHED, 304, NOT_MODIFIED, VisitOutcome.CAME),
+        (Result.FETCHED, 404, None, VisitOutcome.GONE),
+        (Result.FETCHED, 410, None, VisitOutcome.GONE),
+        (Result.REDIRECTED, 301, None, VisitOutcome.GONE),
+        (Result.FETCHED, 403, None, VisitOutcome.FAILED),
+        (Result.FETCHED, 500, None, VisitOutcome.FAILED),
+        (Result.FAILED, None, None, VisitOutcome.FAILED),
+        (Result.REFUSED, None, None, VisitOutcome.REFUSED),
     ],
 )
 def test_what_became_of_a_revisit_is_told(
-    result: Result, status: int | None, came: Came | None, finding: Finding
+    result: Result, status: int | None, came: Came | None, finding: VisitOutcome
 ) -> None:
     [(visit, entry)], record, tally = flown(entry_of(PAGE), result, status, came)
     assert tally.revisits == (status is not None)
@@ -158,7 +158,7 @@ def test_what_became_of_a_revisit_is_told(
     assert visit.at == (NOW + 9 if entry is None else NOW + 5)
     if entry is not None:
         assert record.extra["revisit"] is True
-        assert ("changed" in record.extra) == (finding is Finding.CAME)
+        assert ("changed" in record.extra) == (finding is VisitOutcome.CAME)
 
 
 @pytest.mark.parametrize(("came", "changed"), [(NEW, True), (SAME, False), (NOT_MODIFIED, False)])
@@ -170,7 +170,7 @@ def test_a_page_that_came_has_changed_or_not(came: Came, changed: bool) -> None:
 
 def test_of_first_visits_only_pages_that_came_are_told() -> None:
     [(visit, _)], record, tally = flown(FIRST_TIME, came=NEW)
-    assert (visit.finding, visit.digest, record.extra, tally.revisits) == (Finding.CAME, b"new", {}, 0)
+    assert (visit.finding, visit.digest, record.extra, tally.revisits) == (VisitOutcome.CAME, b"new", {}, 0)
     assert flown(FIRST_TIME, status=404)[0] == []
     assert flown(FIRST_TIME, Result.FAILED, None)[0] == []
     assert flown(FIRST_TIME, status=304, came=NOT_MODIFIED)[0] == []
@@ -182,7 +182,7 @@ def test_what_goes_back_to_its_queue_was_no_visit() -> None:
     assert flown(again, Result.RETRY, 503)[0] == []
     again.attempts = 2
     [(visit, _)], _, _ = flown(again, Result.RETRY, 503)
-    assert visit.finding is Finding.FAILED
+    assert visit.finding is VisitOutcome.FAILED
     over = LeaseValidity(0.0)
     assert flown(again, Result.FAILED, None, validity=over)[0] == []
     assert len(flown(again, came=NEW, validity=over)[0]) == 1
@@ -202,7 +202,7 @@ def test_a_crawl_says_so_if_it_remembers_nothing_of_what_it_fetched(
     store = VisitStore(MemoryTables())
     if remembers:
         asyncio.run(store.keep([PAGE]))
-    visits = Visits(store, Rules(FixedPolicy(Pace())), lambda: NOW, None, lambda url: ("", 0))
+    visits = Visits(store, VisitRules(FixedPolicy(Pace())), lambda: NOW, None, lambda url: ("", 0))
     asyncio.run(RevisitsFeature(visits, lambda: NOW, 2, "w").open(Counts(done=int(has_fetched))))
     assert ("not recorded" in caplog.text) == (has_fetched and not remembers)
 
@@ -213,7 +213,7 @@ def test_a_payload_that_the_archive_had_from_this_url_is_named_by_its_date(
 ) -> None:
     recorded = RecordedVisits()
     record = FetchRecord(NOW, NOW, URL, "h.test", None, "page", 200, None, None, 0, None, None, 0, "w")
-    archived = Entry(record, revisit=Revisit("identical-payload-digest", url, NOW - 9))
+    archived = ArchiveEntry(record, revisit=Revisit("identical-payload-digest", url, NOW - 9))
     outcome = Outcome(Result.FETCHED, entry=archived)
     flight = SimpleNamespace(lease=Lease(1, FIRST_TIME, NOW), outcome=outcome, came=SAME, tally=Tally())
     RevisitsFeature(recorded, lambda: NOW, 2, "w").settled(flight)  # type: ignore[arg-type]

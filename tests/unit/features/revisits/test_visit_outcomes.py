@@ -4,25 +4,35 @@ from dataclasses import replace
 
 import pytest
 
-from webcrawl.features.revisits.page import Finding, Visit
+from webcrawl.features.revisits.page import Visit, VisitOutcome
 from webcrawl.features.revisits.policies import FixedPolicy, Pace
 from webcrawl.features.revisits.visits import (
     DAY_SECONDS,
     FAILED_MAX,
     HOUR_SECONDS,
     LONGEST_WAIT_SECONDS,
-    Rules,
+    VisitRules,
     after,
 )
 
 NOW = 1_700_000_000.0
-RULES = Rules(FixedPolicy(Pace(interval_seconds=10 * DAY_SECONDS)), gone_max=3)
+RULES = VisitRules(FixedPolicy(Pace(interval_seconds=10 * DAY_SECONDS)), gone_max=3)
 FIRST = Visit(
-    "h.test", 7, "http://h.test/", NOW, Finding.CAME, b"one", '"1"', "then", depth=2, via="v", payload="{}"
+    "h.test",
+    7,
+    "http://h.test/",
+    NOW,
+    VisitOutcome.CAME,
+    b"one",
+    '"1"',
+    "then",
+    depth=2,
+    via="v",
+    payload="{}",
 )
 
 
-def visit(seconds, finding=Finding.CAME, **more):
+def visit(seconds, finding=VisitOutcome.CAME, **more):
     plain = Visit("h.test", 7, "http://h.test/", NOW + seconds, finding)
     return replace(plain, **more)
 
@@ -42,7 +52,7 @@ def test_a_page_that_comes_is_remembered_with_what_is_sent_back():
     assert (page.history.visits, page.history.changes) == (1, 0)
 
 
-@pytest.mark.parametrize("finding", list(Finding))
+@pytest.mark.parametrize("finding", list(VisitOutcome))
 def test_what_never_came_is_not_remembered(finding):
     assert page_after(visit(0, finding)) is None
 
@@ -67,24 +77,26 @@ def test_a_304_keeps_the_validators_that_it_does_not_repeat_and_the_time_of_the_
 def test_a_visit_that_is_told_twice_counts_once():
     change = visit(50, digest=b"two")
     assert page_after(FIRST, change, change) == page_after(FIRST, change)
-    gone = visit(-1, Finding.GONE)
+    gone = visit(-1, VisitOutcome.GONE)
     assert page_after(FIRST, gone) == page_after(FIRST)
 
 
 def test_a_page_that_is_gone_is_asked_for_later_and_later_and_then_forgotten():
-    gone = [visit(50 + number, Finding.GONE) for number in range(3)]
+    gone = [visit(50 + number, VisitOutcome.GONE) for number in range(3)]
     waits = [page_after(FIRST, *gone[:count]).next_visit_at - gone[count - 1].at - 1 for count in (1, 2)]
     assert waits == [DAY_SECONDS, 2 * DAY_SECONDS]
     assert page_after(FIRST, *gone) is None
 
 
 def test_a_page_that_came_back_is_as_any_other():
-    page = page_after(FIRST, visit(1, Finding.GONE), visit(2, Finding.GONE), visit(3, digest=b"one"))
+    page = page_after(
+        FIRST, visit(1, VisitOutcome.GONE), visit(2, VisitOutcome.GONE), visit(3, digest=b"one")
+    )
     assert (page.gone, page.failed, page.history.visits) == (0, 0, 2)
 
 
 def test_failures_do_not_touch_the_history_and_are_tried_again_soon():
-    failed = [visit(50 + number, Finding.FAILED) for number in range(FAILED_MAX)]
+    failed = [visit(50 + number, VisitOutcome.FAILED) for number in range(FAILED_MAX)]
     pages = [page_after(FIRST, *failed[:count]) for count in range(1, FAILED_MAX)]
     waits = [page.next_visit_at - one.at - 1 for page, one in zip(pages, failed, strict=False)]
     assert waits[:3] == [HOUR_SECONDS, 2 * HOUR_SECONDS, 4 * HOUR_SECONDS]
@@ -94,7 +106,7 @@ def test_failures_do_not_touch_the_history_and_are_tried_again_soon():
 
 
 def test_what_is_refused_waits_a_day_first():
-    page = page_after(FIRST, visit(50, Finding.REFUSED))
+    page = page_after(FIRST, visit(50, VisitOutcome.REFUSED))
     assert page.next_visit_at == NOW + 51 + DAY_SECONDS
 
 

@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from webcrawl.archive.capture import Entry, FetchRecord
+from webcrawl.archive.capture import ArchiveEntry, FetchRecord
 from webcrawl.errors import StorageFull
 from webcrawl.features.revisits.estimate import Expectation
 from webcrawl.features.revisits.freshness import FreshnessPolicy
-from webcrawl.features.revisits.page import Finding, Visit
+from webcrawl.features.revisits.page import Visit, VisitOutcome
 from webcrawl.features.revisits.policies import FixedPolicy, Pace
 from webcrawl.features.revisits.store import VisitStore
-from webcrawl.features.revisits.visits import Rules, Visits
+from webcrawl.features.revisits.visits import VisitRules, Visits
 from webcrawl.storage.memory.tables import MemoryTables
 
 NOW = 1_700_000_000.0
@@ -44,10 +44,10 @@ class Store(VisitStore):
 
 
 def entry(url="http://h/"):
-    return Entry(FetchRecord(NOW, NOW, url, "h", None, "page", 200, None, None, 0, None, None, 0, "w"))
+    return ArchiveEntry(FetchRecord(NOW, NOW, url, "h", None, "page", 200, None, None, 0, None, None, 0, "w"))
 
 
-def visit(number, finding=Finding.CAME, digest=b"x", at=NOW):
+def visit(number, finding=VisitOutcome.CAME, digest=b"x", at=NOW):
     return Visit("h", number, f"http://h/{number}", at, finding, digest)
 
 
@@ -58,7 +58,7 @@ def events():
 
 @pytest.fixture
 def visits(events):
-    rules = Rules(FixedPolicy(Pace(100.0, least_seconds=0.0)), gone_max=1)
+    rules = VisitRules(FixedPolicy(Pace(100.0, least_seconds=0.0)), gone_max=1)
     return Visits(Store(events), rules, lambda: NOW, Archive(events), lambda url: ("h", int(url[9:])))
 
 
@@ -96,8 +96,8 @@ def test_what_is_gone_is_forgotten_and_what_never_was_is_not_asked_for(visits, e
     entries = [entry()]
     visits.record(visit(1), entries[0])
     asyncio.run(visits.append(entries))
-    visits.record(visit(1, Finding.GONE, at=NOW + 5), None)
-    visits.record(visit(7, Finding.GONE), None)
+    visits.record(visit(1, VisitOutcome.GONE, at=NOW + 5), None)
+    visits.record(visit(7, VisitOutcome.GONE), None)
     asyncio.run(visits.store_loose())
     assert events[-1] == ("kept", [], [("h", 1)])
     assert visits.status.pages == 0
@@ -146,7 +146,9 @@ class Learner(FixedPolicy):
 def test_a_policy_that_learns_hears_of_each_visit_and_of_what_others_learnt():
     policies = [Learner(), Learner()]
     store = VisitStore(MemoryTables())
-    crawls = [Visits(store, Rules(policy), lambda: NOW, None, lambda url: ("", 0)) for policy in policies]
+    crawls = [
+        Visits(store, VisitRules(policy), lambda: NOW, None, lambda url: ("", 0)) for policy in policies
+    ]
     for number, visits in enumerate(crawls):
         for at in range(3 + number):
             visits.record(visit(number, at=NOW + at), None)
@@ -160,7 +162,7 @@ def test_a_policy_that_learns_hears_of_each_visit_and_of_what_others_learnt():
 
 @pytest.mark.parametrize("policy", [FixedPolicy, FreshnessPolicy])
 def test_what_is_to_be_expected_of_a_copy_is_known_under_any_policy(visits, policy):
-    visits.rules = Rules(policy(Pace()))
+    visits.rules = VisitRules(policy(Pace()))
     entries = [entry()]
     visits.record(visit(1), entries[0])
     asyncio.run(visits.append(entries))

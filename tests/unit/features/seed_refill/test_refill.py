@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from webcrawl.errors import ContactMissing
-from webcrawl.features.seed_refill.refill import OwnTurns, SeedRefill, Turn
+from webcrawl.features.seed_refill.refill import OwnTurns, SeedRefill, TurnResult
 from webcrawl.features.seed_refill.sources import SourceError
 from webcrawl.urls.seeds import Seed
 
@@ -145,8 +145,8 @@ def test_a_crawl_whose_domains_are_many_and_that_has_nothing_to_do_does_not_wait
 
 def test_while_another_process_asks_a_crawl_waits() -> None:
     async def test(world: World) -> None:
-        async def theirs() -> Turn:
-            return Turn.WAIT
+        async def theirs() -> TurnResult:
+            return TurnResult.WAIT
 
         world.turns.take = theirs  # type: ignore[method-assign]
         await world.steps(3)

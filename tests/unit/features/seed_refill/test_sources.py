@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from webcrawl.features.seed_refill import sources
-from webcrawl.features.seed_refill.sources import Command, Hook, SourceError
+from webcrawl.features.seed_refill.sources import CommandRunner, Hook, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def test_what_a_command_writes_is_the_answer() -> None:
     assert (
-        asyncio.run(Command("sh -c 'echo http://$KEYS_WITH_URLS.test/; echo x >&2'").fetch(7))
+        asyncio.run(CommandRunner("sh -c 'echo http://$KEYS_WITH_URLS.test/; echo x >&2'").fetch(7))
         == b"http://7.test/\n"
     )
 
@@ -34,13 +34,13 @@ def test_what_a_command_writes_is_the_answer() -> None:
 )
 def test_a_command_that_fails_gives_no_answer(text: str, says: str) -> None:
     with pytest.raises(SourceError, match=says):
-        asyncio.run(Command(text, most_bytes=100).fetch(0))
+        asyncio.run(CommandRunner(text, most_bytes=100).fetch(0))
 
 
 def test_a_command_that_takes_too_long_ends_with_what_it_started(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     with pytest.raises(SourceError, match=r"had not ended after 2 s"):
-        asyncio.run(Command(f"sh -c 'sleep 600 & echo $! >{pid_file}; wait'", seconds=2).fetch(0))
+        asyncio.run(CommandRunner(f"sh -c 'sleep 600 & echo $! >{pid_file}; wait'", seconds=2).fetch(0))
     # Killed, it is gone as soon as it gets a processor.
     deadline = time.monotonic() + 60
     while is_running(int(pid_file.read_text())):
@@ -58,7 +58,7 @@ def is_running(pid: int) -> bool:
 
 def test_a_command_ends_with_the_crawl() -> None:
     async def run() -> None:
-        command = Command("sleep 600")
+        command = CommandRunner("sleep 600")
         asking = asyncio.create_task(command.fetch(0))
         await asyncio.sleep(0)
         command.end()

@@ -38,7 +38,9 @@ def complete(url: str) -> tuple[str, int]:
 
 
 def written(folder: Path, entries: list[UrlEntry], urls_each: int) -> list[tuple[str, int]]:
-    return [(path.name, n) for path, n in files.write(folder, files.InOrder(entries), IDENTITY, urls_each)]
+    return [
+        (path.name, n) for path, n in files.write(folder, files.SortedEntries(entries), IDENTITY, urls_each)
+    ]
 
 
 def read(path: Path, identity: dict[str, str] = IDENTITY) -> list[UrlEntry]:

@@ -10,8 +10,8 @@ import pytest
 from tests.contract.samples import NOW
 from tests.unit.frontier.small_crawl import SmallCrawl
 from webcrawl.features.steering.commands import COMMANDS, UNKNOWN, CommandError, Commands
-from webcrawl.features.steering.failures import Failure, FailureStore, Selection
-from webcrawl.features.steering.store import Command, Request
+from webcrawl.features.steering.failures import FailedUrl, FailureStore, Selection
+from webcrawl.features.steering.store import Operation, OperatorRequest
 from webcrawl.frontier.lease import Lease, Result
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Steered(SmallCrawl):
         self.commands = Commands(context, scheduler, self.failures)
 
     def give(self, command: str, **arguments: Any) -> str | None:
-        said = self.loop.run(self.commands.carry_out(Request(1, command, "me", NOW, arguments)))
+        said = self.loop.run(self.commands.carry_out(OperatorRequest(1, command, "me", NOW, arguments)))
         self.rest()
         return said
 
@@ -45,7 +45,7 @@ class Steered(SmallCrawl):
         """Let a fetch fail for good, as the feature notes it."""
         self.end(lease, None, error=error)
         self.settle(lease, Result.FAILED, None, rule=error)
-        self.loop.run(self.failures.add([Failure(lease.entry, error, self.clock.now)]))
+        self.loop.run(self.failures.add([FailedUrl(lease.entry, error, self.clock.now)]))
         return lease.entry
 
     @property
@@ -63,7 +63,7 @@ def crawl() -> Iterator[Steered]:
 
 
 def test_each_command_is_known_and_no_argument_is_passed_over(crawl: Steered) -> None:
-    assert COMMANDS.keys() == {*Command}
+    assert COMMANDS.keys() == {*Operation}
     for command, arguments in (("dance", {}), ("pause", {"host": "a"}), ("unpark", {"hosts": ["a"]})):
         with pytest.raises(CommandError, match=UNKNOWN):
             crawl.give(command, **arguments)
@@ -102,7 +102,7 @@ def test_a_url_that_was_fetched_since_is_not_queued_again(crawl: Steered) -> Non
     entry = crawl.fail(crawl.wait_for_lease())
     assert crawl.give("retry", host="", error="") == "1 URL"
     crawl.fetch(crawl.wait_for_lease())
-    crawl.loop.run(crawl.failures.add([Failure(entry, "timeout", NOW)]))
+    crawl.loop.run(crawl.failures.add([FailedUrl(entry, "timeout", NOW)]))
     assert crawl.give("retry", host="", error="") is None
     assert crawl.loop.run(crawl.failures.count(Selection())) == 0
     assert crawl.ends == (0, 1, 0)

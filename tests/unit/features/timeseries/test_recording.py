@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webcrawl.features.timeseries.archives import ARCHIVES, STEPS, Block, BlockError, Recorder, unpacked
+from webcrawl.features.timeseries.archives import ARCHIVES, STEPS, BlockError, Recorder, SeriesBlock, unpacked
 from webcrawl.features.timeseries.figures import COUNTERS, GAUGES
 from webcrawl.features.timeseries.reading import Slot
 from webcrawl.features.timeseries.store import SeriesStore
@@ -225,7 +225,7 @@ def test_bytes_that_are_no_block_are_a_clear_error(stored: bytes) -> None:
 
 
 def test_a_block_of_another_version_gives_what_it_has() -> None:
-    block = Block(5, ("pages", "new"))
+    block = SeriesBlock(5, ("pages", "new"))
     block.covered[3], block.integrals[3] = 10.0, [1.0, 2.0]
     block.maxima[3] = [0.5, 0.25]
     again = unpacked(block.packed())

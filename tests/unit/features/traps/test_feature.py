@@ -20,7 +20,7 @@ from webcrawl.frontier.records import State, UrlEntry, UrlRecord
 from webcrawl.scope.scope import Candidate
 from webcrawl.storage.contract import Counts
 from webcrawl.storage.memory.tables import MemoryTables
-from webcrawl.storage.redis.server import Server
+from webcrawl.storage.redis.server import RedisServer
 from webcrawl.storage.redis.tables import RedisTables
 from webcrawl.storage.sqlite.tables import SqliteTables
 from webcrawl.urls.fingerprint import fingerprint
@@ -222,7 +222,7 @@ def test_what_cannot_be_stored_now_is_stored_later_and_said_once(make, monkeypat
 
 
 def test_on_redis_too(make, runner, redis_server):
-    server = Server({"url": redis_server.url}, list)
+    server = RedisServer({"url": redis_server.url}, list)
     runner.run(server.connect())
 
     def store():

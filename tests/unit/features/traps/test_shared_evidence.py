@@ -16,7 +16,7 @@ from tests.unit.features.traps.test_pattern_evaluator import page as page_of
 from webcrawl.errors import StorageAway
 from webcrawl.features.traps import shared_evidence
 from webcrawl.features.traps.copies import base_without
-from webcrawl.features.traps.detector import Learned, TrapDetector
+from webcrawl.features.traps.detector import TrapDetector, TrapEvidence
 from webcrawl.features.traps.novelty import Shingles
 from webcrawl.features.traps.pattern import shape_of
 from webcrawl.features.traps.shared_evidence import SharedEvidence
@@ -41,7 +41,7 @@ class Worker:
         self.evidence = SharedEvidence(tables, self.detector)
         self._runner = runner
 
-    def meets(self, place: str, fence: int, show: Callable[[TrapDetector], Learned | None]) -> None:
+    def meets(self, place: str, fence: int, show: Callable[[TrapDetector], TrapEvidence | None]) -> None:
         """Fetch a page of a host that it holds under a fence."""
 
         async def held() -> None:
@@ -88,7 +88,7 @@ class Turns:
         """The one that holds the host."""
         return self.workers[self.met // self.stay % len(self.workers)]
 
-    def meets(self, place: str, show: Callable[[TrapDetector], Learned | None]) -> None:
+    def meets(self, place: str, show: Callable[[TrapDetector], TrapEvidence | None]) -> None:
         """Fetch a page."""
         holder = self.holder
         holder.meets(place, self.met // self.stay, show)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.features.websub.subscribing import DAY, HUB, TOPIC, Stage
 from webcrawl.features.websub.callback import CHALLENGE_MAX
-from webcrawl.features.websub.subscription import State
+from webcrawl.features.websub.subscription import SubscriptionState
 
 CONTENT = b"<p>new</p>"
 
@@ -23,7 +23,7 @@ def test_what_was_asked_for_is_confirmed_with_the_challenge(stage: Stage) -> Non
     stage.find(HUB)
     answer = stage.intent(challenge="c%&=+ ü", lease_seconds="1000")
     assert (answer.status, answer.body.decode()) == (200, "c%&=+ ü")
-    assert stage.one.state is State.ACTIVE
+    assert stage.one.state is SubscriptionState.ACTIVE
     assert stage.one.lease_ends_at == stage.now + 1000
 
 
@@ -93,14 +93,14 @@ def test_a_hub_may_ask_again_whether_it_is_still_meant(stage: Stage) -> None:
 def test_nobody_makes_us_leave(stage: Stage) -> None:
     stage.subscribe()
     assert stage.intent(mode="unsubscribe").status == 404
-    assert stage.one.state is State.ACTIVE
+    assert stage.one.state is SubscriptionState.ACTIVE
 
 
 @pytest.mark.parametrize("active", [False, True])
 def test_a_hub_may_deny_at_any_time(stage: Stage, active: bool) -> None:
     stage.subscribe() if active else stage.find(HUB)
     assert stage.intent(mode="denied", reason="too\nmany \x1b[1m", challenge=None).status == 200
-    assert (stage.one.state, stage.one.reason) == (State.DENIED, "too many \x1b[1m")
+    assert (stage.one.state, stage.one.reason) == (SubscriptionState.DENIED, "too many \x1b[1m")
     assert stage.push(CONTENT, signature(stage)) == 410
     stage.step(DAY)
     stage.find(HUB)
@@ -110,7 +110,7 @@ def test_a_hub_may_deny_at_any_time(stage: Stage, active: bool) -> None:
 def test_a_denial_of_another_topic_is_none(stage: Stage) -> None:
     stage.subscribe()
     assert stage.intent(mode="denied", topic="http://a.test/other").status == 404
-    assert stage.one.state is State.ACTIVE
+    assert stage.one.state is SubscriptionState.ACTIVE
 
 
 @pytest.mark.parametrize("method", ["sha1", "sha256", "sha384", "sha512"])

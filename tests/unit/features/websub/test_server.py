@@ -13,10 +13,10 @@ from tests.hub import Hub
 from webcrawl.errors import StartRefused, StorageFull
 from webcrawl.features.websub.callback import Callback
 from webcrawl.features.websub.discovery import Advertised
-from webcrawl.features.websub.server import Server
+from webcrawl.features.websub.server import CallbackServer
 from webcrawl.features.websub.store import SubscriptionStore
 from webcrawl.features.websub.subscriber import Subscriber, Terms
-from webcrawl.features.websub.subscription import State, Subscription
+from webcrawl.features.websub.subscription import Subscription, SubscriptionState
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.storage.memory.tables import MemoryTables
 
@@ -69,7 +69,7 @@ async def crawl_and_hub(**options) -> AsyncIterator[tuple[Crawl, Hub]]:
     crawl = Crawl(hub)
     crawl.subscriber = Subscriber(SubscriptionStore(MemoryTables()), Terms("", secret="always", **options))
     await crawl.subscriber.open()
-    crawl.server = Server(Callback(crawl.subscriber), lambda: crawl.now, 100_000, crawl.heard)
+    crawl.server = CallbackServer(Callback(crawl.subscriber), lambda: crawl.now, 100_000, crawl.heard)
     await crawl.server.start("127.0.0.1", 0)
     callback = f"http://127.0.0.1:{crawl.server.port}/at/websub"
     crawl.subscriber.terms = Terms(callback, secret="always", **options)
@@ -136,7 +136,7 @@ def test_intents_and_pushes_that_are_not_ours_come_to_nothing() -> None:
             assert crawl.revisited == [TOPIC]
             assert await hub.deny(TOPIC, held.callback, "no more") == 200
             [one] = await crawl.subscriber.store.of_topics([TOPIC])
-            assert (one.state, one.reason) == (State.DENIED, "no more")
+            assert (one.state, one.reason) == (SubscriptionState.DENIED, "no more")
 
     asyncio.run(play())
 
@@ -150,7 +150,7 @@ def test_a_hub_that_moved_is_followed_and_one_that_refuses_is_not_asked_again() 
         async with crawl_and_hub() as (crawl, hub):
             await crawl.find(hub.url + "refuses")
             [one] = await crawl.subscriber.store.of_topics([TOPIC])
-            assert (one.state, one.reason) == (State.DENIED, "the hub answered 403")
+            assert (one.state, one.reason) == (SubscriptionState.DENIED, "the hub answered 403")
 
     asyncio.run(play())
 
@@ -242,7 +242,7 @@ def test_a_fault_of_ours_costs_one_answer(caplog: pytest.LogCaptureFixture) -> N
 def test_a_place_that_is_taken_is_named() -> None:
     async def play() -> None:
         async with crawl_and_hub() as (crawl, _):
-            second = Server(Callback(crawl.subscriber), lambda: 0.0, 100, lambda: None)
+            second = CallbackServer(Callback(crawl.subscriber), lambda: 0.0, 100, lambda: None)
             with pytest.raises(StartRefused, match=f"WEBSUB_LISTEN.*{crawl.server.port}"):
                 await second.start("127.0.0.1", crawl.server.port)
 

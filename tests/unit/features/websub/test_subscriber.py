@@ -14,7 +14,7 @@ from webcrawl.errors import StorageFull
 from webcrawl.features.websub.discovery import Advertised
 from webcrawl.features.websub.store import SPEC, SubscriptionStore
 from webcrawl.features.websub.subscriber import first_request_url
-from webcrawl.features.websub.subscription import ANSWER_SECONDS, FORGET_SECONDS, TRIES, State
+from webcrawl.features.websub.subscription import ANSWER_SECONDS, FORGET_SECONDS, TRIES, SubscriptionState
 from webcrawl.frontier.records import UrlEntry
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def test_what_was_asked_for_is_not_asked_for_again_when_it_is_met_again(stage: S
     stage.intent()
     stage.find(HUB, again=True)
     assert len(stage.requests) == 1
-    assert stage.one.state is State.ACTIVE
+    assert stage.one.state is SubscriptionState.ACTIVE
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_hub_that_does_not_ask_back_is_asked_again_ever_later_and_then_left_al
         assert len(stage.requests) == number
         stage.step(1)
     assert len(stage.requests) == TRIES
-    assert (stage.one.state, stage.one.reason) == (State.DENIED, "the hub never asked back")
+    assert (stage.one.state, stage.one.reason) == (SubscriptionState.DENIED, "the hub never asked back")
     assert len({form["hub.callback"] for _, form in stage.requests}) == 1
     stage.step(FORGET_SECONDS)
     assert stage.known() == []
@@ -120,9 +120,15 @@ def test_a_hub_that_does_not_ask_back_is_asked_again_ever_later_and_then_left_al
 
 
 @pytest.mark.parametrize(
-    ("status", "state"), [(202, State.ASKED), (204, State.ASKED), (400, State.DENIED), (404, State.DENIED)]
+    ("status", "state"),
+    [
+        (202, SubscriptionState.ASKED),
+        (204, SubscriptionState.ASKED),
+        (400, SubscriptionState.DENIED),
+        (404, SubscriptionState.DENIED),
+    ],
 )
-def test_what_a_hub_answers_at_once(stage: Stage, status: int, state: State) -> None:
+def test_what_a_hub_answers_at_once(stage: Stage, status: int, state: SubscriptionState) -> None:
     stage.find(HUB)
     stage.runner.run(stage.subscriber.responded(stage.token(), status, None, stage.now))
     assert stage.one.state is state
@@ -155,7 +161,7 @@ def test_a_hub_that_redirects_is_asked_where_it_says_and_not_for_ever(stage: Sta
 def test_what_scope_does_not_let_be_asked_is_denied(stage: Stage) -> None:
     stage.refusal = "exclusion"
     stage.find(HUB)
-    assert (stage.one.state, stage.one.reason) == (State.DENIED, "may not be asked: exclusion")
+    assert (stage.one.state, stage.one.reason) == (SubscriptionState.DENIED, "may not be asked: exclusion")
 
 
 def test_a_lease_is_renewed_before_it_ends_by_a_new_callback(stage: Stage) -> None:
@@ -169,15 +175,15 @@ def test_a_lease_is_renewed_before_it_ends_by_a_new_callback(stage: Stage) -> No
     assert stage.token() != first
     assert stage.revisited == [TOPIC]
     # Until the new one is verified the old one counts.
-    assert [one.state for one in stage.known()] == [State.ENDING, State.ASKED]
+    assert [one.state for one in stage.known()] == [SubscriptionState.ENDING, SubscriptionState.ASKED]
     signature = _signed(stage, b"x", first)
     assert stage.push(b"x", signature, first) == 202
     assert stage.intent().status == 200
-    assert [one.state for one in stage.known()] == [State.REPLACED, State.ACTIVE]
+    assert [one.state for one in stage.known()] == [SubscriptionState.REPLACED, SubscriptionState.ACTIVE]
     assert stage.push(b"x", signature, first) == 410
     stage.step(3 * DAY)
     stage.step()
-    assert [one.state for one in stage.known()] == [State.ACTIVE]
+    assert [one.state for one in stage.known()] == [SubscriptionState.ACTIVE]
     assert stage.push(b"x", signature, first) == 404
 
 
@@ -190,7 +196,7 @@ def test_a_subscription_that_nobody_renews_is_over_with_its_lease_and_made_anew_
     stage.step()
     stage.intent(mode="denied")
     stage.step(2 * DAY)
-    assert [one.state for one in stage.known()] == [State.DENIED]
+    assert [one.state for one in stage.known()] == [SubscriptionState.DENIED]
     assert stage.push(b"x", None, first) == 404
     stage.step(FORGET_SECONDS)
     stage.find(HUB)
@@ -229,7 +235,7 @@ def test_when_a_page_names_no_hub_any_more_the_subscription_ends(stage: Stage) -
 def test_a_page_that_is_met_for_the_first_time_ends_nothing(stage: Stage) -> None:
     stage.subscribe()
     stage.find()
-    assert stage.one.state is State.ACTIVE
+    assert stage.one.state is SubscriptionState.ACTIVE
 
 
 def test_all_hubs_are_left_when_that_is_wanted_and_forgotten_when_they_do_not_answer(stage: Stage) -> None:

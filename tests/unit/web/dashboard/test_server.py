@@ -448,7 +448,7 @@ async def test_a_hundred_viewers_cost_as_much_as_one(site):
 def test_a_state_is_read_once_however_many_want_it_and_again_when_it_is_old():
     async def whole():
         now, reads = 0.0, []
-        readers = reading.Readers()
+        readers = reading.ReaderThreads()
         shared = reading.SharedState(
             readers, lambda: reads.append(now) or {"n": len(reads)}, clock=lambda: now
         )

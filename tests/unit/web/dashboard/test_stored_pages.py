@@ -13,7 +13,7 @@ from tests.contract.driven import IDENTITY
 from tests.contract.samples import NOW
 from tests.unit.archive.groups import archive
 from tests.unit.archive.samples import capture, record
-from webcrawl.archive.capture import Entry
+from webcrawl.archive.capture import ArchiveEntry
 from webcrawl.storage.sqlite.frontier import SqliteBackend, SqliteOptions
 from webcrawl.web.dashboard import stored_pages
 from webcrawl.web.dashboard.source import CrawlSource
@@ -58,7 +58,7 @@ def store(tmp_path: Path) -> Store:
             at = NOW + 60 * number
             text = f"HTTP/1.1 200 OK\r\n{head}\r\n\r\n".encode("latin-1")
             exchange = capture(url=url, response_head=text, payload=payload, started_at=at, ended_at=at + 1)
-            target.append([Entry(record(url=url, start=at, end=at + 1, extra=facts), exchange)])
+            target.append([ArchiveEntry(record(url=url, start=at, end=at + 1, extra=facts), exchange)])
         target.close()
 
     return one
@@ -186,7 +186,7 @@ def test_a_place_between_records_is_no_version(source: CrawlSource, store: Store
 def test_the_record_of_a_file_that_is_still_written_can_be_read(source: CrawlSource, tmp_path: Path) -> None:
     target = archive(tmp_path)
     target.open()
-    target.append([Entry(record(), capture())])
+    target.append([ArchiveEntry(record(), capture())])
     assert show(source, last(source)).body == capture().payload
     target.close()
 

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families as plain_tex
 from webcrawl.features.timeseries.figures import COUNTERS, FIGURES
 from webcrawl.web.dashboard.metrics import view_of
 from webcrawl.web.metrics import names
-from webcrawl.web.metrics.exposition import WORKERS_MAX, View, WorkerView, exposed
+from webcrawl.web.metrics.exposition import WORKERS_MAX, CrawlMetrics, WorkerView, exposed
 from webcrawl.web.metrics.process import SILENT_SECONDS, Received, make_app
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
 FULL = {one.name: float(number) for number, one in enumerate(FIGURES, 1)}
 OF_CRAWL = {"queued": 5, "hosts": 4, "parked": 1, "given_up": 0, "done": 7, "failed": 2, "refused": 3}
-VIEW = View(True, [WorkerView("w1", FULL, 100.0, 1.5), WorkerView("w2", FULL)], OF_CRAWL, "0.1.0")
+VIEW = CrawlMetrics(True, [WorkerView("w1", FULL, 100.0, 1.5), WorkerView("w2", FULL)], OF_CRAWL, "0.1.0")
 
 
 def samples(families: Iterable[Any]) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -38,7 +38,7 @@ def samples(families: Iterable[Any]) -> dict[tuple[str, tuple[tuple[str, str], .
     return found
 
 
-def parsed(view: View, accept: str = "") -> dict[Any, float]:
+def parsed(view: CrawlMetrics, accept: str = "") -> dict[Any, float]:
     body, content_type = exposed(view, accept)
     parse = open_metrics if content_type.startswith("application/openmetrics-text") else plain_text
     return samples(parse(body.decode()))
@@ -79,7 +79,7 @@ def test_counters_are_counters_and_units_are_base_units() -> None:
 
 def test_labels_are_from_fixed_sets_whatever_the_crawl_meets() -> None:
     many = [WorkerView(f"w{number % 9}" * 60, FULL) for number in range(3 * WORKERS_MAX)]
-    found = parsed(View(True, many, OF_CRAWL))
+    found = parsed(CrawlMetrics(True, many, OF_CRAWL))
     per_worker = sum(len(metric.figures) for metric in names.OF_WORKERS)
     assert len(found) <= WORKERS_MAX * (per_worker + 2) + 20
     assert found["webcrawl_workers", ()] == 3 * WORKERS_MAX
@@ -90,7 +90,7 @@ def test_labels_are_from_fixed_sets_whatever_the_crawl_meets() -> None:
 def test_any_name_of_a_worker_and_any_accept_give_a_text_that_parses(
     workers: list[str], accept: str, number: float
 ) -> None:
-    view = View(True, [WorkerView(name, {"pages_2xx": 1, "rss": number}) for name in workers])
+    view = CrawlMetrics(True, [WorkerView(name, {"pages_2xx": 1, "rss": number}) for name in workers])
     found = parsed(view, accept)
     assert sum(name == "webcrawl_pages_total" for name, _ in found) == len(workers)
 
@@ -101,11 +101,13 @@ def test_a_version_that_is_none_is_answered() -> None:
 
 
 def test_a_worker_without_figures_is_counted_and_a_crawl_that_does_not_answer_is_down() -> None:
-    found = parsed(View(True, [WorkerView("old", {"active": 3, "open": 1}, None, 2.0)], {"queued": 9}))
+    found = parsed(
+        CrawlMetrics(True, [WorkerView("old", {"active": 3, "open": 1}, None, 2.0)], {"queued": 9})
+    )
     assert found["webcrawl_workers", ()] == 1
     assert found["webcrawl_hosts", (("state", "active"), ("worker", "old"))] == 3
     assert not any(name == "webcrawl_pages_total" for name, _ in found)
-    assert parsed(View(False, version="1")) == {
+    assert parsed(CrawlMetrics(False, version="1")) == {
         ("webcrawl_up", ()): 0.0,
         ("webcrawl_build_info", (("version", "1"),)): 1.0,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webcrawl.web.service.records import Order, as_text, read
+from webcrawl.web.service.records import CrawlOrder, as_text, read
 from webcrawl.web.service.supervisor import Exit, Supervisor
 
 FINISHED = Exit(0, "finished")
@@ -96,7 +96,7 @@ class Service:
 
     def create(self, *names, **more):
         for name in names:
-            self.supervisor.create(Order(name, "broad", at=self.now), self.now, **more)
+            self.supervisor.create(CrawlOrder(name, "broad", at=self.now), self.now, **more)
         self.passes(0)
 
     def passes(self, seconds):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from webcrawl.web.service import service as module
-from webcrawl.web.service.records import State
+from webcrawl.web.service.records import CrawlState
 from webcrawl.web.service.service import Service
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ class Slow(Service):
 
     async def record(self, name: str) -> Any:
         self.left -= 1
-        return SimpleNamespace(state=State.STOPPING if self.left > 0 else State.STOPPED)
+        return SimpleNamespace(state=CrawlState.STOPPING if self.left > 0 else CrawlState.STOPPED)
 
     async def row(self, name: str) -> dict[str, Any]:
-        return {"state": str(State.STOPPING if self.left > 0 else State.STOPPED)}
+        return {"state": str(CrawlState.STOPPING if self.left > 0 else CrawlState.STOPPED)}
 
 
 @pytest.mark.parametrize(("looks", "state"), [(3, "stopped"), (float("inf"), "stopping")])

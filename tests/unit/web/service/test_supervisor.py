@@ -16,7 +16,7 @@ from tests.unit.web.service.supervising import (
     Machine,
     Service,
 )
-from webcrawl.web.service.records import LIVE, Order, State, read
+from webcrawl.web.service.records import LIVE, CrawlOrder, CrawlState, read
 from webcrawl.web.service.supervisor import (
     FORCE_SECONDS,
     PAUSES,
@@ -335,7 +335,7 @@ class Chance(RuleBasedStateMachine):
     def create(self, name, start):
         try:
             self.service.supervisor.create(
-                Order(name, "broad", at=self.service.now), self.service.now, start=start
+                CrawlOrder(name, "broad", at=self.service.now), self.service.now, start=start
             )
         except ServiceError:
             return
@@ -357,7 +357,7 @@ class Chance(RuleBasedStateMachine):
             record = self.service.supervisor.stop(name, self.service.now)
         except ServiceError:
             return
-        if record.state in (State.STOPPED, State.STOPPING):
+        if record.state in (CrawlState.STOPPED, CrawlState.STOPPING):
             self.unwanted.add(name)
 
     @rule(name=names)
@@ -400,7 +400,12 @@ class Chance(RuleBasedStateMachine):
         for record in self.service.supervisor.records():
             name = record.order.name
             if name in self.unwanted:
-                assert record.state in (State.STOPPED, State.STOPPING, State.ENDED, State.FAILED)
+                assert record.state in (
+                    CrawlState.STOPPED,
+                    CrawlState.STOPPING,
+                    CrawlState.ENDED,
+                    CrawlState.FAILED,
+                )
             has_process = name in self.service.machine.running
             assert has_process == (record.state in LIVE)
 
@@ -423,4 +428,4 @@ def test_the_fake_machine_sees_a_second_process():
     machine = Machine()
     machine.running["a"] = FakeProcess(1, "a")
     with pytest.raises(AssertionError, match="two processes"):
-        machine.start(Order("a", "broad"))
+        machine.start(CrawlOrder("a", "broad"))

@@ -6,6 +6,6 @@ disagreements repaired by ``repairs``. Memory is bounded by the hosts of one sha
 (about 100 bytes each) and by ``shard.URLS_AT_ONCE``.
 """
 
-from webcrawl.storage.redis.check.check import Audit
+from webcrawl.storage.redis.check.check import ConsistencyCheck
 
-__all__ = ["Audit"]
+__all__ = ["ConsistencyCheck"]

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from webcrawl.errors import StartRefused
-from webcrawl.storage.inspection import Checked, Finding, FindingKind, Findings
-from webcrawl.storage.redis.check.reader import Reader
+from webcrawl.storage.inspection import CheckResult, Finding, FindingKind, Findings
+from webcrawl.storage.redis.check.reader import ShardReader
 from webcrawl.storage.redis.check.repairs import Flaw, Repairer
 from webcrawl.storage.redis.check.shard import ShardResult, check_shard, strays
 from webcrawl.storage.redis.control import Control
@@ -24,7 +24,7 @@ ROUNDS = 1000
 Progress = Callable[[int, int], None]
 
 
-class Audit:
+class ConsistencyCheck:
     """Checks the consistency of a crawl, and repairs it.
 
     While no worker runs one check is exact. Otherwise findings are verified by further checks, and only those
@@ -47,12 +47,12 @@ class Audit:
         self._pause = pause
         self._counted = 0
         self._readers = [
-            Reader(control.server, control.spider, number) for number in range(len(control.shards))
+            ShardReader(control.server, control.spider, number) for number in range(len(control.shards))
         ]
 
-    async def check(self) -> Checked:
+    async def check(self) -> CheckResult:
         """Check everything, and change nothing."""
-        checked = Checked()
+        checked = CheckResult()
         doubtful: dict[int, set[Finding]] = {}
         for reader in self._readers:
             result = await check_shard(reader, len(self._readers))
@@ -70,7 +70,7 @@ class Audit:
         return checked
 
     async def _check_again(
-        self, doubtful: dict[int, set[Finding]], checked: Checked, *, is_last: bool
+        self, doubtful: dict[int, set[Finding]], checked: CheckResult, *, is_last: bool
     ) -> dict[int, set[Finding]]:
         """Count the shards in which this check finds the same as the one before. Returns the others, which are still
         doubtful."""
@@ -86,12 +86,12 @@ class Audit:
             self._count(result, now & before, checked)
         return still
 
-    async def repair(self) -> Checked:
+    async def repair(self) -> CheckResult:
         """Check everything, and repair all flaws that have a repair.
 
         :raises StartRefused: a worker runs, or began to; repairs made until then stay
         """
-        checked = Checked()
+        checked = CheckResult()
         await self._refuse_company()
         for reader in self._readers:
             result = await self._repaired(reader, checked.repaired)
@@ -99,7 +99,7 @@ class Audit:
         await self._add_strays(checked)
         return checked
 
-    def _count(self, result: ShardResult, sure: set[Finding] | None, checked: Checked) -> None:
+    def _count(self, result: ShardResult, sure: set[Finding] | None, checked: CheckResult) -> None:
         """Count the findings of a check, or only those that are ``sure``."""
         checked.urls += result.urls
         checked.queued += result.sums.queued
@@ -111,13 +111,13 @@ class Audit:
         self._counted += 1
         self._progress(self._counted, len(self._readers))
 
-    async def _add_strays(self, checked: Checked) -> None:
+    async def _add_strays(self, checked: CheckResult) -> None:
         flaws = await strays(self._control.server, self._control.spider, self._readers)
         checked.left.merge(flaws.findings)
 
     # -- repairs ---------------------------------------------------------------------------------------------
 
-    async def _repaired(self, reader: Reader, repaired: Findings) -> ShardResult:
+    async def _repaired(self, reader: ShardReader, repaired: Findings) -> ShardResult:
         """Check and repair in turn until no flaw with a repair is left."""
         before: list[Flaw] = []
         for _ in range(ROUNDS):
@@ -129,7 +129,7 @@ class Audit:
             before = some
         return result
 
-    async def _repair(self, reader: Reader, flaws: Sequence[Flaw], repaired: Findings) -> None:
+    async def _repair(self, reader: ShardReader, flaws: Sequence[Flaw], repaired: Findings) -> None:
         await self._refuse_company()
         repairer = Repairer(reader, await self._control.now(), self._delay_seconds)
         await repairer.repair([flaw.repair for flaw in flaws if flaw.repair is not None])

@@ -11,7 +11,7 @@ from webcrawl.frontier.queue_head import QueuePosition
 from webcrawl.storage.redis.marks import segment_field
 from webcrawl.storage.redis.names import ShardNames
 from webcrawl.storage.redis.packing import chunk_prefix, decoded, pairs, position_from
-from webcrawl.storage.redis.server import Server, script
+from webcrawl.storage.redis.server import RedisServer, script
 
 AT_ONCE = 200
 """Hosts in one turn."""
@@ -80,10 +80,10 @@ class KeyView:
         return decoded(self.key)
 
 
-class Reader:
+class ShardReader:
     """A reader of one shard."""
 
-    def __init__(self, server: Server, spider: str, number: int) -> None:
+    def __init__(self, server: RedisServer, spider: str, number: int) -> None:
         self.number = number
         self.names = ShardNames(spider, number)
         self._server = server

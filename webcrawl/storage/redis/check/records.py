@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from webcrawl.frontier.records import State
 from webcrawl.storage.inspection import FindingKind
-from webcrawl.storage.redis.check.reader import AT_ONCE, KeyView, Mark, Reader, marks_in
-from webcrawl.storage.redis.check.repairs import Flaws, Repair, Stage
+from webcrawl.storage.redis.check.reader import AT_ONCE, KeyView, Mark, ShardReader, marks_in
+from webcrawl.storage.redis.check.repairs import Flaws, Repair, RepairStage
 from webcrawl.storage.redis.marks import (
     MARK_BYTES,
     mark_bytes,
@@ -26,7 +26,7 @@ from webcrawl.storage.redis.packing import StoredHost, chunk_key, decoded, unpac
 
 
 @dataclass(slots=True)
-class Waiting:
+class QueuedOfKey:
     """Queued URLs of one key, in every ``parts``-th segment; those that are known as queued are removed."""
 
     segments: int = 1
@@ -45,7 +45,7 @@ class Waiting:
 
 
 @dataclass(slots=True)
-class Marks:
+class SeenCounts:
     """Counts of the seen test."""
 
     states: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
@@ -56,11 +56,11 @@ class Marks:
 class SeenCheck:
     """Compares the segments of the seen test of a shard."""
 
-    def __init__(self, reader: Reader, flaws: Flaws) -> None:
+    def __init__(self, reader: ShardReader, flaws: Flaws) -> None:
         self._reader = reader
         self._flaws = flaws
 
-    async def compare(self, view: KeyView, waiting: Waiting, marks: Marks) -> int:
+    async def compare(self, view: KeyView, waiting: QueuedOfKey, marks: SeenCounts) -> int:
         """Remove URLs known as queued from ``waiting``, and count. Returns the number of known URLs."""
         known = 0
         async for number, segment in self._reader.segments(view.key, waiting.numbers):
@@ -90,7 +90,9 @@ class SeenCheck:
     def _misplaced(self, key: bytes, fingerprint: int, detail: str, *args: bytes) -> None:
         self._flaws.add(FindingKind.MISPLACED, _named(key, fingerprint), detail, _repair_known(key, *args))
 
-    def _count_state(self, view: KeyView, fingerprint: int, states: list[State], waiting: Waiting) -> State:
+    def _count_state(
+        self, view: KeyView, fingerprint: int, states: list[State], waiting: QueuedOfKey
+    ) -> State:
         # A URL gets another state than queued when it is settled: that state stands.
         state = min(states, key=lambda one: one or len(State))
         if len(states) > 1:
@@ -104,7 +106,7 @@ class SeenCheck:
         elif fingerprint in waiting.marks:
             waiting.marks.discard(fingerprint)
         else:
-            forget = Repair(Stage.STATES, "repair_known", view.key, (b"-" + mark_bytes(fingerprint),))
+            forget = Repair(RepairStage.STATES, "repair_known", view.key, (b"-" + mark_bytes(fingerprint),))
             self._flaws.add(FindingKind.NOWHERE, _named(view.key, fingerprint), "", forget)
         return state
 
@@ -134,7 +136,7 @@ class SeenCheck:
                 self._misplaced(key, fingerprint, f"in segment {number} of {segments}", b"#" + name)
 
     def _unowned(self, key: bytes) -> None:
-        make = Repair(Stage.STRUCTURE, "repair_key", key)
+        make = Repair(RepairStage.STRUCTURE, "repair_key", key)
         self._flaws.add(FindingKind.STRAY, f"what is known of {decoded(key)}", "the host has no record", make)
 
 
@@ -148,7 +150,7 @@ def _units(segment: bytes) -> list[bytes]:
 
 
 def _repair_known(key: bytes, *args: bytes) -> Repair:
-    return Repair(Stage.STRUCTURE, "repair_known", key, args)
+    return Repair(RepairStage.STRUCTURE, "repair_known", key, args)
 
 
 def _named(key: bytes, fingerprint: int) -> str:
@@ -174,14 +176,14 @@ class Sums:
     tails: int = 0
     chunks: int = 0
     highest_fence: int = 0
-    marks: Marks = field(default_factory=Marks)
+    marks: SeenCounts = field(default_factory=SeenCounts)
 
 
 class QueueCheck:
     """Checks the keys of a shard, each with its whole queue and all its known URLs."""
 
     def __init__(
-        self, reader: Reader, flaws: Flaws, shards: int, members: Collection[bytes], at_once: int
+        self, reader: ShardReader, flaws: Flaws, shards: int, members: Collection[bytes], at_once: int
     ) -> None:
         """``shards``: of the crawl. ``members``: those that may hold keys in this shard. ``at_once``: URLs of a key
         that are in memory together; if there are more, its queue is read again."""
@@ -209,7 +211,7 @@ class QueueCheck:
         parts = 1 + max(known, queued) // self._at_once
         counted = 0
         for part in range(parts):
-            waiting = Waiting(segments_of(known), part, parts)
+            waiting = QueuedOfKey(segments_of(known), part, parts)
             walk = await self._walk(view, waiting, is_first=part == 0)
             if part == 0:
                 self._check_host(view, host, walk, sums)
@@ -219,7 +221,7 @@ class QueueCheck:
         if host is not None and counted != known:
             known_otherwise(self._flaws, view, known, counted)
 
-    async def _walk(self, view: KeyView, waiting: Waiting, *, is_first: bool) -> _Walk:
+    async def _walk(self, view: KeyView, waiting: QueuedOfKey, *, is_first: bool) -> _Walk:
         walk = _Walk()
         try:
             async for part in self._reader.queue(view):
@@ -242,22 +244,22 @@ class QueueCheck:
             keys.update(await self._reader.without_record(list({chunk_key(member) for member in members})))
         for key in sorted(keys):
             [view] = await self._reader.views([key])
-            make = Repair(Stage.STRUCTURE, "repair_key", key)
+            make = Repair(RepairStage.STRUCTURE, "repair_key", key)
             self._flaws.add(FindingKind.STRAY, f"the queue of {view.name}", "the host has no record", make)
-            walk = await self._walk(view, Waiting(), is_first=True)
+            walk = await self._walk(view, QueuedOfKey(), is_first=True)
             sums.hosts += 1
             sums.queued += walk.count
 
     # -- URLs ------------------------------------------------------------------------------------------------
 
-    def _add_waiting(self, view: KeyView, mark: Mark, waiting: Waiting) -> None:
+    def _add_waiting(self, view: KeyView, mark: Mark, waiting: QueuedOfKey) -> None:
         if mark.fingerprint not in waiting.marks:
             waiting.marks.add(mark.fingerprint)
             return
-        repair = Repair(Stage.STATES, "repair_key", view.key, (mark.place,))
+        repair = Repair(RepairStage.STATES, "repair_key", view.key, (mark.place,))
         self._flaws.add(FindingKind.TWICE, _url(view, mark), f"again at {mark.where}", repair)
 
-    async def _report_unknown(self, view: KeyView, waiting: Waiting) -> None:
+    async def _report_unknown(self, view: KeyView, waiting: QueuedOfKey) -> None:
         """Report the queued URLs that are left in ``waiting``: the seen test does not have them as queued."""
         with suppress(ValueError):
             async for part in self._reader.queue(view):
@@ -265,15 +267,18 @@ class QueueCheck:
                     if not mark.repeat and mark.fingerprint in waiting.marks:
                         self._report_one(view, mark, waiting)
 
-    def _report_one(self, view: KeyView, mark: Mark, waiting: Waiting) -> None:
+    def _report_one(self, view: KeyView, mark: Mark, waiting: QueuedOfKey) -> None:
         state = waiting.settled.get(mark.fingerprint)
         if state is not None:
-            drop = Repair(Stage.STATES, "repair_key", view.key, (mark.place,))
+            drop = Repair(RepairStage.STATES, "repair_key", view.key, (mark.place,))
             self._flaws.add(FindingKind.SETTLED, _url(view, mark), f"state {int(state)}", drop)
             return
         know = b"+" + mark_bytes(mark.fingerprint) + bytes((State.QUEUED,))
         self._flaws.add(
-            FindingKind.UNKNOWN, _url(view, mark), "", Repair(Stage.STATES, "repair_known", view.key, (know,))
+            FindingKind.UNKNOWN,
+            _url(view, mark),
+            "",
+            Repair(RepairStage.STATES, "repair_known", view.key, (know,)),
         )
 
     # -- hosts -----------------------------------------------------------------------------------------------
@@ -290,10 +295,10 @@ class QueueCheck:
         if host is None:
             return
         if not walk.in_order or host.last < walk.last:
-            self._repair_key(FindingKind.DISORDER, view, "", Stage.STRUCTURE)
+            self._repair_key(FindingKind.DISORDER, view, "", RepairStage.STRUCTURE)
         elif host.chunks != chunks:
             self._repair_key(
-                FindingKind.DISORDER, view, f"says {host.chunks} chunks, is {chunks}", Stage.STRUCTURE
+                FindingKind.DISORDER, view, f"says {host.chunks} chunks, is {chunks}", RepairStage.STRUCTURE
             )
         if host.queued != walk.count:
             self._repair_key(FindingKind.LENGTH, view, f"says {host.queued}, is {walk.count}")
@@ -327,14 +332,16 @@ class QueueCheck:
     def _check_holder(self, view: KeyView, sums: Sums) -> None:
         number, space, member = view.held.partition(b" ")
         if not space or not number.isdigit():
-            remove = Repair(Stage.STRUCTURE, "remove_entries", self._reader.names.held, (view.key,))
+            remove = Repair(RepairStage.STRUCTURE, "remove_entries", self._reader.names.held, (view.key,))
             self._flaws.add(FindingKind.UNREADABLE, f"the lease of {view.name}", repr(view.held), remove)
             return
         sums.highest_fence = max(sums.highest_fence, int(number))
         if member not in self._members:
             self._repair_key(FindingKind.HOLDER, view, member.decode("utf-8", "replace"))
 
-    def _repair_key(self, kind: FindingKind, view: KeyView, detail: str, stage: Stage = Stage.HOSTS) -> None:
+    def _repair_key(
+        self, kind: FindingKind, view: KeyView, detail: str, stage: RepairStage = RepairStage.HOSTS
+    ) -> None:
         self._flaws.add(kind, view.name, detail, Repair(stage, "repair_key", view.key))
 
 
@@ -384,7 +391,7 @@ class IndexCheck:
     """Checks the indexes for entries without a record. An index with as many entries as the records led to has
     none."""
 
-    def __init__(self, reader: Reader, flaws: Flaws) -> None:
+    def __init__(self, reader: ShardReader, flaws: Flaws) -> None:
         self._reader = reader
         self._flaws = flaws
 
@@ -414,7 +421,7 @@ class IndexCheck:
         async for found in self._reader.scan("HSCAN", name):
             for key, mark in found:
                 if len(mark) != PLACE_BYTES + NUMBER_BYTES:
-                    remove = Repair(Stage.STRUCTURE, "remove_entries", name, (key,))
+                    remove = Repair(RepairStage.STRUCTURE, "remove_entries", name, (key,))
                     detail = f"{len(mark)} bytes instead of a place and a number"
                     self._flaws.add(
                         FindingKind.UNREADABLE, f"the mark for the holder of {decoded(key)}", detail, remove
@@ -432,11 +439,11 @@ class IndexCheck:
         ends = set(await send("ZRANGE", names.robots_ends, 0, -1))
         for name, only in ((names.robots, answers - ends), (names.robots_ends, ends - answers)):
             for origin in sorted(only):
-                remove = Repair(Stage.STRUCTURE, "remove_entries", name, (origin,))
+                remove = Repair(RepairStage.STRUCTURE, "remove_entries", name, (origin,))
                 detail = "no time of expiry" if name == names.robots else "no answer"
                 self._flaws.add(FindingKind.ROBOTS, decoded(origin), detail, remove)
 
     def _remove(self, name: bytes, member: bytes, subject: str) -> None:
         self._flaws.add(
-            FindingKind.STRAY, subject, "", Repair(Stage.STRUCTURE, "remove_entries", name, (member,))
+            FindingKind.STRAY, subject, "", Repair(RepairStage.STRUCTURE, "remove_entries", name, (member,))
         )

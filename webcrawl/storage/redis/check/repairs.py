@@ -9,14 +9,14 @@ from enum import IntEnum
 from typing import Any
 
 from webcrawl.storage.inspection import Finding, FindingKind, Findings
-from webcrawl.storage.redis.check.reader import Reader
+from webcrawl.storage.redis.check.reader import ShardReader
 from webcrawl.storage.redis.server import script
 
 REPAIRED_AT_ONCE = 50_000
 """Number of flaws of a check that are kept with their repairs; more are found again in the next check."""
 
 
-class Stage(IntEnum):
+class RepairStage(IntEnum):
     """The order of repairs: parts of a later stage are checked anew when those of the earlier one are right."""
 
     STRUCTURE = 0
@@ -32,7 +32,7 @@ class Stage(IntEnum):
 class Repair:
     """One call of an operation in ``lua/``, which ``Repairer`` makes."""
 
-    stage: Stage
+    stage: RepairStage
     operation: str
     """``repair_key``, ``repair_known``, ``remove_entries`` or ``adjust_totals``."""
     subject: bytes
@@ -77,7 +77,7 @@ AT_ONCE = 300
 class Repairer:
     """Repairs a shard. Each call is atomic; a repair that is cut off between two calls leaves less to repair."""
 
-    def __init__(self, reader: Reader, now: float, delay_seconds: float) -> None:
+    def __init__(self, reader: ShardReader, now: float, delay_seconds: float) -> None:
         """``now``: by the clock of the crawl. ``delay_seconds``: of a host whose record is lost."""
         self._reader = reader
         self._now = now

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from webcrawl.frontier.records import State
 from webcrawl.storage.inspection import FindingKind
-from webcrawl.storage.redis.check.reader import Reader
+from webcrawl.storage.redis.check.reader import ShardReader
 from webcrawl.storage.redis.check.records import IndexCheck, QueueCheck, Sums
-from webcrawl.storage.redis.check.repairs import Flaws, Repair, Stage
-from webcrawl.storage.redis.server import Server
+from webcrawl.storage.redis.check.repairs import Flaws, Repair, RepairStage
+from webcrawl.storage.redis.server import RedisServer
 
 URLS_AT_ONCE = 1_000_000
 """Queued URLs of a host that are in memory together, in about 80 MB. If there are more, its queue is read again."""
@@ -40,7 +40,7 @@ class ShardResult:
         return sum(self.sums.marks.states)
 
 
-async def check_shard(reader: Reader, shards: int) -> ShardResult:
+async def check_shard(reader: ShardReader, shards: int) -> ShardResult:
     """Check a shard of a crawl with this number of shards."""
     result = ShardResult(Flaws(f"shard {reader.number}"), number=reader.number)
     before = await reader.totals()
@@ -60,11 +60,11 @@ def _compare_totals(result: ShardResult, before: dict[str, bytes], after: dict[s
         if stored != counted:
             says = "nothing that is a number" if stored is None else stored
             by = counted - (stored or 0)
-            adjust = Repair(Stage.TOTALS, "adjust_totals", name.encode(), (by,))
+            adjust = Repair(RepairStage.TOTALS, "adjust_totals", name.encode(), (by,))
             result.flaws.add(FindingKind.TOTAL, name, f"says {says}, is {counted}", adjust)
     fence = whole(before.get("fence")) or 0
     if fence < result.sums.highest_fence:
-        adjust = Repair(Stage.TOTALS, "adjust_totals", b"fence", (result.sums.highest_fence - fence,))
+        adjust = Repair(RepairStage.TOTALS, "adjust_totals", b"fence", (result.sums.highest_fence - fence,))
         result.flaws.add(FindingKind.FENCE, "fence", f"says {fence}, is {result.sums.highest_fence}", adjust)
 
 
@@ -94,7 +94,7 @@ def whole(value: bytes | None) -> int | None:
         return None
 
 
-async def strays(server: Server, spider: str, readers: Sequence[Reader]) -> Flaws:
+async def strays(server: RedisServer, spider: str, readers: Sequence[ShardReader]) -> Flaws:
     """Find shards that the crawl does not have, and names that it does not use."""
     flaws = Flaws("")
     used = [{*reader.names.fixed, *reader.names.others} for reader in readers]

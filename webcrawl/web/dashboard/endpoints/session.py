@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from webcrawl.web.access import Right, Session
-from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, Reply
+from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, EndpointReply
 from webcrawl.web.fields import Field
 
 
@@ -19,12 +19,12 @@ async def log_in(api: Api, call: Call) -> Any:
     """Begin a session of a browser."""
     operator = api.access.operator_of(call.values["token"], call.asked, call.now)
     cookie, begun = api.access.sessions.begin(operator, call.now)
-    return Reply(_value(operator.right, begun, operator.name), cookie=cookie)
+    return EndpointReply(_value(operator.right, begun, operator.name), cookie=cookie)
 
 
 async def log_out(api: Api, call: Call) -> Any:
     """End the session in this browser."""
-    return Reply(_value(Right.NONE), cookie="")
+    return EndpointReply(_value(Right.NONE), cookie="")
 
 
 def _value(right: Right, own: Session | None = None, name: str = "", *, public: bool = False) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.control.operating import NotObeyed
 from webcrawl.errors import ConfigurationError, CrawlError
 from webcrawl.features.steering.live_settings import LIVE, VALUE_MOST, as_text
-from webcrawl.features.steering.store import KEYS_MOST, PLAIN, Command
+from webcrawl.features.steering.store import KEYS_MOST, PLAIN, Operation
 from webcrawl.web.access import Denial, Right
 from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, denial_of, sentence_of
 from webcrawl.web.fields import TEXT_MAX, Field
@@ -165,9 +165,9 @@ async def add_urls(api: Api, call: Call) -> Any:
 async def command(api: Api, call: Call) -> Any:
     """Give a command to all workers, and answer with what came of it, if that takes no longer than some seconds."""
     said: list[str] = []
-    asked = Command(call.values["command"])
+    asked = Operation(call.values["command"])
     # A dashboard of the crawl's own ends with it, and would not answer.
-    seconds = 0.0 if asked is Command.STOP and api.source.ends_with_crawl else OBEY_SECONDS
+    seconds = 0.0 if asked is Operation.STOP and api.source.ends_with_crawl else OBEY_SECONDS
     give = partial(api.source.crawl.command, asked, seconds=seconds, tell=said.append, by=call.by)
     try:
         if not await api.blocking(give):
