@@ -39,7 +39,7 @@ class ResponseRecord(NamedTuple):
     fields: dict[str, str]
     """The fields that the index uses, their names in lower case."""
     message_head: bytes
-    """The head of the message, as in ``reading.Record``."""
+    """The head of the message, as in ``reading.WarcRecord``."""
     payload: Spooled | None = None
     """The payload, if it is in a file: it is written after ``record`` and followed by RECORD_END."""
 

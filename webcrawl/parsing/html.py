@@ -70,9 +70,9 @@ class ParsedPage:
     https (``mailto:``, ``javascript:``), plain tuples like a ``Link``. ``links_dropped`` counts links that were too
     long, and those to further targets than ``links_max``. ``robots`` has the meta elements for all robots or for this
     crawler, as input of ``page_directives.of_meta``. ``metas``, ``language``, ``canonical`` and ``translations`` are
-    those of ``findings.Findings``: as written, not resolved, not cleaned. ``beside`` has the words directly before or
-    behind links, by URL, if they were requested and the page was read by ``tree``. ``error`` says why the page was
-    not read to its end.
+    those of ``findings.PageFindings``: as written, not resolved, not cleaned. ``beside`` has the words directly
+    before or behind links, by URL, if they were requested and the page was read by ``tree``. ``error`` says why the
+    page was not read to its end.
     """
 
     title: str

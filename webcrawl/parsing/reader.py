@@ -1,4 +1,4 @@
-"""The process that parses pages: ``python -m webcrawl.parsing.reader``, started by ``process.Readers``.
+"""The process that parses pages: ``python -m webcrawl.parsing.reader``, started by ``process.ReaderProcesses``.
 
 A page that takes longer than a turn is queued behind the waiting pages, so that a hostile one delays no other; it
 gets as much time as in the crawl's own process. The process ends when its socket is closed.

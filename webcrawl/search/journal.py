@@ -6,8 +6,8 @@ indexed.
     journal-00000007.jsonl      read by the index; goes when it is indexed whole
     journal-00000008.jsonl      written by the archive's process; read as far as it is kept
 
-A line is a change in the form of ``document.Change``. A search index and its journal can be copied while both are
-being written.
+A line is a change in the form of ``document.IndexChange``. A search index and its journal can be copied while both
+are being written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A process that reads pages and does not survive all of them: for the tests of ``parsing.process.Readers``."""
+"""A process that does not survive all pages that it reads, for the tests of ``parsing.process.ReaderProcesses``."""
 
 import os
 import signal
