@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from webcrawl.crawl.running import InFlightRequest, RunningCrawl
 
 AGAIN_MAX = 5
-"""How often a request that was not sent, or whose lease ended on the way, is put back before it fails."""
+"""The number of times that a request is put back if it was not sent, or its lease ended on the way."""
 
 ADDED_AT_ONCE = 100
 """Requests that are added in one turn of the event loop: an item may have thousands of files."""
 
 STOP_SECONDS = 30.0
-"""How long the inline requests of pages that are being processed go on after the crawl was stopped."""
+"""Seconds that inline requests of pages that are being processed go on after the crawl was stopped."""
 
 _DETAILS = {
     HOST_UNAVAILABLE: "its host failed or asks to be left alone, and is not contacted for now",

@@ -28,9 +28,9 @@ class ProcessMemory(NamedTuple):
     """Resident memory in bytes."""
 
     own: int
-    """Of this process."""
+    """The memory of this process."""
     all: int
-    """With that of its children and theirs; memory that they share counts in each."""
+    """The memory of this process, of its children and theirs; memory that they share counts in each."""
     by_name: dict[str, int]
     """The parts of ``all``: ``crawl`` for this process, ``parsing.reader`` and so on for all children that run the
     module, and the name of the program of others.

@@ -31,9 +31,9 @@ DAY = 86_400
 MESSAGE_MAX = 100_000
 """Characters of a message that are written."""
 AGAIN_SECONDS = 5.0
-"""How long in seconds a file that could not be rotated is continued."""
+"""Seconds that a file that could not be rotated is continued."""
 END_SECONDS = 10.0
-"""How long in seconds the end of the process waits for the compression; the next run does the rest."""
+"""Seconds that the end of the process waits for the compression; the next run does the rest."""
 
 _STAMPED = r"-(\d{17,})"
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(9), *range(10, 32), *range(127, 160))}

@@ -131,7 +131,7 @@ class Scheduler:
         self.close_reason = ""
         """Scrapy's close reason, while the crawl is being closed."""
         self.stopping_since: float | None = None
-        """When the crawl began to be closed, on the monotonic clock; None while it runs."""
+        """The time at which the close of the crawl began, on the monotonic clock; None while it runs."""
         self._errbacks: set[asyncio.Task[None]] = set()
         self._last_calls: asyncio.Task[None] | None = None
         self._told: set[int] = set()

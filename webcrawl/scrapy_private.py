@@ -92,9 +92,9 @@ class Shutdown(Enum):
     """The signal handlers of Scrapy's CrawlerProcess."""
 
     GRACEFUL = "_signal_shutdown"
-    """For the first signal."""
+    """The name of the handler of the first signal."""
     FORCED = "_signal_kill"
-    """For the second one."""
+    """The name of the handler of the second signal."""
 
 
 def shutdown_of(handler: object) -> Shutdown | None:

@@ -70,7 +70,7 @@ class Capture:
     resource_type: str | None = None
     """The MIME type of a payload that has no heads: fetched by another protocol than HTTP, or by other software."""
     source: str | None = None
-    """Where a payload of HTTP without heads came from: ``cache``, ``middleware``, or the import path of a download
+    """The source of a payload of HTTP without heads: ``cache``, ``middleware``, or the import path of a download
     handler.
     """
     reply: str | None = None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 REVISIT = "warc/revisit"
 """The MIME type that an index has for a revisit record."""
 TRIES = 5
-"""How often a folder is read again whose files were renamed meanwhile by the crawl."""
+"""The number of times that a folder is read again because the crawl renamed its files meanwhile."""
 
 _RUN = re.compile(r"(.+)\.open-\d+\.cdxj")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")

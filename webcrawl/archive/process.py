@@ -193,7 +193,7 @@ PIPE_BYTES = 1 << 20
 """Capacity of the pipe to the process in bytes; the most that Linux allows without privileges."""
 
 PATIENCE_SECONDS = 60.0
-"""How long in seconds the process may take to end after its files were closed."""
+"""Seconds that the process may take to end after its files were closed."""
 
 
 class RemoteArchive:

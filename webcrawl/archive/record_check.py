@@ -30,7 +30,7 @@ TRUNCATED = frozenset({"length", "time", "disconnect", "unspecified"})
 NEAR = 64
 """The largest number of records between two that refer to each other."""
 AHEAD_SECONDS = 86_400.0
-"""How many seconds in the future a date may be, since the clocks of machines differ."""
+"""Seconds that a date may be in the future, since the clocks of machines differ."""
 
 _ALWAYS = ("warc-type", "warc-record-id", "warc-date")
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from webcrawl.archive.capture import ArchiveEntry
 
 LOOK_SECONDS = 5.0
-"""How often in seconds the thread looks for files that were closed."""
+"""Seconds between two looks of the thread for files that were closed."""
 RETRY_SECONDS = (1.0, 300.0)
 """The first pause in seconds after a failure, and the longest; each is twice the one before."""
 TRIES_AT_CLOSE = 3
-"""How often an upload is tried when the crawl ends; the next start uploads the files that are left."""
+"""The number of times that an upload is tried when the crawl ends; the next start uploads the files that are left."""
 CHUNK_BYTES = 1 << 20
 
 _log = logging.getLogger(__name__)

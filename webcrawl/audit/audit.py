@@ -42,9 +42,9 @@ class AuditRules:
     """The rules of the audit. Times are seconds."""
 
     politeness: Politeness
-    """For requests whose owed delay is not in the log."""
+    """Gives the delay of requests whose owed delay is not in the log."""
     robots_lifetime_seconds: float
-    """For answers whose lifetime is not in the log."""
+    """The lifetime of robots.txt answers whose lifetime is not in the log."""
     sending_seconds: float
     """The longest time from the choice of a URL until its request is sent."""
     tolerance_seconds: float = TOLERANCE_SECONDS

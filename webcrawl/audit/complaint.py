@@ -69,9 +69,9 @@ class Version:
     digest: str | None
     crawl_delay: float | None
     first_at: float
-    """When it was received first, in epoch seconds."""
+    """The time at which it was first received, in epoch seconds."""
     last_at: float
-    """When it was requested last and was the same."""
+    """The time at which it was last requested and was the same."""
     answers: int = 1
     requests: int = 0
     """Requests that were made under it."""

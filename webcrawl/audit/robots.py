@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from webcrawl.reports.fetch_logs import LoggedRequest
 
 REMEMBERED_SECONDS = 3600.0
-"""How many seconds an answer is remembered after it has expired, to be named in violations."""
+"""Seconds that an answer is remembered after it has expired, so that violations can name it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What operators have changed of a crawl, in the output of commands."""
+"""Prints the changes that operators have made to a crawl."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from webcrawl.config.readers import SettingReader, as_list, real, some_of, text,
 from webcrawl.config.setting import ANY, DAY, YEAR, setting
 
 EVENTS = ("end", "stall", "errors", "disk", "crash")
-"""What receivers can be told of. A crash is told by the service."""
+"""The events that receivers can be told of. The service tells of a crash."""
 
 _ADDRESS = re.compile(r"[^\s@,;<>\"]+@[^\s@,;<>\"]+")
 

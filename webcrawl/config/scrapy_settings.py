@@ -43,9 +43,9 @@ class ScrapySetting:
     names: tuple[str, ...]
     effect: Effect
     here: str
-    """What holds here, as a clause without a full stop."""
+    """The behaviour of webcrawl, as a clause without a full stop."""
     instead: str = ""
-    """What to write instead, as an imperative without a full stop; empty if there is nothing."""
+    """The setting or component to use instead, as an imperative without a full stop; empty if there is none."""
     same: tuple[object, ...] | None = None
     """Values that ask for nothing but what holds here; None: those of Scrapy's defaults."""
     unless: str = ""

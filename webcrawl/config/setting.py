@@ -31,7 +31,7 @@ class Setting:
     name: str
     reader: SettingReader
     default: object
-    """As a settings module has it."""
+    """The default value, as a settings module has it."""
     unit: str
     meaning: str
 

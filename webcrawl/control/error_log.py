@@ -24,7 +24,7 @@ LIMIT = 20
 """The number of errors that are returned if nothing else is said."""
 HOSTS_SHOWN = 10
 HOSTS_COUNTED = 100_000
-"""If more hosts have errors, those with the fewest are no longer counted."""
+"""The number of hosts whose errors are counted. If more hosts have errors, those with the fewest are dropped."""
 _TRACEBACK = "Traceback (most recent call last):"
 _LINE_MOST = 20_000
 """Characters of a line that are read."""

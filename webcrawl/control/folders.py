@@ -72,7 +72,7 @@ class Rates:
     """The pages of a crawl, from ``progress.jsonl``: without those since its last line, at most a minute ago."""
 
     pages: int
-    """Of all runs."""
+    """Pages of all runs."""
     per_second: float | None
     """Pages per second between the last two lines of the last run."""
     mean_per_second: float | None

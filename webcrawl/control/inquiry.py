@@ -93,7 +93,7 @@ if TYPE_CHECKING:
 
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:").match
 LINKS_SECONDS = 10.0
-"""How long link logs are searched, in seconds."""
+"""Seconds that link logs are searched at most."""
 WRONG = (
     PatternError,
     PatternsError,

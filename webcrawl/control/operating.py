@@ -168,9 +168,9 @@ class _Waiting:
         self._waited = {_name_of(worker): worker for worker in workers}
         """Those that have not answered, or for a stop have not ended."""
         self._obeyed: dict[_Name, str] = {}
-        """What carrying it out gave."""
+        """The results of commands that were carried out."""
         self._refused: dict[_Name, str] = {}
-        """Why it was not carried out."""
+        """The reasons why commands were not carried out."""
         self._gone: set[_Name] = set()
         """Those that ended, or became silent, without an answer."""
         self._processes: dict[_Name, int] = {}

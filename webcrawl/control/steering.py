@@ -52,7 +52,7 @@ URL_MOST = 8192
 """Characters of a URL that is added."""
 
 ALL = "all"
-"""In place of the names of hosts and traps."""
+"""The word that stands for all hosts or all traps."""
 OBEY_SECONDS = 8.0
 """Time within which processes obey, unless they hang."""
 LOOK_SECONDS = 0.25
@@ -74,7 +74,7 @@ class SettingState:
     started_with: str
     override: Override | None
     refused: Mapping[str, str]
-    """Why workers do not apply the override, by their names."""
+    """The reasons why workers do not apply the override, by the names of the workers."""
     unit: str
     meaning: str
     allowed: str
@@ -92,7 +92,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What comes of a URL that was to be added."""
+    """The result of adding a URL."""
 
     url: str
     verdict: str
@@ -100,7 +100,7 @@ class Added:
     rule: str | None
     """The rule that refuses it, or would when its turn comes."""
     robots: str
-    """What robots.txt says, as far as the crawl knows it: ``allowed``, ``forbidden`` or ``unknown``."""
+    """The word of robots.txt, as far as the crawl knows it: ``allowed``, ``forbidden`` or ``unknown``."""
     sentence: str
 
 
@@ -115,7 +115,7 @@ class Delayed:
 
 @dataclass(frozen=True, slots=True)
 class SteeringState:
-    """What operators have changed of a crawl, and what its processes have obeyed."""
+    """The changes that operators have made to a crawl, and those that its processes have applied."""
 
     overlay: Mapping[str, Override]
     excluded: Sequence[Excluded]

@@ -1,4 +1,4 @@
-"""Whether a crawl draws pages in a browser, and which settings of the browser would lead past the crawl's rules."""
+"""Finds out if a crawl draws pages in a browser, and which settings of the browser would bypass the crawl's rules."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class InForce:
     """The list that a process uses."""
 
     version: str
-    """As ``ExclusionList.version``."""
+    """The version of the list, as in ``ExclusionList.version``."""
     entries: int
     since: float
     """Epoch seconds."""

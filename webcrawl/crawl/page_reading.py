@@ -1,4 +1,4 @@
-"""From a response of the broad crawl to its page: the links, and what the page says of itself."""
+"""Makes a page of a response of the broad crawl: its links, and what the page says of itself."""
 
 from __future__ import annotations
 

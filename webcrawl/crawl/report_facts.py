@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webcrawl.reports.run_log import Run
 
 ORDER_SECONDS = 60.0
-"""How much later than the end of its response a request may be in the log, in seconds, besides its duration."""
+"""Seconds by which a request may be in the log later than the end of its response, besides its duration."""
 
 
 def audit_rules(

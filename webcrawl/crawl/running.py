@@ -27,7 +27,7 @@ GIVEN_AT_ONCE = 5000
 
 
 class RunningCrawl(Protocol):
-    """What the scheduler does for the other parts of a crawl. The frontier is a part of ``CrawlContext``."""
+    """The services of the scheduler for the other parts of a crawl. The frontier is a part of ``CrawlContext``."""
 
     crawler: Crawler
     spider: Spider

@@ -189,7 +189,7 @@ class _BrowserPage:
         self._is_over = False
         self.seconds = float(request.meta.get("download_timeout") or browser.seconds)
         self.refusal: Exception | None = None
-        """Why the page to which this one leads is not loaded."""
+        """The reason why the page to which this one leads is not loaded."""
         self.limit = asyncio.timeout(None)
         """Ends the visit when nothing has come for ``seconds``; turns of hosts for which it waits do not count."""
 

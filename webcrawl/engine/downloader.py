@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _ROUTE = re.compile("proxy|proxies|auth", re.IGNORECASE)
-"""In the name of a middleware by which requests reach their host at all."""
+"""Matches the name of a middleware without which requests may not reach their host."""
 
 
 def _is_for_robots(middleware: type) -> bool:

@@ -107,7 +107,7 @@ class WaitReasons:
     binding: WaitReason | None
     """The clock that is waited for; None if all have ended."""
     earliest_at: float | None
-    """When the last of them ends, not before now; None for never."""
+    """The time at which the last of them ends, not before now; None if one never ends."""
 
 
 def waiting_of(facts: Facts) -> WaitReasons:

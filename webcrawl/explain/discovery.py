@@ -48,7 +48,7 @@ class By(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a URL was found. ``by`` is None if the log does not have the kind of ``via``."""
+    """The way in which a URL was found. ``by`` is None if the log does not have the kind of ``via``."""
 
     by: By | None
     via: str | None
@@ -99,7 +99,7 @@ class CutPages:
 
 @dataclass(frozen=True, slots=True)
 class Onward:
-    """Where the redirect of a fetched URL led. ``through``: the targets in their order. ``rule``: what ended the
+    """The redirects of a fetched URL. ``through``: the targets in their order. ``rule``: what ended the
     chain before a page, None if nothing did or it is not stored; ``limit``: REDIRECT_MAX_TIMES.
     """
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RuleStage(StrEnum):
-    """How a URL comes to the crawl: fewer rules apply to URLs that the operator named."""
+    """The way in which a URL comes to the crawl: fewer rules apply to URLs that the operator named."""
 
     SEED = "seed"
     SITEMAP = "sitemap"
@@ -49,7 +49,7 @@ class Scoping:
     words: tuple[RuleWord, ...]
     recheck_objection: str | None
     embed_hops: int = 0
-    """How many embeds in sequence led to it from a page; 0 if it is no embed."""
+    """The number of embeds in sequence that led to it from a page; 0 if it is no embed."""
     """The rule that refuses it even when it is queued already: those for seeds are evaluated again at its turn."""
 
     @property

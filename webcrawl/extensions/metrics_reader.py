@@ -41,7 +41,7 @@ class Countable(Protocol):
 
 @runtime_checkable
 class Bounded(Protocol):
-    """What limits the requests of a frontier."""
+    """The limits of a frontier's requests."""
 
     @property
     def open_max(self) -> int: ...
@@ -51,7 +51,7 @@ class Bounded(Protocol):
 
 @runtime_checkable
 class InMemory(Protocol):
-    """What a frontier holds in memory."""
+    """The things that a frontier holds in memory."""
 
     @property
     def active_max(self) -> int: ...

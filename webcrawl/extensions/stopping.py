@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 LAST_STEP = "feeds and extensions"
-"""What a crawl waits for when its state is closed."""
+"""The last thing that a crawl waits for, when its state is closed."""
 
 
 class Stopping:

@@ -39,7 +39,7 @@ AHEAD = 1.1
 TURN_SECONDS = 0.01
 """The shortest interval in seconds between two turns of paused connections."""
 BLOCKED_SECONDS = 0.02
-"""How long in seconds no request begins while enough connections wait for their turn."""
+"""Seconds during which no request begins while enough connections wait for their turn."""
 LOOK_SECONDS = 0.2
 """The longest interval in seconds at which waiting is reconsidered: the rate may have changed."""
 FIRST_RESPONSE_BYTES, FIRST_ROBOTS_BYTES = 64 << 10, 2 << 10

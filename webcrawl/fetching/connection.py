@@ -115,7 +115,7 @@ class PageProtocol(ResponseHandler):
         self.certificate: Certificate | None = None
         """The server's certificate; None without TLS."""
         self.opening_seconds = 0.0
-        """How long it took to open the connection, in seconds; at least a round trip."""
+        """Seconds that it took to open the connection; at least a round trip."""
         self._exchange: Exchange | None = None
         self._idle = idle
         self._lane = lane

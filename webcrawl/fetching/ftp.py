@@ -35,9 +35,9 @@ LINE_MAX = 4_096
 LINES_MAX = 1_000
 """The most lines of a reply; a greeting may be a page of text."""
 LAST_REPLY_SECONDS = 10.0
-"""How long in seconds the reply after the end of the data is waited for."""
+"""Seconds that the client waits for the reply after the end of the data."""
 QUIT_SECONDS = 2.0
-"""How long in seconds the reply to QUIT is waited for."""
+"""Seconds that the client waits for the reply to QUIT."""
 FIRST_FREE_PORT = 1024
 """The least port of a data connection: no service of another protocol is contacted."""
 

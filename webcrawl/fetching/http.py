@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from webcrawl.fetching.response_head import ResponseHead
 
 SHORTAGE_PATIENCE_SECONDS = 20.0
-"""How long in seconds a request waits for a file or a port; then its URL goes back to its queue."""
+"""Seconds that a request waits for a file or a port; then its URL goes back to its queue."""
 ANNOUNCED_FACTOR = 10
 """The default of ``DOWNLOAD_ANNOUNCED_MAXSIZE`` as a multiple of DOWNLOAD_MAXSIZE: longer announced bodies are not
 read.

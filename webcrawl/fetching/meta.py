@@ -70,7 +70,7 @@ class FetchMeta:
     robots_tags: RobotsTags = NOTHING
     """The directives in the response's ``X-Robots-Tag``."""
     validity: LeaseValidity = FOREVER
-    """How long the key may be contacted; afterwards another process may contact it."""
+    """The time during which the key may be contacted; afterwards another process may contact it."""
     place: str | None = None
     """The only address at which the host may be contacted, since this crawl holds its clock; empty for none, None for
     any.
@@ -90,8 +90,8 @@ class FetchMeta:
     found: Sequence[tuple[str, str]] = ()
     """Links that a handler of another scheme found in the body: each a reference as written, and its text."""
     held_seconds: float = 0.0
-    """How many seconds its body was not read, because that memory was used up or because of the bandwidth limit. They
-    are not counted against the host.
+    """Seconds during which its body was not read, because that memory was used up or because of the bandwidth limit.
+    They are not counted against the host.
     """
     received_bytes: int = 0
     """Bytes on the wire, if there is a bandwidth limit."""
@@ -114,7 +114,7 @@ class FetchMeta:
     copied.
     """
     embed_hops: int = 0
-    """How many embeds in sequence led here from a page; 0 if it is linked."""
+    """The number of embeds in sequence that led here from a page; 0 if it is linked."""
 
     def let_go(self) -> None:
         """Release its body, which is not needed any more."""

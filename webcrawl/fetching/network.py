@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from webcrawl.fetching.request_head import Target
 
 MISTRUST_SECONDS = 600.0
-"""How long in seconds no connections to an origin are kept after one of them was closed on a request."""
+"""Seconds during which no connections to an origin are kept after one of them was closed on a request."""
 IDLE_CONNECTIONS = 1024
 """Default of ``DOWNLOAD_IDLE_CONNECTIONS``: the most connections that are kept, or half of the limit of open files if
 that is less.
@@ -64,7 +64,7 @@ CONNECT_TIMEOUT_SECONDS = 30.0
 """Default of ``DOWNLOAD_CONNECT_TIMEOUT`` in seconds: for name, connection and TLS together."""
 
 HAPPY_EYEBALLS_SECONDS = 0.25
-"""How long in seconds the first address of a host is tried alone (RFC 8305, section 5); as aiohttp does."""
+"""Seconds during which the first address of a host is tried alone (RFC 8305, section 5); as aiohttp does."""
 
 _LEGACY_SERVER_CONNECT = 0x4
 """OpenSSL's SSL_OP_LEGACY_SERVER_CONNECT; the ssl module names it from Python 3.12 on."""

@@ -93,7 +93,7 @@ class Resolver(AbstractResolver):
         self._cache_size = cache_size
         self._clock = clock
         self.hits = self.misses = 0
-        """How often the answer for a name was cached, and how often it was looked up."""
+        """The numbers of names whose answer was cached, and of those that were looked up."""
 
     @property
     def size(self) -> int:

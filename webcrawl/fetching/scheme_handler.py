@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 READ_BYTES = 1 << 16
 """Bytes that are read from a connection at a time, and the longest line of a control connection."""
 CLOSE_SECONDS = 1.0
-"""How long in seconds TLS may take to close a connection."""
+"""Seconds that TLS may take to close a connection."""
 UNLIMITED = 1 << 62
 """Bytes of a body without a limit."""
 

@@ -110,7 +110,7 @@ class ActiveKey:
         self.unsettled = 0
         """Number of leases of its URLs that are open or whose outcome is not durable yet."""
         self.unprocessed = 0
-        """Of these, the responses that have ended and are still being parsed, or wait for it."""
+        """The number of these whose responses have ended and are still being parsed, or wait for it."""
         budget = session_budget if activated.record.pages else 1
         self.session = budget if activated.queue.more else min(budget, len(self.head))
         """Number of URLs that it may still give in this session, robots.txt not counted: one on the first visit. URLs
@@ -122,11 +122,11 @@ class ActiveKey:
         self.inline: list[InlineRequest] = []
         """The inline requests of the key, which come before the URLs of its queue."""
         self.inline_in_a_row = 0
-        """How many of them were given since a URL of the queue was, or since the key became active."""
+        """Inline requests in a row: those given since the last URL of the queue, or since the key became active."""
         self.pending: dict[str, list[InlineRequest]] = {}
         """Inline requests whose origin's robots.txt redirects to another key, by the origin."""
         self.requested_at: float | None = None
-        """When another process first requested the key, by the clock of the crawl."""
+        """The time at which another process first requested the key, by the clock of the crawl."""
         self._blocked: dict[str, list[UrlEntry]] = {}
         self.add_robots(activated.queue.robots)
 

@@ -116,9 +116,9 @@ class Frontier:
         self._has_inline = False
         """True from the first inline request on: most crawls have none."""
         self._inline_unsettled = self._inline_awaited = 0
-        """How many of these ``next_inline`` gave, and how many inline requests somebody waits for."""
+        """The numbers of inline leases that are unsettled, and of inline requests that somebody waits for."""
         self._kept: dict[tuple[str, QueuePosition], Lease] = {}
-        """Of ``_unsettled`` those whose key was let go."""
+        """The unsettled leases whose key was let go."""
         self._lease_ids = itertools.count(1)
         self._closing = self._paused = False
         self._last_errors: dict[str, str] = {}

@@ -25,7 +25,7 @@ ASKED_AGAIN_SECONDS = 0.25
 """Interval at which a key that another process holds is requested."""
 
 HELD_SECONDS = 5.0
-"""How long pages that are being processed keep their key from a process that requests it: pages of two processes may
+"""Seconds that pages in processing keep their key from a process that requests it: pages of two processes may
 wait for each other's keys."""
 
 HOST_UNAVAILABLE = "host-unavailable"

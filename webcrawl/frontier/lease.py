@@ -31,7 +31,7 @@ class Lease:
     fence: int = 0
     """The number under which the key was held; results count only while it still is."""
     key_validity: LeaseValidity = FOREVER
-    """When this is over, another process may be contacting the key: nothing may be sent or waited for."""
+    """The validity of the key's lease. After it nothing may be sent: another process may be contacting the key."""
     rate_limit_lease: RateLimitLease = NO_RATE_LIMITS
     """The lease of the clocks that the fetch shares with other keys."""
     refusal: str | None = None
@@ -76,15 +76,14 @@ class FetchEnd:
     payload_bytes: int = 0
     mime: str | None = None
     delay_seconds: float | None = None
-    """How long after ``ended_at`` the key is left alone; None if nothing was sent, or the key is not held any
-    more."""
+    """Seconds after ``ended_at`` in which the key is left alone; None if nothing was sent or the key is not held."""
     number: int | None = None
     """Counts the requests of its key, from 1, over all runs and processes."""
     resent: bool = False
     """The request was sent twice, since the first one was lost with a kept connection; both are counted."""
 
     parks: int = 0
-    """How often in a row the key was parked, this time included; 0 if it is not."""
+    """The number of times in a row that the key was parked, this time included; 0 if it is not."""
     given_up: bool = False
 
     def set_pause(self, record: HostRecord) -> None:
@@ -102,9 +101,9 @@ class Outcome:
     rule: str | None = None
     """The rule that refused it, or the error it failed with."""
     entry: ArchiveEntry | None = None
-    """For the archive and the fetch log; None if nothing was sent."""
+    """The entry for the archive and the fetch log; None if nothing was sent."""
     earlier: ArchiveEntry | None = None
-    """For the fetch log: the first sending of a request that was lost with a kept connection and sent again."""
+    """The entry of the first sending of a request that was lost with a kept connection and sent again."""
     discovered: list[UrlEntry] = field(default_factory=list)
     robots: RobotsReply | None = None
     """The reply to a request for robots.txt."""

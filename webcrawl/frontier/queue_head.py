@@ -19,7 +19,7 @@ EVERYTHING: QueuePosition = (-(1 << 47), 0)
 
 
 REQUESTED: QueuePosition = ((1 << 47) - 1, (1 << 63) - 1)
-"""In the place of a position: another process requests the key. It is behind all positions."""
+"""The position of a key that another process requests. It is behind all others."""
 
 
 def queue_position(entry: UrlEntry) -> QueuePosition:

@@ -37,7 +37,7 @@ class RobotsReply:
     previous: RobotsRecord | None = None
     """The stored record of the origin, if it belongs to another key than the requested one."""
     received_at: float | None = None
-    """When a robots.txt that comes from a cache was received; None for now."""
+    """The time at which a robots.txt from a cache was received; None for now."""
     record: RobotsRecord | None = None
     """The record that ``read`` made of a body that takes too long for the event loop."""
 

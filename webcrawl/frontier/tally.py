@@ -49,15 +49,15 @@ class Tally:
     duplicates: int = 0
     """Pages whose bytes another URL had before."""
     revisits: int = 0
-    """Of ``pages``, those that were revisited."""
+    """Pages that were revisited; ``pages`` includes them."""
     unchanged: int = 0
-    """Of these, those that had not changed, by their content or by the server's statement."""
+    """Revisited pages that had not changed, by their content or by the server's statement."""
     due: int | None = None
     """Pages that were due for a revisit when that was last looked at; None if no page is revisited. It may fall."""
     scored: int | None = None
     """Pages whose relevance was scored; None if the crawl has no focus."""
     relevant: int = 0
-    """Of these, the relevant ones."""
+    """Scored pages that were relevant."""
     redirects: int = 0
     """Responses that were redirects."""
     done: int = 0

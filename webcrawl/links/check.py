@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _LOGGED, _LINKED = "FL"
 """The kinds of items: a line of a fetch log, and one of a link log."""
 _MAY_HAVE = "may"
-"""For the number of links in a fetch log, if it does not say whether there is a line in the link log."""
+"""The number of links of a fetch log that does not say whether there is a line in the link log."""
 
 
 class _PageLine(NamedTuple):

@@ -82,7 +82,7 @@ class PageFindings:
     translations: list[tuple[str, str]] = field(default_factory=list)
     """``hreflang`` and ``href`` of each ``<link rel=alternate>`` that has both."""
     _places: dict[tuple[str, str], int] | None = None
-    """Of a page with very many links, the indexes in ``found`` by spelling and type."""
+    """The indexes in ``found`` by spelling and type, for a page with very many links."""
 
     def element(self, name: str, values: Mapping[str, str | None], text: Callable[[], str]) -> None:
         """Take an element; ``text`` returns its text content."""

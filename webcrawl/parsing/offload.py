@@ -9,7 +9,7 @@ from time import perf_counter
 from webcrawl.parsing.html import Extraction, PageInput, ParsedPage
 
 TURN_SECONDS = 0.005
-"""How long in seconds an extraction runs before the loop gets a turn; the current step is finished first."""
+"""Seconds that an extraction runs before the loop gets a turn; the current step is finished first."""
 
 SECONDS_MAX = 5.0
 """The longest time in seconds for one page. Most hostile pages of 1 MiB take 0.2 s, the worst known would take 17."""

@@ -55,7 +55,7 @@ none.
 """
 
 START_SECONDS = 60.0
-"""How long in seconds a process may take to import its modules."""
+"""Seconds that a process may take to import its modules."""
 
 LARGE_BYTES = 1 << 16
 """A page of more bytes is never parsed in place, unless no process can be started: steps of it may take long."""

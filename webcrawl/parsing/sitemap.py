@@ -348,7 +348,7 @@ _HEAD = 4_096
 """Bytes by which encoding and form are detected."""
 _WHY_MAX = 200
 _LAYERS = 2
-"""How many times a body may be compressed: ``sitemap.xml.gz`` is, and some servers compress it again."""
+"""The number of times that a body may be compressed: ``sitemap.xml.gz`` is, and some servers compress it again."""
 _MEMBERS_MAX = 1_000
 """The number of members of a gzip stream that are decompressed."""
 _CAREFUL_BYTES = 256

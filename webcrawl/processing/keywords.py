@@ -27,7 +27,7 @@ WORDS_LEAST = 40
 PHRASE_MAX = 3
 """The most words of a keyword."""
 TIMES_LEAST = 2
-"""How often a keyword occurs at least."""
+"""The least number of occurrences of a keyword."""
 BEGINNING = 100
 """Number of words at the beginning that count twice, as headings do."""
 

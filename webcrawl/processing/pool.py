@@ -130,14 +130,14 @@ class WorkerQueue(Generic[_T]):
 
 
 START_SECONDS = 60.0
-"""How long in seconds a process may take to import its modules."""
+"""Seconds that a process may take to import its modules."""
 
 GRACE_SECONDS = 5.0
-"""How many seconds after its own alarm a process is waited for: a stopped process does not react to it."""
+"""Seconds that the pool waits for a process after the process's own alarm: a stopped process does not react to it."""
 
 
 GONE_SECONDS = 1.0
-"""How long in seconds a process may take from the close of its socket to its end."""
+"""Seconds that a process may take from the close of its socket to its end."""
 
 
 TOO_MUCH_MEMORY = "took too much memory"

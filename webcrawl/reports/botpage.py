@@ -70,7 +70,7 @@ class Bot:
     crawl_delay_max: float = 300.0
     """A site that asks for a longer Crawl-delay is not crawled at all."""
     robots_ttl: float = 86_400.0
-    """How long a robots.txt is cached."""
+    """Seconds that a robots.txt is cached."""
     obeys_meta: bool = True
     obeys_header: bool = True
     nofollow_rels: Sequence[str] = ()

@@ -53,7 +53,7 @@ class Violation:
 
     @property
     def seconds(self) -> float | None:
-        """How many seconds it was too early."""
+        """Seconds by which it was too early."""
         return None if self.allowed_at is None else self.allowed_at - self.request.start
 
 

@@ -102,7 +102,7 @@ class RobotsAnswer:
     state: str | None
     """A value of ``robots.answer.RobotsState``."""
     until: float | None
-    """When it must be requested again, in epoch seconds."""
+    """The time from which it must be requested again, in epoch seconds."""
     crawl_delay: float | None
     digest: str | None
     """Digest of the payload, as in the WARC record."""
@@ -126,7 +126,7 @@ class LoggedRequest:
     number: int | None
     """The number of the request among those of its key."""
     lost_at: float | None
-    """When its worker lost the key to others while the request was open; nothing was received after that."""
+    """The time at which its worker lost the key to others while the request was open; nothing came after that."""
     origin: str | None
     """The origin of the URL; None if no robots.txt applies to it."""
     robots: RobotsAnswer | None = None

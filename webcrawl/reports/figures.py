@@ -287,7 +287,7 @@ class Harvest:
 
 
 WINDOW_SECONDS = 180.0
-"""How far out of order the lines of a log may be, in seconds, with the default download timeout."""
+"""Seconds by which the lines of a log may be out of order, with the default download timeout."""
 SKIPPED = 20_000
 """The number of skipped origins that are listed."""
 NAMES = 2_000
@@ -361,7 +361,7 @@ class Digest:
     robots: HeavyHitters[str] = field(default_factory=_names)
     """Requests for a robots.txt, by their outcome."""
     origins: Gathered[tuple[float, str]] = field(default_factory=lambda: Gathered(max))
-    """For each origin the last outcome of its robots.txt, and its time."""
+    """The last outcome of each origin's robots.txt, and its time."""
     sizes: Histogram = field(default_factory=lambda: Histogram(SIZE_EDGES))
     """Bytes of pages with status 200."""
     hosts: HostsDigest = field(default_factory=HostsDigest)

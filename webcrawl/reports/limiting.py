@@ -1,4 +1,4 @@
-"""What limits the speed of a crawl now, and when it will end at the earliest: pure functions of figures.
+"""Finds what limits the speed of a crawl now, and when it will end at the earliest: pure functions of figures.
 
 The dashboard, the terminal, the lines of the log and ``scrapy status`` say what these functions return.
 """
@@ -36,9 +36,9 @@ BANDWIDTH_SHARE = 0.9
 """The bandwidth limits the crawl if more than this share of it is used."""
 OPEN_SHARE = 0.95
 LOOP_SHARE = 0.85
-"""Of a core, for the thread of the event loop."""
+"""The share of a core from which the thread of the event loop is the limit."""
 CPU_SHARE = 0.9
-"""Of all cores, for all processes of the crawl."""
+"""The share of all cores from which the processes of the crawl are the limit."""
 CAPACITY_SHARE = 0.7
 """Politeness limits the crawl if it makes more than this share of the requests that the delays allow."""
 FEW_SHARE = 0.5
@@ -56,7 +56,7 @@ class Situation:
     with_urls: int
     """Hosts in the memory of processes that have URLs."""
     ready: float
-    """Of these, the ones that may be contacted now."""
+    """Hosts with URLs that may be contacted now."""
     open: float
     """Requests that are open."""
     open_max: float | None = None
@@ -82,7 +82,7 @@ class Situation:
 
 
 class Bottleneck(NamedTuple):
-    """What limits a crawl."""
+    """The limit of a crawl's speed, with its figures."""
 
     bound: Bound
     short: str
@@ -215,7 +215,7 @@ class Longest(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """When a crawl ends if it goes on as now."""
+    """The time at which a crawl ends if it goes on as now."""
 
     seconds: float
     is_least: bool

@@ -52,7 +52,7 @@ class Event(NamedTuple):
     more: Sequence[str] = ()
     """Further lines: a traceback."""
     facts: Mapping[str, Any] = {}
-    """What JSON has besides: ``level`` and ``logger``, or the line of the fetch log as ``request``."""
+    """Further fields in JSON: ``level`` and ``logger``, or the line of the fetch log as ``request``."""
 
     def as_lines(self) -> Iterator[str]:
         """Yield the event as lines of text that steer no terminal, the time in UTC."""

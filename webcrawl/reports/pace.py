@@ -51,13 +51,13 @@ class Limit(NamedTuple):
     """A limit of the crawl and how much of it is used."""
 
     share: float
-    """From 0 to 1."""
+    """The used share, from 0 to 1."""
     text: str
     """The limit in words: ``620 of 1,000 pages``."""
 
 
 class Means(NamedTuple):
-    """What a process works with, and how much of it was used since its start; None for what is not known."""
+    """The resources of a process, and how much of them was used since its start; None for what is not known."""
 
     capacity: float | None = None
     """Requests per second that the delays of its hosts allow."""
@@ -119,9 +119,9 @@ class Reading:
     bandwidth: tuple[float, float] | None = None
     """The bytes per second that came in the last seconds, and how many may; None without a limit."""
     verdict: Bottleneck | None = None
-    """What limits the crawl."""
+    """The limit of the crawl's speed."""
     ends: Estimate | None = None
-    """When it ends; None if that cannot be said."""
+    """The estimated end of the crawl; None if it cannot be estimated."""
 
     def line(self) -> str:
         """Return one line for a log, with the figures of the whole crawl after those of this worker."""
@@ -171,7 +171,7 @@ class Reading:
 
 
 _SAID = (Bound.STORAGE, Bound.PAUSED, Bound.STARTING, Bound.NOTHING)
-"""What other parts of a line say, or nobody needs to know there."""
+"""Limits that other parts of a line name, or that the line need not name."""
 
 
 def to_go(ends: Estimate) -> str:
@@ -357,7 +357,7 @@ class PaceMeter:
 
 
 PAUSED = "paused"
-"""Why a crawl stalls that an operator paused; see ``Frontier.snapshot``."""
+"""The reason why a crawl stalls that an operator paused; see ``Frontier.snapshot``."""
 
 
 def _look(now: float, tally: Tally, frontier: Snapshot, means: Means) -> _TallySample:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NAME = "report.html"
 NOTHING_KNOWN = ReportFacts()
-"""For logs without a record of their runs."""
+"""The facts of logs without a record of their runs."""
 _HEADING = re.compile(r'<h2 id="([^"]+)">([^<]+)</h2>')
 
 

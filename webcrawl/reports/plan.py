@@ -154,7 +154,7 @@ LINKS_MET_BYTES = 8 * LINKS_MET
 URLS_KNOWN, URL_KNOWN_BYTES = 300_000, 64
 """The number of URLs that are cached as known to Redis, and the bytes of each."""
 OPEN_PAGES = 5.0
-"""How many times a page that is being fetched is in memory: as received, as text, as a tree."""
+"""The number of times that a page that is being fetched is in memory: as received, as text, as a tree."""
 
 # The archive ------------------------------------------------------------------------------------------------------
 

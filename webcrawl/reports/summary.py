@@ -52,7 +52,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class CrawlEnd:
-    """How a crawl ended."""
+    """The end of a crawl, with its reason and totals."""
 
     spider: str
     reason: str

@@ -1,4 +1,4 @@
-"""What a crawl that was asked to stop still waits for, in words."""
+"""Says what a crawl that was asked to stop still waits for."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Waits:
     committed: int = 0
     """Other changes on the way to the storage."""
     storage: str = "disk"
-    """Where the state of URLs is stored: ``disk``, ``Redis``."""
+    """The place where the state of URLs is stored: ``disk``, ``Redis``."""
     stalled: str | None = None
     """The reason why nothing can be stored at the moment."""
     doing: str | None = None

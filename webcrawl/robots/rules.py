@@ -222,7 +222,7 @@ class RulesCache:
         self._weight = 0
         self._no_rules = RobotsRules("", *agents)
         self.hits = self.misses = 0
-        """How often the rules of a text were held, and how often they were parsed."""
+        """The numbers of times that the rules of a text were held, and that they were parsed."""
 
     @property
     def size(self) -> int:

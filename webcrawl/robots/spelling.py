@@ -25,7 +25,7 @@ MAX_PATTERN_LENGTH = 8_192
 """Characters of a pattern; of an Allow also its octets, so that none is as specific as a Disallow cut short."""
 
 ANY = "\1"
-"""In a prepared pattern: any characters, the ``*`` of the file."""
+"""The ``*`` of the file in a prepared pattern: any characters."""
 
 END = "\2"
 """The end of a path, and the ``$`` that matches it."""

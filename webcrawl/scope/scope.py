@@ -22,9 +22,9 @@ class Candidate:
     """A URL that is to be queued or fetched."""
 
     url: str
-    """In the form of ``urls.resolve``."""
+    """The URL in the form of ``urls.resolve``."""
     host: str
-    """In the form of ``urls.politeness_key.host_of``."""
+    """The host in the form of ``urls.politeness_key.host_of``."""
     key: str
     """Its politeness key."""
     depth: int = 0

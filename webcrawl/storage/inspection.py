@@ -284,7 +284,7 @@ class Use:
 
 
 class Demand(StrEnum):
-    """What operators want of a crawl as a whole."""
+    """The operations that operators want of a crawl as a whole."""
 
     RUN = "run"
     PAUSE = "pause"
@@ -356,12 +356,12 @@ class CrawlStatus:
     active_hosts: int
     """Hosts with URLs that a process holds."""
     workers: list[Worker]
-    """In the order in which they started."""
+    """The workers in the order in which they started."""
     demand: Demand = Demand.RUN
     is_shared: bool = False
     """True if several processes can work on it."""
     counted: Sequence[Counted] = ()
-    """What each process of all runs has counted."""
+    """The counts of each process of all runs."""
 
     @property
     def totals(self) -> Counter[str]:
@@ -455,7 +455,7 @@ class SharedInspection(Protocol):
 
     @property
     def address(self) -> str:
-        """The same for programs."""
+        """The place of the crawl, for programs."""
         ...
 
     async def open(self) -> None:

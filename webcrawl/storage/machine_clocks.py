@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 NAME = "clocks.db"
 GRACE_SECONDS = 0.5
-"""How long a clock is kept for a crawl that waits, after the time at which it asks again."""
+"""Seconds that a clock is kept for a crawl that waits, after the time at which it asks again."""
 POLL_SECONDS = (0.05, 0.5)
 """The shortest and the longest time until a clock is asked for again that another process holds."""
 STALE_SECONDS = 60.0

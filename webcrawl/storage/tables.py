@@ -46,7 +46,7 @@ class TableSpec:
     file: str
     """Name of the file in the JOBDIR, without its suffix. Several tables may share one."""
     without: str
-    """How the crawl would go on without the file, for messages: "all pages count as new"."""
+    """The effect on the crawl if the file were missing, for messages: "all pages count as new"."""
     durability: Durability = Durability.NONE
     is_timed: bool = False
     """True if rows have times. Only then may rows have ``at`` and changes ``not_before``."""

@@ -96,7 +96,7 @@ class Technology(ABC):
     takes_checkpoints: ClassVar[bool] = False
     """True if a running crawl can be copied into another JOBDIR."""
     copied_otherwise: ClassVar[str] = ""
-    """How an operator copies the state where there are no checkpoints, for messages."""
+    """The way to copy the state where there are no checkpoints, for messages."""
     implied_by: ClassVar[str | None] = None
     """The setting that, if it has a value, chooses this technology for a crawl that names none."""
 

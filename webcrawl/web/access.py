@@ -1,4 +1,4 @@
-"""Who may do what at the dashboard: names of hosts, origins, tokens, sessions and rates.
+"""Decides who may do what at the dashboard: names of hosts, origins, tokens, sessions and rates.
 
 Everything here is a function of a request's headers and the time; nothing does input or output but ``TokenFile``.
 
@@ -37,7 +37,7 @@ _TOKEN_MAX = 1024
 
 
 class Right(IntEnum):
-    """What a request may do; each includes those before it."""
+    """The rights that a request may have; each includes those before it."""
 
     NONE = 0
     READ = 1
@@ -217,7 +217,7 @@ def client_of(address: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a request says about itself."""
+    """The facts of a request that decide on its rights."""
 
     method: str
     headers: Mapping[str, str]
@@ -245,7 +245,7 @@ class Granted:
     session: Session | None = None
     by_token: bool = False
     name: str = ""
-    """Of the operator; empty for the owner, and for those without a token."""
+    """The name of the operator; empty for the owner, and for those without a token."""
 
 
 WRONG_TOKENS = Rate(0.2, 10)

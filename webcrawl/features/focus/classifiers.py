@@ -32,7 +32,7 @@ TERMS_MAX = 5_000
 KNOWN_MAX = 200_000
 """Maximum number of words whose frequency is remembered."""
 ALONE = 0.4
-"""With a single example, the similarity to it that counts as full relevance."""
+"""The similarity to a single example that counts as full relevance."""
 _PATIENCE = 50
 """Number of pages by which the mean similarity is damped at the beginning."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -191,7 +191,7 @@ LENGTH_COUNTS = 0.5
 """Degree to which a longer text needs more occurrences (the parameter b of Okapi BM25, Robertson & Zaragoza 2009)."""
 _CHARACTERS_A_WORD = 6
 _UNDIVIDED = "\u2e80"
-"""From this character on, scripts do not separate words by spaces."""
+"""The first character of the scripts that do not separate words by spaces."""
 
 
 class KeywordClassifier:

@@ -95,7 +95,7 @@ _FOLDERS_MAX = 4
 _SHORT = 3
 """Up to this number, the words of an anchor text are counted."""
 HIGH = 4
-"""From this digit on, a page's relevance adds separate features for the words of its links."""
+"""The least digit of a page's relevance that adds separate features for the words of its links."""
 
 
 def split(url: str) -> tuple[str, str]:

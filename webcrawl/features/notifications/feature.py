@@ -47,7 +47,7 @@ LOOK_SECONDS = 5.0
 END_SECONDS = 5.0
 """The longest time that the end of a crawl waits for its last messages."""
 LOCK_SECONDS = 2.0
-"""How long the storage may take to say which worker tells."""
+"""Seconds that the storage may take to say which worker sends a message."""
 END_LOCK_SECONDS = 120.0
 """Workers that end within this time of each other are one end."""
 STATE = "notifications.json"

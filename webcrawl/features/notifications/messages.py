@@ -34,12 +34,12 @@ class CrawlOrigin:
     machine: str
     jobdir: str | None
     shared: str | None = None
-    """Where the crawl is stored if several workers share it."""
+    """The place where the crawl is stored if several workers share it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What happened to a crawl."""
+    """A message about an event of a crawl."""
 
     event: str
     """``end``, ``stall``, ``errors``, ``disk`` or ``test``."""
@@ -47,9 +47,9 @@ class Message:
     """Epoch seconds."""
     crawl: CrawlOrigin
     sentence: str
-    """What happened, behind the name of the crawl."""
+    """The text of the event, which follows the name of the crawl."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What is particular to the event."""
+    """Values that only this event has."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """The figures of the process that tells."""
     id: str = field(default_factory=lambda: uuid4().hex)

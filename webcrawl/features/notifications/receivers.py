@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from webcrawl.features.notifications.messages import Message
 
 TIMEOUT_SECONDS = 10.0
-"""How long an attempt may take; for a mail server, each of its answers."""
+"""Seconds that an attempt may take; for a mail server, each of its answers."""
 _BUSY = (408, 425, 429)
 """Statuses below 500 after which a further attempt may succeed."""
 

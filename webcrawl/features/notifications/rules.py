@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Kind = Literal["stall", "errors", "disk"]
 
 GAP_SECONDS = 60.0
-"""If the time between two looks is longer, the machine slept, and the crawl did too."""
+"""The longest time between two looks. If it is longer, the machine slept, and the crawl did too."""
 REQUESTS_MIN = 50
 """Fewer ended requests than this in the window say nothing about the rate of errors."""
 RECOVERED_RATE = 0.7
@@ -31,7 +31,7 @@ BAD_STATUSES = (429, *range(500, 600))
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """From where on a condition is told; 0 switches its rule off."""
+    """The thresholds from which a condition is reported; 0 switches a rule off."""
 
     stall_seconds: float
     error_rate: float
@@ -56,7 +56,7 @@ class Measurement:
     is_paused: bool = False
     """True if an operator paused the crawl, or it is being closed."""
     blocked_by: str | None = None
-    """Why nothing moves, if the crawl knows: ``disk full``."""
+    """The reason why nothing moves, if the crawl knows it: ``disk full``."""
     disk_free: int | None = None
     """Bytes; None if it is unknown."""
 
@@ -66,7 +66,7 @@ class Alert(NamedTuple):
 
     kind: Kind
     sentence: str
-    """What holds, as the end of a sentence that begins with the name of the crawl."""
+    """The condition, as the end of a sentence that begins with the name of the crawl."""
     details: Mapping[str, float | str]
 
 
@@ -158,15 +158,15 @@ class DiskRule:
 
 @dataclass(slots=True)
 class _Told:
-    """What was told of a kind."""
+    """The last message about a kind of event."""
 
     at: float | None = None
-    """When it was last told."""
+    """The time of the last message."""
     is_on: bool = False
     is_told: bool = False
     """True if the present condition was told."""
     missed: int = 0
-    """How often it came and went since it was told."""
+    """The number of times that it came and went since the last message."""
 
 
 @dataclass(slots=True)

@@ -52,7 +52,7 @@ class Visit:
     payload: str | None = None
     """The ordinary Request by which the page was requested, as text, without the data of the revisit."""
     stored_at: float | None = None
-    """When this content was first requested, if the archive has it from then; None if it is stored now."""
+    """The time of the first request of this content, if the archive has it from then; None if it is stored now."""
 
     @property
     def id(self) -> PageId:
@@ -70,7 +70,7 @@ class RevisitedPage:
     next_visit_at: float
     digest: bytes
     came_at: float
-    """When the known content was requested: its WARC-Date in the archive."""
+    """The time at which the known content was requested: its WARC-Date in the archive."""
     etag: str | None = None
     last_modified: str | None = None
     """Both validators as the server sent them with that content, to be sent back (RFC 9110, section 13.1)."""

@@ -39,7 +39,8 @@ class RefillTurns(Protocol):
     """Lets one process at a time request seeds, and none too soon after the last request."""
 
     finished_at: float
-    """When the seeds of the last request were queued, as far as known to this process; epoch seconds, 0 for never."""
+    """The time at which the seeds of the last request were queued, as far as known to this process; epoch
+    seconds, 0 for never."""
 
     async def take(self) -> TurnResult:
         """Take or keep the turn: with ``REQUEST`` no other process has it until ``finish`` or for a lease time."""

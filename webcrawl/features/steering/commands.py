@@ -1,4 +1,4 @@
-"""What a process does when an operator commands it: one table of commands.
+"""Carries out operators' commands in a process: one table of commands.
 
 A new command is a row of ``COMMANDS`` with a method of ``Commands``. ``SteeringStore.request`` asks for it, and
 ``control/operating.py`` waits for the answer of each worker.

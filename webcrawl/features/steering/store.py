@@ -61,16 +61,16 @@ class SteeringRefused(CrawlError):  # noqa: N818 - states what happened
 
 
 class Operation(StrEnum):
-    """What operators ask of the crawl as a whole."""
+    """The operations that operators ask of the crawl as a whole."""
 
     PAUSE = "pause"
     RESUME = "resume"
     STOP = "stop"
     SAVE = "save"
     UNPARK = "unpark"
-    """With ``keys``: the politeness keys that are contacted again."""
+    """Contacts politeness keys again, those of ``keys``."""
     RETRY = "retry"
-    """With ``host`` and ``error``: the failed URLs that are fetched again, see ``failures.Selection``."""
+    """Fetches failed URLs again, those of ``host`` and ``error``, see ``failures.Selection``."""
 
 
 PLAIN = (Operation.PAUSE, Operation.RESUME, Operation.STOP, Operation.SAVE)
@@ -86,7 +86,7 @@ class Override:
     """The value of a setting that an operator gave while the crawl ran."""
 
     value: str
-    """As on the command line."""
+    """The value as on the command line."""
     by: str
     at: float
     """Epoch seconds."""
@@ -168,7 +168,7 @@ class JournalEntry:
 
 @dataclass(frozen=True, slots=True)
 class WorkerState:
-    """What a worker has obeyed."""
+    """The changes and commands that a worker has applied."""
 
     worker: str
     at: float
@@ -186,13 +186,13 @@ class WorkerState:
     """The commands that it has carried out, by their numbers: no text, or why it could not. One that has been
     read and has no answer is being carried out."""
     results: Mapping[str, str] = field(default_factory=dict)
-    """What carrying out a command gave, such as the path of a checkpoint, by its number."""
+    """The results of commands that were carried out, such as the path of a checkpoint, by their numbers."""
     start: Mapping[str, str] = field(default_factory=dict)
     """The values of all settings that can be changed, as it was started with them."""
     kept: Mapping[str, str] = field(default_factory=dict)
     """Other settings that it was given, by which commands judge: see ``kept_settings``."""
     refused: Mapping[str, str] = field(default_factory=dict)
-    """Why it does not apply an override, by the name of the setting."""
+    """The reasons why it does not apply overrides, by the names of the settings."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Combine(StrEnum):
-    """How the values of several processes become one."""
+    """The operation by which the values of several processes become one."""
 
     SUM = "sum"
     MEAN = "mean"
@@ -28,7 +28,7 @@ class SeriesFigure:
 
     name: str
     unit: str
-    """Of a counter: what is counted; its series is in this unit per second."""
+    """The unit of a gauge, or what a counter counts; the series of a counter is in this unit per second."""
     meaning: str
     is_counter: bool = False
     """True if it only grows, from 0 at the start of the process."""

@@ -30,13 +30,13 @@ LATEST = b"latest"
 SLOTS_MAX = 256
 """Processes at a time whose figures are kept; further ones publish none."""
 LOCK_SECONDS = 45.0
-"""How long a slot stays taken by a process that does not renew it."""
+"""Seconds that a slot stays taken by a process that does not renew it."""
 _SLOTS_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """What a process published last. Times are epoch seconds by the crawl's clock."""
+    """The figures that a process published last. Times are epoch seconds by the crawl's clock."""
 
     worker: str
     """Its WORKER_NAME."""
@@ -47,7 +47,7 @@ class Latest:
     process: int
     """Its number on that machine."""
     version: str
-    """Of webcrawl."""
+    """The version of webcrawl."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """Counters since the start of the process, and gauges; see ``figures.FIGURES``."""
 

@@ -72,9 +72,9 @@ class PageContents(NamedTuple):
 
     whole: int
     handed_on: tuple[int, ...]
-    """Of the page without each of the parameters that it adds to its own URL in its links."""
+    """The contents of the page without each of the parameters that it adds to its own URL in its links."""
     without: dict[str, int]
-    """Of the page without each parameter of its URL."""
+    """The contents of the page without each parameter of its URL."""
 
 
 @dataclass(slots=True)

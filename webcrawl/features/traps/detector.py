@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 FOUND_MAX = 100
 """Maximum number of new URLs of a page that are examined."""
 UNEXAMINED_KEPT = 5
-"""Of the pages of a pattern that are not examined but counted, every fifth is worth keeping the record."""
+"""Every fifth page of a pattern that is counted but not examined has its record kept."""
 
 
 class Observation(NamedTuple):

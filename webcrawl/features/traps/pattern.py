@@ -17,7 +17,7 @@ VOID = "="
 
 DEEP_FROM = 10
 DEEP_KEPT = 3
-"""Of a path with more than ``DEEP_FROM`` segments, the first ``DEEP_KEPT`` are kept in the pattern."""
+"""The number of first segments that the pattern keeps of a path with more than ``DEEP_FROM`` segments."""
 NUMBERS_MAX = 4
 """Maximum number of consecutive number segments; more count as a path that repeats itself."""
 PARAMETERS_MAX = 32

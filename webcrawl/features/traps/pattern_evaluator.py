@@ -207,7 +207,7 @@ class VisitedPage:
 
 
 class Standing(NamedTuple):
-    """How it stands with a pattern: whether its pages have points, and how many were fetched and examined."""
+    """The state of a pattern: whether its pages have points, and how many were fetched and examined."""
 
     is_suspect: bool = False
     pages: int = 0

@@ -33,7 +33,7 @@ class Trap:
     """A pattern that is or was in quarantine."""
 
     pattern: str
-    """As ``Shape`` builds it; see docs/guides/traps.md."""
+    """The pattern as ``Shape`` builds it; see docs/guides/traps.md."""
     why: str
     since: float
     """Epoch seconds."""

@@ -36,12 +36,12 @@ PAGES_LEAST = 3
 EQUAL_MANY = 20
 """Alternative to ``PAGES_LEAST``: so many comparisons of fewer distinct pages."""
 CLOSE_PAGES_LEAST, CLOSE_MANY = 8, 80
-"""The same two limits for pages that were not equal word by word."""
+"""The two limits above, for pages that were not equal word by word."""
 HOPELESS = 8
 """Number of pages that differed after which a name is no longer compared, if they outnumber those that
 were the same."""
 UNCLEAR_MANY = 16
-"""The same for pages without content beside the template, if none was the same."""
+"""The second limit for pages without content beside the template, if none was the same."""
 SAMPLE = 48
 """Number of word pairs remembered of a page."""
 OWN_LEAST = 4
@@ -89,7 +89,7 @@ class _Name:
     bases: set[int] = field(default_factory=set)
     """Bases of pages that were the same."""
     close_bases: set[int] = field(default_factory=set)
-    """The same, including pages that were close."""
+    """The bases of equal pages, and of pages that were close."""
     samples: list[str] = field(default_factory=list)
 
     def add(self, result: Comparison, base: int) -> bool:

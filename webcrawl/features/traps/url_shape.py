@@ -153,7 +153,7 @@ class UrlRelation(Enum):
     """Relation of a link to the page it is on."""
 
     SAME = auto()
-    """Of the same kind: it leads nowhere else."""
+    """A link of the same kind: it leads nowhere else."""
     NEAR = auto()
     """A page of the same program with other parameters, or a page about a date."""
     OTHER = auto()

@@ -30,7 +30,7 @@ class SubscriptionState(StrEnum):
     ACTIVE = "active"
     """The hub has verified the request and pushes."""
     ENDING = "ending"
-    """Like active, but not renewed: a successor was requested, or the topic no longer names this hub."""
+    """It is active, but not renewed: a successor was requested, or the topic no longer names this hub."""
     REPLACED = "replaced"
     """Its successor is active; the hub may drop this one."""
     DENIED = "denied"

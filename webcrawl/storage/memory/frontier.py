@@ -74,7 +74,7 @@ class MemoryBackend:
         self._delay_seconds = delay_seconds
         self.tables = MemoryTables()
         self.counted: dict[str, Counted] = {}
-        """What each process has counted, by its name."""
+        """The counts of each process, by its name."""
 
     async def open(self, now: float) -> Counts:
         for host in self._hosts.values():

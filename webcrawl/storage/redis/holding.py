@@ -17,7 +17,7 @@ from webcrawl.storage.redis.server import Call, RedisServer
 from webcrawl.storage.redis.shard import Shard
 
 FORGETS_SECONDS = 3.0
-"""With ``appendfsync everysec`` a server that loses its power forgets at most two seconds."""
+"""Seconds that a server may forget. With ``appendfsync everysec`` it forgets at most two if it loses its power."""
 
 
 class Holding:

@@ -23,7 +23,7 @@ PASSING = (RELOAD,)
 """Names in ``meta`` that are not part of the settings that the crawl was begun with."""
 
 SHARE_SECONDS = 10.0
-"""How long in seconds a share of the bandwidth limit holds; each heartbeat renews it."""
+"""Seconds that a share of the bandwidth limit holds; each heartbeat renews it."""
 LEAST_SHARE = 0.05
 """The share of a process that needs none, as a part of an equal one: it begins with that when it needs more."""
 

@@ -1,4 +1,4 @@
-"""What an endpoint of the API is: its place, parameters, right and answer.
+"""Defines an endpoint of the API: its place, parameters, right and answer.
 
 The routes of the server and the OpenAPI description are both made from the table of endpoints (``api.py``). An answer
 is a function of the values of a request; it calls what blocks with ``Api.blocking``.
@@ -30,7 +30,7 @@ EVENTS = "text/event-stream"
 
 @dataclass(slots=True)
 class Api:
-    """What the answers use."""
+    """The objects that endpoints use."""
 
     source: CrawlSource
     access: Access
@@ -47,7 +47,7 @@ class Api:
 
 
 class Ration:
-    """What visitors of a public dashboard may ask: each of them, and all together."""
+    """The limits of requests of a public dashboard's visitors: of each of them, and of all together."""
 
     def __init__(self) -> None:
         self._each = RateLimiter(Rate(0.5, 10))
@@ -73,7 +73,7 @@ class Call:
 
     @property
     def by(self) -> str:
-        """Who makes a change, for the journal."""
+        """The person who makes a change, for the journal."""
         where = f"dashboard {self.asked.client or 'unknown'}"
         return f"{self.granted.name}, {where}" if self.granted.name else where
 

@@ -35,7 +35,7 @@ PASS_SECONDS_MIN = 2.0
 FIRST_PASS_SECONDS = 5.0
 """The longest time for which an answer waits for the end of the first pass."""
 UNWATCHED_SECONDS = 60.0
-"""When nobody has asked for this long, no pass begins until somebody does."""
+"""Seconds without a request after which no pass begins until the next request."""
 LIMIT_MAX = 500
 OFFSET_MAX = 5_000_000
 SEARCH_MAX = 253

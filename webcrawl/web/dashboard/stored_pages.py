@@ -1,4 +1,4 @@
-"""What the archive of a crawl has of a URL, and a stored page as a browser may show it. All functions block.
+"""Finds the captures of a URL in the archive of a crawl, and shows a stored page in a browser. All functions block.
 
 A stored page is hostile. It is given to the browser in a sandbox: no script runs, no form is sent, nothing is
 fetched, and links to other addresses cannot replace it in the frame of the dashboard. Its own headers are not sent.

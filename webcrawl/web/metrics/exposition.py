@@ -33,12 +33,12 @@ class WorkerView:
     figures: Mapping[str, float]
     begun_at: float | None = None
     age: float | None = None
-    """Of its figures, in seconds."""
+    """The age of its figures, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlMetrics:
-    """What is known of a crawl."""
+    """The figures of a crawl that are known."""
 
     is_up: bool
     """False: nothing could be read."""
@@ -46,7 +46,7 @@ class CrawlMetrics:
     crawl: Mapping[str, float] = field(default_factory=dict)
     """Figures of the whole crawl: queued, hosts, parked, given_up and, at the dashboard, done, failed, refused."""
     version: str = ""
-    """Of the webcrawl that answers."""
+    """The version of the webcrawl that answers."""
 
 
 def exposed(view: CrawlMetrics, accept: str) -> tuple[bytes, str]:
@@ -94,7 +94,7 @@ def families(view: CrawlMetrics) -> Iterator[Family]:
 
 
 class _Collected:
-    """What the encoders of prometheus_client take."""
+    """The collector that the encoders of prometheus_client take."""
 
     def __init__(self, families: list[Family]) -> None:
         self._families = families

@@ -27,7 +27,7 @@ class Metric:
     """A metric family."""
 
     name: str
-    """As in a query: a counter's ends in ``_total``."""
+    """The name as in a query: a counter's ends in ``_total``."""
     kind: MetricType
     meaning: str
     figures: Mapping[str, str] = field(default_factory=dict)

@@ -37,7 +37,7 @@ OF_CRAWL = ("queued", "hosts", "parked", "given_up")
 
 @dataclass(slots=True)
 class Received:
-    """What the crawl sent last."""
+    """The last message of the crawl."""
 
     worker: str
     version: str = ""

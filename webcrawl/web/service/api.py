@@ -31,12 +31,12 @@ SEEDS_MAX = 10_000
 LINES_MAX = 1_000
 
 _REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-"""For pages that a crawl has written: no script, no request, no cookie."""
+"""The content security policy of pages that a crawl has written: no script, no request, no cookie."""
 
 
 @dataclass(slots=True)
 class ServiceApi:
-    """What the answers use."""
+    """The objects that endpoints use."""
 
     service: Service
     access: Access

@@ -1,4 +1,4 @@
-"""What the service keeps of a crawl: what was ordered, what is wanted, and how it stands."""
+"""The service's record of a crawl: what was ordered, what is wanted, and its state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}").fullmatch
 
 
 class CrawlState(StrEnum):
-    """How a crawl of the service stands."""
+    """The state of a crawl of the service."""
 
     WAITING = "waiting"
     """It runs as soon as there is room."""
@@ -65,15 +65,15 @@ class CrawlRecord:
     ticket: int
     """Its place among those that wait; lower is earlier."""
     reason: str = ""
-    """Why it is in this state, as a sentence; empty if that is plain."""
+    """The reason for this state, as a sentence; empty if it is plain."""
     has_begun: bool = False
     """True once a process was started: then its folder must be there."""
     started_at: float | None = None
     """The last start of its process."""
     crashes: int = 0
-    """How often it has crashed in a row."""
+    """The number of crashes in a row."""
     due_at: float | None = None
-    """When it is started again after a crash, or is forced to stop."""
+    """The time at which it is started again after a crash, or is forced to stop."""
 
 
 def name_problem(name: str) -> Problem | None:

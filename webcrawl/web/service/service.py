@@ -45,7 +45,7 @@ Result = TypeVar("Result")
 TICK_SECONDS = 1.0
 """Interval at which the processes are looked at."""
 LOOK_SECONDS = 0.2
-"""The same while somebody waits for the end of one."""
+"""Seconds between two looks while somebody waits for the end of a crawl."""
 FIGURES_SECONDS = 2.0
 """The figures of a crawl that runs are read at most this often."""
 FIGURES_WAIT_SECONDS = 3.0

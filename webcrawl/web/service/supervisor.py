@@ -35,9 +35,9 @@ PAUSES = (5.0, 15.0, 60.0, 180.0, 600.0)
 STEADY_SECONDS = 900.0
 """A crawl that ran for longer begins a new row of crashes."""
 STOP_SECONDS = 150.0
-"""How long a crawl may take to stop by itself: open requests take DOWNLOAD_TIMEOUT. Then it is forced."""
+"""Seconds that a crawl may take to stop by itself: open requests take DOWNLOAD_TIMEOUT. Then it is forced."""
 FORCE_SECONDS = 10.0
-"""How long a crawl that is forced may take until it is killed."""
+"""Seconds that a crawl that is forced may take until it is killed."""
 KNOWN_MAX = 1_000
 """Crawls that the service keeps."""
 WRONG = 2
@@ -45,7 +45,7 @@ WRONG = 2
 STOPS = ("shutdown", "stopped", "forced")
 """Close reasons of crawls that somebody stopped."""
 BEFORE = "stopped before it began"
-"""What a crawl says that was stopped before its spider was open."""
+"""The reason of a crawl that was stopped before its spider was open."""
 
 
 class ServiceError(CrawlError):
@@ -58,7 +58,7 @@ class ServiceError(CrawlError):
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a process has ended."""
+    """The way in which a process has ended."""
 
     status: int | None
     """The exit status, negative for a signal; None if it was not a child of this process."""
@@ -78,7 +78,7 @@ class Exit:
 
     @property
     def sentence(self) -> str:
-        """Why it has crashed."""
+        """Return the reason of the crash, as a sentence."""
         if self.status is None:
             return "its process was killed"
         how = f"killed by signal {-self.status}" if self.status < 0 else f"status {self.status}"

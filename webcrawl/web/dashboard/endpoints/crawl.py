@@ -47,7 +47,7 @@ _PUBLIC = {
     Fate.WOULD_BE_QUEUED: "unknown",
     Fate.ROBOTS: "unknown",
 }
-"""What everybody may know of a URL."""
+"""The fates of a URL that everybody may know."""
 
 
 def _short(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ _DELAY_MAX = 86_400.0
 OBEY_SECONDS = 4.0
 """Time for which what came of a command is waited for."""
 _TYPES = {"switch": "boolean", "whole": "integer", "real": "number", "choice": "choice"}
-"""What the readers of settings read; all others read text."""
+"""The JSON types of the settings' readers; all others read text."""
 
 
 async def _changed(api: Api, function: Callable[..., Any], *arguments: Any) -> Any:
