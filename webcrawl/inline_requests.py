@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from webcrawl.crawl.context import CrawlContext
     from webcrawl.crawl.running import InFlightRequest, RunningCrawl
 
-AGAIN_MAX = 5
+PUT_BACK_MAX = 5
 """The number of times that a request is put back if it was not sent, or its lease ended on the way."""
 
 ADDED_AT_ONCE = 100
@@ -54,8 +54,9 @@ _DETAILS = {
 
 
 @dataclass(slots=True)
-class _Again:
-    """The answer of a request that says nothing about the host: it waits for its turn again."""
+class _PutBack:
+    """The result of a request that says nothing about its host, since the request was not sent or its lease ended on
+    the way. The request is put back in its queue."""
 
     error: BaseException
 
@@ -85,23 +86,23 @@ class InlineRequests:
             request = request.copy()
         parent = self._parent()
         request.meta.setdefault("download_fail_on_dataloss", self._fails_on_dataloss)
-        attempts = repeats = 0
+        attempts = put_back = 0
         while True:
-            answer = await self._answer(request, attempts, parent)
-            if isinstance(answer, Response):
-                return answer
-            if isinstance(answer, _Again):
-                repeats += 1
-                if repeats > AGAIN_MAX:
-                    raise answer.error
-            elif answer is request:
+            result = await self._result(request, attempts, parent)
+            if isinstance(result, Response):
+                return result
+            if isinstance(result, _PutBack):
+                put_back += 1
+                if put_back > PUT_BACK_MAX:
+                    raise result.error
+            elif result is request:  # a retry
                 attempts += 1
-            else:
-                request, attempts = answer, 0
+            else:  # a redirect
+                request, attempts = result, 0
 
-    async def _answer(
+    async def _result(
         self, request: Request, attempts: int, parent: InFlightRequest | None
-    ) -> Response | Request | _Again:
+    ) -> Response | Request | _PutBack:
         async with self._adding:
             inline = self._added(request, attempts, parent)
             try:
@@ -110,8 +111,8 @@ class InlineRequests:
                 inline.answer.cancel()
                 raise
         try:
-            found: Response | Request | _Again = await inline.answer
-            return found
+            result: Response | Request | _PutBack = await inline.answer
+            return result
         except TurnedAwayError as away:
             if away.rule == STOPPED:
                 # Whichever page waits for it, perhaps for the same file as another one, is fetched again.
@@ -176,7 +177,7 @@ class InlineRequests:
         lost = flight.lease.validity.is_over() or isinstance(result, LocalShortageError)
         if isinstance(result, BaseException):
             if lost and not isinstance(result, Refused):
-                inline.answer.set_result(_Again(result))
+                inline.answer.set_result(_PutBack(result))
             else:
                 inline.answer.set_exception(result)
         elif isinstance(result, Response) and _is_cut(result, flight.request):

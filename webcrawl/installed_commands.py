@@ -1,9 +1,12 @@
-"""The commands as entry points of the installed package, group ``scrapy.commands``: each is an attribute here.
+"""The commands of the installed package, which its entry points of the group ``scrapy.commands`` name.
 
-Scrapy loads and creates them at each start, in every project of the environment, so each is imported when it is used.
-In projects that do not use this crawler, Scrapy's own commands stay as they are, and the others say what to do.
-Outside of a project, Scrapy's commands and their list are as without this package; the commands that read the folders
-of crawls work there, unlisted.
+The entry point ``webcrawl.installed_commands:status`` stands for the command of ``webcrawl.commands.status``. Scrapy
+loads all entry points and creates their commands at each start, in every project of the environment. Therefore each
+is a ``LazyCommand``, which imports the command's module when the command is used.
+
+In projects that do not use webcrawl, Scrapy's own commands stay as they are, and the others say what to do. Outside
+of a project, Scrapy's commands and their list are as without this package; the commands that read the folders of
+crawls work there, unlisted.
 """
 
 from __future__ import annotations
@@ -20,23 +23,24 @@ if TYPE_CHECKING:
     from scrapy.commands import ScrapyCommand
     from scrapy.settings import BaseSettings
 
-_OURS = "webcrawl.commands"
+_COMMANDS = "webcrawl.commands"
 _SCHEDULER = "webcrawl.scheduler.Scheduler"
 
 
-def __getattr__(name: str) -> type:
-    """Return the command ``name``, as an object that Scrapy takes for the command's class."""
-    if name.startswith("_") or find_spec(f"{_OURS}.{name}") is None:
+def __getattr__(name: str) -> type[LazyCommand]:
+    """Return the class of the command ``name``. Python calls this for each entry point, since the module has no such
+    attribute: a command needs no line here."""
+    if name.startswith("_") or find_spec(f"{_COMMANDS}.{name}") is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    _leave_list()
-    return type(name, (_Installed,), {"_name": name})
+    _hide_outside_of_projects()
+    return type(name, (LazyCommand,), {"_name": name})
 
 
-class _Installed:
-    """A command that is chosen and imported when Scrapy asks for anything of it."""
+class LazyCommand:
+    """Creates the command ``_name`` when Scrapy first uses an attribute. Its attributes are the command's."""
 
     _name: str
-    _chosen: ScrapyCommand | None = None
+    _created: ScrapyCommand | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._command(), name)
@@ -45,26 +49,27 @@ class _Installed:
         setattr(self._command(), name, value)
 
     def _command(self) -> ScrapyCommand:
-        if self._chosen is None:
-            object.__setattr__(self, "_chosen", _chosen(self._name))
-        assert self._chosen is not None
-        return self._chosen
+        if self._created is None:
+            object.__setattr__(self, "_created", _create(self._name))
+        assert self._created is not None
+        return self._created
 
 
-def _chosen(name: str) -> ScrapyCommand:
-    """Return the command for the project that Scrapy finds from here."""
+def _create(name: str) -> ScrapyCommand:
+    """Create the command of this name that fits the project of the current folder: webcrawl's, Scrapy's, or one that
+    says what to do."""
     from scrapy.utils.project import get_project_settings, inside_project
 
-    command: type[ScrapyCommand] = import_module(f"{_OURS}.{name}").Command
+    command: type[ScrapyCommand] = import_module(f"{_COMMANDS}.{name}").Command
     is_inside = inside_project()
     if is_inside and _is_used(get_project_settings()):
         return command()
     if find_spec(f"scrapy.commands.{name}") is not None:
-        theirs: type[ScrapyCommand] = import_module(f"scrapy.commands.{name}").Command
-        if not is_inside and theirs.requires_project:
+        of_scrapy: type[ScrapyCommand] = import_module(f"scrapy.commands.{name}").Command
+        if not is_inside and of_scrapy.requires_project:
             _refuse_outside(name)
-        return theirs()
-    return _refusing(command, _NO_ADDON) if is_inside else command()
+        return of_scrapy()
+    return _unavailable(command, _NO_ADDON) if is_inside else command()
 
 
 def _is_used(settings: BaseSettings) -> bool:
@@ -80,20 +85,20 @@ _NO_ADDON = (
 
 
 @functools.cache
-def _leave_list() -> None:
-    """Outside of a project, take these commands out of what Scrapy lists, and takes for commands of projects."""
+def _hide_outside_of_projects() -> None:
+    """Outside of a project, remove these commands from Scrapy's list, and from those that need a project."""
     from scrapy import cmdline
     from scrapy.utils.project import inside_project
 
     if inside_project():
         return
-    find: Callable[[BaseSettings, bool], dict[str, ScrapyCommand]] = cmdline._get_commands_dict
+    all_commands: Callable[[BaseSettings, bool], dict[str, ScrapyCommand]] = cmdline._get_commands_dict
 
     def without_ours(settings: BaseSettings, inproject: bool) -> dict[str, ScrapyCommand]:
-        theirs = cmdline._get_commands_from_module("scrapy.commands", inproject)
-        there = find(settings, inproject).items()
-        others = {name: command for name, command in there if not isinstance(command, _Installed)}
-        return theirs | others
+        of_scrapy = cmdline._get_commands_from_module("scrapy.commands", inproject)
+        found = all_commands(settings, inproject).items()
+        others = {name: command for name, command in found if not isinstance(command, LazyCommand)}
+        return of_scrapy | others
 
     cmdline._get_commands_dict = without_ours
 
@@ -107,14 +112,14 @@ def _refuse_outside(name: str) -> NoReturn:
     raise SystemExit(2)
 
 
-def _refusing(command: type[ScrapyCommand], why: str) -> ScrapyCommand:
-    """Return the command, which only says why it is not there."""
+def _unavailable(command: type[ScrapyCommand], reason: str) -> ScrapyCommand:
+    """Return a command with the options of ``command`` that only prints why it is not available."""
     from webcrawl.terminal import complain
 
-    class Refusing(command):  # type: ignore[valid-type,misc]
+    class UnavailableCommand(command):  # type: ignore[valid-type,misc]
         requires_crawler_process = False
 
         def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-            raise SystemExit(complain(command.__module__.rpartition(".")[2], [why]))
+            raise SystemExit(complain(command.__module__.rpartition(".")[2], [reason]))
 
-    return Refusing()
+    return UnavailableCommand()
