@@ -10,11 +10,12 @@ SEEDS ?=
 JOBDIR ?=
 ARGS ?=
 
-.PHONY: help crawl test versions scrapy-tests check lint format types bench compose-test soak gauntlet redis packages compiled docs clean
+.PHONY: help crawl quick test versions scrapy-tests check lint format types bench compose-test soak gauntlet redis packages compiled docs clean
 
 help:
 	@echo "make crawl                  crawl a small web that is served on this machine"
 	@echo "make crawl SEEDS=FILE|URL   crawl the real one; add CONTACT=you@your.site, JOBDIR=DIR, ARGS='-s NAME=VALUE'"
+	@echo "make quick                  the checkers, and the tests of modules that start no process: a minute"
 	@echo "make test                   everything that CI runs: checkers and all tests"
 	@echo "make versions               all tests with each Python of 3.11 to 3.14 on the PATH, in $(VENV)/versions"
 	@echo "make scrapy-tests           Scrapy's own tests with the add-on in force, compared with plain Scrapy"
@@ -31,12 +32,18 @@ crawl: $(VENV)/.crawl
 	@SEEDS="$(SEEDS)" JOBDIR="$(JOBDIR)" CONTACT="$(CONTACT)" $(BIN)/python -m tests.demo $(ARGS)
 
 # Hundreds of processes would compile the same modules each for itself where the environment forbids to keep them.
-crawl test versions bench soak gauntlet scrapy-tests: export PYTHONDONTWRITEBYTECODE =
+crawl quick test versions bench soak gauntlet scrapy-tests: export PYTHONDONTWRITEBYTECODE =
 
 # Most tests wait for other processes: two cores are busy with five of them at a time.
 test: $(VENV)/.test
 	@$(MAKE) --no-print-directory -j 4 lint types redis packages compiled docs
 	$(BIN)/python -m pytest -q -n 5 --dist loadfile --no-loadscope-reorder
+
+# What a change needs between two edits. The tests that it leaves out have a mark, see tests/unit/conftest.py.
+quick: $(VENV)/.test
+	@$(MAKE) --no-print-directory lint types
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not soak and not slow" $(ARGS) \
+		tests/unit tests/test_architecture.py tests/test_docs.py tests/test_readme.py tests/test_project_files.py
 
 # With each version in an environment of its own. A shim of a version that is not installed does not run.
 versions:

@@ -38,6 +38,7 @@ settings.register_profile(
     print_blob=True,
     max_examples=25,
 )
+settings.register_profile("quick", settings.get_profile("steady"), max_examples=5)
 # The same examples in each run, however slow the machine is; `make soak` looks for new ones.
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 

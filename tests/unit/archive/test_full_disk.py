@@ -193,6 +193,7 @@ print("refused", refused)
 """
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_really_full_pauses_the_archive_and_loses_nothing(tmp_path: Path) -> None:
     mount = f'mount -t tmpfs -o size=400k tiny "{tmp_path}" && exec "$@" "{tmp_path}"'
     inner = [sys.executable, "-c", ON_A_TINY_DISK]

@@ -23,6 +23,8 @@ from webcrawl.errors import JobdirLocked
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).parents[3]
 KILLED = """
 import os, signal, sys

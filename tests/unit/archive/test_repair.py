@@ -43,6 +43,7 @@ def test_a_clean_archive_needs_no_repair(tmp_path: Path) -> None:
     assert repair(tmp_path / "nothing there") == RepairReport(())
 
 
+@pytest.mark.slow
 def test_a_file_cut_at_any_byte_keeps_exactly_its_whole_records(
     tmp_path: Path, warcio_accepts: Callable[[Path], bool]
 ) -> None:

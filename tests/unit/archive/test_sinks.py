@@ -201,6 +201,7 @@ def test_links_and_fields_and_what_was_there_before_arrive_at_the_other_end() ->
     )
 
 
+@pytest.mark.slow
 def test_a_sink_in_the_process_of_the_archive_gets_what_it_wants_and_its_settings(tmp_path: Path) -> None:
     target = RemoteArchive(tmp_path, worker="w7", info=INFO, sinks=[(f"{HERE}.Lines", {"PREFIX": "p"})])
     assert (target.wants_links, target.wants_fields) == (True, True)
@@ -210,6 +211,7 @@ def test_a_sink_in_the_process_of_the_archive_gets_what_it_wants_and_its_setting
     assert (tmp_path / "more/lines.txt").read_text() == "p w7 http://c.test/ t0\n" * 3
 
 
+@pytest.mark.slow
 def test_a_sink_that_fails_over_there_says_which_it_was(tmp_path: Path) -> None:
     target = RemoteArchive(tmp_path, worker="w7", info=INFO, sinks=[(f"{HERE}.Lines", {})])
     target.open()

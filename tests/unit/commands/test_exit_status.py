@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     Scrapy = Callable[..., subprocess.CompletedProcess[str]]
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_crawl_that_finished_ended_as_asked(scrapy: Scrapy, project: Path) -> None:
     done = scrapy("crawl", "tiny")

@@ -248,6 +248,7 @@ def test_its_status_is_the_process_s(sample: SampleCrawl, frontier_process: Comm
     assert frontier_process("check", "--repair", REDIS_URL=url).status == 0
 
 
+@pytest.mark.slow
 def test_what_is_wrong_ends_the_process_with_2_and_a_line(frontier_process: Command) -> None:
     assert refused(frontier_process("stauts")).startswith("stauts: is no subcommand")
     assert "cannot be reached" in refused(frontier_process("status", REDIS_URL="redis://127.0.0.1:1"))

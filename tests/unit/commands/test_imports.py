@@ -13,6 +13,8 @@ from webcrawl import settings
 if TYPE_CHECKING:
     from tests.contract.driven import DrivenSqlite
 
+pytestmark = pytest.mark.slow
+
 OF_A_CRAWL = {
     "aiohttp",
     "aiodns",

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from http.server import ThreadingHTTPServer
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 PAGES = {
     "/robots.txt": "User-agent: webcrawl\nDisallow: /private\n",
     "/": '<title>Home</title><a href="/b.html">b</a>',

@@ -22,6 +22,7 @@ def planned(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_program_reads_what_a_person_reads() -> None:
     told = planned(
         "--urls", "2M", "--hosts", "10k", "--workers", "4", "--json", "-s", "POLITENESS_MIN_DELAY=2"
@@ -38,6 +39,7 @@ def test_a_program_reads_what_a_person_reads() -> None:
     assert found["redis_memory"]["total"]["bytes"] > 100_000_000
 
 
+@pytest.mark.slow
 def test_everything_that_is_wrong_is_told_at_once() -> None:
     told = planned("--urls", "10", "--hosts", "30", "--queued", "50", "-s", "POLITENESS_MIN_DELAY=x")
     assert (told.returncode, told.stdout) == (2, "")

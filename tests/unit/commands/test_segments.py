@@ -58,6 +58,7 @@ def test_wrong_words_are_told(segments: Command, words: list[str], says: str) ->
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_what_cannot_be_brought_home_is_told(segments: Command, mine: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     empty = tmp_path / "empty"

@@ -81,6 +81,7 @@ def test_a_name_that_cannot_be_read_is_said(tmp_path: Path, content: bytes | Non
         Jobdir(tmp_path).refuse_another("news")
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_gives_the_folder_back(tmp_path: Path) -> None:
     code = (
         "import pathlib, sys; from webcrawl.crawl.jobdir import Jobdir; jobdir = Jobdir(pathlib.Path(sys.argv[1])); "

@@ -100,6 +100,7 @@ def both_ways(seed: int) -> list[Any]:
     return told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_both_ways_give_the_same(part: int) -> None:
     for seed in range(part * 50, part * 50 + 50):

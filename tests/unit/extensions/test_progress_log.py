@@ -107,6 +107,7 @@ def test_it_can_be_left_out() -> None:
         ProgressLog.from_crawler(crawler)
 
 
+@pytest.mark.slow
 def test_the_time_of_children_counts_while_they_run_and_when_they_have_ended() -> None:
     before = cpu_seconds()
     busy = "n = sum(i * i for i in range(2_000_000)); print(n, flush=True); input()"

@@ -18,6 +18,8 @@ from tests.fakeweb.process import Ready
 from tests.fakeweb.witness import violations
 from tests.unit.fakeweb.wire import get
 
+pytestmark = pytest.mark.slow
+
 _ROOT = Path(__file__).resolve().parents[3]
 _COMMAND = [sys.executable, "-m", "tests.fakeweb"]
 

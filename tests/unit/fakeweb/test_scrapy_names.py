@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 _ROOT = Path(__file__).resolve().parents[3]
 _SPIDER = """
 import sys
@@ -37,6 +39,7 @@ with serve_in_process(Config(hosts=3, pages=10)) as served:
 """
 
 
+@pytest.mark.slow
 def test_names_below_localhost_are_loopback() -> None:
     done = subprocess.run(
         [sys.executable, "-c", _SPIDER], cwd=_ROOT, capture_output=True, text=True, check=False, timeout=60

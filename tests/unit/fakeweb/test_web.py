@@ -83,6 +83,7 @@ def test_pages_that_misbehave_cut_nobody_off(start: Start) -> None:
     assert 20 < sum(status == 500 for status in found.values()) < 90
 
 
+@pytest.mark.slow
 def test_a_web_is_the_same_in_another_process() -> None:
     web = Web(7, 10, 100, dirty=True, charsets=True)
     web.bind(Ports(8080))

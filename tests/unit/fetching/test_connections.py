@@ -284,6 +284,7 @@ def test_a_sent_connection_header_is_obeyed_by_both_sides() -> None:
     run(test())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 def test_thousands_of_requests_leave_nothing_behind(loop: str) -> None:
     bad = [

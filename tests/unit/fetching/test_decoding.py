@@ -155,6 +155,7 @@ for name, bomb in bombs.items():
 """
 
 
+@pytest.mark.slow
 def test_bombs_take_little_more_memory_than_the_limit() -> None:
     subprocess.run([sys.executable, "-c", BOMB], check=True, cwd=Path(__file__).parents[3])
 

@@ -63,6 +63,7 @@ async def _page_and_no_tls(peer: Peer) -> None:
     await peer.send(b"this is no TLS")
 
 
+@pytest.mark.slow
 def test_a_crawl_ends_cleanly(tmp_path: Path) -> None:
     (tmp_path / "spider.py").write_text(SPIDER)
 
@@ -86,6 +87,7 @@ def test_a_crawl_ends_cleanly(tmp_path: Path) -> None:
     run(test(), "asyncio", within=60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [("fetch", "--nolog", "{url}"), ("shell", "--nolog", "-c", "response.text", "{url}")]
 )

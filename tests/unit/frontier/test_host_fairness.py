@@ -71,12 +71,14 @@ def crawled(backend: Backend, hosts: EndlessHosts, number: int, pages: int, **op
     return crawl
 
 
+@pytest.mark.slow
 def test_each_seed_is_visited_before_any_host_is_visited_for_more(backend):
     hosts = EndlessHosts()
     crawled(backend, hosts, HOSTS, HOSTS)
     assert len(hosts.visits) >= 0.95 * HOSTS
 
 
+@pytest.mark.slow
 def test_a_first_visit_is_one_page_although_others_have_linked_to_many(backend):
     hosts = EndlessHosts()
     more = [page(f"http://h{number}.test/linked/{n}") for n in range(5) for number in range(HOSTS)]
@@ -85,6 +87,7 @@ def test_a_first_visit_is_one_page_although_others_have_linked_to_many(backend):
     assert len(hosts.visits) >= 0.95 * HOSTS
 
 
+@pytest.mark.slow
 def test_hosts_that_become_known_on_the_way_are_visited_before_any_is_visited_for_more(backend):
     hosts = EndlessHosts()
     unknown = iter(hosts.seeds(HOSTS)[10:])
@@ -99,6 +102,7 @@ def test_hosts_that_become_known_on_the_way_are_visited_before_any_is_visited_fo
     assert len(hosts.visits) >= 0.95 * HOSTS
 
 
+@pytest.mark.slow
 def test_no_host_falls_behind_the_mean_by_more_than_two_sessions(backend):
     hosts, session = EndlessHosts(), 2
     crawled(backend, hosts, 200, 1600, session_budget=session)

@@ -60,6 +60,7 @@ def crawled_to(budget: int, backend: Backend, sites: int = SITES) -> VirtualCraw
     return crawl
 
 
+@pytest.mark.slow
 def test_every_site_gives_its_budget_of_pages_and_not_one_more() -> None:
     backend = MemoryBackend(delay_seconds=DELAY)
     crawl = crawled_to(6, backend)

@@ -200,6 +200,7 @@ def test_a_crawl_that_goes_on_lets_every_clock_rest_first(made):
     assert crawl.clock.now >= begun + PAUSE
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=40, deadline=None)
 def test_whatever_comes_and_goes_the_clocks_are_kept_and_all_is_fetched(data: st.DataObject) -> None:

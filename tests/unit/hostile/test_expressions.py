@@ -79,6 +79,7 @@ def uses(expression):
             yield lambda text: [None for _ in pattern.finditer(text)]
 
 
+@pytest.mark.slow
 def test_every_expression_is_known(web):
     assert {each.module for each in web if each.pattern is None} == set(AT_RUN_TIME)
     assert {
@@ -110,6 +111,7 @@ def test_every_expression_takes_linear_time(web, module):
     assert slow == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expression", "way", "length"),
     [

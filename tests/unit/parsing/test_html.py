@@ -215,6 +215,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_page_is_read_to_its_end(name: str) -> None:
     before, after = '<a href="/before">x</a>', '</b><a href="/after">x</a>'

@@ -18,6 +18,8 @@ from webcrawl.parsing.links import Link
 from webcrawl.parsing.process import ReaderProcesses, document_frame, document_of
 from webcrawl.processes import resident_bytes
 
+pytestmark = pytest.mark.slow
+
 URL = "http://a.example/docs/"
 FRAIL = "tests.unit.parsing.frail_reader"
 

@@ -39,6 +39,7 @@ def processed(chain, *texts, mime="text/plain"):
     return asyncio.run(all_of_them())
 
 
+@pytest.mark.slow
 def test_only_modules_for_the_type_see_a_page():
     chain = chain_of("Tells", "Does")
     assert chain.wants("text/plain")
@@ -50,6 +51,7 @@ def test_only_modules_for_the_type_see_a_page():
     assert found.fields.keys() == {"done", "process", "told"}
 
 
+@pytest.mark.slow
 def test_of_a_field_the_first_that_gives_it_counts_in_the_order_of_the_setting():
     assert processed(chain_of("Tells", "Does"), "x")[0].fields["told"] == "x"
     assert processed(chain_of("Does", "Tells"), "x")[0].fields["told"] == "too late"
@@ -87,6 +89,7 @@ def test_without_a_module_that_needs_one_no_process_is_started():
     assert processes.children_of(os.getpid()) == before
 
 
+@pytest.mark.slow
 def test_processes_are_started_when_they_are_needed_and_end_with_the_chain():
     before = set(processes.children_of(os.getpid()))
 
@@ -105,6 +108,7 @@ def test_processes_are_started_when_they_are_needed_and_end_with_the_chain():
     assert set(processes.children_of(os.getpid())) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "why"),
     [
@@ -128,6 +132,7 @@ def test_a_page_that_ends_its_process_costs_its_fields_and_the_next_one_has_anot
     assert chain.replaced == (2 if word == "grow" else 1)
 
 
+@pytest.mark.slow
 def test_a_process_that_has_grown_is_replaced_after_its_page():
     chain = chain_of("Does", resident_bytes=90 << 20, memory_bytes=512 << 20, seconds=20.0)
     pages = processed(chain, "x", "keep 100", "y", "z")
@@ -140,6 +145,7 @@ def test_a_process_that_has_grown_is_replaced_after_its_page():
     assert [page.problems for page in pages] == [[]] * 4
 
 
+@pytest.mark.slow
 def test_a_page_does_not_pay_for_what_others_have_left_in_its_process():
     chain = chain_of("Does", memory_bytes=160 << 20, seconds=20.0)
     pages = processed(chain, "x", "keep 100", "keep 101")
@@ -149,6 +155,7 @@ def test_a_page_does_not_pay_for_what_others_have_left_in_its_process():
     assert chain.replaced == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "fields", "why"),
     [
@@ -170,6 +177,7 @@ def test_what_a_module_does_wrong_is_told_in_a_line_and_its_process_goes_on(word
     assert after.fields["process"] == before.fields["process"]
 
 
+@pytest.mark.slow
 def test_a_page_that_is_given_up_costs_its_process():
     async def given_up():
         chain = chain_of("Does", seconds=100)
@@ -187,6 +195,7 @@ def test_a_page_that_is_given_up_costs_its_process():
     assert after.fields["process"] != before.fields["process"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["x", "hang"])
 def test_a_process_does_not_outlive_its_crawl(word):
     """Killed, a crawl leaves nothing but a socket that ends."""
@@ -199,6 +208,7 @@ def test_a_process_does_not_outlive_its_crawl(word):
     assert process.wait(30) in (0, -signal.SIGALRM)
 
 
+@pytest.mark.slow
 def test_a_module_that_cannot_be_built_is_nothing_that_a_page_did():
     with pytest.raises(ProcessingBroken, match="No module named 'heavy'"):
         processed(chain_of("Unbuildable"), "x")
@@ -209,6 +219,7 @@ def test_modules_that_differ_about_a_field_are_refused():
         chain_of("Does", "Other")
 
 
+@pytest.mark.slow
 def test_a_large_page_comes_through_whole():
     text = "word " * 400_000
     (found,) = processed(chain_of("Does"), text, mime="text/html")

@@ -51,6 +51,7 @@ def test_what_is_no_character_is_digested_too():
     assert len(text_digest("a\ud800")) == 16
 
 
+@pytest.mark.slow
 def test_pages_that_differ_around_their_text_have_the_same_digest():
     one, around, other, none, plain = digests(
         page(PARAGRAPH),

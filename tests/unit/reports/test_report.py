@@ -268,6 +268,7 @@ def test_nothing_that_servers_sent_breaks_the_page(lines: list[dict[str, Any]], 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on the PATH")
 def test_a_browser_shows_every_section_in_any_width(figures: Digest, tmp_path: Path) -> None:
     """A script beside the page measures it: nothing sticks out, and each plot has its size."""

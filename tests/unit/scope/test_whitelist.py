@@ -156,6 +156,7 @@ def long_list(tmp_path_factory) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_long_list_takes_eight_bytes_a_name_and_answers_exactly(long_list):
     tracemalloc.start()
     try:

@@ -20,6 +20,8 @@ from webcrawl.search.journal import segments
 from webcrawl.search.store import FOLDER, SearchIndex
 from webcrawl.search.tantivy import Tantivy
 
+pytestmark = pytest.mark.slow
+
 TANTIVY = "webcrawl.search.tantivy.Tantivy"
 OPENSEARCH = "webcrawl.search.opensearch.OpenSearch"
 PATIENCE = 30.0

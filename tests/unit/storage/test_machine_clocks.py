@@ -135,6 +135,7 @@ HOLDS = (
 )
 
 
+@pytest.mark.slow
 def test_the_system_says_which_process_is_gone(tmp_path):
     folder = tmp_path / "clocks"
     pipe = subprocess.PIPE

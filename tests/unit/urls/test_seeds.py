@@ -190,6 +190,7 @@ def test_a_file_with_nothing_in_it_is_an_error_and_a_file_of_bad_lines_is_not(tm
     assert len(list(read_seeds(str(file)))) == 1
 
 
+@pytest.mark.slow
 def test_a_long_file_is_not_held_in_memory(tmp_path):
     file = tmp_path / "many"
     file.write_text("".join(f"http://h{number}.test/\n" for number in range(50_000)))

@@ -45,6 +45,7 @@ def compare_harvests(seeds: Sequence[int], pages: int) -> None:
     assert median(found[LEARNED] / max(found[BY_PARENT], 1) for found in all_found.values()) > 1
 
 
+@pytest.mark.slow
 def test_a_learner_finds_forty_times_as_much_as_breadth_first_and_more_than_by_the_parents_relevance() -> (
     None
 ):
@@ -56,6 +57,7 @@ def test_the_same_on_ten_webs_and_for_longer() -> None:
     compare_harvests(range(1, 11), 2000)
 
 
+@pytest.mark.slow
 def test_noise_leaves_the_order_in_which_urls_were_found() -> None:
     rng = random.Random(7)
     crawl = FocusCrawl(FocusWeb(1), LEARNED, judged=lambda relevance: rng.random())

@@ -185,6 +185,7 @@ class Year:
             )
 
 
+@pytest.mark.slow
 def test_true_claims_are_worth_visits_and_false_ones_cost_few() -> None:
     """40 pages that change every two months on average (seed 5), or never."""
     chance = random.Random(5)

@@ -62,6 +62,7 @@ def share_of_links(name: str, seed: int) -> float:
     return sum(web.in_links[url] for url in fetched) / sum(web.in_links.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [2, pytest.param(20, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", ["in_links", "opic"])
 def test_what_many_pages_link_to_is_fetched_sooner_than_breadth_first(name: str, seeds: int) -> None:

@@ -41,6 +41,7 @@ def history(*visits: tuple[float, bool]) -> History:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [SEEDS[:3], pytest.param(SEEDS[3:], marks=pytest.mark.soak)])
 def test_it_keeps_more_fresh_than_other_policies_with_the_same_visits(seeds: range) -> None:
     gains = []
@@ -83,6 +84,7 @@ def test_it_does_so_under_other_budgets_and_whether_or_not_pages_have_dates(
     assert min(lead) >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("days", "dated_part"), [(14, 0.5), (60, 0.0)])
 def test_pages_ask_for_as_many_visits_as_there_are(days: float, dated_part: float) -> None:
     web = Web(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+@pytest.mark.slow
 def test_what_a_command_writes_is_the_answer() -> None:
     assert (
         asyncio.run(CommandRunner("sh -c 'echo http://$KEYS_WITH_URLS.test/; echo x >&2'").fetch(7))
@@ -23,6 +24,7 @@ def test_what_a_command_writes_is_the_answer() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -37,6 +39,7 @@ def test_a_command_that_fails_gives_no_answer(text: str, says: str) -> None:
         asyncio.run(CommandRunner(text, most_bytes=100).fetch(0))
 
 
+@pytest.mark.slow
 def test_a_command_that_takes_too_long_ends_with_what_it_started(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     with pytest.raises(SourceError, match=r"had not ended after 2 s"):
@@ -56,6 +59,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_a_command_ends_with_the_crawl() -> None:
     async def run() -> None:
         command = CommandRunner("sleep 600")

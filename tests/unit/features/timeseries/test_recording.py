@@ -65,6 +65,7 @@ RUNS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(runs=RUNS, points=st.sampled_from([1, 7, 300, 3000]))
 def test_series_are_the_samples_whatever_the_times_and_the_restarts(
@@ -130,6 +131,7 @@ def test_processes_add_up_while_they_run_together(counts: list[list[int]], phase
 # -- rings -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_space_is_bounded_and_the_old_is_kept_in_longer_steps(store: SeriesStore) -> None:
     process = Process(store, 0, NOW)
     now, pages = NOW, 0

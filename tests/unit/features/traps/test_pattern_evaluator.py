@@ -255,6 +255,7 @@ def test_a_site_that_has_spent_what_may_be_read_is_still_found_out_a_little_late
     assert [trap.pattern for trap in look.quarantine.traps()] == ["h.test/login?next"]
 
 
+@pytest.mark.slow
 def test_the_traps_of_very_many_sites_that_take_turns_are_found():
     look, hosts = detector(), COMPARED_MAX + COMPARED_MAX // 2
     for n in range(60):

@@ -385,6 +385,7 @@ def test_the_form_offers_what_an_order_may_have_and_nothing_else(tmp_path):
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 def test_a_crawl_is_ordered_by_the_form(tmp_path):
     async_api = pytest.importorskip("playwright.async_api", reason="playwright is not installed")
