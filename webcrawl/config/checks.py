@@ -16,7 +16,7 @@ from webcrawl.errors import Problem
 from webcrawl.politeness import contact
 
 LEAST_BUDGET = 16 << 20
-"""With a smaller budget, the data on its way to the server at one moment would matter."""
+"""The least budget in bytes. In a smaller one, the data on its way to the server at one moment would matter."""
 
 _ORDERED = (
     ("POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"),

@@ -33,7 +33,7 @@ _META_REFRESH = "scrapy.downloadermiddlewares.redirect.MetaRefreshMiddleware"
 _REMOTE_CONTROL = "scrapy.extensions.remote_control.RemoteControl"
 _TELNET = "scrapy.extensions.telnet.TelnetConsole"
 OTHER_HANDLER = "another download handler"
-"""In place of a component: the handler of http or https is not this project's."""
+"""The word in place of a component if the handler of http or https is not webcrawl's."""
 
 
 @dataclass(frozen=True, slots=True)

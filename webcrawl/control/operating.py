@@ -166,13 +166,13 @@ class _Waiting:
         self._command = command
         self._number = str(number)
         self._waited = {_name_of(worker): worker for worker in workers}
-        """Those that have not answered, or for a stop have not ended."""
+        """The workers that have not answered, or for a stop have not ended."""
         self._obeyed: dict[_Name, str] = {}
         """The results of commands that were carried out."""
         self._refused: dict[_Name, str] = {}
         """The reasons why commands were not carried out."""
         self._gone: set[_Name] = set()
-        """Those that ended, or became silent, without an answer."""
+        """The workers that ended, or became silent, without an answer."""
         self._processes: dict[_Name, int] = {}
         """The numbers of the processes that run on this machine."""
         self._tell = tell

@@ -110,7 +110,7 @@ class CrawlContext:
     doing: str | None = None
     """The step by which the crawl is being opened or closed, as a noun; None while it runs."""
     frontier: Frontier = field(init=False)
-    """Not there before the scheduler is built."""
+    """The frontier, from the moment when the scheduler is built."""
 
     @property
     def tally(self) -> Tally:

@@ -122,9 +122,9 @@ class Parts:
     features: Features
     """The features that were built before."""
     intake: Intake = field(init=False)
-    """Not there for the features that give rules or scores to it."""
+    """The intake. Features that give rules or scores to it are built before it and do not have it."""
     archive: ArchiveThread | None = field(init=False)
-    """Not there for the features that add sinks to it; None for a crawl in memory."""
+    """The archive; None for a crawl in memory. Features that add sinks to it are built before it and lack it."""
 
 
 async def stop(task: asyncio.Task[None] | None) -> None:

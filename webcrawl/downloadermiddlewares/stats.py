@@ -40,7 +40,7 @@ class StatsMiddleware:
         self._methods: defaultdict[str, int] = defaultdict(int)
         self._statuses: defaultdict[int, int] = defaultdict(int)
         self._others: defaultdict[str, int] = defaultdict(int)
-        """Those that few requests have, by the name of the statistic."""
+        """The counts that few requests have, by the name of the statistic."""
         self._request_bytes = self._response_bytes = 0
 
     @classmethod

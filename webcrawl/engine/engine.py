@@ -56,7 +56,7 @@ class DirectEngine(HookedEngine):
         self._bodies = body_memory_of(self.crawler)
         self._starts = Starts()
         self._closed = asyncio.Event()
-        """Not set while the spider is being closed."""
+        """An event that is not set while the spider is being closed."""
         self._closed.set()
 
     def needs_backout(self) -> bool:

@@ -92,7 +92,7 @@ class ShutdownSignals:
         self._events: SimpleQueue[str] = SimpleQueue()
         self._begun_at = 0.0
         self._stopping_since = 0.0
-        """When the first of the crawls that are being closed began to be, by the last answer of the event loop."""
+        """The time at which the first crawl that is being closed began to, by the last answer of the event loop."""
 
     def add(self, crawl: Stoppable) -> None:
         """Handle the signals of a crawl, unless a script has handlers of its own."""

@@ -42,7 +42,7 @@ class Node:
 
     name: str
     counts: Sums
-    """See ``COUNTED``; of the node and everything below it."""
+    """The counts of the node and everything below it, see ``COUNTED``."""
     children: list[Node] = field(default_factory=list)
     """The children, the largest first."""
     others: int = 0

@@ -35,7 +35,7 @@ ACTIVATED_LEAST = 16
 """Number of keys that are made active at a time, if there are so many."""
 
 READY_LEAST = 32
-"""If fewer keys are ready, others become active at the end of a session."""
+"""The least number of ready keys. With fewer, others become active at the end of a session."""
 
 LONG_SECONDS = 30.0
 """A key that waits longer than this, or than the crawl's patience, and not because of its delay, is parked."""

@@ -66,8 +66,8 @@ class Policies:
     page_budget: int = 0
     """Number of pages of a key after which the rest of the new URLs in its queue is refused; 0 for no limit."""
     best_first: float | None = None
-    """None: of ready keys the one comes first whose time came first. Otherwise the one whose first URL has the
-    highest level, but for this share of turns, 0 to 1, in which it is any of them."""
+    """The share of turns, 0 to 1, that take any ready key; all others take the one whose first URL has the highest
+    level. None: the ready key comes first whose time came first."""
     best_first_seed: int | None = None
     """The seed of the random choice in those turns."""
     shared_clocks: SharedClocks = NO_SHARED_CLOCKS

@@ -88,7 +88,7 @@ class UrlEntry:
     attempts: int = 0
     """Fetches that failed before."""
     repeat: bool = False
-    """Not subject to the seen test (Scrapy's ``dont_filter``)."""
+    """True if it is not subject to the seen test (Scrapy's ``dont_filter``)."""
     payload: str | None = None
     """JSON of an ordinary Request's callback, headers, body, ...; None on the batch path."""
     listed: str | None = None
@@ -101,7 +101,8 @@ class UrlEntry:
 
     @property
     def embed_hops(self) -> int:
-        """How many embeds in sequence led here from a page, as a style sheet embeds a font; 0 if it is linked."""
+        """Return the number of embeds in sequence that led here from a page, as a style sheet embeds a font; 0 if it
+        is linked."""
         if self.listed is None or not self.listed.startswith(_EMBED):
             return 0
         return int(self.listed[len(_EMBED) : -1])

@@ -28,7 +28,7 @@ anyway.
 _HOLDS_CONTENT = re.compile(r"[\0- ]*(?:data|javascript):", re.IGNORECASE).match
 
 SPELLINGS = 4
-"""Of one target, a page may have so many links that are written differently, in the mean, before any is dropped:
+"""The mean number of spellings of one target that a page may have before any is dropped:
 ``x``, ``/x``, ``//h/x``, ``http://h/x``.
 """
 

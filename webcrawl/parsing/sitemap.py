@@ -135,7 +135,7 @@ class SitemapElements:
         self._reading = reading
         self._url = url
         self._open: list[tuple[str, str, str | None]] = []
-        """For each open element its name, prefix, and the base of its URLs if xml:base sets one."""
+        """The name and prefix of each open element, and the base of its URLs if xml:base sets one."""
         self._namespaces: dict[str, str] = {}
         self._is_feed = False
         self._listing = -1

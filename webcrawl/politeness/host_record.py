@@ -47,7 +47,7 @@ class HostRecord:
     parked: bool = False
     """Waits for something other than its delay: back-off, Retry-After, a robots.txt that is not available."""
     blocked_until: float = 0.0
-    """Until then every URL it has waits for a robots.txt, and the key is idle; 0 if that is not so."""
+    """The time until which all its URLs wait for a robots.txt, and the key is idle; 0 if that is not so."""
     last_error: str | None = None
     fence: int = field(default=0, compare=False)
     """The number of the lease under which it was read; 0 if no other process could hold the key."""

@@ -187,7 +187,7 @@ class Gaps:
     def __init__(self, keys_max: int = KEYS_MAX) -> None:
         self._keys_max = keys_max
         self._last: dict[str, tuple[float, float, float | None, float, float, float | None]] = {}
-        """For each key start, end and delay of the turn that ends last, and of the turn that was added last. Plain
+        """The start, end and delay by key, of the turn that ends last, and of the turn that was added last. Plain
         numbers, which the garbage collector does not track.
         """
         self.measured = 0

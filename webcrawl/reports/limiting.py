@@ -42,7 +42,7 @@ CPU_SHARE = 0.9
 CAPACITY_SHARE = 0.7
 """Politeness limits the crawl if it makes more than this share of the requests that the delays allow."""
 FEW_SHARE = 0.5
-"""If at most this share of the known hosts has URLs, more hosts with URLs would make the crawl faster."""
+"""The share of the known hosts with URLs up to which more hosts with URLs would make the crawl faster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

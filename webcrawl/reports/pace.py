@@ -28,7 +28,7 @@ SLOW_SECONDS = 10.0
 NAMED = 3
 """The number of rules and errors that are named."""
 WAITS_SHARE = 0.5
-"""If more than this share of the recent readings found nothing to do but wait, politeness is the limit."""
+"""The share of the recent readings that found nothing to do but wait from which politeness is the limit."""
 WAITS_READINGS = 8
 """The number of recent readings that decide this."""
 FEW_HOSTS = 5
@@ -68,7 +68,7 @@ class Means(NamedTuple):
     """CPU time of the process and its children."""
     cores: int = 1
     bandwidth: tuple[float, float] | None = None
-    """As in ``Reading``."""
+    """The bandwidth as in ``Reading``."""
 
 
 NO_MEANS = Means()

@@ -29,7 +29,7 @@ class BroadSpider(Spider):
 
     name = "broad"
     makes_requests = False
-    """It follows links, and makes no Requests with errbacks."""
+    """False: the spider follows links, and makes no Requests with errbacks."""
     follows_sitemaps = True
     """Its callback expects the pages of sitemaps, which it did not request."""
     # The fast path needs none of Scrapy's: each wraps the output of every page in a generator of its own. The meaning

@@ -223,7 +223,7 @@ class Unavailable(StrEnum):
     """The reason why ``acquire`` did not make a key active."""
 
     HELD = "held"
-    """It is active already: here, in another process, or on its way to or from one of them."""
+    """The key is active already: here, in another process, or on its way to or from one of them."""
     GIVEN_UP = "given up"
 
 
@@ -236,7 +236,7 @@ class Settled:
     """The record that the URL gets. If it is a repeat, the state and the rule of the first stay, unless that one
     failed or was refused, and this one is done."""
     again: UrlEntry | None = None
-    """With the state QUEUED: the entry that goes back to the queue (same fingerprint, new position)."""
+    """The entry that goes back to the queue, with the state QUEUED (same fingerprint, new position)."""
     fence: int = 0
     """The ``HostRecord.fence`` under which the URL was leased; 0 is not checked."""
 
@@ -416,7 +416,7 @@ class BandwidthShare(NamedTuple):
     rate: float
     """Bytes per second."""
     ends_at: float
-    """When others may have it, by ``uptime``."""
+    """The time from which others may have it, by ``uptime``."""
 
 
 @dataclass(slots=True)

@@ -202,7 +202,7 @@ class ExclusionImpact:
     hosts: int = 0
     """Politeness keys that have such URLs."""
     leased: int = 0
-    """Those of the URLs whose keys a process holds, to fetch from them now or next."""
+    """Queued URLs whose keys a process holds, to fetch from them now or next."""
     leased_hosts: int = 0
     """The keys of these URLs. Each of them has at most one request open."""
 
@@ -289,7 +289,7 @@ class Demand(StrEnum):
     RUN = "run"
     PAUSE = "pause"
     STOP = "stop"
-    """Until a worker is started after all others have ended."""
+    """The crawl stops. It goes on when a worker is started after all others have ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class ListProgress(NamedTuple):
 
 
 class SeedLists(Protocol):
-    """How far each list of seeds was read, and by which process. Lists are identified by their digests.
+    """The progress of each list of seeds, and the process that reads it. Lists are identified by their digests.
 
     A reader has the list alone until the lease time has passed without a report of it; the next one goes on from
     there.
@@ -90,7 +90,7 @@ Deltas = Mapping[int, tuple[float, float]]
 
 
 class Learned(Protocol):
-    """What the workers of a focused crawl learn: numbers, to which each worker adds. A store knows no more of it."""
+    """The learned numbers of a focused crawl, to which each worker adds. A store knows no more of them."""
 
     @property
     def examples(self) -> int:

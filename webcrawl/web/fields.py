@@ -35,7 +35,7 @@ class Field:
     default: Any = None
     least: float | None = None
     most: float | None = None
-    """Of a number: its limits; of a text: the limits of its length; of a list: those of its length."""
+    """The limits of a number, or of the length of a text or a list."""
     choices: tuple[str, ...] = ()
     nullable: bool = False
     each_most: int = TEXT_MAX

@@ -79,7 +79,7 @@ class StallRule:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._since: float | None = None
-        """Since when nothing was fetched although something could have been; None if that is not so."""
+        """The time since which nothing was fetched although something could have been; None if that is not so."""
         self._fetched = -1
         self._looked_at = 0.0
 

@@ -205,7 +205,7 @@ class Suggestion:
     by: str
     at: float
     accepted: bool | None = None
-    """None: not decided yet."""
+    """The decision; None if there is none yet."""
     decided_by: str = ""
     decided_at: float = 0.0
 
@@ -236,7 +236,7 @@ class _News(NamedTuple):
     put: Sequence[Row] = ()
     delete: Sequence[bytes] = ()
     journal: Sequence[JournalEntry] = ()
-    """Without numbers."""
+    """Entries without their numbers, which the store gives them."""
     demands: Mapping[str, Any] = {}
     """New values of further fields of ``ChangeNumbers``."""
 

@@ -64,7 +64,7 @@ class TimeSeriesFeature(Feature):
         self._place: Slot | None = None
         self._recorder: Recorder | None = None
         self._recorder_before: Recorder | None = None
-        """That of the slot that this process had before."""
+        """The recorder of the slot that this process had before."""
         self._is_kept = parts.configuration.keeps_time_series
         self.begun_at = 0.0
         """The start of this process, in epoch seconds."""

@@ -57,7 +57,7 @@ class Series:
     start: float
     """Epoch seconds of the first step's beginning."""
     values: dict[str, list[float | None]]
-    """By name, a value for each step; None: unknown."""
+    """A value for each step, by the name of the figure; None if it is unknown."""
 
     def as_object(self) -> dict[str, object]:
         """Return it for JSON."""

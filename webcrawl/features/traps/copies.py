@@ -56,7 +56,7 @@ CONTENTS_LEAST = 4
 that a server does not find.
 """
 ON_A_PATH_LEAST, ON_A_PAGE_LEAST = 8, 3
-"""The same as ``EQUAL_LEAST`` for a path of many pages and for that of one page, if the parameter is void by all
+"""These replace ``EQUAL_LEAST`` for a path of many pages and for that of one page, if the parameter is void by all
 paths of the host together on which it made no difference.
 """
 PATHS_LEAST = 3
@@ -117,9 +117,9 @@ class Copies:
 
     def __init__(self) -> None:
         self._contents: OrderedDict[int, tuple[int, tuple[int, ...]]] = OrderedDict()
-        """Of pages without one of their parameters: its last value, and their contents, the last one first."""
+        """The last value of a parameter, and the contents of pages without it, the last one first."""
         self._counts: OrderedDict[str, dict[str, _Counts]] = OrderedDict()
-        """By host and parameter: the counts of each path."""
+        """The counts of each path, by host and parameter."""
         self._counted = 0
         self._offered: OrderedDict[int, None] = OrderedDict()
         """Pages without the parameter that pages handed on to them in their links."""

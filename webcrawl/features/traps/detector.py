@@ -35,7 +35,7 @@ class Observation(NamedTuple):
     url: str | None
     """None for a page that has neither parameters nor a session: its base says enough."""
     base: int
-    """See ``copies.base_without``."""
+    """The base of the page's URL, see ``copies.base_without``."""
     contents: PageContents | None = None
     session: SessionVisit | None = None
 

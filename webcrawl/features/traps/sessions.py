@@ -71,9 +71,9 @@ class SessionVisit(NamedTuple):
     """A fetched page with a session in its URL."""
 
     base: int
-    """See ``Shape.base``."""
+    """The base of the URL, see ``Shape.base``."""
     results: dict[str, Comparison]
-    """By the name of a session, if the page was compared with an earlier visit of it."""
+    """The results by the name of the session, for sessions of which the page was compared with an earlier visit."""
 
 
 @dataclass(slots=True)

@@ -67,7 +67,7 @@ class _HostEvidence:
     patterns: set[bytes] = field(default_factory=set)
     """Ids of the stored patterns."""
     observations: list[Observation] = field(default_factory=list)
-    """Those that are not written yet."""
+    """The observations that are not written yet."""
     changed: dict[str, bool] = field(default_factory=dict)
     """The patterns whose record is not written yet, and whether their content has changed too."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)

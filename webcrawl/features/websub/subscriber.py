@@ -123,7 +123,7 @@ class Subscriber:
         self.store = store
         self._key = b""
         self._documents: dict[str, tuple[FetchedDocument, tuple[str, ...]]] = {}
-        """For each topic, a document that names it, and its hubs; not processed yet."""
+        """A document that names the topic, and its hubs, by the topic; they are not processed yet."""
         self._vanished: set[str] = set()
         """URLs of pages that no longer name themselves as a topic with a hub."""
         self._is_full = self._ends = False

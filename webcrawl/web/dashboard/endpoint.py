@@ -94,7 +94,7 @@ class Endpoint:
 
     method: str
     path: str
-    """It may have ``{name}``."""
+    """The path, which may have ``{name}``."""
     name: str
     """The ``operationId``."""
     summary: str

@@ -50,7 +50,7 @@ STEP_SECONDS = 40.0
 SIZE_SECONDS = 60.0
 """The size of a crawl's folder is measured at most this often: it may have many files."""
 HAS_SECONDS = 15.0
-"""Whether there are traps and suggestions is read at most this often."""
+"""Seconds between two readings of whether there are traps and suggestions."""
 _TAIL_BYTES = 8192
 
 
@@ -141,7 +141,7 @@ class StateReader:
     def __init__(self, source: CrawlSource) -> None:
         self._source = source
         self._configuration = source.configuration
-        """That of the crawl, as it was started last."""
+        """The configuration with which the crawl was started last."""
         self._rates = _Rates()
         self._remaining = Remaining(source.crawl)
         self._size: tuple[float, int] | None = None

@@ -41,7 +41,7 @@ class _Mounted:
     order: CrawlOrder
     application: web.Application
     handlers: dict[tuple[str, str], Handler]
-    """By method and path."""
+    """The handlers by method and path."""
 
 
 class ServiceSite(Site):

@@ -102,7 +102,7 @@ class Service:
         self._readers = ThreadPoolExecutor(1, thread_name_prefix="figures")
         self._files = ThreadPoolExecutor(2, thread_name_prefix="files")
         self._commands = ThreadPoolExecutor(4, thread_name_prefix="commands")
-        """They wait until a crawl has obeyed."""
+        """Threads that wait until a crawl has carried out a command."""
         self._figures: dict[str, _Figures] = {}
         self._states: dict[str, tuple[CrawlOrder, StateReader]] = {}
         self._reading: set[str] = set()
