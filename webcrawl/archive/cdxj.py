@@ -77,10 +77,10 @@ _QUERY_SESSIONS = tuple(
 
 def surt_key(url: str) -> str:
     """Return the index key of an absolute URL; the URL itself if it has no host (``dns:``, ``urn:``, ``data:``)."""
-    found = _URL.match(url)
-    if found is None:
+    match = _URL.match(url)
+    if match is None:
         return url
-    scheme, host, port, path, query = found.groups()
+    scheme, host, port, path, query = match.groups()
     key = _host(host)
     if port and port != _DEFAULT_PORTS.get(scheme.lower()):
         key = f"{key}:{port}"
@@ -107,15 +107,15 @@ def _in_ascii(host: str) -> str:
 
 
 def _path(path: str) -> str:
-    found = _rewritten(path)
-    if "//" in found or "/." in found or not found.startswith("/"):
-        found = _resolved(found)
-    found = found.lower()
-    if "(" in found:
+    rewritten = _rewritten(path)
+    if "//" in rewritten or "/." in rewritten or not rewritten.startswith("/"):
+        rewritten = _resolved(rewritten)
+    rewritten = rewritten.lower()
+    if "(" in rewritten:
         for pattern in _PATH_SESSIONS:
-            if match := pattern.fullmatch(found):
-                found = match[1] + match[2]
-    return found[:-1] if found.endswith("/") and found != "/" else found
+            if match := pattern.fullmatch(rewritten):
+                rewritten = match[1] + match[2]
+    return rewritten[:-1] if rewritten.endswith("/") and rewritten != "/" else rewritten
 
 
 def _resolved(path: str) -> str:
@@ -130,12 +130,14 @@ def _resolved(path: str) -> str:
 
 
 def _query(query: str) -> str:
-    found = _rewritten(query).lower()
-    if "id=" in found or "aspsessionid" in found:
+    rewritten = _rewritten(query).lower()
+    if "id=" in rewritten or "aspsessionid" in rewritten:
         for pattern in _QUERY_SESSIONS:
-            if match := pattern.fullmatch(found):
-                found = match[1] + (match[2] or "")
-    return "&".join(sorted(found.split("&"), key=lambda pair: pair.split("=", 1))) if "&" in found else found
+            if match := pattern.fullmatch(rewritten):
+                rewritten = match[1] + (match[2] or "")
+    if "&" not in rewritten:
+        return rewritten
+    return "&".join(sorted(rewritten.split("&"), key=lambda pair: pair.split("=", 1)))
 
 
 def _rewritten(text: str) -> str:
@@ -143,9 +145,9 @@ def _rewritten(text: str) -> str:
     if "%" not in text and "#" not in text and _AS_IT_STANDS.fullmatch(text):
         return text
     data = text.encode("utf-8", "surrogatepass")
-    while (plain := _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()), data)) != data:
+    while (plain := _ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), data)) != data:
         data = plain
-    return _TO_ESCAPE.sub(lambda found: b"%%%02X" % found[0][0], data).decode("ascii")
+    return _TO_ESCAPE.sub(lambda match: b"%%%02X" % match[0][0], data).decode("ascii")
 
 
 INDEXED = frozenset({"response", "revisit", "resource"})
@@ -187,7 +189,7 @@ def key_of(url: str) -> str:
     """Return the key of a URL as a line begins with it: of visible ASCII."""
     key = surt_key(url)
     if _NOT_IN_A_KEY.search(key):
-        key = _NOT_IN_A_KEY.sub(lambda found: f"%{ord(found[0]):02X}", key)
+        key = _NOT_IN_A_KEY.sub(lambda match: f"%{ord(match[0]):02X}", key)
     return key
 
 
@@ -204,8 +206,8 @@ def _mime(kind: str, fields: Mapping[str, str], message_head: bytes) -> str:
         return "warc/revisit"
     if kind == "resource":
         return fields.get("content-type", "unk").partition(";")[0].strip()
-    found = _MIME.search(b"\n" + message_head)
-    return found[1].decode("latin-1") if found else "unk"
+    match = _MIME.search(b"\n" + message_head)
+    return match[1].decode("latin-1") if match else "unk"
 
 
 INDEX_FOLDER = "index"
@@ -300,8 +302,8 @@ class Index(ArchiveSink):
         assert self._name is not None
         path = self._folder / f"{self._name.removesuffix(_WARC)}.open-{self._serial}{SUFFIX}"
         self._kept.sort()
-        with merged(old, self._kept) as found:
-            write_lines(path, found, self._disk)
+        with merged(old, self._kept) as sorted_lines:
+            write_lines(path, sorted_lines, self._disk)
         self._serial += 1
         self._runs[len(self._runs) - joined :] = [(path, lines)]
         self._kept = []
@@ -311,8 +313,8 @@ class Index(ArchiveSink):
     def _finish(self, name: str) -> None:
         self._kept.sort()
         old = [path for path, _ in self._runs]
-        with merged(old, self._kept) as found:
-            write_lines(index_path(self._folder, name), map(_closed, found), self._disk, durable=True)
+        with merged(old, self._kept) as lines:
+            write_lines(index_path(self._folder, name), map(_closed, lines), self._disk, durable=True)
         self._name, self._kept, self._runs = None, [], []
         self._forget(old)
 

@@ -60,26 +60,26 @@ class Command(CrawlCommand):
         # Scrapy imports all commands at each start.
         from webcrawl.control import error_log
 
-        found = error_log.read(folder, limit=opts.limit, search=opts.search, kind=opts.kind)
+        report = error_log.read(folder, limit=opts.limit, search=opts.search, kind=opts.kind)
         if opts.json:
-            tell(json.dumps({"place": str(folder), **found.as_object()}))
+            tell(json.dumps({"place": str(folder), **report.as_object()}))
         else:
-            tell("\n".join(_as_text(folder, found, width())))
+            tell("\n".join(_as_text(folder, report, width())))
 
 
-def _as_text(folder: Path, found: ErrorReport, columns: int | None) -> Iterator[str]:
-    since = "" if found.since is None else f" since {text.second(found.since)} UTC"
-    yield f"{folder}: {text.things(found.total, 'error')}{since}"
-    if found.unanticipated:
-        tracebacks = text.things(found.unanticipated, "traceback")
+def _as_text(folder: Path, report: ErrorReport, columns: int | None) -> Iterator[str]:
+    since = "" if report.since is None else f" since {text.second(report.since)} UTC"
+    yield f"{folder}: {text.things(report.total, 'error')}{since}"
+    if report.unanticipated:
+        tracebacks = text.things(report.unanticipated, "traceback")
         yield f"{tracebacks} of the spider or the crawler in {folder / 'unanticipated.log'}"
-    if not found.total:
+    if not report.total:
         return
-    yield from _counted("errors", found.kinds, None, columns)
-    yield from _counted("most errors", found.hosts, _HOSTS, columns)
-    if found.last:
+    yield from _counted("errors", report.kinds, None, columns)
+    yield from _counted("most errors", report.hosts, _HOSTS, columns)
+    if report.last:
         yield from ("", "last errors")
-    yield from _last(found.last, columns)
+    yield from _last(report.last, columns)
 
 
 def _last(errors: Sequence[LoggedError], columns: int | None) -> Iterator[str]:
@@ -111,21 +111,21 @@ def _tell_of_workers(crawl: StoredCrawl, opts: argparse.Namespace) -> None:
     workers, kinds = _counted_by_workers(crawl.status())
     failed = crawl.read_store(FailureStore, _failures)
     chosen = [
-        one
-        for one in sorted(failed, key=lambda one: one.at, reverse=True)
-        if opts.search in one.entry.url and opts.kind in ("", one.error)
+        failure
+        for failure in sorted(failed, key=lambda failure: failure.at, reverse=True)
+        if opts.search in failure.entry.url and opts.kind in ("", failure.error)
     ]
-    last = [LoggedError(one.at, one.error, one.entry.url) for one in chosen[: opts.limit]]
+    last = [LoggedError(failure.at, failure.error, failure.entry.url) for failure in chosen[: opts.limit]]
     if opts.json:
-        found: dict[str, Any] = {"total": workers.total(), "workers": dict(workers), "kinds": dict(kinds)}
-        tell(crawl_as_json(crawl, **found, failed=len(chosen), last=[asdict(one) for one in last]))
+        counts: dict[str, Any] = {"total": workers.total(), "workers": dict(workers), "kinds": dict(kinds)}
+        tell(crawl_as_json(crawl, **counts, failed=len(chosen), last=[asdict(error) for error in last]))
         return
     total, names = text.things(workers.total(), "error"), text.things(len(workers), "worker")
     lines = [f"{crawl.name}: {total} of {names}, in all runs"]
     if kinds:
         lines += _counted("errors", kinds, None, width())
     if workers:
-        rows = [(name, text.count(one)) for name, one in sorted(workers.items())]
+        rows = [(name, text.count(count)) for name, count in sorted(workers.items())]
         lines += ["", *table([("worker", "errors"), *rows], 1)]
     if last:
         lines += ["", "last URLs that failed for good", *_last(last, width())]
@@ -137,15 +137,15 @@ def _counted_by_workers(status: CrawlStatus) -> tuple[Counter[str], Counter[str]
     """Return the errors by worker and by kind, of all runs."""
     workers: Counter[str] = Counter({worker.name: 0 for worker in status.workers})
     kinds: Counter[str] = Counter()
-    for one in status.counted:
-        found = errors_of(one.numbers)
-        workers[one.worker] += sum(found.values())
-        kinds.update(found)
+    for counted in status.counted:
+        errors = errors_of(counted.numbers)
+        workers[counted.worker] += sum(errors.values())
+        kinds.update(errors)
     return workers, kinds
 
 
 async def _failures(store: FailureStore) -> list[FailedUrl]:
-    found: list[FailedUrl] = []
-    while some := await store.some(found[-1].id if found else b""):
-        found += some
-    return found
+    failures: list[FailedUrl] = []
+    while some := await store.some(failures[-1].id if failures else b""):
+        failures += some
+    return failures

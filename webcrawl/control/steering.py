@@ -165,9 +165,10 @@ class Steering:
         while True:
             numbers, workers = self._crawl.read_store(SteeringStore, _versions)
             late = [
-                one.name
-                for one in self._crawl.running_workers()
-                if (state := state_of(one, workers)) is None or getattr(state, kind) < getattr(numbers, kind)
+                worker.name
+                for worker in self._crawl.running_workers()
+                if (state := state_of(worker, workers)) is None
+                or getattr(state, kind) < getattr(numbers, kind)
             ]
             if not late or time.monotonic() > end:
                 return late
@@ -177,11 +178,11 @@ class Steering:
 
     def settings(self) -> list[SettingState]:
         """Return all settings that can be changed, in the order of their table."""
-        found = self.situation()
-        start = self._start(found)
+        steering = self.situation()
+        start = self._start(steering)
         rows = []
         for name, item in LIVE.items():
-            override = found.overlay.get(name)
+            override = steering.overlay.get(name)
             default = None if item.is_argument else as_text(_DEFAULTS.get(name, self._settings.get(name)))
             rows.append(
                 SettingState(
@@ -191,7 +192,11 @@ class Steering:
                     default,
                     start.get(name, ""),
                     override,
-                    {one.worker: one.refused[name] for one in found.workers if name in one.refused},
+                    {
+                        state.worker: state.refused[name]
+                        for state in steering.workers
+                        if name in state.refused
+                    },
                     item.unit,
                     item.meaning,
                     item.reader.allowed,
@@ -204,13 +209,13 @@ class Steering:
 
         :raises ConfigurationError: naming every name and value that is wrong
         """
-        found = self.situation()
-        start = self._start(found)
-        overlay = {name: override.value for name, override in found.overlay.items()}
+        steering = self.situation()
+        start = self._start(steering)
+        overlay = {name: override.value for name, override in steering.overlay.items()}
         changes = {name: _normal(name, value) for name, value in changes.items()}
         unknown = [name for name in changes if name not in LIVE and changes[name] is None and name in overlay]
         asked = {name: value for name, value in changes.items() if name not in unknown}
-        if problems := problems_of(asked, settings_of_crawl(self._settings, found.workers), overlay):
+        if problems := problems_of(asked, settings_of_crawl(self._settings, steering.workers), overlay):
             raise ConfigurationError(problems)
         who = by or this_operator()
         self._crawl.change_store(SteeringStore, lambda store, now: store.set_all(changes, who, now))
@@ -223,11 +228,11 @@ class Steering:
             for name, value in changes.items()
         ]
 
-    def _start(self, found: SteeringState) -> Mapping[str, str]:
+    def _start(self, steering: SteeringState) -> Mapping[str, str]:
         """Return the values with which the crawl was started last."""
-        said = [one for one in found.workers if one.start]
-        if said:
-            return max(said, key=attrgetter("at")).start
+        started = [worker for worker in steering.workers if worker.start]
+        if started:
+            return max(started, key=attrgetter("at")).start
         configuration = Configuration.from_settings(self._settings)
         return values_at_start(self._settings, configuration, SimpleNamespace(**self._given)).texts()
 
@@ -268,20 +273,20 @@ class Steering:
         value = None if seconds is None else float(seconds)
         who = by or this_operator()
         self._crawl.change_store(SteeringStore, lambda store, now: store.set_delay(key, value, who, now))
-        least = next(one.value for one in self.settings() if one.name == "POLITENESS_MIN_DELAY")
+        least = next(setting.value for setting in self.settings() if setting.name == "POLITENESS_MIN_DELAY")
         return Delayed(key, value, float(least or 0))
 
     # -- hosts, failed URLs and traps --------------------------------------------------------------------------
 
     def parked(self) -> list[str]:
         """Return the hosts that are parked or given up, and have URLs; at most as many as one command takes."""
-        found: list[str] = []
+        keys: list[str] = []
         for some in self._crawl.hosts():
-            at_rest = (one for one in some if one.is_parked or one.activity is Activity.GIVEN_UP)
-            found += [one.key for one in at_rest if one.queued]
-            if len(found) >= KEYS_MOST:
+            at_rest = (host for host in some if host.is_parked or host.activity is Activity.GIVEN_UP)
+            keys += [host.key for host in at_rest if host.queued]
+            if len(keys) >= KEYS_MOST:
                 break
-        return found[:KEYS_MOST]
+        return keys[:KEYS_MOST]
 
     def unpark(
         self,
@@ -304,13 +309,13 @@ class Steering:
             raise CrawlError(f"at most {KEYS_MOST:,} hosts at a time, not {len(hosts):,}")
         if list(hosts) == [ALL] and not (hosts := self.parked()):
             tell("no host is parked or given up")
-        found = {host: self._host(host) for host in hosts}
-        if unknown := [host for host, snapshot in found.items() if snapshot.key is None]:
+        snapshots = {host: self._host(host) for host in hosts}
+        if unknown := [host for host, snapshot in snapshots.items() if snapshot.key is None]:
             raise ConfigurationError(
                 [Problem("", f"{printable(host[:200])} is no host of this crawl") for host in unknown]
             )
         keys = []
-        for snapshot in found.values():
+        for snapshot in snapshots.values():
             key = snapshot.key
             assert key is not None
             name, now = printable(key.record.key), snapshot.now
@@ -329,10 +334,10 @@ class Steering:
     def _host(self, host: str) -> UrlSnapshot:
         """Return what is known of a host, given by its name or by its politeness key."""
         key = host.strip()
-        found = self._crawl.snapshot(lambda settings: key, 0, f"http://{key}")
-        name = hostname(key) if found.key is None and len(key) <= URL_MOST else None
+        snapshot = self._crawl.snapshot(lambda settings: key, 0, f"http://{key}")
+        name = hostname(key) if snapshot.key is None and len(key) <= URL_MOST else None
         if name is None:
-            return found
+            return snapshot
         key = self._explained(f"http://{name}/").key
         return self._crawl.snapshot(lambda settings: key, 0, f"http://{key}")
 

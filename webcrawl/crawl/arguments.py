@@ -44,10 +44,12 @@ def own_names(opts: argparse.Namespace, settings: BaseSettings) -> frozenset[str
 
     The names are added to SETTINGS_PREFIXES, by which the crawl knows them too.
     """
-    own = frozenset(given.partition("=")[0].removeprefix("+") for given in opts.set if given.startswith("+"))
-    opts.set[:] = [given.removeprefix("+") for given in opts.set]
+    own = frozenset(
+        setting.partition("=")[0].removeprefix("+") for setting in opts.set if setting.startswith("+")
+    )
+    opts.set[:] = [setting.removeprefix("+") for setting in opts.set]
     if own:
-        values = [given.partition("=")[2] for given in opts.set if given.partition("=")[0] == _PREFIXES]
+        values = [setting.partition("=")[2] for setting in opts.set if setting.partition("=")[0] == _PREFIXES]
         known = values[-1] if values else settings.get(_PREFIXES, ())
         names = [name for name in sorted(own) if name.isupper()]
         opts.set.append(f"{_PREFIXES}={','.join([*as_list(known), *names])}")
@@ -56,7 +58,7 @@ def own_names(opts: argparse.Namespace, settings: BaseSettings) -> frozenset[str
 
 def check_arguments(
     spider: type[Spider],
-    given: Mapping[str, str],
+    arguments: Mapping[str, str],
     configuration: Configuration,
     *,
     resuming: bool,
@@ -74,35 +76,35 @@ def check_arguments(
             yield from (Problem("EXCLUSION_FILE", line) for line in str(error).splitlines())
     for name, line in wrong_files(configuration):
         yield Problem(name, line)
-    sought = given.get("focus") or configuration.focus or callable(getattr(spider, "relevance", None))
+    sought = arguments.get("focus") or configuration.focus or callable(getattr(spider, "relevance", None))
     if configuration.warc_pages == "relevant" and not sought:
         yield Problem("WARC_PAGES", "relevant needs a subject: -a focus=WHAT or FOCUS")
     if spider.name != BROAD:
         yield from _start_urls(spider)
         yield from _contact(_hosts_of_spider(spider), configuration)
         return
-    yield from unknown_arguments(given)
-    if "allow" in given:
-        yield from _pattern(given["allow"])
-    if given.get("focus") and (why := focus().problem(given["focus"])):
+    yield from unknown_arguments(arguments)
+    if "allow" in arguments:
+        yield from _pattern(arguments["allow"])
+    if arguments.get("focus") and (why := focus().problem(arguments["focus"])):
         yield Problem("-a focus", why)
-    if "mode" in given and given["mode"] not in MODES:
-        yield Problem("-a mode", f"must be {' or '.join(MODES)}, not {given['mode']!r}")
-    if "stay" in given and given["stay"] not in SITES:
-        yield Problem("-a stay", f"must be {' or '.join(SITES)}, not {given['stay']!r}")
-    if given.get("segment") or _holds_segment(configuration):
-        yield from _segment(given, configuration)
+    if "mode" in arguments and arguments["mode"] not in MODES:
+        yield Problem("-a mode", f"must be {' or '.join(MODES)}, not {arguments['mode']!r}")
+    if "stay" in arguments and arguments["stay"] not in SITES:
+        yield Problem("-a stay", f"must be {' or '.join(SITES)}, not {arguments['stay']!r}")
+    if arguments.get("segment") or _holds_segment(configuration):
+        yield from _segment(arguments, configuration)
         return
-    if not (given.get("seeds") or given.get("domains") or resuming or configuration.asks_for_seeds):
+    if not (arguments.get("seeds") or arguments.get("domains") or resuming or configuration.asks_for_seeds):
         yield Problem("", "nothing to crawl; give -a seeds=FILE, -a seeds=URL or -a domains=FILE")
         return
-    yield from _places(given, configuration, schemes)
+    yield from _places(arguments, configuration, schemes)
 
 
 def _of_class(spider: type[Spider], name: str) -> list[str]:
     """Return the values of a list that the class has; none of a property, which needs a spider."""
-    given = getattr(spider, name, None)
-    return [] if hasattr(given, "__get__") else [str(value) for value in given or ()]
+    values = getattr(spider, name, None)
+    return [] if hasattr(values, "__get__") else [str(value) for value in values or ()]
 
 
 def _start_urls(spider: type[Spider]) -> Iterator[Problem]:
@@ -112,9 +114,9 @@ def _start_urls(spider: type[Spider]) -> Iterator[Problem]:
             yield Problem("start_urls", f"{url!r} has no scheme; write 'https://{url}'")
 
 
-def unknown_arguments(given: Mapping[str, str]) -> Iterator[Problem]:
+def unknown_arguments(arguments: Mapping[str, str]) -> Iterator[Problem]:
     """Yield names that are no argument of the broad spider. What a scheduler of jobs notes begins with ``_``."""
-    for name in given:
+    for name in arguments:
         if name not in BROAD_ARGUMENTS and not name.startswith("_"):
             known = hint(name.lower(), BROAD_ARGUMENTS)
             yield Problem(f"-a {name}", f"is no argument of the spider {BROAD}; {known}")
@@ -127,15 +129,17 @@ def _pattern(text: str) -> Iterator[Problem]:
         yield Problem("-a allow", str(error))
 
 
-def _places(given: Mapping[str, str], configuration: Configuration, schemes: Schemes) -> Iterator[Problem]:
+def _places(
+    arguments: Mapping[str, str], configuration: Configuration, schemes: Schemes
+) -> Iterator[Problem]:
     """Yield problems of the seeds and the whitelist, and of the contact that their crawling requires."""
     problems: dict[str, Problem] = {}
     hosts_of_seeds = partial(_hosts_of_seeds, schemes=schemes)
     for name, hosts_of in (("domains", _hosts_of_whitelist), ("seeds", hosts_of_seeds)):
-        if not given.get(name):
+        if not arguments.get(name):
             continue
         try:
-            hosts = hosts_of(given[name])
+            hosts = hosts_of(arguments[name])
             # The first is always read, so that an empty file is detected; the others only when they matter.
             first = [host for host in (next(hosts, None),) if host is not None]
             for problem in _contact(chain(first, hosts), configuration):
@@ -145,22 +149,22 @@ def _places(given: Mapping[str, str], configuration: Configuration, schemes: Sch
     yield from problems.values()
 
 
-def _segment(given: Mapping[str, str], configuration: Configuration) -> Iterator[Problem]:
+def _segment(arguments: Mapping[str, str], configuration: Configuration) -> Iterator[Problem]:
     """Yield problems of a crawl of a segment: one that is given, or that its JOBDIR holds.
 
     Its lines, and whether they require a contact, are checked when it is read.
     """
     for name in ("seeds", "domains"):
-        if given.get(name):
+        if arguments.get(name):
             yield Problem(f"-a {name}", "a crawl of a segment takes its URLs from the segment; leave it out")
-    if (given.get("mode") or configuration.crawl_mode) == "continuous":
+    if (arguments.get("mode") or configuration.crawl_mode) == "continuous":
         yield Problem("-a mode", "a crawl of a segment visits its URLs once; leave continuous out")
     if configuration.frontier_seen == "bloom":
         yield Problem("-a segment", "needs FRONTIER_SEEN=exact: a Bloom filter cannot say what was fetched")
     if configuration.storage.frontier_file is None:
-        able = storage.names_of(lambda one: one.frontier_file is not None)
+        able = storage.names_of(lambda technology: technology.frontier_file is not None)
         yield Problem("-a segment", f"needs FRONTIER_BACKEND={able}, not {configuration.storage.name}")
-    if path := given.get("segment"):
+    if path := arguments.get("segment"):
         try:
             with Path(path).open("rb"):
                 pass
@@ -189,14 +193,14 @@ def _hosts_of_seeds(source: str, schemes: Schemes) -> Iterator[str]:
     if source.strip() == STANDARD_INPUT:
         return
     bad: BadSeed | None = None
-    found = False
+    has_seeds = False
     for seed in read_seeds(source, schemes=schemes):
         if isinstance(seed, Seed):
-            found = True
+            has_seeds = True
             yield urlsplit(seed.url).hostname or ""
         elif bad is None:
             bad = seed
-    if bad is not None and not found:
+    if bad is not None and not has_seeds:
         raise SeedsError(f"no seed in {source!r} is a URL; line {bad.line}, {bad.text!r}: {bad.reason}")
 
 

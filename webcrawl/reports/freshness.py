@@ -113,9 +113,9 @@ def _moment(value: object) -> float | None:
 Points = list[tuple[float, float]]
 
 
-def section(found: Freshness) -> str:
+def section(freshness: Freshness) -> str:
     """Render the section; empty unless the crawl revisits pages."""
-    if not found.revisits:
+    if not freshness.revisits:
         return ""
     note = (
         "A copy is fresh while its page is as it was when it was fetched. "
@@ -124,71 +124,80 @@ def section(found: Freshness) -> str:
     return html.section(
         "Freshness",
         f'<p class="quiet">{note}</p>',
-        html.facts([*_counted(found), *_over_pages(found)]),
-        _over_time(found),
-        _ages(found),
-        _intervals(found),
+        html.facts([*_counted(freshness), *_over_pages(freshness)]),
+        _over_time(freshness),
+        _ages(freshness),
+        _intervals(freshness),
     )
 
 
-def _counted(found: Freshness) -> list[tuple[str, str]]:
-    rows = [("visits of pages that were known", text.count(found.revisits))]
-    if found.compared:
+def _counted(freshness: Freshness) -> list[tuple[str, str]]:
+    rows = [("visits of pages that were known", text.count(freshness.revisits))]
+    if freshness.compared:
         rows += [
-            ("visits where the page was unchanged", _part_of(found.unchanged, found.compared)),
-            ("visits where the page had changed", _part_of(found.compared - found.unchanged, found.compared)),
-            ("visits where the server confirmed that (304)", _part_of(found.not_modified, found.compared)),
+            ("visits where the page was unchanged", _part_of(freshness.unchanged, freshness.compared)),
+            (
+                "visits where the page had changed",
+                _part_of(freshness.compared - freshness.unchanged, freshness.compared),
+            ),
+            (
+                "visits where the server confirmed that (304)",
+                _part_of(freshness.not_modified, freshness.compared),
+            ),
         ]
-    if found.revisits > found.compared:
-        rows.append(("visits without a page", text.count(found.revisits - found.compared)))
+    if freshness.revisits > freshness.compared:
+        rows.append(("visits without a page", text.count(freshness.revisits - freshness.compared)))
     return rows
 
 
-def _over_pages(found: Freshness) -> list[tuple[str, str]]:
+def _over_pages(freshness: Freshness) -> list[tuple[str, str]]:
     """Return the facts on the time between visits, and on its end."""
     rows = []
-    if found.interval_seconds:
+    if freshness.interval_seconds:
         least, most = (
-            _share(seconds / found.interval_seconds)
-            for seconds in (found.fresh_least_seconds, found.fresh_most_seconds)
+            _share(seconds / freshness.interval_seconds)
+            for seconds in (freshness.fresh_least_seconds, freshness.fresh_most_seconds)
         )
         rows += [
-            ("mean time between two visits", text.duration(found.interval_seconds / found.intervals.total)),
+            (
+                "mean time between two visits",
+                text.duration(freshness.interval_seconds / freshness.intervals.total),
+            ),
             ("share of that time for which copies were fresh", f"{least} to {most}"),
         ]
-    if found.foreseen:
-        expected = found.expected_unchanged / PARTS / found.foreseen
-        if found.foreseen_seconds:
-            part = found.expected_fresh_seconds / found.foreseen_seconds
+    if freshness.foreseen:
+        expected = freshness.expected_unchanged / PARTS / freshness.foreseen
+        if freshness.foreseen_seconds:
+            part = freshness.expected_fresh_seconds / freshness.foreseen_seconds
             rows.append(("the same as expected", _share(part)))
         rows.append(("copies expected to be fresh at the visit", _share(expected)))
-    if found.aged:
+    if freshness.aged:
         rows += [
             (
                 "mean age of copies at the visit, by the dates of servers",
-                text.duration(found.age_seconds / found.aged),
+                text.duration(freshness.age_seconds / freshness.aged),
             ),
-            ("the same as expected", text.duration(found.expected_age_seconds / found.aged)),
+            ("the same as expected", text.duration(freshness.expected_age_seconds / freshness.aged)),
         ]
     return rows
 
 
-def _over_time(found: Freshness) -> str:
+def _over_time(freshness: Freshness) -> str:
     caption = "Copies that were still fresh when their pages were visited again"
     return _curves(
-        found, caption, "fresh", _share, ("found", 0, 1, 1), ("expected", 2, 3, PARTS), highest=1.0
+        freshness, caption, "fresh", _share, ("found", 0, 1, 1), ("expected", 2, 3, PARTS), highest=1.0
     )
 
 
-def _ages(found: Freshness) -> str:
-    if not found.aged:
+def _ages(freshness: Freshness) -> str:
+    if not freshness.aged:
         return ""
     caption = "Age of copies when their pages were visited again (0 for fresh ones), by the dates of servers"
-    return _curves(found, caption, "mean age", text.duration, ("found", 4, 5, 1), ("expected", 4, 6, 1))
+    return _curves(freshness, caption, "mean age", text.duration, ("found", 4, 5, 1), ("expected", 4, 6, 1))
 
 
 def _curves(
-    found: Freshness,
+    freshness: Freshness,
     caption: str,
     name: str,
     shown: Callable[[float], str],
@@ -198,7 +207,7 @@ def _curves(
     """Render means over time: for each series its name, which sum is counted, which is the count, and in how many
     parts.
     """
-    line = found.time_line
+    line = freshness.time_line
     bins, step = line.bins(), line.step_seconds
     ends = [line.starts_at + (number + 1) * step for number in range(len(bins))]
     drawn: dict[str, Points] = {
@@ -237,8 +246,8 @@ def _rows(
     ]
 
 
-def _intervals(found: Freshness) -> str:
-    counted = found.intervals
+def _intervals(freshness: Freshness) -> str:
+    counted = freshness.intervals
     span = counted.span()
     if not span:
         return ""

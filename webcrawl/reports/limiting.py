@@ -91,76 +91,80 @@ class Bottleneck(NamedTuple):
     """A whole sentence, with the figures that it is from."""
 
 
-def limiting(found: Situation) -> Bottleneck:
+def limiting(situation: Situation) -> Bottleneck:
     """Return what limits a crawl that runs."""
-    return _standstill(found) or _shortage(found) or _politeness(found)
+    return _standstill(situation) or _shortage(situation) or _politeness(situation)
 
 
-def _standstill(found: Situation) -> Bottleneck | None:
+def _standstill(situation: Situation) -> Bottleneck | None:
     """Return why a crawl makes no further requests; None if it does."""
-    if found.is_closing:
-        rest = text.things(round(found.open), "open request")
+    if situation.is_closing:
+        rest = text.things(round(situation.open), "open request")
         return Bottleneck(Bound.STOPPING, "stopping", f"It is stopping: {rest}; no further ones begin.")
-    if found.is_paused:
+    if situation.is_paused:
         return Bottleneck(
             Bound.PAUSED,
             "paused by an operator",
             "An operator paused it: no request begins until it is resumed.",
         )
-    if found.stalled:
+    if situation.stalled:
         sentence = (
-            f"The storage: {found.stalled}. It goes on by itself when there is room, or a connection, again."
+            f"The storage: {situation.stalled}. "
+            "It goes on by itself when there is room, or a connection, again."
         )
-        return Bottleneck(Bound.STORAGE, f"waiting for the storage ({found.stalled})", sentence)
-    if not found.queued:
-        rest = text.things(round(found.open), "request")
+        return Bottleneck(Bound.STORAGE, f"waiting for the storage ({situation.stalled})", sentence)
+    if not situation.queued:
+        rest = text.things(round(situation.open), "request")
         return Bottleneck(Bound.NOTHING, "nothing is queued", f"Nothing is queued; {rest} open.")
-    if not found.with_urls and found.open < 1:
-        if found.parked:
+    if not situation.with_urls and situation.open < 1:
+        if situation.parked:
             sentence = (
                 f"All hosts with URLs rest after failures, at a server's request or for their robots.txt: "
-                f"{text.things(found.parked, 'host')} parked."
+                f"{text.things(situation.parked, 'host')} parked."
             )
             return Bottleneck(Bound.PARKED, "waiting for parked hosts", sentence)
         return Bottleneck(Bound.STARTING, "starting", "The next hosts are being read from the storage.")
     return None
 
 
-def _shortage(found: Situation) -> Bottleneck | None:
+def _shortage(situation: Situation) -> Bottleneck | None:
     """Return which means are used up although hosts could be contacted; None if none is."""
-    if found.bandwidth_limit > 0 and found.bandwidth_used >= BANDWIDTH_SHARE * found.bandwidth_limit:
-        used = f"{text.size(found.bandwidth_used)}/s of {text.size(found.bandwidth_limit)}/s"
+    if (
+        situation.bandwidth_limit > 0
+        and situation.bandwidth_used >= BANDWIDTH_SHARE * situation.bandwidth_limit
+    ):
+        used = f"{text.size(situation.bandwidth_used)}/s of {text.size(situation.bandwidth_limit)}/s"
         return Bottleneck(
             Bound.BANDWIDTH, f"limited by the bandwidth ({used})", f"The bandwidth limit: {used} are used."
         )
-    if found.ready < 1 or _share(found) >= CAPACITY_SHARE:
+    if situation.ready < 1 or _share(situation) >= CAPACITY_SHARE:
         return None
-    ready = f"{text.things(round(found.ready), 'host')} could be contacted"
-    if found.cpu_share is not None and found.cpu_share >= CPU_SHARE:
-        used = f"{100 * min(found.cpu_share, 1.0):.0f} % of all cores"
+    ready = f"{text.things(round(situation.ready), 'host')} could be contacted"
+    if situation.cpu_share is not None and situation.cpu_share >= CPU_SHARE:
+        used = f"{100 * min(situation.cpu_share, 1.0):.0f} % of all cores"
         return Bottleneck(Bound.CPU, f"limited by the CPU ({used})", f"The CPU: {used} used, while {ready}.")
-    if found.loop_share is not None and found.loop_share >= LOOP_SHARE:
-        used = f"{100 * min(found.loop_share, 1.0):.0f} % of a core"
+    if situation.loop_share is not None and situation.loop_share >= LOOP_SHARE:
+        used = f"{100 * min(situation.loop_share, 1.0):.0f} % of a core"
         return Bottleneck(
             Bound.EVENT_LOOP,
             f"limited by the event loop ({used})",
             f"The event loop: {used} used, while {ready}. More workers would make it faster.",
         )
-    if found.open_max and found.open + found.unsettled >= OPEN_SHARE * found.open_max:
-        return _slots(found, ready)
+    if situation.open_max and situation.open + situation.unsettled >= OPEN_SHARE * situation.open_max:
+        return _slots(situation, ready)
     return None
 
 
-def _slots(found: Situation, ready: str) -> Bottleneck:
-    most = text.count(round(found.open_max or 0))
-    if found.open >= found.unsettled:
-        used = f"{text.count(round(found.open))} of {most}"
+def _slots(situation: Situation, ready: str) -> Bottleneck:
+    most = text.count(round(situation.open_max or 0))
+    if situation.open >= situation.unsettled:
+        used = f"{text.count(round(situation.open))} of {most}"
         return Bottleneck(
             Bound.OPEN_REQUESTS,
             f"limited by open requests ({used})",
             f"CONCURRENT_REQUESTS: {used} requests are open, while {ready}.",
         )
-    used = f"{text.count(round(found.unsettled))} of {most}"
+    used = f"{text.count(round(situation.unsettled))} of {most}"
     return Bottleneck(
         Bound.STORING,
         f"limited by storing ({used} requests)",
@@ -168,37 +172,37 @@ def _slots(found: Situation, ready: str) -> Bottleneck:
     )
 
 
-def _politeness(found: Situation) -> Bottleneck:
+def _politeness(situation: Situation) -> Bottleneck:
     """Return whether the delays of hosts limit the crawl, and whether that is since few hosts have URLs."""
-    if found.ready >= 1 and _share(found) < CAPACITY_SHARE:
-        ready = f"{text.things(round(found.ready), 'host')} could be contacted"
+    if situation.ready >= 1 and _share(situation) < CAPACITY_SHARE:
+        ready = f"{text.things(round(situation.ready), 'host')} could be contacted"
         return Bottleneck(
             Bound.STARTING, "starting the next requests", f"Nothing is used up: {ready}, and will be."
         )
-    allowed = _allowed(found)
-    with_urls = text.things(found.with_urls, "host")
-    is_few = found.hosts > 1 and found.with_urls <= FEW_SHARE * found.hosts
-    if is_few and (found.open_max is None or found.with_urls < found.open_max):
-        few = f"{text.count(found.with_urls)} of {text.things(found.hosts, 'host')}"
+    allowed = _allowed(situation)
+    with_urls = text.things(situation.with_urls, "host")
+    is_few = situation.hosts > 1 and situation.with_urls <= FEW_SHARE * situation.hosts
+    if is_few and (situation.open_max is None or situation.with_urls < situation.open_max):
+        few = f"{text.count(situation.with_urls)} of {text.things(situation.hosts, 'host')}"
         sentence = f"Few hosts have URLs: {few}.{allowed} More hosts with URLs would make it faster."
         return Bottleneck(Bound.HOSTS, f"limited by hosts ({few} have URLs)", sentence)
-    have = "has" if found.with_urls == 1 else "have"
+    have = "has" if situation.with_urls == 1 else "have"
     sentence = f"Politeness: {with_urls} {have} URLs.{allowed} More workers would not make it faster."
     return Bottleneck(Bound.POLITENESS, "limited by politeness", sentence)
 
 
-def _share(found: Situation) -> float:
+def _share(situation: Situation) -> float:
     """Return the made requests as a share of those that delays allow; 0 if it is not known."""
-    return found.rate / found.capacity if found.rate is not None and found.capacity else 0.0
+    return situation.rate / situation.capacity if situation.rate is not None and situation.capacity else 0.0
 
 
-def _allowed(found: Situation) -> str:
-    if not found.capacity or found.rate is None:
+def _allowed(situation: Situation) -> str:
+    if not situation.capacity or situation.rate is None:
         return ""
-    share = f"{100 * min(_share(found), 1.0):.0f} %"
+    share = f"{100 * min(_share(situation), 1.0):.0f} %"
     return (
-        f" Their delays allow {text.rate(found.capacity).replace('/', ' requests/')}; "
-        f"{text.rate(found.rate).replace('/', ' requests/')} are made, {share} of that."
+        f" Their delays allow {text.rate(situation.capacity).replace('/', ' requests/')}; "
+        f"{text.rate(situation.rate).replace('/', ' requests/')} are made, {share} of that."
     )
 
 

@@ -47,23 +47,23 @@ class Field:
         """Return its JSON Schema."""
         if self.kind == "scalar":
             return {"type": ["string", "number", "boolean", "null"], "description": self.meaning}
-        found: dict[str, Any] = {"type": self.kind, "description": self.meaning}
+        schema: dict[str, Any] = {"type": self.kind, "description": self.meaning}
         if self.kind == "strings":
-            found |= {"type": "array", "items": _text_schema(1, self.each_most)}
-            found |= {"minItems": self._items_min, "maxItems": int(self.most or 1)}
+            schema |= {"type": "array", "items": _text_schema(1, self.each_most)}
+            schema |= {"minItems": self._items_min, "maxItems": int(self.most or 1)}
         elif self.choices:
-            found["enum"] = list(self.choices)
+            schema["enum"] = list(self.choices)
         elif self.kind == "string":
-            found |= _text_schema(int(self.least or 0), int(self.most or TEXT_MAX))
-            found |= {"pattern": self.pattern} if self.pattern else {}
+            schema |= _text_schema(int(self.least or 0), int(self.most or TEXT_MAX))
+            schema |= {"pattern": self.pattern} if self.pattern else {}
         else:
-            found |= {} if self.least is None else {"minimum": self.least}
-            found |= {} if self.most is None else {"maximum": self.most}
+            schema |= {} if self.least is None else {"minimum": self.least}
+            schema |= {} if self.most is None else {"maximum": self.most}
         if self.default is not None:
-            found["default"] = self.default
+            schema["default"] = self.default
         if self.nullable:
-            found["type"] = [found["type"], "null"]
-        return found
+            schema["type"] = [schema["type"], "null"]
+        return schema
 
     @property
     def _items_min(self) -> int:
@@ -112,8 +112,8 @@ class Field:
                     isinstance(value, list)
                     and self._items_min <= len(value) <= int(self.most or 1)
                     and all(
-                        isinstance(one, str) and 0 < len(one) <= self.each_most and is_plain(one)
-                        for one in value
+                        isinstance(item, str) and 0 < len(item) <= self.each_most and is_plain(item)
+                        for item in value
                     )
                 )
             case "boolean":
@@ -135,12 +135,12 @@ class Field:
 
     def _wrong(self, value: Any) -> Denial:
         try:
-            given = ascii(value)
+            shown = ascii(value)
         except ValueError:
             # Python does not write numbers of thousands of digits.
-            given = "this number"
-        given = given if len(given) <= 60 else f"{given[:60]}..."
-        return Denial(400, f"{self.name} must be {self.allowed()}, not {given}", allowed=self.schema())
+            shown = "this number"
+        shown = shown if len(shown) <= 60 else f"{shown[:60]}..."
+        return Denial(400, f"{self.name} must be {self.allowed()}, not {shown}", allowed=self.schema())
 
     def allowed(self) -> str:
         """Return the allowed values, which complete the sentence 'must be ...'."""
@@ -189,14 +189,14 @@ def read_query(text: str, fields: Sequence[Field]) -> dict[str, Any]:
             400, f"the query must be UTF-8 in percent-encoding, of at most {FIELDS_MAX} parameters"
         ) from None
     known = {field.name: field for field in fields}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in pairs:
         if name not in known:
             raise _unknown(name, known)
-        if name in found:
+        if name in values:
             raise Denial(400, f"{name} is given twice")
-        found[name] = known[name].from_text(value)
-    return _completed(found, fields)
+        values[name] = known[name].from_text(value)
+    return _completed(values, fields)
 
 
 def read_body(content: bytes, fields: Sequence[Field]) -> dict[str, Any]:
@@ -214,16 +214,16 @@ def read_body(content: bytes, fields: Sequence[Field]) -> dict[str, Any]:
     for name in value:
         if name not in known:
             raise _unknown(name, known)
-    return _completed({name: known[name].checked(one) for name, one in value.items()}, fields)
+    return _completed({name: known[name].checked(item) for name, item in value.items()}, fields)
 
 
-def _completed(found: dict[str, Any], fields: Sequence[Field]) -> dict[str, Any]:
+def _completed(values: dict[str, Any], fields: Sequence[Field]) -> dict[str, Any]:
     for field in fields:
-        if field.name not in found:
+        if field.name not in values:
             if field.required:
                 raise Denial(400, f"{field.name} is missing: {field.meaning}")
-            found[field.name] = field.default
-    return found
+            values[field.name] = field.default
+    return values
 
 
 def _unknown(name: str, known: Mapping[str, Field]) -> Denial:
@@ -240,10 +240,10 @@ def _no_number(name: str) -> None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields_of_object = dict(pairs)
+    if len(fields_of_object) < len(pairs):
         raise _Wrong("a member of the body is given twice")
-    return found
+    return fields_of_object
 
 
 def as_json(value: Any) -> bytes:
@@ -258,7 +258,7 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
+        return {name: _finite(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
+        return [_finite(item) for item in value]
     return value

@@ -115,9 +115,10 @@ class SteeringFeature(Feature):
         requests = await self.store.requests()
         answered = {number for state in await self.store.workers() for number in state.answers}
         self._early = [
-            one
-            for one in requests
-            if one.at >= self._born_at or (one.command in LASTING and str(one.number) not in answered)
+            request
+            for request in requests
+            if request.at >= self._born_at
+            or (request.command in LASTING and str(request.number) not in answered)
         ]
         if numbers.is_stopped and numbers.stopped_at < self._born_at:
             if self._shared is not None and await self._shared.workers_before(numbers.stopped_at):
@@ -404,7 +405,7 @@ class SteeringFeature(Feature):
         exclusions = self._context.exclusions
         assert exclusions is not None
         before = exclusions.version
-        exclusions.add((one.entry, one.reason) for one in self._excluded)
+        exclusions.add((exclusion.entry, exclusion.reason) for exclusion in self._excluded)
         if exclusions.version != before:
             # Links of sites that are readmitted are taken when they are found again.
             self._context.intake.forget()
@@ -414,7 +415,7 @@ class SteeringFeature(Feature):
             )
 
     def _seconds(self) -> dict[str, float]:
-        return {key: one.seconds for key, one in self._delays.items()}
+        return {key: delay.seconds for key, delay in self._delays.items()}
 
     def _tell_delays(self, before: Mapping[str, HostDelay]) -> None:
         for key in sorted({*before, *self._delays}):
@@ -435,17 +436,19 @@ class SteeringFeature(Feature):
         store, with_retry = self.store, self._context.frontier.with_retry
         left: set[bytes] = set()
         while taken := await with_retry(partial(store.injected, TAKEN_AT_ONCE + len(left))):
-            taken = [one for one in taken if one.id not in left]
+            taken = [injected for injected in taken if injected.id not in left]
             if not taken:
                 # Each process holds some hosts, and looks at what the others have left.
                 return
-            moved, waiting = await self._bring_forward([one for one in taken if one.place is not None])
-            left.update(one.id for one in waiting)
-            new = [one for one in taken if one.place is None]
+            moved, waiting = await self._bring_forward(
+                [injected for injected in taken if injected.place is not None]
+            )
+            left.update(injected.id for injected in waiting)
+            new = [injected for injected in taken if injected.place is None]
             if new and not await with_retry(partial(store.claim_urls, self._worker, CLAIM_SECONDS)):
                 await with_retry(partial(store.queued, moved))
                 return
-            entries = [entry for one in new if (entry := self._entry(one)) is not None]
+            entries = [entry for injected in new if (entry := self._entry(injected)) is not None]
             if entries and not await self._scheduler.add_seeds(entries):
                 # The crawl ends; the URLs stay for the next run.
                 return
@@ -460,22 +463,24 @@ class SteeringFeature(Feature):
         over: list[Injected] = []
         left: list[Injected] = []
         backend, frontier = self._context.backend, self._context.frontier
-        for one in asked:
-            assert one.place is not None
-            place = Place(**one.place)
-            entry = UrlEntry(one.url, place.key, place.fingerprint, place.level, place.position)
+        for injected in asked:
+            assert injected.place is not None
+            place = Place(**injected.place)
+            entry = UrlEntry(injected.url, place.key, place.fingerprint, place.level, place.position)
             if await frontier.bring_forward(entry):
-                logger.info("%s comes first now, as %s asked", printable(one.url), printable(one.by))
-                over.append(one)
+                logger.info(
+                    "%s comes first now, as %s asked", printable(injected.url), printable(injected.by)
+                )
+                over.append(injected)
                 continue
             record = await frontier.with_retry(partial(backend.url_record, place.key, place.fingerprint))
             is_over = record is not None and record.state is not State.QUEUED
-            if not is_over and self._clock() - one.at > FIRST_SECONDS:
+            if not is_over and self._clock() - injected.at > FIRST_SECONDS:
                 logger.warning(
-                    "%s could not be brought forward: it has another place by now", printable(one.url)
+                    "%s could not be brought forward: it has another place by now", printable(injected.url)
                 )
                 is_over = True
-            (over if is_over else left).append(one)
+            (over if is_over else left).append(injected)
         return over, left
 
     def _entry(self, injected: Injected) -> UrlEntry | None:

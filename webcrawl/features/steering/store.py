@@ -293,14 +293,14 @@ class SteeringStore:
     async def _start(self) -> Mapping[str, str]:
         """Return the values with which the last worker was started."""
         workers = await self.workers()
-        return max(workers, key=lambda one: one.at).start if workers else {}
+        return max(workers, key=lambda worker: worker.at).start if workers else {}
 
     # -- exclusions and delays ---------------------------------------------------------------------------------
 
     async def excluded(self) -> list[Excluded]:
         """Return the excluded entries, oldest first."""
-        found = [_read(Excluded, row) for row in await self._scan(_MAIN, _EXCLUSION)]
-        return sorted(found, key=lambda one: (one.at, one.entry))
+        exclusions = [_read(Excluded, row) for row in await self._scan(_MAIN, _EXCLUSION)]
+        return sorted(exclusions, key=lambda exclusion: (exclusion.at, exclusion.entry))
 
     async def exclude(self, entry: str, by: str, now: float, reason: str = "") -> bool:
         """Add an entry to the exclusion list; return False if it was there.
@@ -335,8 +335,8 @@ class SteeringStore:
 
     async def delays(self) -> dict[str, HostDelay]:
         """Return the delays of hosts by politeness key."""
-        found = [_read(HostDelay, row) for row in await self._scan(_MAIN, _DELAY)]
-        return {one.key: one for one in sorted(found, key=lambda one: one.key)}
+        delays = [_read(HostDelay, row) for row in await self._scan(_MAIN, _DELAY)]
+        return {delay.key: delay for delay in sorted(delays, key=lambda delay: delay.key)}
 
     async def set_delay(self, key: str, seconds: float | None, by: str, now: float) -> bool:
         """Set the minimum delay of a politeness key; None takes it back. Return False if nothing changed.
@@ -352,7 +352,7 @@ class SteeringStore:
             before = None if rows[0] is None else _read(HostDelay, rows[0]).seconds
             if before == seconds:
                 return None
-            old, new = (None if one is None else f"{one:g}" for one in (before, seconds))
+            old, new = (None if value is None else f"{value:g}" for value in (before, seconds))
             journal = [JournalEntry(0, now, by, "delay", key, old, new)]
             if seconds is None:
                 return _News("delays", delete=[row_id], journal=journal)
@@ -402,7 +402,7 @@ class SteeringStore:
             waiting, number = _counts(header)
             if waiting + len(urls) > URLS_MOST:
                 raise SteeringRefused(f"{waiting:,} URLs wait already, and at most {URLS_MOST:,} may")
-            rows = [_row(_ordered(number + at), one) for at, one in enumerate(urls, 1)]
+            rows = [_row(_ordered(number + at), url) for at, url in enumerate(urls, 1)]
             counts = _header_of(waiting + len(urls), number + len(urls))
             if await self._update(_URLS, header, [*rows, counts]):
                 return
@@ -419,9 +419,9 @@ class SteeringStore:
 
     async def queued(self, taken: Sequence[Injected]) -> None:
         """Delete URLs that are durably queued, or refused for good."""
-        ids = [one.id for one in taken]
+        ids = [url.id for url in taken]
         while ids:
-            header, *rows = await self._table.get([RowId(_URLS, one) for one in (HEADER, *ids)])
+            header, *rows = await self._table.get([RowId(_URLS, row_id) for row_id in (HEADER, *ids)])
             there = [row.id for row in rows if row is not None]
             waiting, number = _counts(header)
             counts = _header_of(max(waiting - len(there), 0), number)
@@ -470,8 +470,8 @@ class SteeringStore:
 
     async def requests(self, after: int = 0) -> list[OperatorRequest]:
         """Return the commands with numbers above ``after``, oldest first."""
-        found = [_read(OperatorRequest, row) for row in await self._scan(_MAIN, _COMMAND)]
-        return [one for one in found if one.number > after]
+        requests = [_read(OperatorRequest, row) for row in await self._scan(_MAIN, _COMMAND)]
+        return [request for request in requests if request.number > after]
 
     # -- workers -----------------------------------------------------------------------------------------------
 
@@ -481,21 +481,21 @@ class SteeringStore:
 
     async def workers(self) -> list[WorkerState]:
         """Return what each worker has obeyed, in the order of their names; also workers that ended."""
-        found = [_read(WorkerState, row) for row in await self._scan(_WORKERS, b"")]
-        return sorted(found, key=lambda one: one.worker)
+        workers = [_read(WorkerState, row) for row in await self._scan(_WORKERS, b"")]
+        return sorted(workers, key=lambda state: state.worker)
 
     async def forget_workers(self, most: int = WORKERS_MOST) -> None:
         """Delete the states of all workers but the ``most`` that wrote last."""
-        latest = sorted(await self.workers(), key=lambda one: one.at, reverse=True)
-        if gone := [_id_of(one) for one in latest[most:]]:
+        latest = sorted(await self.workers(), key=lambda worker: worker.at, reverse=True)
+        if gone := [_id_of(worker) for worker in latest[most:]]:
             await self._table.update([Change(_WORKERS, delete=gone)])
 
     # -- journal and suggestions -------------------------------------------------------------------------------
 
     async def journal(self, most: int = JOURNAL_MOST) -> list[JournalEntry]:
         """Return the last changes, the latest first."""
-        found = [_read(JournalEntry, row) for row in await self._scan(_MAIN, _JOURNAL)]
-        return found[::-1][:most]
+        entries = [_read(JournalEntry, row) for row in await self._scan(_MAIN, _JOURNAL)]
+        return entries[::-1][:most]
 
     async def note(self, what: str, names: Sequence[str], by: str, now: float) -> None:
         """Note a change in the journal that is stored elsewhere."""
@@ -510,10 +510,15 @@ class SteeringStore:
         _bound("the URL", url)
         held = await self.suggestions()
         name = _digest(url).hex()
-        if any(one.id == name for one in held):
+        if any(suggestion.id == name for suggestion in held):
             return name
-        decided = sorted((one for one in held if one.accepted is not None), key=lambda one: one.decided_at)
-        gone = [bytes.fromhex(one.id) for one in decided[: max(len(held) + 1 - SUGGESTIONS_MOST, 0)]]
+        decided = sorted(
+            (suggestion for suggestion in held if suggestion.accepted is not None),
+            key=lambda suggestion: suggestion.decided_at,
+        )
+        gone = [
+            bytes.fromhex(suggestion.id) for suggestion in decided[: max(len(held) + 1 - SUGGESTIONS_MOST, 0)]
+        ]
         if len(held) - len(gone) >= SUGGESTIONS_MOST:
             raise SteeringRefused(f"{SUGGESTIONS_MOST:,} suggestions wait for a decision; no more are taken")
         row = _row(bytes.fromhex(name), Suggestion(name, url, note[:SHOWN_MOST], by, now))
@@ -522,8 +527,8 @@ class SteeringStore:
 
     async def suggestions(self) -> list[Suggestion]:
         """Return all suggestions that are kept, oldest first."""
-        found = [_read(Suggestion, row) for row in await self._scan(_SUGGESTIONS, b"")]
-        return sorted(found, key=lambda one: (one.at, one.id))
+        suggestions = [_read(Suggestion, row) for row in await self._scan(_SUGGESTIONS, b"")]
+        return sorted(suggestions, key=lambda suggestion: (suggestion.at, suggestion.id))
 
     async def decide(self, name: str, by: str, now: float, *, accept: bool) -> Suggestion | None:
         """Decide on a suggestion, once, and return it; None if there is none, or it was decided before. The caller
@@ -532,12 +537,12 @@ class SteeringStore:
             return None
         row_id = bytes.fromhex(name)
         [row] = await self._table.get([RowId(_SUGGESTIONS, row_id)])
-        if row is None or (found := _read(Suggestion, row)).accepted is not None:
+        if row is None or (suggestion := _read(Suggestion, row)).accepted is not None:
             return None
-        decided = replace(found, accepted=accept, decided_by=by, decided_at=now)
+        decided = replace(suggestion, accepted=accept, decided_by=by, decided_at=now)
         change = Change(_SUGGESTIONS, [_row(row_id, decided)], expected={row_id: row.value})
-        [made] = await self._table.update([change])
-        return decided if made else None
+        [is_written] = await self._table.update([change])
+        return decided if is_written else None
 
     # -- rows --------------------------------------------------------------------------------------------------
 
@@ -547,7 +552,7 @@ class SteeringStore:
         """Change the main partition as ``change`` says of its rows with ``ids``; return whether it did. Repeated if
         another process changes it meanwhile."""
         while True:
-            header, *rows = await self._table.get([RowId(_MAIN, one) for one in (HEADER, *ids)])
+            header, *rows = await self._table.get([RowId(_MAIN, row_id) for row_id in (HEADER, *ids)])
             numbers = _numbers(header)
             news = change(numbers, rows)
             if news is None:
@@ -572,8 +577,8 @@ class SteeringStore:
     ) -> bool:
         """Change a partition whose header is still the same; return whether it was."""
         expected = {HEADER: None if header is None else header.value}
-        [made] = await self._table.update([Change(partition, put, delete, expected)])
-        return made
+        [is_written] = await self._table.update([Change(partition, put, delete, expected)])
+        return is_written
 
     async def _scan(self, partition: str, prefix: bytes) -> list[Row]:
         before = prefix[:-1] + bytes((prefix[-1] + 1,)) if prefix else None
@@ -631,10 +636,10 @@ def _row(row_id: bytes, what: Any) -> Row:
 def _read(kind: Callable[..., _T], row: Row) -> _T:
     """Return the object of a row. Fields that this version does not know are passed over."""
     with _reading():
-        said = json.loads(row.value)
+        stored = json.loads(row.value)
         known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
-        given = {name: value for name, value in said.items() if name in known}
-        return kind(**({"id": row.id} if kind is Injected else {}), **given)
+        values = {name: value for name, value in stored.items() if name in known}
+        return kind(**({"id": row.id} if kind is Injected else {}), **values)
 
 
 def _numbers(header: Row | None) -> ChangeNumbers:

@@ -136,13 +136,14 @@ class PathRecord:
     def as_plain(self) -> dict[str, Any]:
         """Return all of it as values that JSON has."""
         plain = {name: getattr(self, name) for name in self.__slots__}
-        return {**plain, "parameters": {name: one.as_plain() for name, one in self.parameters.items()}}
+        return {**plain, "parameters": {name: stats.as_plain() for name, stats in self.parameters.items()}}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> PathRecord:
         """Return what ``as_plain`` was made of. :raises TypeError: it is of another form"""
         parameters = {
-            name: ParameterStats.from_plain(one) for name, one in dict(plain.get("parameters", {})).items()
+            name: ParameterStats.from_plain(stats)
+            for name, stats in dict(plain.get("parameters", {})).items()
         }
         return cls(**{**plain, "parameters": parameters})
 
@@ -183,7 +184,10 @@ class PathRecord:
         if self.looked >= WARMED_UP + DULL_FROM and not self.new:
             return True
         parameters = [self.parameters.get(name) for name in list(shape.parameters) or [""]]
-        return any(one is not None and one.looked >= DULL_FROM and not one.new for one in parameters)
+        return any(
+            parameter is not None and parameter.looked >= DULL_FROM and not parameter.new
+            for parameter in parameters
+        )
 
     def count_examined(self, shape: Shape, *, has_news: bool, uninformative: bool) -> None:
         """Count an examined page."""
@@ -215,17 +219,18 @@ class PathRecord:
         if blamed and shape.parameters:
             # Of a combination, all parameters that combine are blamed.
             blamed |= {
-                name: one
-                for name, one in self.parameters.items()
-                if name and len(one.sets) >= SETS_LEAST and _is_guilty(one, quota / 2)
+                name: parameter
+                for name, parameter in self.parameters.items()
+                if name and len(parameter.sets) >= SETS_LEAST and _is_guilty(parameter, quota / 2)
             }
-        found = [
-            _evidence(shape.of_parameter(name) if name else pattern, one) for name, one in blamed.items()
+        evidence = [
+            _evidence(shape.of_parameter(name) if name else pattern, parameter)
+            for name, parameter in blamed.items()
         ]
-        self.traps += len(found)
-        if found:
+        self.traps += len(evidence)
+        if evidence:
             self.rest()
-        return found
+        return evidence
 
     def evidence_of_void(self, shape: Shape, quota: float) -> list[Evidence]:
         """Return the evidence that the only parameter of the last page is void on this path too."""
@@ -233,9 +238,9 @@ class PathRecord:
         parameter = self.parameters.get(name)
         if parameter is None or not _is_guilty(parameter, quota):
             return []
-        found = _evidence(f"{shape.of_parameter(name)}{VOID}", parameter)
+        evidence = _evidence(f"{shape.of_parameter(name)}{VOID}", parameter)
         self.rest()
-        return [found]
+        return [evidence]
 
     def _suspects(self, shape: Shape) -> list[str]:
         """Return the parameters to blame for an uninformative page; paging is not blamed if another
@@ -258,18 +263,20 @@ class PathRecord:
         less = 1 if all(map(is_paging_name, parameters)) else min(1 + self.traps, COMMON)
         quota /= less
         guilty = {
-            name: one for name, one in parameters.items() if _is_guilty(one, quota) and self._varies(name)
+            name: parameter
+            for name, parameter in parameters.items()
+            if _is_guilty(parameter, quota) and self._varies(name)
         }
         never_fruitful = {
-            name: one
-            for name, one in parameters.items()
-            if one.is_never_fruitful and _is_guilty(one, quota / 2) and self._varies(name)
+            name: parameter
+            for name, parameter in parameters.items()
+            if parameter.is_never_fruitful and _is_guilty(parameter, quota / 2) and self._varies(name)
         }
         if not guilty:
             return {}
         pool = never_fruitful or guilty
-        most = max(len(one.values) for one in pool.values())
-        return {name: one for name, one in pool.items() if len(one.values) == most}
+        most = max(len(parameter.values) for parameter in pool.values())
+        return {name: parameter for name, parameter in pool.items() if len(parameter.values) == most}
 
     def _varies(self, name: str) -> bool:
         """Return whether the parameter took several values, appeared beside several others, or is not always

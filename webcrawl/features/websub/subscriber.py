@@ -90,7 +90,7 @@ class SubscribingCrawl(Protocol):
         """Queue the POST of a form to a hub. Return the reason if that is not allowed, otherwise None."""
         ...
 
-    async def revisit(self, one: Subscription) -> None:
+    async def revisit(self, subscription: Subscription) -> None:
         """Queue the topic, or make it due, since it may have changed."""
         ...
 
@@ -132,9 +132,9 @@ class Subscriber:
         """Load the crawl's key. :raises webcrawl.errors.CrawlError: the store cannot be used"""
         self._key = await self.store.key()
 
-    def secret(self, one: Subscription) -> str:
+    def secret(self, subscription: Subscription) -> str:
         """Return the secret with which its pushes are signed."""
-        return secret_of(self._key, one.token)
+        return secret_of(self._key, subscription.token)
 
     # -- documents -------------------------------------------------------------------------------------------
 
@@ -153,33 +153,33 @@ class Subscriber:
         """
         if self._ends:
             self._documents.clear()
-            async for one in self.store.all():
-                await self._leave(one, now)
+            async for subscription in self.store.all():
+                await self._leave(subscription, now)
         await self._handle_documents(now)
         due = await self.store.due(now, AT_ONCE)
         passed_on: list[Subscription] = []
-        for one in due:
-            await self._act(one, crawl, passed_on, now)
+        for subscription in due:
+            await self._act(subscription, crawl, passed_on, now)
         if due:
             await crawl.drain()
-        for one in passed_on:
+        for subscription in passed_on:
             # A push that arrived meanwhile has changed the subscription, and is passed on when the claim has ended.
-            await self.store.change(one, one.push_passed_on(now))
+            await self.store.change(subscription, subscription.push_passed_on(now))
         return len(due) == AT_ONCE or bool(self._documents or self._vanished)
 
     async def _handle_documents(self, now: float) -> None:
         """Process the documents recorded since the last step."""
-        found = dict(islice(self._documents.items(), AT_ONCE))
-        known = await self.store.of_topics(list(found)) if found else ()
-        for topic, (document, hubs) in found.items():
-            own = [one for one in known if one.topic == topic]
+        documents = dict(islice(self._documents.items(), AT_ONCE))
+        known = await self.store.of_topics(list(documents)) if documents else ()
+        for topic, (document, hubs) in documents.items():
+            own = [subscription for subscription in known if subscription.topic == topic]
             await self._subscribe(topic, document, hubs, own, now)
             # Keep it if it was recorded again meanwhile.
             if self._documents.get(topic) == (document, hubs):
                 del self._documents[topic]
         vanished = list(islice(self._vanished, AT_ONCE))
-        for one in await self.store.of_topics(vanished) if vanished else ():
-            await self._leave(one, now)
+        for subscription in await self.store.of_topics(vanished) if vanished else ():
+            await self._leave(subscription, now)
         self._vanished.difference_update(vanished)
 
     async def _subscribe(
@@ -190,21 +190,26 @@ class Subscriber:
         known: list[Subscription],
         now: float,
     ) -> None:
-        for one in known:
-            if one.hub not in hubs:
-                await self._leave(one, now)
+        for subscription in known:
+            if subscription.hub not in hubs:
+                await self._leave(subscription, now)
         if any(
-            one.hub in hubs and one.state not in (SubscriptionState.DENIED, SubscriptionState.LEAVING)
-            for one in known
+            subscription.hub in hubs
+            and subscription.state not in (SubscriptionState.DENIED, SubscriptionState.LEAVING)
+            for subscription in known
         ):
             return
-        denied = {one.hub for one in known if one.state is SubscriptionState.DENIED}
+        denied = {
+            subscription.hub for subscription in known if subscription.state is SubscriptionState.DENIED
+        }
         # HTTPS first, then the order of the document; False sorts before True.
         for hub in sorted(hubs, key=lambda hub: not hub.startswith("https:")):
             if hub not in denied and await self._has_room(document.key):
                 # Start at the number of the day: the callback URL of a subscription deleted long ago is not used
                 # again.
-                last = max((one.generation for one in known if one.hub == hub), default=0)
+                last = max(
+                    (subscription.generation for subscription in known if subscription.hub == hub), default=0
+                )
                 generation = max(last + 1, int(now // DAY_SECONDS))
                 await self._begin(topic, document, hub, generation, now)
                 return
@@ -234,85 +239,92 @@ class Subscriber:
 
     async def is_leaving(self) -> bool:
         """Return whether requests to unsubscribe have still to be sent or to be verified."""
-        async for one in self.store.all():
-            if one.state is not SubscriptionState.DENIED and one.state is not SubscriptionState.REPLACED:
+        async for subscription in self.store.all():
+            if (
+                subscription.state is not SubscriptionState.DENIED
+                and subscription.state is not SubscriptionState.REPLACED
+            ):
                 return True
         return False
 
-    async def _leave(self, one: Subscription, now: float) -> None:
-        if one.state is SubscriptionState.WANTED and not one.tries:
-            await self.store.change(one, None)
-        elif one.state not in (SubscriptionState.DENIED, SubscriptionState.REPLACED):
-            await self.change(one.token, lambda current: current.leaving(now))
+    async def _leave(self, subscription: Subscription, now: float) -> None:
+        if subscription.state is SubscriptionState.WANTED and not subscription.tries:
+            await self.store.change(subscription, None)
+        elif subscription.state not in (SubscriptionState.DENIED, SubscriptionState.REPLACED):
+            await self.change(subscription.token, lambda current: current.leaving(now))
 
     # -- due subscriptions -----------------------------------------------------------------------------------
 
     async def _act(
-        self, one: Subscription, crawl: SubscribingCrawl, passed_on: list[Subscription], now: float
+        self, subscription: Subscription, crawl: SubscribingCrawl, passed_on: list[Subscription], now: float
     ) -> None:
-        if one.hint_at is not None and one.hint_at <= now:
-            claimed = one.push_claimed(now)
-            if await self.store.change(one, claimed):
+        if subscription.hint_at is not None and subscription.hint_at <= now:
+            claimed = subscription.push_claimed(now)
+            if await self.store.change(subscription, claimed):
                 await crawl.revisit(claimed)
                 self.counts.topics += 1
                 passed_on.append(claimed)
             return
-        match one.state:
-            case SubscriptionState.WANTED | SubscriptionState.ASKED if one.is_hopeless:
-                await self._deny(one, "the hub never asked back", now)
+        match subscription.state:
+            case SubscriptionState.WANTED | SubscriptionState.ASKED if subscription.is_hopeless:
+                await self._deny(subscription, "the hub never asked back", now)
             case SubscriptionState.WANTED | SubscriptionState.ASKED:
-                await self._request(one, Mode.SUBSCRIBE, crawl, now)
-            case SubscriptionState.LEAVING if one.tries < LEFT_TRIES:
-                await self._request(one, Mode.UNSUBSCRIBE, crawl, now)
+                await self._request(subscription, Mode.SUBSCRIBE, crawl, now)
+            case SubscriptionState.LEAVING if subscription.tries < LEFT_TRIES:
+                await self._request(subscription, Mode.UNSUBSCRIBE, crawl, now)
             case SubscriptionState.ACTIVE:
-                await self._renew(one, crawl, now)
+                await self._renew(subscription, crawl, now)
             case (
                 SubscriptionState.LEAVING
                 | SubscriptionState.ENDING
                 | SubscriptionState.REPLACED
                 | SubscriptionState.DENIED
             ):
-                await self.store.change(one, None)
+                await self.store.change(subscription, None)
 
-    async def _request(self, one: Subscription, mode: Mode, crawl: SubscribingCrawl, now: float) -> None:
-        if one.state is SubscriptionState.ASKED and one.request_url != one.hub:
+    async def _request(
+        self, subscription: Subscription, mode: Mode, crawl: SubscribingCrawl, now: float
+    ) -> None:
+        if subscription.state is SubscriptionState.ASKED and subscription.request_url != subscription.hub:
             # At the URL requested last, the hub did not answer as a hub does.
-            signed = self.terms.signs(one.hub)
-            moved = replace(one, request_url=one.hub, signed=signed)
-            if not await self.store.change(one, moved):
+            signed = self.terms.signs(subscription.hub)
+            moved = replace(subscription, request_url=subscription.hub, signed=signed)
+            if not await self.store.change(subscription, moved):
                 return
-            one = moved
-        requested = one.requested(now)
-        if await self.store.change(one, requested):
+            subscription = moved
+        requested = subscription.requested(now)
+        if await self.store.change(subscription, requested):
             self.counts.requests += 1
             refusal = await crawl.request(requested.request_url, self.form(requested, mode), requested.topic)
             if refusal is not None:
                 await self._deny(requested, f"may not be asked: {refusal}", now)
 
-    def form(self, one: Subscription, mode: Mode) -> bytes:
+    def form(self, subscription: Subscription, mode: Mode) -> bytes:
         """Return the body of a request to its hub (section 5.1)."""
         fields = {
             "hub.mode": str(mode),
-            "hub.topic": one.topic,
-            "hub.callback": self.terms.callback(one.token),
+            "hub.topic": subscription.topic,
+            "hub.callback": self.terms.callback(subscription.token),
         }
         if mode is Mode.SUBSCRIBE:
             fields["hub.lease_seconds"] = str(self.terms.lease_seconds)
-            if one.signed:
-                fields["hub.secret"] = self.secret(one)
+            if subscription.signed:
+                fields["hub.secret"] = self.secret(subscription)
         return urlencode(fields, errors="surrogatepass").encode("ascii")
 
-    async def _renew(self, one: Subscription, crawl: SubscribingCrawl, now: float) -> None:
+    async def _renew(self, subscription: Subscription, crawl: SubscribingCrawl, now: float) -> None:
         """Renew by a new subscription with its own callback URL. The topic is fetched again too: it may have moved,
         or have another hub by now (section 6.1)."""
-        await self._begin(one.topic, one, one.hub, one.generation + 1, now)
-        if await self.store.change(one, one.not_renewed()):
-            await crawl.revisit(one)
+        await self._begin(
+            subscription.topic, subscription, subscription.hub, subscription.generation + 1, now
+        )
+        if await self.store.change(subscription, subscription.not_renewed()):
+            await crawl.revisit(subscription)
 
-    async def _deny(self, one: Subscription, reason: str, now: float) -> None:
-        if await self.store.change(one, one.denied(reason, now)):
+    async def _deny(self, subscription: Subscription, reason: str, now: float) -> None:
+        if await self.store.change(subscription, subscription.denied(reason, now)):
             self.counts.denied += 1
-            logger.info("No subscription to %s at %s: %s", one.topic, one.hub, reason)
+            logger.info("No subscription to %s at %s: %s", subscription.topic, subscription.hub, reason)
 
     # -- responses of hubs -----------------------------------------------------------------------------------
 
@@ -321,21 +333,23 @@ class Subscriber:
         308."""
         if status is not None and 200 <= status < 300:
             return  # it verifies the request, or the request is repeated
-        await self.change(token, lambda one: self._after(one, status, location, now))
+        await self.change(token, lambda subscription: self._after(subscription, status, location, now))
 
-    def _after(self, one: Subscription, status: int | None, location: str | None, now: float) -> Subscription:
-        leaves = one.state is SubscriptionState.LEAVING
-        if one.state is not SubscriptionState.ASKED and not leaves:
-            return one
-        if location is not None and not one.is_hopeless:
-            return one.redirected(location, self.terms.signs(location), now)
-        if one.request_url != one.hub and not leaves:
-            return replace(one, action_at=now)
+    def _after(
+        self, subscription: Subscription, status: int | None, location: str | None, now: float
+    ) -> Subscription:
+        leaves = subscription.state is SubscriptionState.LEAVING
+        if subscription.state is not SubscriptionState.ASKED and not leaves:
+            return subscription
+        if location is not None and not subscription.is_hopeless:
+            return subscription.redirected(location, self.terms.signs(location), now)
+        if subscription.request_url != subscription.hub and not leaves:
+            return replace(subscription, action_at=now)
         final = status is not None and 400 <= status < 500 and status not in (408, 425, 429)
         if final and not leaves:
             self.counts.denied += 1
-            return one.denied(f"the hub answered {status}", now)
-        return replace(one, action_at=now + BACK_OFF_SECONDS * 2.0 ** (one.tries - 1))
+            return subscription.denied(f"the hub answered {status}", now)
+        return replace(subscription, action_at=now + BACK_OFF_SECONDS * 2.0 ** (subscription.tries - 1))
 
     async def change(
         self, token: str, step: Callable[[Subscription], Subscription | None]

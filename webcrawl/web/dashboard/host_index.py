@@ -164,7 +164,7 @@ class HostIndex:
         begun_at, is_first = self._clock(), self.as_of is None
         for some in self._hosts():
             spent = time.thread_time()
-            rows = [_row(one) for one in some]
+            rows = [_row(host) for host in some]
             with self._writer:
                 self._writer.execute("BEGIN")
                 self._writer.executemany(_STORE, rows)
@@ -220,11 +220,11 @@ class HostIndex:
         values = {"search": search.lower(), "now": now, "limit": limit, "offset": offset}
         where = _where(search, state)
         with self._lock:
-            found = self._few(search.lower(), state, SORTS[sort], values) if search else None
-            if found is not None:
-                total = len(found)
-                found.sort(reverse=order == "desc")
-                keys = [key for *_, key in found[offset : offset + limit]]
+            matches = self._few(search.lower(), state, SORTS[sort], values) if search else None
+            if matches is not None:
+                total = len(matches)
+                matches.sort(reverse=order == "desc")
+                keys = [key for *_, key in matches[offset : offset + limit]]
             else:
                 total = self._count(search.lower(), state, values)
                 keys = self._keys(where, SORTS[sort], order, values) if total > offset else []
@@ -240,14 +240,14 @@ class HostIndex:
         if numbers is None:
             return None
         condition = f"AND {_WHERE[state]}" if state else ""
-        found: list[tuple[bool, Any, str]] = []
+        matches: list[tuple[bool, Any, str]] = []
         for first in range(0, len(numbers), _AT_ONCE):
             some = ", ".join(map(str, numbers[first : first + _AT_ONCE]))
             rows = self._reader.execute(
                 f"SELECT {column}, key FROM hosts WHERE rowid IN ({some}) {condition}", values
             )
-            found += [(value is not None, value, key) for value, key in rows]
-        return found
+            matches += [(value is not None, value, key) for value, key in rows]
+        return matches
 
     def _count(self, search: str, state: str, values: dict[str, Any]) -> int:
         # What is ready changes with time: that is counted each time.
@@ -302,16 +302,16 @@ class _Names:
 
     def find(self, search: str, most: int) -> list[int] | None:
         """Return the numbers of the rows whose names have ``search``; None if they are more than ``most``."""
-        found: list[int] = []
+        numbers: list[int] = []
         text, starts = self._text, self._starts
         at = text.find(search)
         while at >= 0:
             number = bisect_right(starts, at)
-            found.append(number)
-            if len(found) > most:
+            numbers.append(number)
+            if len(numbers) > most:
                 return None
             at = text.find(search, starts[number]) if number < len(starts) else -1
-        return found
+        return numbers
 
 
 def _where(search: str, state: str) -> str:
@@ -340,25 +340,25 @@ def _check(search: str, state: str, sort: str, order: str, limit: int, offset: i
         raise ValueError(f"offset is {offset}; allowed are 0 to {OFFSET_MAX}")
 
 
-def _row(one: HostSummary) -> tuple[Any, ...]:
-    if one.activity is Activity.ACTIVE:
+def _row(host: HostSummary) -> tuple[Any, ...]:
+    if host.activity is Activity.ACTIVE:
         # A key stays with its process for a while without URLs.
-        state = _ACTIVE if one.queued else _EMPTY
-    elif one.activity is Activity.GIVEN_UP:
+        state = _ACTIVE if host.queued else _EMPTY
+    elif host.activity is Activity.GIVEN_UP:
         state = _GIVEN_UP
-    elif one.activity is Activity.EMPTY:
+    elif host.activity is Activity.EMPTY:
         state = _EMPTY
     else:
-        state = _PARKED if one.is_parked else _IDLE
-    values = (one.queued, one.requests, one.pages, one.delay_seconds, one.next_fetch_at, one.failures)
-    return (_text(one.key), state, *values, _text(_reason(one, is_parked=state == _PARKED)))
+        state = _PARKED if host.is_parked else _IDLE
+    values = (host.queued, host.requests, host.pages, host.delay_seconds, host.next_fetch_at, host.failures)
+    return (_text(host.key), state, *values, _text(_reason(host, is_parked=state == _PARKED)))
 
 
-def _reason(one: HostSummary, *, is_parked: bool) -> str | None:
+def _reason(host: HostSummary, *, is_parked: bool) -> str | None:
     """Return the last error of a host, or what a parked one waits for."""
-    if is_parked and one.waits_for_robots:
-        return f"robots.txt: {one.last_error or 'no usable answer'}"
-    return one.last_error or ("a pause that the server asked for" if is_parked else None)
+    if is_parked and host.waits_for_robots:
+        return f"robots.txt: {host.last_error or 'no usable answer'}"
+    return host.last_error or ("a pause that the server asked for" if is_parked else None)
 
 
 def _text(text: str | None) -> str | None:

@@ -51,10 +51,10 @@ def fetches(source: CrawlSource, values: Mapping[str, Any]) -> dict[str, Any]:
     politeness key), ``error`` and ``limit``.
     """
     rows, since = [], None
-    for found in _requests(source, values["search"]):
-        since = number_in(found.get("end"))
-        if _is_wanted(found, values):
-            rows.append(_fetch(found))
+    for record in _requests(source, values["search"]):
+        since = number_in(record.get("end"))
+        if _is_wanted(record, values):
+            rows.append(_fetch(record))
             if len(rows) == values["limit"]:
                 break
     return {"rows": rows, "since": since, "note": note(source)}
@@ -67,9 +67,9 @@ def _requests(source: CrawlSource, search: str) -> Iterator[dict[str, Any]]:
         if search and sought not in line:
             continue
         with suppress(ValueError):
-            found = json.loads(line)
-            if isinstance(found, dict) and search in str(found.get("url")):
-                yield found
+            record = json.loads(line)
+            if isinstance(record, dict) and search in str(record.get("url")):
+                yield record
 
 
 def _is_wanted(line: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
@@ -79,7 +79,7 @@ def _is_wanted(line: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
     if wanted not in ("", "none") and not (isinstance(status, int) and f"{status // 100}xx" == wanted):
         return False
     pairs = (("kind", "kind"), ("key", "host"), ("error", "error"))
-    return all(not values[given] or line.get(name) == values[given] for name, given in pairs)
+    return all(not values[value_name] or line.get(name) == values[value_name] for name, value_name in pairs)
 
 
 def _fetch(line: dict[str, Any]) -> dict[str, Any]:
@@ -97,13 +97,13 @@ def errors(source: CrawlSource, values: Mapping[str, Any]) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     kinds: Counter[str] = Counter()
     since = None
-    for found in _requests(source, values["search"]):
-        since = number_in(found.get("end"))
-        if not is_error(found):
+    for record in _requests(source, values["search"]):
+        since = number_in(record.get("end"))
+        if not is_error(record):
             continue
-        kinds[str(found.get("error"))] += 1
-        if len(rows) < values["limit"] and values["error"] in ("", found.get("error")):
-            rows.append(_error(found))
+        kinds[str(record.get("error"))] += 1
+        if len(rows) < values["limit"] and values["error"] in ("", record.get("error")):
+            rows.append(_error(record))
     total = kinds[values["error"]] if values["error"] else kinds.total()
     return {
         "rows": rows,
@@ -125,23 +125,23 @@ def traps(source: CrawlSource, values: Mapping[str, Any]) -> dict[str, Any]:
     # A crawl without traps does not need this import.
     from webcrawl.features.traps.store import TrapStore
 
-    found = source.crawl.read_store(TrapStore, TrapStore.traps)
+    stored = source.crawl.read_store(TrapStore, TrapStore.traps)
     search, limit = values["search"], values["limit"]
-    chosen = [one for one in reversed(found) if search in one.pattern or search in one.id]
-    return {"rows": [_trap(one) for one in chosen[:limit]], "total": len(chosen)}
+    chosen = [trap for trap in reversed(stored) if search in trap.pattern or search in trap.id]
+    return {"rows": [_trap(trap) for trap in chosen[:limit]], "total": len(chosen)}
 
 
-def _trap(one: Trap) -> dict[str, Any]:
+def _trap(trap: Trap) -> dict[str, Any]:
     return {
-        "id": one.id,
-        "pattern": one.pattern,
-        "covers": one.covers,
-        "reason": one.why,
-        "since": one.since,
-        "released_at": one.released_at,
-        "examined": one.looked,
-        "withheld": one.withheld,
-        "samples": list(one.samples[:SAMPLES_SHOWN]),
+        "id": trap.id,
+        "pattern": trap.pattern,
+        "covers": trap.covers,
+        "reason": trap.why,
+        "since": trap.since,
+        "released_at": trap.released_at,
+        "examined": trap.looked,
+        "withheld": trap.withheld,
+        "samples": list(trap.samples[:SAMPLES_SHOWN]),
     }
 
 
@@ -170,16 +170,16 @@ _REASONS = {"busy": "the server asked for a pause"}
 def _last_robots(source: CrawlSource, keys: set[str]) -> dict[str, str]:
     """Return, for those of some politeness keys whose last request in the end of the fetch log was for a robots.txt,
     how that ended."""
-    left, found = set(keys), dict[str, str]()
+    left, answers = set(keys), dict[str, str]()
     for line in _requests(source, "") if left else ():
         if (key := line.get("key")) in left:
             left.discard(key)
             if line.get("kind") == "robots":
                 status, error = line.get("status"), line.get("error")
-                found[key] = f"error {error}" if status is None else f"status {status}"
+                answers[key] = f"error {error}" if status is None else f"status {status}"
             if not left:
                 break
-    return found
+    return answers
 
 
 def note(source: CrawlSource) -> str | None:

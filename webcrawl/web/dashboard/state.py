@@ -69,18 +69,18 @@ class _Rates:
 
     def add(self, latest: Iterable[Latest]) -> None:
         """Add what the processes published, and forget those that have ended."""
-        found = {}
-        for one in latest:
-            samples = self._samples.get((one.worker, one.begun_at), deque())
+        kept = {}
+        for process in latest:
+            samples = self._samples.get((process.worker, process.begun_at), deque())
             # A process that has just begun had counted nothing.
-            if not samples and one.at - one.begun_at <= RATE_SECONDS:
-                samples.append(_Sample(one.begun_at, {}))
-            if not samples or one.at > samples[-1].at:
-                samples.append(_Sample(one.at, one.figures))
-            while len(samples) > 2 and samples[1].at <= one.at - STEP_SECONDS:
+            if not samples and process.at - process.begun_at <= RATE_SECONDS:
+                samples.append(_Sample(process.begun_at, {}))
+            if not samples or process.at > samples[-1].at:
+                samples.append(_Sample(process.at, process.figures))
+            while len(samples) > 2 and samples[1].at <= process.at - STEP_SECONDS:
                 samples.popleft()
-            found[one.worker, one.begun_at] = samples
-        self._samples = found
+            kept[process.worker, process.begun_at] = samples
+        self._samples = kept
 
     def of(self, name: str) -> float | None:
         """Return the rate of a counter, of all processes together; None if it is not known yet."""
@@ -95,7 +95,7 @@ class _Rates:
         """Return the same for a counter that is read less often than samples are published."""
         rates = []
         for samples in self._samples.values():
-            known = [(one.at, one.figures[name]) for one in samples if name in one.figures]
+            known = [(sample.at, sample.figures[name]) for sample in samples if name in sample.figures]
             steps = [new for old, new in pairwise(known) if new[1] != old[1]]
             if len(steps) > 1:
                 rates.append((steps[-1][1] - steps[0][1]) / (steps[-1][0] - steps[0][0]))
@@ -106,7 +106,9 @@ class _Rates:
         total = 0.0
         for samples in self._samples.values():
             since = samples[-1].at - RATE_SECONDS
-            values = [one.figures[name] for one in samples if one.at > since and name in one.figures]
+            values = [
+                sample.figures[name] for sample in samples if sample.at > since and name in sample.figures
+            ]
             total += sum(values) / len(values) if values else 0.0
         return total
 
@@ -114,7 +116,7 @@ class _Rates:
 def _window(samples: deque[_Sample]) -> tuple[_Sample, _Sample]:
     """Return the first and the last sample of the last seconds."""
     last = samples[-1]
-    first = next((one for one in reversed(samples) if one.at <= last.at - RATE_SECONDS), samples[0])
+    first = next((sample for sample in reversed(samples) if sample.at <= last.at - RATE_SECONDS), samples[0])
     return first, last
 
 
@@ -154,7 +156,7 @@ class StateReader:
         status = source.crawl.status()
         published, overlay, numbers, workers = source.crawl.read_store(_Stores, _Stores.read)
         self._configuration = source.started(workers)
-        latest = [one for one in published if status.now - one.at < LIVE_SECONDS and status.workers]
+        latest = _live(published, status)
         self._rates.add(latest)
         run, begun_at = self._run()
         counts = status.counts
@@ -174,7 +176,7 @@ class StateReader:
             "limit": _verdict(verdict),
             "ends": None if ends is None else ends.as_object(),
             "reason": None if run is None or status.workers else run.reason,
-            "begun_at": begun_at or min((one.begun_at for one in latest), default=None),
+            "begun_at": begun_at or min((process.begun_at for process in latest), default=None),
             "now": status.now,
             "user_agent": self._configuration.user_agent if run is None else run.user_agent,
             "jobdir": None if source.folder is None else str(source.folder),
@@ -197,13 +199,14 @@ class StateReader:
             "disk": self._disk(status.now, latest),
             "memory": {name: _sum(latest, name) for name in ("rss", "rss_all")},
             "bandwidth": {
-                "limit": max((one.figures.get("bandwidth_limit", 0) for one in latest), default=None),
+                "limit": max((process.figures.get("bandwidth_limit", 0) for process in latest), default=None),
                 "used": _sum(latest, "bandwidth_used"),
             },
             "limits": self._limits(overlay),
             "workers": self._workers(status, latest),
             "overlay": {
-                name: {"value": one.value, "by": one.by, "at": one.at} for name, one in overlay.items()
+                name: {"value": override.value, "by": override.by, "at": override.at}
+                for name, override in overlay.items()
             },
             "public": public,
         }
@@ -223,15 +226,15 @@ class StateReader:
         self, status: CrawlStatus, latest: list[Latest], numbers: ChangeNumbers, run: Run | None
     ) -> str:
         source = self._source
-        if any(not self._is_silent(one, status.now) for one in status.workers):
+        if any(not self._is_silent(worker, status.now) for worker in status.workers):
             if status.demand is Demand.STOP:
                 return "stopping"
             return "paused" if status.demand is Demand.PAUSE or _all(latest, "paused") else "running"
         if run is None or source.is_shared:
             return "not running"
         held = source.folder is not None and Jobdir(source.folder).holder() is not None
-        found = run.state(is_held=held)
-        return "running" if found is RunState.RUNNING else str(found)
+        state = run.state(is_held=held)
+        return "running" if state is RunState.RUNNING else str(state)
 
     def _is_silent(self, worker: Worker, now: float) -> bool:
         """Return True for a worker of a shared crawl whose leases have ended."""
@@ -240,21 +243,22 @@ class StateReader:
 
     def _workers(self, status: CrawlStatus, latest: list[Latest]) -> list[dict[str, Any]]:
         published = {
-            (one.worker if self._source.is_shared else f"process {one.process}"): one for one in latest
+            (process.worker if self._source.is_shared else f"process {process.process}"): process
+            for process in latest
         }
         rows = []
         for worker in status.workers:
-            one = published.get(worker.name)
-            figures = {**worker.figures, **({} if one is None else one.figures)}
+            process = published.get(worker.name)
+            figures = {**worker.figures, **({} if process is None else process.figures)}
             state = "paused" if figures.get("paused") else "stalled" if figures.get("stalled") else "running"
             rows.append(
                 {
-                    "name": worker.name if one is None else one.worker,
+                    "name": worker.name if process is None else process.worker,
                     "state": "silent" if self._is_silent(worker, status.now) else state,
-                    "host": None if one is None else one.host,
-                    "pid": None if one is None else one.process,
-                    "version": None if one is None else one.version,
-                    "started_at": worker.started_at if one is None else one.begun_at,
+                    "host": None if process is None else process.host,
+                    "pid": None if process is None else process.process,
+                    "version": None if process is None else process.version,
+                    "started_at": worker.started_at if process is None else process.begun_at,
                     "heartbeat_at": worker.heartbeat_at,
                     "figures": figures,
                 }
@@ -268,7 +272,7 @@ class StateReader:
     ) -> dict[str, float | None]:
         if not latest:
             return {"pages": None, "bytes": None, "pages_mean": progress.get("pages_mean")}
-        seconds = now - min(one.begun_at for one in latest)
+        seconds = now - min(process.begun_at for process in latest)
         pages = _sum(latest, "pages")
         return {
             "pages": self._rates.of("pages"),
@@ -286,10 +290,10 @@ class StateReader:
 
     def _has(self, now: float, counts: Counts, errors: float | None) -> dict[str, bool]:
         """Return for views whether they have something to show; True if that is not known."""
-        found = {"parked": counts.parked_hosts > 0, "errors": errors != 0}
+        sections = {"parked": counts.parked_hosts > 0, "errors": errors != 0}
         folder = self._source.folder
         if folder is not None and not self._source.is_shared:
-            found |= {"pages": (folder / "warc").exists(), "search": any(folder.glob("search*"))}
+            sections |= {"pages": (folder / "warc").exists(), "search": any(folder.glob("search*"))}
         if not 0 <= now - self._has_at < HAS_SECONDS:
             # A crawl without traps does not need this import.
             from webcrawl.features.traps.store import TrapStore
@@ -300,7 +304,7 @@ class StateReader:
                 "traps": bool(crawl.read_store(TrapStore, TrapStore.traps)),
                 "suggestions": bool(crawl.read_store(SteeringStore, SteeringStore.suggestions)),
             }
-        return found | self._has_rows
+        return sections | self._has_rows
 
     def _situation(
         self, status: CrawlStatus, latest: list[Latest], state: str, capacity: float | None
@@ -308,7 +312,7 @@ class StateReader:
         """Return the figures that say what limits the crawl, of all processes together."""
         counts, rates = status.counts, self._rates
         # Processes of one machine have the same cores.
-        machines = {one.host: one.figures.get("cores", 0.0) for one in latest}
+        machines = {process.host: process.figures.get("cores", 0.0) for process in latest}
         cores, cpu, loop = sum(machines.values()), rates.of_steps("cpu_seconds"), rates.of("loop_seconds")
         return Situation(
             queued=counts.queued,
@@ -322,7 +326,9 @@ class StateReader:
             rate=rates.of("requests"),
             capacity=capacity,
             bandwidth_used=_sum(latest, "bandwidth_used") or 0.0,
-            bandwidth_limit=max((one.figures.get("bandwidth_limit", 0.0) for one in latest), default=0.0),
+            bandwidth_limit=max(
+                (process.figures.get("bandwidth_limit", 0.0) for process in latest), default=0.0
+            ),
             cpu_share=cpu / cores if cpu is not None and cores else None,
             loop_share=None if loop is None else loop / len(latest),
             stalled="it is full or cannot be reached" if _all(latest, "stalled") else None,
@@ -338,21 +344,21 @@ class StateReader:
 
     def _disk(self, now: float, latest: list[Latest]) -> dict[str, float | None]:
         free, total = (
-            min((one.figures[name] for one in latest if name in one.figures), default=None)
+            min((process.figures[name] for process in latest if name in process.figures), default=None)
             for name in ("disk_free", "disk_total")
         )
-        found = {"free": free, "total": total, "crawl_bytes": _sum(latest, "crawl_bytes")}
+        sizes = {"free": free, "total": total, "crawl_bytes": _sum(latest, "crawl_bytes")}
         folder = self._source.folder
         if folder is None or self._source.is_shared:
-            return found
-        if found["crawl_bytes"] is None:
+            return sizes
+        if sizes["crawl_bytes"] is None:
             if self._size is None or not 0 <= now - self._size[0] < SIZE_SECONDS:
                 self._size = (now, size_of(folder))
-            found["crawl_bytes"] = self._size[1]
+            sizes["crawl_bytes"] = self._size[1]
         with suppress(OSError):
             usage = shutil.disk_usage(folder)
-            found |= {"free": usage.free, "total": usage.total}
-        return found
+            sizes |= {"free": usage.free, "total": usage.total}
+        return sizes
 
     def _progress(self, run: Run | None) -> dict[str, float | None]:
         """Return figures of the last run in the folder's progress log, which are at most a minute old."""
@@ -364,10 +370,10 @@ class StateReader:
             return {}
         last = lines[-1]
         began, at, pages = (number_in(last.get(name)) for name in ("run", "at", "pages"))
-        found = {name: number_in(last.get(name)) for name in _TOTALS}
+        progress = {name: number_in(last.get(name)) for name in _TOTALS}
         if began is not None and at is not None and pages is not None and at > began:
-            found["pages_mean"] = pages / (at - began)
-        return found
+            progress["pages_mean"] = pages / (at - began)
+        return progress
 
 
 _WORKING = ("running", "paused", "stopping")
@@ -387,13 +393,20 @@ def _changed(overlay: Mapping[str, Override], name: str, value: float) -> float:
     return value
 
 
+def _live(published: Iterable[Latest], status: CrawlStatus) -> list[Latest]:
+    """Return what the processes that run have published last."""
+    if not status.workers:
+        return []
+    return [process for process in published if status.now - process.at < LIVE_SECONDS]
+
+
 def _sum(latest: list[Latest], name: str) -> float | None:
-    found = [one.figures[name] for one in latest if name in one.figures]
-    return sum(found) if found else None
+    values = [process.figures[name] for process in latest if name in process.figures]
+    return sum(values) if values else None
 
 
 def _all(latest: list[Latest], name: str) -> bool:
-    return bool(latest) and all(one.figures.get(name) for one in latest)
+    return bool(latest) and all(process.figures.get(name) for process in latest)
 
 
 _TOTALS = ("pages", "bytes", "errors", *(f"pages_{name}" for name in STATUS_CLASSES))

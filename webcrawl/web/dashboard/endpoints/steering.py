@@ -44,28 +44,28 @@ async def _changed(api: Api, function: Callable[..., Any], *arguments: Any) -> A
 
 async def settings(api: Api, call: Call) -> Any:
     """Return all settings that can be changed while the crawl runs."""
-    return {"rows": [_row(one) for one in await _changed(api, api.source.steering.settings)]}
+    return {"rows": [_row(state) for state in await _changed(api, api.source.steering.settings)]}
 
 
-def _row(one: SettingState) -> dict[str, Any]:
-    kind = _TYPES.get(LIVE[one.name].reader.read.__qualname__.partition(".")[0], "string")
-    override = one.override
+def _row(setting: SettingState) -> dict[str, Any]:
+    kind = _TYPES.get(LIVE[setting.name].reader.read.__qualname__.partition(".")[0], "string")
+    override = setting.override
     return {
-        "name": one.name,
-        "group": one.group,
-        "value": one.value,
-        "default": one.default,
-        "started_with": one.started_with,
+        "name": setting.name,
+        "group": setting.group,
+        "value": setting.value,
+        "default": setting.default,
+        "started_with": setting.started_with,
         "overlay": None
         if override is None
         else {"value": override.value, "by": override.by, "at": override.at},
-        "refused": dict(one.refused),
-        "unit": one.unit,
-        "meaning": one.meaning,
-        "allowed": one.allowed,
+        "refused": dict(setting.refused),
+        "unit": setting.unit,
+        "meaning": setting.meaning,
+        "allowed": setting.allowed,
         "type": "string" if kind == "choice" else kind,
-        "choices": one.allowed.replace(" or ", ", ").split(", ") if kind == "choice" else None,
-        "by_command_only": _is_file(one.name),
+        "choices": setting.allowed.replace(" or ", ", ").split(", ") if kind == "choice" else None,
+        "by_command_only": _is_file(setting.name),
     }
 
 
@@ -115,8 +115,8 @@ async def _set(api: Api, call: Call, name: str, text: str | None) -> Any:
 
 async def exclusions(api: Api, call: Call) -> Any:
     """Return what was excluded while the crawl ran."""
-    found = await _changed(api, api.source.steering.situation)
-    return {"rows": [asdict(one) for one in found.excluded]}
+    steering = await _changed(api, api.source.steering.situation)
+    return {"rows": [asdict(exclusion) for exclusion in steering.excluded]}
 
 
 async def exclude(api: Api, call: Call) -> Any:
@@ -139,16 +139,16 @@ async def readmit(api: Api, call: Call) -> Any:
 async def set_delay(api: Api, call: Call) -> Any:
     """Set the minimum delay of a host."""
     values = call.values
-    found = await _changed(
+    delay = await _changed(
         api, partial(api.source.steering.set_delay, values["key"], values["delay"], by=call.by)
     )
-    if found.seconds is None:
-        sentence = f"{found.key} has the delay of all hosts again."
-    elif found.seconds < found.least:
-        sentence = f"The minimum delay of all hosts, {found.least:g} s, is longer and stays in force."
+    if delay.seconds is None:
+        sentence = f"{delay.key} has the delay of all hosts again."
+    elif delay.seconds < delay.least:
+        sentence = f"The minimum delay of all hosts, {delay.least:g} s, is longer and stays in force."
     else:
-        sentence = f"{found.key} has a delay of at least {found.seconds:g} s."
-    return {"key": found.key, "delay": found.seconds, "least": found.least, "sentence": sentence}
+        sentence = f"{delay.key} has a delay of at least {delay.seconds:g} s."
+    return {"key": delay.key, "delay": delay.seconds, "least": delay.least, "sentence": sentence}
 
 
 # -- URLs and commands -----------------------------------------------------------------------------------------
@@ -159,24 +159,24 @@ async def add_urls(api: Api, call: Call) -> Any:
     values = call.values
     add = partial(api.source.steering.add, values["urls"], by=call.by, are_first=values["next"])
     rows = await _changed(api, add)
-    return {"rows": [asdict(one) for one in rows]}
+    return {"rows": [asdict(row) for row in rows]}
 
 
 async def command(api: Api, call: Call) -> Any:
     """Give a command to all workers, and answer with what came of it, if that takes no longer than some seconds."""
-    said: list[str] = []
+    messages: list[str] = []
     asked = Operation(call.values["command"])
     # A dashboard of the crawl's own ends with it, and would not answer.
     seconds = 0.0 if asked is Operation.STOP and api.source.ends_with_crawl else OBEY_SECONDS
-    give = partial(api.source.crawl.command, asked, seconds=seconds, tell=said.append, by=call.by)
+    give = partial(api.source.crawl.command, asked, seconds=seconds, tell=messages.append, by=call.by)
     try:
         if not await api.blocking(give):
-            said.append("It has not yet." if seconds else "It ends, and this dashboard with it.")
+            messages.append("It has not yet." if seconds else "It ends, and this dashboard with it.")
     except NotObeyed as error:
         raise Denial(409, f"not obeyed: {sentence_of(error)}") from error
     except (CrawlError, ValueError) as error:
         raise denial_of(error) from error
-    return {"command": str(asked), "sentence": " ".join(said)}
+    return {"command": str(asked), "sentence": " ".join(messages)}
 
 
 async def unpark(api: Api, call: Call) -> Any:
@@ -192,9 +192,9 @@ async def retry(api: Api, call: Call) -> Any:
 
 async def _obeyed(api: Api, give: Callable[..., Any]) -> Any:
     """Give a command, and answer with what came of it, if that takes no longer than some seconds."""
-    said: list[str] = []
+    messages: list[str] = []
     try:
-        await api.blocking(partial(give, said.append, seconds=OBEY_SECONDS))
+        await api.blocking(partial(give, messages.append, seconds=OBEY_SECONDS))
     except NotObeyed as error:
         raise Denial(409, f"not obeyed: {sentence_of(error)}") from error
     except ConfigurationError as error:
@@ -202,7 +202,7 @@ async def _obeyed(api: Api, give: Callable[..., Any]) -> Any:
         raise Denial(404, sentence_of(error)) from error
     except (CrawlError, ValueError) as error:
         raise denial_of(error) from error
-    return {"sentence": _sentences(said)}
+    return {"sentence": _sentences(messages)}
 
 
 async def release(api: Api, call: Call) -> Any:
@@ -223,22 +223,24 @@ async def release(api: Api, call: Call) -> Any:
     return {"released": patterns, "sentence": sentence}
 
 
-def _sentences(said: list[str]) -> str:
-    return " ".join(f"{one[:1].upper()}{one[1:]}{'' if one.endswith('.') else '.'}" for one in said)
+def _sentences(messages: list[str]) -> str:
+    return " ".join(
+        f"{message[:1].upper()}{message[1:]}{'' if message.endswith('.') else '.'}" for message in messages
+    )
 
 
 async def decide(api: Api, call: Call) -> Any:
     """Accept or reject a suggested URL; an accepted one is added to the queue."""
     values = call.values
     try:
-        found = await api.blocking(
+        sentence = await api.blocking(
             partial(api.source.decide, values["id"], accept=values["accept"], by=call.by)
         )
     except (CrawlError, ValueError) as error:
         raise denial_of(error) from error
-    if found is None:
+    if sentence is None:
         raise Denial(404, "there is no such suggestion, or it was decided before")
-    return {"accepted": values["accept"], "sentence": found}
+    return {"accepted": values["accept"], "sentence": sentence}
 
 
 _ROWS = {"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "object"}}}}
