@@ -233,11 +233,14 @@ class Command(ProjectCommand):
             tell("Nothing was changed")
             return 0
         if opts.take_back:
-            is_changed = steering.readmit(entry.text)
-            tell(f"{entry.text} is {'no longer' if is_changed else 'not'} excluded by operators")
+            if steering.readmit(entry.text):
+                tell(f"{entry.text} is no longer excluded by operators")
+            else:
+                tell(f"{entry.text} is not excluded by operators")
+        elif steering.exclude(entry.text, opts.reason):
+            tell(f"{entry.text} is excluded")
         else:
-            is_changed = steering.exclude(entry.text, opts.reason)
-            tell(f"{entry.text} is excluded{'' if is_changed else ' already'}")
+            tell(f"{entry.text} is excluded already")
         running = [worker.name for worker in crawl.running_workers()]
         late = steering.not_obeyed("excluded") if running else []
         if not running:

@@ -142,9 +142,10 @@ class Export:
             return
         missing = getattr(self._crawl.status().counts, state) - listed
         if missing > 0:
+            are = "is" if missing == 1 else "are"
             _remark(
-                f"{text.things(missing, 'URL')} more {'is' if missing == 1 else 'are'} {state}, of which the "
-                "frontier keeps a fingerprint and these logs have no line and no link"
+                f"{text.things(missing, 'URL')} more {are} {state}, of which the frontier keeps a fingerprint and "
+                "these logs have no line and no link"
             )
 
 
@@ -248,8 +249,10 @@ def _wrong_words(what: str, opts: argparse.Namespace) -> Iterator[Problem]:
         if getattr(opts, option) is not None and what != owner:
             yield Problem(f"--{option}", f"is for {owner}, not for {what}")
     if opts.format is not None and opts.format not in FORMS[what]:
-        forms = " or ".join(FORMS[what]) or "no --format: it is one itself"
-        yield Problem("--format", f"{what} takes {forms}, not {opts.format}")
+        if FORMS[what]:
+            yield Problem("--format", f"{what} takes {' or '.join(FORMS[what])}, not {opts.format}")
+        else:
+            yield Problem("--format", f"{what} takes no --format: it is one itself, not {opts.format}")
     if what == "urls" and opts.state not in STATES:
         yield Problem("--state", _wrong_state(opts.state))
     if what == "seeds" and opts.by not in (None, "host", "domain"):

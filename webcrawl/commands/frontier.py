@@ -256,7 +256,8 @@ def _lines(crawl: NamedCrawl, checked: CheckResult) -> Iterator[str]:
         yield f"{_number(checked.repaired)} did not agree and {_were(checked.repaired)} repaired:"
         yield from _listed(checked.repaired)
     if checked.left:
-        yield f"{_number(checked.left)} {'does' if _total(checked.left) == 1 else 'do'} not agree:"
+        do = "does" if _total(checked.left) == 1 else "do"
+        yield f"{_number(checked.left)} {do} not agree:"
         yield from _listed(checked.left)
         yield _advice(checked)
     else:
@@ -286,8 +287,7 @@ def _total(findings: Findings) -> int:
 
 
 def _number(findings: Findings) -> str:
-    total = _total(findings)
-    return f"{text.count(total)} thing{'' if total == 1 else 's'}"
+    return text.things(_total(findings), "thing")
 
 
 def _were(findings: Findings) -> str:

@@ -51,5 +51,5 @@ class Command(ProjectCommand):
         message = trial(self._text, configuration.worker_name)
         outcomes = asyncio.run(deliver(message, receivers(configuration, self.settings)))
         for name, failure in outcomes:
-            tell(f"{name}: {'delivered' if failure is None else f'not delivered: {failure}'}")
+            tell(f"{name}: delivered" if failure is None else f"{name}: not delivered: {failure}")
         return int(any(failure is not None for _, failure in outcomes))

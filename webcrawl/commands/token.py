@@ -42,9 +42,10 @@ class Command(CrawlCommand):
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         self._verb, self._name = args[0] if args else "", ""
         if self._verb not in _VERBS:
-            yield Problem(
-                self._verb, f"{'is no command' if args else 'no command'}; give add, list or revoke"
-            )
+            if args:
+                yield Problem(self._verb, "is no command; give add, list or revoke")
+            else:
+                yield Problem("", "no command; give add, list or revoke")
             return
         rest = args[1:]
         if self._verb != LIST:

@@ -133,7 +133,7 @@ def operate(
         tell(f"{crawl.name} is not running: {nothing}")
         return True
     number = crawl.change_store(SteeringStore, lambda store, now: store.request(command, by, now, arguments))
-    tell(f"{crawl.name} {_said(command, demand_of(before), workers, is_shared=crawl.is_shared)}")
+    tell(f"{crawl.name} {_effect(command, demand_of(before), workers, is_shared=crawl.is_shared)}")
     if workers and not _Waiting(crawl, command, number, workers, tell, run, clock).wait(seconds):
         return False
     if names := ", ".join(sorted({worker.name for worker in crawl.silent_workers()})):
@@ -263,12 +263,13 @@ class _Waiting:
         left = self._waited.keys() & running.keys()
         opened = sum(int(running[name].figures.get("open", 0)) for name in left)
         requests = f", {text.things(opened, 'request')} open" if opened else ""
-        has = "has" if len(self._waited) == 1 else "have"
-        what = "not ended yet" if self._command is Operation.STOP else "not obeyed yet"
-        return f"{_names(self._waited)} {has} {what}{requests}"
+        have = "has" if len(self._waited) == 1 else "have"
+        if self._command is Operation.STOP:
+            return f"{_names(self._waited)} {have} not ended yet{requests}"
+        return f"{_names(self._waited)} {have} not obeyed yet{requests}"
 
     def _conclude(self) -> None:
-        """Tell what came of it. :raises NotObeyed: a process has refused, or none has obeyed"""
+        """Report the result. :raises NotObeyed: a process has refused, or none has obeyed"""
         if self._refused:
             raise NotObeyed("; ".join(f"{name}: {why}" for (name, *_), why in sorted(self._refused.items())))
         if self._gone and not self._obeyed:
@@ -276,8 +277,8 @@ class _Waiting:
         results = ", ".join(sorted(filter(None, self._obeyed.values())))
         if self._command in LASTING and not results:
             results = "nothing"
-        said = (_ALL_OBEYED if self._crawl.is_shared else _OBEYED)[self._command]
-        self._tell(f"{said}{f': {results}' if results else ''}")
+        outcome = (_ALL_OBEYED if self._crawl.is_shared else _OBEYED)[self._command]
+        self._tell(f"{outcome}: {results}" if results else outcome)
 
 
 def _names(names: Iterable[_Name]) -> str:
@@ -305,38 +306,51 @@ def is_alive(process: int | None) -> bool:
     return False
 
 
-def _said(command: Operation, before: Demand, workers: Sequence[Worker], *, is_shared: bool) -> str:
+def _effect(command: Operation, before: Demand, workers: Sequence[Worker], *, is_shared: bool) -> str:
     """Describe the effect of a command on the processes that run, and on those that are started later."""
     names = ", ".join(sorted(worker.name for worker in workers))
     if is_shared:
-        there = (
+        running = (
             f"{text.things(len(workers), 'worker')} running ({names})" if workers else "no worker is running"
         )
     else:
-        there = f"{names} runs" if workers else "it is not running"
+        running = f"{names} runs" if workers else "it is not running"
     match command:
-        case Operation.PAUSE if workers:
-            already = "was paused already" if before is Demand.PAUSE else "is asked to pause"
-            return f"{already}: {there}. Open requests are finished, and none begins until scrapy resume."
-        case Operation.PAUSE if before is Demand.PAUSE:
-            return f"was paused already: {there}"
         case Operation.PAUSE:
-            return f"is paused: {there}, and fetches nothing when it is started, until scrapy resume"
-        case Operation.RESUME if before is Demand.RUN:
-            return f"was neither paused nor stopped: {there}" if is_shared else f"was not paused: {there}"
-        case Operation.RESUME if before is Demand.STOP and workers:
-            return f"is no longer stopped: {there}. Processes that have received the stop still end."
+            return _effect_of_pause(before, running, is_running=bool(workers))
+        case Operation.RESUME if before is Demand.RUN and is_shared:
+            return f"was neither paused nor stopped: {running}"
         case Operation.RESUME:
-            return f"is asked to go on: {there}" if workers else f"will go on: {there}; start it"
+            return _effect_of_resume(before, running, is_running=bool(workers))
         case Operation.STOP:
-            return f"is asked to stop: {there}. Open requests are finished; the command that began it resumes it."
+            return f"is asked to stop: {running}. Open requests are finished; the command that began it resumes it."
         case Operation.SAVE:
-            return f"is asked to save: {there}. It goes on meanwhile."
+            return f"is asked to save: {running}. It goes on meanwhile."
+        case Operation.UNPARK if workers:
+            return f"is asked to contact hosts again: {running}"
         case Operation.UNPARK:
-            what = "contact hosts again"
+            return f"will contact hosts again when it runs again: {running}"
+        case Operation.RETRY if workers:
+            return f"is asked to fetch failed URLs again: {running}"
         case Operation.RETRY:
-            what = "fetch failed URLs again"
-    return f"is asked to {what}: {there}" if workers else f"will {what} when it runs again: {there}"
+            return f"will fetch failed URLs again when it runs again: {running}"
+
+
+def _effect_of_pause(before: Demand, running: str, *, is_running: bool) -> str:
+    if is_running:
+        begun = "was paused already" if before is Demand.PAUSE else "is asked to pause"
+        return f"{begun}: {running}. Open requests are finished, and none begins until scrapy resume."
+    if before is Demand.PAUSE:
+        return f"was paused already: {running}"
+    return f"is paused: {running}, and fetches nothing when it is started, until scrapy resume"
+
+
+def _effect_of_resume(before: Demand, running: str, *, is_running: bool) -> str:
+    if before is Demand.RUN:
+        return f"was not paused: {running}"
+    if before is Demand.STOP and is_running:
+        return f"is no longer stopped: {running}. Processes that have received the stop still end."
+    return f"is asked to go on: {running}" if is_running else f"will go on: {running}; start it"
 
 
 _OBEYED = {
