@@ -134,7 +134,7 @@ class FocusCrawl:
                 raise self._errors[0]
         found.seconds = self._now - NOW
         await _rest()
-        self._final = (await self._backend.walk(None, EVERYTHING)).entries
+        self._final = (await self._backend.scan(None, EVERYTHING)).entries
         await self.frontier.close()
         return found
 

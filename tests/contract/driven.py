@@ -476,11 +476,11 @@ class DrivenTechnology(DrivenFolder):
 
     def queued(self) -> list[UrlEntry]:
         found: list[UrlEntry] = []
-        spot = None
+        cursor = None
         while True:
-            walked = self.run(self.backend.walk(spot, 1000))
+            walked = self.run(self.backend.scan(cursor, 1000))
             found += walked.entries
-            if (spot := walked.spot) is None:
+            if (cursor := walked.cursor) is None:
                 return sorted(found, key=lambda one: one.key)
 
     def check_consistency(self) -> None:

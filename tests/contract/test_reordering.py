@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 def walked(backend: Driven, count: int = 7) -> list[UrlEntry]:
     """All that a walk brings."""
     entries: list[UrlEntry] = []
-    spot = None
+    cursor = None
     while True:
-        stretch = backend.run(backend.backend.walk(spot, count))
+        stretch = backend.run(backend.backend.scan(cursor, count))
         entries += stretch.entries
-        spot = stretch.spot
-        if spot is None:
+        cursor = stretch.cursor
+        if cursor is None:
             return entries
 
 
@@ -62,11 +62,11 @@ def test_what_stays_queued_is_met_whatever_happens_during_a_walk(backend: Driven
     entries = pages("a", 30) + pages("b", 30)
     backend.commit(found(*entries))
     met: set[str] = set()
-    spot, step = None, 0
+    cursor, step = None, 0
     while True:
-        stretch = backend.run(backend.backend.walk(spot, 4))
+        stretch = backend.run(backend.backend.scan(cursor, 4))
         met.update(urls(stretch.entries))
-        if (spot := stretch.spot) is None:
+        if (cursor := stretch.cursor) is None:
             break
         backend.commit(settled(entries[step]))
         backend.commit(found(*pages(f"new{step}", 3)))

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
         Idle,
         Loaded,
         Move,
-        Spot,
+        ScanCursor,
+        ScanResult,
         Unavailable,
-        Walked,
     )
 
 PATIENT_TURNS = 3000
@@ -165,8 +165,8 @@ class Slow:
         await asyncio.sleep(0)
         return loaded
 
-    async def walk(self, spot: Spot | None, count: int) -> Walked:
-        walked = await self._do(lambda: self._backend.walk(spot, count), writes=False)
+    async def scan(self, cursor: ScanCursor | None, count: int) -> ScanResult:
+        walked = await self._do(lambda: self._backend.scan(cursor, count), writes=False)
         await asyncio.sleep(0)
         return walked
 

@@ -54,7 +54,7 @@ _T = TypeVar("_T")
 
 UNANSWERED = "unanswered"
 """The error of a robots.txt whose result was never reported."""
-WALKED = 1000
+SCANNED_AT_ONCE = 1000
 """Queued entries that are read at a time."""
 ERRORS_KEPT = 10_000
 """Hosts whose last failure is remembered after they have left memory."""
@@ -226,12 +226,12 @@ class Frontier:
 
     async def waiting(self) -> AsyncIterator[UrlEntry]:
         """Yield the queued entries; of a shared crawl those of this process, and its part of the others."""
-        spot = None
+        cursor = None
         while True:
-            found = await self.with_retry(partial(self._backend.walk, spot, WALKED))
+            found = await self.with_retry(partial(self._backend.scan, cursor, SCANNED_AT_ONCE))
             for entry in found.entries:
                 yield entry
-            if (spot := found.spot) is None:
+            if (cursor := found.cursor) is None:
                 return
 
     @property

@@ -72,10 +72,10 @@ class Reordering:
         version = self._scorer.version
         if version == self._scored:
             return False
-        spot = None
+        cursor = None
         while not self._ending.is_set():
             began = uptime()
-            walked = await self._backend.walk(spot, STRETCH)
+            walked = await self._backend.scan(cursor, STRETCH)
             changed = await self._changed(walked.entries)
             worked = uptime() - began
             if changed:
@@ -85,7 +85,7 @@ class Reordering:
                 for first in range(0, len(changed), MOVED_AT_ONCE):
                     await self._mover.move(changed[first : first + MOVED_AT_ONCE])
                 worked += uptime() - began
-            if (spot := walked.spot) is None:
+            if (cursor := walked.cursor) is None:
                 self._scored = version
                 break
             await self._pause(worked * (1 / self._share - 1) if self._share else 0.0)

@@ -377,18 +377,18 @@ class Move:
         return replace(self.entry, level=self.level)
 
 
-Spot = tuple[Any, ...]
-"""The progress of a walk; only the backend knows its content."""
+ScanCursor = tuple[Any, ...]
+"""The progress of a scan of all queues; only the backend knows its content."""
 
 
 @dataclass(slots=True)
-class Walked:
-    """A part of all queues."""
+class ScanResult:
+    """A part of all queues, and where the scan goes on."""
 
     entries: list[UrlEntry]
     """Entries of one key are together, in their order."""
-    spot: Spot | None
-    """The place to go on from; None at the end."""
+    cursor: ScanCursor | None
+    """The cursor of the next part; None at the end."""
 
 
 class Room(StrEnum):
@@ -479,10 +479,10 @@ class Backend(Protocol):
         """Return the next ``count`` entries behind ``after`` (None: from the start) in the queue of an active key."""
         ...
 
-    async def walk(self, spot: Spot | None, count: int) -> Walked:
-        """Return about the next ``count`` entries of all queues, key by key, from ``spot`` on (None: from the start).
+    async def scan(self, cursor: ScanCursor | None, count: int) -> ScanResult:
+        """Return about the next ``count`` entries of all queues, key by key, from ``cursor`` (None: from the start).
 
-        An entry that is queued during the whole walk and is not moved comes at least once. If several processes share
+        An entry that is queued during the whole scan and is not moved comes at least once. If several processes share
         the crawl, each gets the keys that it holds, and its part of the keys that no process holds.
         """
         ...

@@ -29,10 +29,10 @@ from webcrawl.storage.contract import (
     Idle,
     Loaded,
     Move,
+    ScanCursor,
+    ScanResult,
     Settled,
-    Spot,
     Unavailable,
-    Walked,
 )
 from webcrawl.storage.memory.tables import MemoryTables
 
@@ -118,18 +118,18 @@ class MemoryBackend:
         robots = [copy.copy(self._robots[origin]) for origin in origins if origin in self._robots]
         return Loaded(entries, more=start + count < len(queue), robots=robots)
 
-    async def walk(self, spot: Spot | None, count: int) -> Walked:
+    async def scan(self, cursor: ScanCursor | None, count: int) -> ScanResult:
         keys = sorted(self._hosts)
-        first, after = spot or ("", None)
+        first, after = cursor or ("", None)
         found: list[UrlEntry] = []
         for key in keys[bisect_left(keys, first) :]:
             queue = self._hosts[key].queue
             start = 0 if after is None else bisect_right(queue, after, key=queue_position)
             found += [copy.copy(entry) for entry in queue[start : start + count - len(found)]]
             if len(found) >= count:
-                return Walked(found, (key, queue_position(found[-1])))
+                return ScanResult(found, (key, queue_position(found[-1])))
             after = None
-        return Walked(found, None)
+        return ScanResult(found, None)
 
     async def move(self, moves: Sequence[Move]) -> list[Move]:
         return [move for move in moves if self._move(move)]

@@ -24,9 +24,9 @@ from webcrawl.storage.contract import (
     Idle,
     Loaded,
     Move,
-    Spot,
+    ScanCursor,
+    ScanResult,
     Unavailable,
-    Walked,
     uptime,
 )
 from webcrawl.storage.redis import leases
@@ -223,8 +223,8 @@ class RedisBackend:
     async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         return await self._loader.load(key, after, count)
 
-    async def walk(self, spot: Spot | None, count: int) -> Walked:
-        return await self._walker.walk(spot, count)
+    async def scan(self, cursor: ScanCursor | None, count: int) -> ScanResult:
+        return await self._walker.scan(cursor, count)
 
     async def move(self, moves: Sequence[Move]) -> list[Move]:
         return await self._with_room(self._walker.move(moves))

@@ -11,7 +11,7 @@ from zlib import crc32
 
 from webcrawl.frontier.queue_head import QueuePosition, queue_position
 from webcrawl.frontier.records import UrlEntry
-from webcrawl.storage.contract import Loaded, Move, Spot, Walked, uptime
+from webcrawl.storage.contract import Loaded, Move, ScanCursor, ScanResult, uptime
 from webcrawl.storage.redis.commits import portions
 from webcrawl.storage.redis.packing import (
     decoded,
@@ -162,10 +162,10 @@ class Walker:
         self._doubtful: list[Move] = []
         """Moves made shortly before a server started."""
 
-    async def walk(self, spot: Spot | None, count: int) -> Walked:
-        """A spot is the number of a shard, the cursor of a scan of its hosts (None at its end), the keys that were
-        found and are not read yet, and the progress in the first of these."""
-        number, cursor, keys, after = spot or (0, b"0", (), None)
+    async def scan(self, scan_cursor: ScanCursor | None, count: int) -> ScanResult:
+        """``scan_cursor``: the number of a shard, the cursor of a scan of its hosts (None at its end), the keys that
+        were found and are not read yet, and the progress in the first of these."""
+        number, cursor, keys, after = scan_cursor or (0, b"0", (), None)
         if not keys:
             keys, cursor = await self._some_keys(self._shards[number], cursor)
             after = None
@@ -177,7 +177,7 @@ class Walker:
             keys = keys if more else keys[1:]
         if not keys and cursor is None:
             number, cursor = number + 1, b"0"
-        return Walked(entries, (number, cursor, keys, after) if number < len(self._shards) else None)
+        return ScanResult(entries, (number, cursor, keys, after) if number < len(self._shards) else None)
 
     async def _some_keys(self, shard: Shard, cursor: Any) -> tuple[tuple[bytes, ...], Any]:
         """Return keys with URLs that this process is to read, and where to go on."""

@@ -25,9 +25,9 @@ from webcrawl.storage.contract import (
     Idle,
     Loaded,
     Move,
-    Spot,
+    ScanCursor,
+    ScanResult,
     Unavailable,
-    Walked,
 )
 from webcrawl.storage.sqlite.commits import Commits
 from webcrawl.storage.sqlite.keys import Keys
@@ -102,8 +102,8 @@ class SqliteBackend:
     async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         return await self._run(self._load, key, after, count)
 
-    async def walk(self, spot: Spot | None, count: int) -> Walked:
-        return await self._run(self._walk, spot, count)
+    async def scan(self, cursor: ScanCursor | None, count: int) -> ScanResult:
+        return await self._run(self._scan, cursor, count)
 
     async def move(self, moves: Sequence[Move]) -> list[Move]:
         return await self._run(self._move, moves)
@@ -213,8 +213,8 @@ class SqliteBackend:
     def _load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         return self._queues.load(self._keys.id_of(key), key, after, count)
 
-    def _walk(self, spot: Spot | None, count: int) -> Walked:
-        return self._queues.walk(spot, count)
+    def _scan(self, cursor: ScanCursor | None, count: int) -> ScanResult:
+        return self._queues.scan(cursor, count)
 
     def _move(self, moves: Sequence[Move]) -> list[Move]:
         with self._transaction():

@@ -12,7 +12,7 @@ from itertools import chain
 from webcrawl.frontier.queue_head import QueuePosition, queue_position
 from webcrawl.frontier.records import NOTHING_CARRIED, Kind, UrlEntry, carried_values
 from webcrawl.politeness.host_record import RobotsRecord
-from webcrawl.storage.contract import Loaded, Move, Spot, Walked
+from webcrawl.storage.contract import Loaded, Move, ScanCursor, ScanResult
 from webcrawl.storage.sqlite.entries import COLUMNS, entry_columns, entry_of
 
 Value = int | float | str | None
@@ -154,15 +154,17 @@ class Queues:
         after = self._vacant.numbers(list(chain.from_iterable(places)))
         return [there[number] for number in after if number not in before]
 
-    def walk(self, spot: Spot | None, count: int) -> Walked:
+    def scan(self, cursor: ScanCursor | None, count: int) -> ScanResult:
         rows = self._cursor.execute(
             f"SELECT {self._entry}, host_id FROM (SELECT * FROM queue WHERE (host_id, rank, position) > (?, ?, ?) "
             "ORDER BY host_id, rank, position LIMIT ?) JOIN hosts ON id = host_id "
             "ORDER BY host_id, rank, position",
-            (*(spot or (0, *_FIRST)), count),
+            (*(cursor or (0, *_FIRST)), count),
         ).fetchall()
         entries = [entry_of(row[:-1]) for row in rows]
-        return Walked(entries, (rows[-1][-1], *queue_position(entries[-1])) if len(rows) == count else None)
+        return ScanResult(
+            entries, (rows[-1][-1], *queue_position(entries[-1])) if len(rows) == count else None
+        )
 
     def load(self, host_id: int, key: str, after: QueuePosition | None, count: int) -> Loaded:
         rank, position = after or _FIRST
