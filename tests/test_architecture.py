@@ -169,7 +169,10 @@ class Source:
         """The attributes of objects to which it assigns a lambda."""
         self.functions = {}
         """The number of lines of each function, the longest of a name."""
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        self.classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+        """The names of the classes at its top."""
+        for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 self.imports += [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
@@ -397,6 +400,18 @@ def test_no_module_and_no_function_is_too_long_to_be_read():
 
 def test_no_file_is_named_after_nothing():
     assert [path for path in FILES if path.stem in NO_NAMES] == []
+
+
+def test_a_class_name_has_one_meaning():
+    """Scrapy wants a class ``Command`` in each module of a command, and a wrapper has the name of what it wraps."""
+    modules = {}
+    for path in FILES:
+        if name_of(path) != "crawl.feature_middlewares":
+            for name in source(path).classes:
+                modules.setdefault(name, []).append(name_of(path))
+    commands = modules.pop("Command")
+    assert all(below(module, "commands") for module in commands)
+    assert {name: where for name, where in modules.items() if len(where) > 1} == {}
 
 
 def test_no_function_of_an_object_is_replaced_from_outside():
