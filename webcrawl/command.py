@@ -239,9 +239,9 @@ def obeyed(
     # Scrapy imports all commands at each start.
     from webcrawl.control.operating import NotObeyed
 
-    said: list[str] = []
+    messages: list[str] = []
     try:
-        give(said.append if as_json else tell)
+        give(messages.append if as_json else tell)
         why = None
     except NotObeyed as error:
         why = str(error)
@@ -249,7 +249,11 @@ def obeyed(
         refuse(verb, error.problems)
     if as_json:
         has_obeyed = None if not wait else why is None
-        tell(crawl_as_json(crawl, command=verb, obeyed=has_obeyed, messages=[*said, *([why] if why else [])]))
+        tell(
+            crawl_as_json(
+                crawl, command=verb, obeyed=has_obeyed, messages=[*messages, *([why] if why else [])]
+            )
+        )
     elif why is not None:
         complain(verb, [why])
     return 0 if why is None else 1

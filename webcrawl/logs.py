@@ -134,8 +134,8 @@ class QuietLogFormatter(LogFormatter):
     def dropped(
         self, item: Any, exception: BaseException, response: Response | Failure | None, spider: Spider
     ) -> LogFormatterResult:
-        told = super().dropped(item, exception, response, spider)
-        return told if told["level"] >= self.level else None  # type: ignore[return-value]
+        message = super().dropped(item, exception, response, spider)
+        return message if message["level"] >= self.level else None  # type: ignore[return-value]
 
     def download_error(
         self, failure: Failure, request: Request, spider: Spider, errmsg: str | None = None

@@ -87,14 +87,14 @@ class Command(CrawlCommand):
         late = steering.not_obeyed("overlay") if opts.wait and running else []
         rows = [one for one in steering.settings() if one.name in self._changes]
         if opts.json:
-            told = crawl_as_json(
+            answer = crawl_as_json(
                 crawl,
                 changed=[asdict(one) for one in changed],
                 running=running,
                 late=late,
                 settings=_rows(rows),
             )
-            tell(told)
+            tell(answer)
         else:
             for one in changed:
                 tell(_change_in_words(one))

@@ -119,9 +119,9 @@ def raised_delays(settings: BaseSettings) -> Iterator[str]:
             yield f"{_shown(settings, name)}: {ours} is {seconds:g} s"
     if delays := slot_delays(settings):
         least = _seconds(settings, "POLITENESS_MIN_DELAY")
-        told = [f"{host} {seconds:g} s" for host, seconds in delays.items() if seconds >= least]
-        if told:
-            yield f"DOWNLOAD_SLOTS: minimum delays of the sites of {_cut(', '.join(told))}"
+        delays_of_sites = [f"{host} {seconds:g} s" for host, seconds in delays.items() if seconds >= least]
+        if delays_of_sites:
+            yield f"DOWNLOAD_SLOTS: minimum delays of the sites of {_cut(', '.join(delays_of_sites))}"
 
 
 def _seconds(settings: BaseSettings, ours: str) -> float:

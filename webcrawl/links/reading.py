@@ -53,8 +53,11 @@ class LinkLogs:
     """
 
     def __init__(self, directories: Sequence[Path]) -> None:
-        found = [(int(time), time, path) for path in directories for time in segments.times(path)]
-        paths = [segments.path_of(path, time) for _, time, path in sorted(found, key=lambda one: one[0])]
+        segments_by_time = [(int(time), time, path) for path in directories for time in segments.times(path)]
+        paths = [
+            segments.path_of(path, time)
+            for _, time, path in sorted(segments_by_time, key=lambda segment: segment[0])
+        ]
         self._segments = [Segment(number, path, _size(path)) for number, path in enumerate(paths)]
         self._superseded: dict[int, tuple[float, LineLocation]] | None = None
 
@@ -82,24 +85,24 @@ class LinkLogs:
     def of(self, canonical_url: str) -> Linking | None:
         """Return the page with this canonical form, as of its last fetch; None if it was never fetched."""
         sought = index.page_bytes(fingerprint(canonical_url))
-        found: Linking | None = None
+        linking: Linking | None = None
         parts: dict[int | None, Linking] = {}
         for _, each in self._holding(canonical_url, sought, lambda block, data: block.has_page(data, sought)):
-            if each.canonical == canonical_url and (found is None or each.at >= found.at):
-                if found is not None and (each.at > found.at or each.part is None):
+            if each.canonical == canonical_url and (linking is None or each.at >= linking.at):
+                if linking is not None and (each.at > linking.at or each.part is None):
                     parts.clear()
-                found = parts[each.part] = each
-        if found is None or found.part is None:
-            return found
+                linking = parts[each.part] = each
+        if linking is None or linking.part is None:
+            return linking
         together = [link for _, part in sorted(_numbered(parts)) for link in part.links]
-        return found._replace(links=together, part=None)
+        return linking._replace(links=together, part=None)
 
     def into(self, canonical_url: str) -> Iterator[tuple[Linking, LoggedLink]]:
         """Yield every link to this canonical form, with the page that has it."""
         sought = index.target_bytes(fingerprint(canonical_url))
-        found = self._holding(canonical_url, sought, lambda block, data: block.has_target(data, sought))
+        linkings = self._holding(canonical_url, sought, lambda block, data: block.has_target(data, sought))
         yielded: set[tuple[int, int]] = set()
-        for location, each in found:
+        for location, each in linkings:
             links = [link for link in each.links if link.canonical == canonical_url]
             if links and self._is_last(each, location, yielded):
                 yield from ((each, link) for link in links)
@@ -130,14 +133,14 @@ class LinkLogs:
         for segment in self._segments:
             for member in _likely_members(segment, sought, has, goes_on):
                 if text in member.data:
-                    lines = (one for one in lines_of(member.data) if text in one)
+                    lines = (each_line for each_line in lines_of(member.data) if text in each_line)
                     for each in self._parsed(segment.path, member, lines):
                         yield LineLocation(segment.number, member.start), each
 
     def _parsed(self, path: Path, member: Member, lines: Iterator[bytes]) -> Iterator[Linking]:
-        for one in lines:
+        for each_line in lines:
             try:
-                yield parse(one)
+                yield parse(each_line)
             except ValueError as error:
                 raise ArchiveError(path, f"the member at byte {member.start}: {error}") from error
 
@@ -234,10 +237,10 @@ def _heads_of(segment: Segment) -> Iterator[tuple[LineLocation, array[int], arra
         for member in segments.members(stream, covered, segment.size):
             location = LineLocation(segment.number, member.start)
             try:
-                read = [line.head(one) for one in lines_of(member.data)]
+                read = [line.head(head) for head in lines_of(member.data)]
             except ValueError as error:
                 raise ArchiveError(segment.path, f"the member at byte {member.start}: {error}") from error
-            yield location, array("q", [one.mark for one in read]), array("d", [one.at for one in read])
+            yield location, array("q", [head.mark for head in read]), array("d", [head.at for head in read])
 
 
 def _at(segment: Segment, stream: BinaryIO, block: Block) -> Member:

@@ -71,33 +71,33 @@ class Head:
         language = (
             document.language or metas.get("content-language") or content.headers.get("content-language")
         )
-        found: dict[str, Any] = {"language_declared": language}
+        fields: dict[str, Any] = {"language_declared": language}
         if not _NAMES.isdisjoint(metas):
-            found |= _of_metas(metas, document)
-        if "modified_at" not in found and (changed := content.headers.get("last-modified")):
-            found["modified_at"] = epoch_seconds(changed)
+            fields |= _of_metas(metas, document)
+        if "modified_at" not in fields and (changed := content.headers.get("last-modified")):
+            fields["modified_at"] = epoch_seconds(changed)
         if document.canonical:
-            found["canonical"] = resolve(document.canonical, document.base, document.encoding)
+            fields["canonical"] = resolve(document.canonical, document.base, document.encoding)
         if document.translations:
-            found["hreflang"] = _translations(document)
-        return found
+            fields["hreflang"] = _translations(document)
+        return fields
 
 
 def _of_metas(metas: Mapping[str, str], document: ParsedPage) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "description": _first(metas, _DESCRIPTION),
         "author": _first(metas, _AUTHOR),
     }
     if keywords := metas.get("keywords"):
-        found["keywords"] = [word for word in keywords.split(",") if not word.isspace()]
+        fields["keywords"] = [word for word in keywords.split(",") if not word.isspace()]
     for name in _OPEN_GRAPH:
         if content := metas.get(f"og:{name}"):
             absolute = name in ("url", "image")
-            found[f"og_{name}"] = resolve(content, document.base, document.encoding) if absolute else content
+            fields[f"og_{name}"] = resolve(content, document.base, document.encoding) if absolute else content
     for name, sources in (("published_at", PUBLISHED), ("modified_at", MODIFIED)):
         if (at := first_moment(metas[each] for each in sources if each in metas)) is not None:
-            found[name] = at
-    return found
+            fields[name] = at
+    return fields
 
 
 def _first(metas: Mapping[str, str], names: Iterable[str]) -> str | None:
@@ -112,11 +112,11 @@ def first_moment(texts: Iterable[str]) -> float | None:
 def _translations(document: ParsedPage) -> dict[str, str]:
     """Return URLs by language code; the first URL of a code counts."""
     urls = resolve_all([href for _, href in document.translations], document.base, document.encoding)
-    found: dict[str, str] = {}
+    translations: dict[str, str] = {}
     for (language, _), url in zip(document.translations, urls, strict=True):
         if url is not None:
-            found.setdefault(language.strip().lower(), url)
-    return found
+            translations.setdefault(language.strip().lower(), url)
+    return translations
 
 
 _MAGIC = (
@@ -143,11 +143,11 @@ class Image:
         import imagesize
 
         kind = _kind(content)
-        found: dict[str, Any] = {"image_type": kind}
+        fields: dict[str, Any] = {"image_type": kind}
         width, height = imagesize.get(BytesIO(content.body))
         if width > 0 and height > 0:
-            found |= {"image_width": width, "image_height": height}
-        return found
+            fields |= {"image_width": width, "image_height": height}
+        return fields
 
 
 def _kind(content: Content) -> str:
@@ -203,8 +203,8 @@ def _blocks(text: str) -> Iterator[Any]:
     """Yield the values of all blocks that are JSON; invalid blocks are left out."""
     from selectolax.lexbor import LexborHTMLParser
 
-    found = LexborHTMLParser(text).css("script[type='application/ld+json' i]")
-    for script in found[:BLOCKS_MAX]:
+    scripts = LexborHTMLParser(text).css("script[type='application/ld+json' i]")
+    for script in scripts[:BLOCKS_MAX]:
         try:
             # Line breaks within strings are wrong and common.
             yield json.loads(script.text(), strict=False, parse_constant=lambda name: None)
@@ -300,9 +300,9 @@ class Feed:
         pages, sitemaps = reading.take()
         if reading.error is not None and not reading.found:
             raise ValueError(reading.error)
-        found: dict[str, Any] = {"listing": kind, "listed": reading.found}
-        found["links"] = [each.url for each in (*pages, *sitemaps)]
-        return found | self._title(content)
+        fields: dict[str, Any] = {"listing": kind, "listed": reading.found}
+        fields["links"] = [each.url for each in (*pages, *sitemaps)]
+        return fields | self._title(content)
 
     def _title(self, content: Content) -> dict[str, Any]:
         text = content.text[:_LOOKED_AT]

@@ -351,24 +351,24 @@ def _as_sentence(line: Mapping[str, Any]) -> str:
     """Return a line of the fetch log in words."""
     request = request_of(line)
     assert request is not None
-    said = [
+    parts = [
         f"{request.kind} {request.result}  {text.size(request.bytes)} in {request.end - request.start:.3f} s"
     ]
     if isinstance(location := line.get("location"), str):
-        said.append(f"to {location}")
+        parts.append(f"to {location}")
     if request.robots is not None and request.robots.state is not None:
-        said.append(request.robots.state.replace("_", " "))
+        parts.append(request.robots.state.replace("_", " "))
         if request.robots.crawl_delay is not None:
-            said.append(f"Crawl-delay {request.robots.crawl_delay:g} s")
+            parts.append(f"Crawl-delay {request.robots.crawl_delay:g} s")
     if request.cached:
-        said.append("from the cache")
+        parts.append("from the cache")
     if request.delay is not None:
-        said.append(f"then {text.duration(request.delay)} of delay")
+        parts.append(f"then {text.duration(request.delay)} of delay")
     if line.get("given_up") is True:
-        said.append("the host is given up")
+        parts.append("the host is given up")
     elif number_in(line.get("parks")):
-        said.append("the host is parked")
-    return f"{said[0]}  {request.url}  {', '.join(said[1:])}".rstrip()
+        parts.append("the host is parked")
+    return f"{parts[0]}  {request.url}  {', '.join(parts[1:])}".rstrip()
 
 
 def _shown(line: str) -> str:

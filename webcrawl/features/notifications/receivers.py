@@ -202,8 +202,8 @@ def _refused(recipients: dict[str, tuple[int, bytes]]) -> NotDelivered:
     return NotDelivered(f"refused: {said}", is_final=all(code >= 500 for code, _ in recipients.values()))
 
 
-def _decoded(said: bytes | str) -> str:
-    plain = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+def _decoded(text: bytes | str) -> str:
+    plain = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     return "".join(letter if letter.isprintable() else " " for letter in plain)[:200]
 
 

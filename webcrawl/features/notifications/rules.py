@@ -181,7 +181,7 @@ class Announcer:
 
     def told_at(self) -> dict[str, float]:
         """Return when each kind was told last (epoch seconds)."""
-        return {kind: told.at for kind, told in self._kinds.items() if told.at is not None}
+        return {kind: report.at for kind, report in self._kinds.items() if report.at is not None}
 
     def recall(self, told_at: Mapping[str, float], now: float) -> None:
         """Take what an earlier run of the crawl told; a time in the future is that of a wrong clock."""
@@ -190,16 +190,16 @@ class Announcer:
 
     def look(self, kind: Kind, alert: Alert | None, now: float) -> Alert | None:
         """Return ``alert`` if it is to be told now."""
-        told = self._kinds.setdefault(kind, _Told())
+        report = self._kinds.setdefault(kind, _Told())
         if alert is None:
-            told.missed += told.is_on and not told.is_told
-            told.is_on = told.is_told = False
+            report.missed += report.is_on and not report.is_told
+            report.is_on = report.is_told = False
             return None
-        told.is_on = True
-        if told.is_told or (told.at is not None and now - told.at < self.interval_seconds):
+        report.is_on = True
+        if report.is_told or (report.at is not None and now - report.at < self.interval_seconds):
             return None
-        told.at, told.is_told = now, True
-        missed, told.missed = told.missed, 0
+        report.at, report.is_told = now, True
+        missed, report.missed = report.missed, 0
         if missed:
             again = f"; that also began and ended {text.things(missed, 'time')} since the last message"
             return alert._replace(sentence=alert.sentence + again)

@@ -87,7 +87,7 @@ class VisitStore:
     async def find(self, ids: Sequence[PageId]) -> list[RevisitedPage | None]:
         """Return each remembered page; None for an unknown one."""
         rows = await self._pages.get([RowId(key, _row_id(fingerprint)) for key, fingerprint in ids])
-        return [None if row is None else _page(one[0], row) for one, row in zip(ids, rows, strict=True)]
+        return [None if row is None else _page(row_id[0], row) for row_id, row in zip(ids, rows, strict=True)]
 
     async def keep(self, pages: Sequence[RevisitedPage], dropped: Sequence[PageId] = ()) -> None:
         """Store pages, those of a key in one step; they are no longer out. Delete those that are ``dropped``."""
@@ -120,7 +120,7 @@ class VisitStore:
         taken: dict[str, Sequence[Row]] = dict.fromkeys(keys, ())
 
         async def changes(keys: Sequence[str]) -> list[Change]:
-            found = []
+            partition_changes = []
             outs, due = await self._out(keys), await self._pages.due_rows(keys, now, most)
             for key, before, rows in zip(keys, outs, due, strict=True):
                 left = {row_id: until for row_id, until in before.until.items() if until > now}
@@ -132,8 +132,8 @@ class VisitStore:
                 after = _Out(left, before.unacknowledged + bool(rows))
                 not_before = min(left.values()) if len(left) >= most else 0.0
                 put = {row.id: row._replace(at=until) for row in rows}
-                found.append(_changed(key, before, after, put, rows, not_before))
-            return found
+                partition_changes.append(_changed(key, before, after, put, rows, not_before))
+            return partition_changes
 
         await self._update(list(taken), changes)
         return [_page(key, row) for key, rows in taken.items() for row in rows]
@@ -145,15 +145,15 @@ class VisitStore:
         for key, fingerprint, at in hints:
             row_id, of_key = _row_id(fingerprint), times.setdefault(key, {})
             of_key[row_id] = min(at, of_key.get(row_id, at))
-        found: dict[RowId, Row | None] = {}
+        pages: dict[RowId, Row | None] = {}
 
         async def changes(keys: Sequence[str]) -> list[Change]:
             ids = [RowId(key, row_id) for key in keys for row_id in times[key]]
             outs = await self._out(keys)
-            found.update(zip(ids, await self._pages.get(ids), strict=True))
+            pages.update(zip(ids, await self._pages.get(ids), strict=True))
             computed = []
             for key, out in zip(keys, outs, strict=True):
-                rows = [row for row_id in times[key] if (row := found[RowId(key, row_id)]) is not None]
+                rows = [row for row_id in times[key] if (row := pages[RowId(key, row_id)]) is not None]
                 rows = [row for row in rows if row.id not in out.until and _is_later(row, times[key][row.id])]
                 if rows:
                     put = {row.id: row._replace(at=times[key][row.id]) for row in rows}
@@ -161,7 +161,7 @@ class VisitStore:
             return computed
 
         await self._update(list(times), changes)
-        return [found[RowId(key, _row_id(fingerprint))] is not None for key, fingerprint, _ in hints]
+        return [pages[RowId(key, _row_id(fingerprint))] is not None for key, fingerprint, _ in hints]
 
     async def save_lessons(self, worker: str, lessons: str) -> None:
         """Store the learned state of a worker's policy; see ``policies.LearningPolicy``."""
@@ -170,19 +170,19 @@ class VisitStore:
 
     async def lessons(self) -> dict[str, str]:
         """Return the learned states of policies, by worker."""
-        found: list[Row] = []
-        while more := await self._lessons.scan(_ALL, _LESSONS_READ, found[-1].id if found else HEADER):
-            found += more
-        return dict(json.loads(row.value) for row in found)
+        lessons: list[Row] = []
+        while more := await self._lessons.scan(_ALL, _LESSONS_READ, lessons[-1].id if lessons else HEADER):
+            lessons += more
+        return dict(json.loads(row.value) for row in lessons)
 
     async def status(self, now: float) -> RevisitStatus:
         """Return the number of pages that are remembered, and of those that are due."""
-        found = await self._pages.status(now, DUE_COUNTED)
-        return RevisitStatus(found.rows, found.due, found.next_at)
+        status = await self._pages.status(now, DUE_COUNTED)
+        return RevisitStatus(status.rows, status.due, status.next_at)
 
-    async def lookup(self, one: PageId) -> Lookup:
+    async def lookup(self, page_id: PageId) -> Lookup:
         """Return the data for inspecting a page; without ``page`` if it is not remembered."""
-        [page] = await self.find([one])
+        [page] = await self.find([page_id])
         if page is None:
             return Lookup()
         pages = (await self._pages.status(0.0, 0)).rows
@@ -198,8 +198,10 @@ class VisitStore:
         """Make ``changes(keys)``. Those of which another worker changed the basis are computed again."""
         while keys:
             computed = await changes(keys)
-            made = await self._pages.update(computed)
-            keys = [one.partition for one, is_made in zip(computed, made, strict=True) if not is_made]
+            outcomes = await self._pages.update(computed)
+            keys = [
+                change.partition for change, is_made in zip(computed, outcomes, strict=True) if not is_made
+            ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,14 +222,14 @@ class _Out:
         if not self.until:
             return None
         count = min(self.unacknowledged, DOUBLINGS)
-        return bytes([count]) + b"".join(_PAGE_OUT.pack(*one) for one in self.until.items())
+        return bytes([count]) + b"".join(_PAGE_OUT.pack(*page) for page in self.until.items())
 
     def without(self, ids: Iterable[bytes]) -> _Out:
         """Return the header after results of the pages ``ids`` were stored."""
         acknowledged = self.until.keys() & ids
         if not acknowledged:
             return self
-        return _Out({one: until for one, until in self.until.items() if one not in acknowledged})
+        return _Out({page: until for page, until in self.until.items() if page not in acknowledged})
 
 
 _NONE_OUT = _Out()

@@ -152,16 +152,16 @@ _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 def _row(failure: FailedUrl) -> Row:
     values = zip(_NAMES, _values(failure.entry), _USUAL, strict=True)
     unusual = {name: value for name, value, usual in values if value != usual}
-    said: dict[str, Any] = {"entry": unusual, "error": failure.error, "at": round(failure.at, 3)}
-    return Row(failure.id, _encode(said).encode())
+    fields: dict[str, Any] = {"entry": unusual, "error": failure.error, "at": round(failure.at, 3)}
+    return Row(failure.id, _encode(fields).encode())
 
 
 def _failure(row: Row) -> FailedUrl:
     try:
-        said = json.loads(row.value)
-        entry = {name: value for name, value in said["entry"].items() if name in _NAMES}
+        fields = json.loads(row.value)
+        entry = {name: value for name, value in fields["entry"].items() if name in _NAMES}
         return FailedUrl(
-            UrlEntry(**{"url": "", "key": "", "fingerprint": 0, **entry}), said["error"], said["at"]
+            UrlEntry(**{"url": "", "key": "", "fingerprint": 0, **entry}), fields["error"], fields["at"]
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StorageLost(f"what is stored of failed URLs cannot be read: {error}") from error

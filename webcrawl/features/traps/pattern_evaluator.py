@@ -322,8 +322,8 @@ class PatternEvaluator:
     def restore_content(self, pattern: str, packed: bytes) -> None:
         """Put in place what ``packed_content`` returned."""
         with suppress(ValueError, TypeError, KeyError, AttributeError, error):
-            said, _, sketch = decompress(packed).partition(b"\0")
-            plain = json.loads(said)
+            content, _, sketch = decompress(packed).partition(b"\0")
+            plain = json.loads(content)
             template = Template.from_plain(plain["template"])
             self._contents.set(
                 pattern, _PatternContent(Sketch.unpacked(sketch), template, int(plain["looks"]))

@@ -148,8 +148,8 @@ class _Kind:
         """Return the highest similarity of the page to the most recent pages of other bases; None if
         there are none.
         """
-        found = [_likeness(content, other, self.usual_pairs()) for of, other in self.last if of != base]
-        return max((one for one in found if one is not None), default=None)
+        likenesses = [_likeness(content, other, self.usual_pairs()) for of, other in self.last if of != base]
+        return max((likeness for likeness in likenesses if likeness is not None), default=None)
 
 
 class SessionComparison:
@@ -196,7 +196,7 @@ class SessionComparison:
         visit = SessionVisit(base, results)
         self._fetched(base)
         names = {name: self._name(shape.of_session(name)) for name in shape.sessions}
-        if settled or all(one.is_hopeless for one in names.values()):
+        if settled or all(statistics.is_hopeless for statistics in names.values()):
             return [], visit
         read = shingles()
         words = [] if read is None else read.words()
@@ -213,18 +213,22 @@ class SessionComparison:
         if result in (Comparison.UNCLEAR, Comparison.DIFFERENT):
             # The remembered content may date from before the template was known, or from an atypical visit.
             self._remember(base, now)
-        found = []
-        for name, one in names.items():
+        evidence = []
+        for name, statistics in names.items():
             results[name] = _by_name(result, name, before, now)
             if not self._add(shape, name, results[name], base):
                 continue
-            if len(one.samples) < SAMPLES:
-                one.samples.append(url)
-            if _is_void(name, one):
-                total = one.equal + one.close + one.counting
+            if len(statistics.samples) < SAMPLES:
+                statistics.samples.append(url)
+            if _is_void(name, statistics):
+                total = statistics.equal + statistics.close + statistics.counting
                 why = f"{pages(total)} had the same content with another {_called(name)}"
-                found.append(Evidence(shape.of_session(name), why, total + one.different, tuple(one.samples)))
-        return found, visit
+                evidence.append(
+                    Evidence(
+                        shape.of_session(name), why, total + statistics.different, tuple(statistics.samples)
+                    )
+                )
+        return evidence, visit
 
     def _fetched(self, base: int) -> None:
         self._bases[base] = None
@@ -239,18 +243,18 @@ class SessionComparison:
             self._contents.popitem(last=False)
 
     def _kind(self, names: tuple[str, ...]) -> _Kind:
-        one = self._kinds.setdefault(names, _Kind())
+        kind = self._kinds.setdefault(names, _Kind())
         self._kinds.move_to_end(names)
         if len(self._kinds) > KINDS_MAX:
             self._kinds.popitem(last=False)
-        return one
+        return kind
 
     def _name(self, pattern: str) -> _Name:
-        one = self._names.setdefault(pattern, _Name())
+        statistics = self._names.setdefault(pattern, _Name())
         self._names.move_to_end(pattern)
         if len(self._names) > NAMES_MAX:
             self._names.popitem(last=False)
-        return one
+        return statistics
 
 
 def _content_of(shingles: Shingles, words: list[str], usual: frozenset[int]) -> _SessionContent:
@@ -298,15 +302,17 @@ def _by_name(result: Comparison, name: str, before: _SessionContent, now: _Sessi
     return Comparison.SAME if is_alike else result
 
 
-def _is_void(name: str, one: _Name) -> bool:
-    total = one.equal + one.close
-    if total + one.counting < max(EQUAL_LEAST, TIMES_AS_OFTEN * one.different):
+def _is_void(name: str, statistics: _Name) -> bool:
+    total = statistics.equal + statistics.close
+    if total + statistics.counting < max(EQUAL_LEAST, TIMES_AS_OFTEN * statistics.different):
         return False
     if is_session_name(name):
         return True
-    if one.equal >= EQUAL_LEAST and (len(one.bases) >= PAGES_LEAST or one.equal >= EQUAL_MANY):
+    if statistics.equal >= EQUAL_LEAST and (
+        len(statistics.bases) >= PAGES_LEAST or statistics.equal >= EQUAL_MANY
+    ):
         return True
-    return len(one.close_bases) >= CLOSE_PAGES_LEAST or total >= CLOSE_MANY
+    return len(statistics.close_bases) >= CLOSE_PAGES_LEAST or total >= CLOSE_MANY
 
 
 def _called(name: str) -> str:

@@ -68,8 +68,8 @@ class TrapStore:
             traps = [_trap(row) for row in rows]
             headers = await self._table.get([RowId(_urls_of(trap.pattern), HEADER) for trap in traps])
             counts = [_counts(header) for header in headers]
-        found = [replace(trap, withheld=count) for trap, (count, _) in zip(traps, counts, strict=True)]
-        return sorted(found, key=lambda trap: (trap.since, trap.pattern))
+        counted = [replace(trap, withheld=count) for trap, (count, _) in zip(traps, counts, strict=True)]
+        return sorted(counted, key=lambda trap: (trap.since, trap.pattern))
 
     async def add(self, traps: Sequence[Trap]) -> None:
         """Put patterns into quarantine; known patterns stay unchanged, including released ones."""
@@ -83,7 +83,7 @@ class TrapStore:
 
     async def withhold(self, kept: Mapping[str, Kept], most: int) -> None:
         """Record withheld URLs, by pattern. ``most`` URLs of each pattern are stored; the rest is only counted."""
-        await self._edit([_withholding(pattern, one, most) for pattern, one in kept.items()])
+        await self._edit([_withholding(pattern, urls, most) for pattern, urls in kept.items()])
 
     async def release(self, patterns: Sequence[str], now: float) -> None:
         """Release patterns at ``now``, in epoch seconds: none of their URLs is withheld from then on."""
@@ -121,36 +121,36 @@ class TrapStore:
     async def _edit(self, edits: Sequence[_Edit]) -> None:
         """Make changes; repeat those of partitions that another process changed meanwhile."""
         while edits:
-            ids = [RowId(edit.partition, one) for edit in edits for one in (HEADER, *edit.ids)]
-            found = iter(await self._table.get(ids))
+            ids = [RowId(edit.partition, row_id) for edit in edits for row_id in (HEADER, *edit.ids)]
+            stored = iter(await self._table.get(ids))
             asked: list[tuple[_Edit, Change]] = []
             for edit in edits:
-                header, rows = next(found), [next(found) for _ in edit.ids]
+                header, rows = next(stored), [next(stored) for _ in edit.ids]
                 with _reading():
                     change = edit.change(header, rows)
                 if change is not None:
                     expected = {HEADER: None if header is None else header.value}
                     asked.append((edit, replace(change, expected=expected)))
-            made = await self._table.update([change for _, change in asked]) if asked else []
-            edits = [edit for (edit, _), is_made in zip(asked, made, strict=True) if not is_made]
+            outcomes = await self._table.update([change for _, change in asked]) if asked else []
+            edits = [edit for (edit, _), is_made in zip(asked, outcomes, strict=True) if not is_made]
 
 
 def _patterns(traps: Sequence[Trap]) -> Change | None:
     """Return the change that stores patterns under a new version."""
     if not traps:
         return None
-    rows = [Row(_id(one.pattern), json.dumps(asdict(replace(one, withheld=0))).encode()) for one in traps]
+    rows = [Row(_id(trap.pattern), json.dumps(asdict(replace(trap, withheld=0))).encode()) for trap in traps]
     return Change(_PATTERNS, [*rows, Row(HEADER, uuid4().bytes)])
 
 
 def _withholding(pattern: str, kept: Kept, most: int) -> _Edit:
     partition = _urls_of(pattern)
-    urls = {_id(one.url): one for one in kept.urls}
+    urls = {_id(withheld.url): withheld for withheld in kept.urls}
 
     def change(header: Row | None, rows: Rows) -> Change | None:
         count, stored = _counts(header)
-        new = [one for one, row in zip(urls, rows, strict=True) if row is None][: max(most - stored, 0)]
-        put = [Row(one, json.dumps(astuple(urls[one])).encode()) for one in new]
+        new = [row_id for row_id, row in zip(urls, rows, strict=True) if row is None][: max(most - stored, 0)]
+        put = [Row(row_id, json.dumps(astuple(urls[row_id])).encode()) for row_id in new]
         return Change(partition, [*put, _header(count + kept.count, stored + len(new))])
 
     return _Edit(partition, list(urls), change)
@@ -169,8 +169,8 @@ def _counts(header: Row | None) -> tuple[int, int]:
 
 
 def _trap(row: Row) -> Trap:
-    said = json.loads(row.value)
-    return Trap(**{**said, "samples": tuple(said["samples"])})
+    fields = json.loads(row.value)
+    return Trap(**{**fields, "samples": tuple(fields["samples"])})
 
 
 def _urls_of(pattern: str) -> str:

@@ -52,30 +52,30 @@ _DAYS = re.compile(r"^(?:.*[-_])?(?:day|tag|jour|dia|date|datum|dd|time|ts)$", r
 def dated(shape: Shape, *, numbers_are_ids: bool = False) -> Dated:
     """Return the precision of the date in a URL, by its text alone. ``numbers_are_ids``: digits without separators
     are not dates."""
-    found = Dated.PERIOD if _CALENDAR.search(shape.path) else Dated.NO
-    found = max(found, _in_path(shape.segments, numbers_are_ids))
+    precision = Dated.PERIOD if _CALENDAR.search(shape.path) else Dated.NO
+    precision = max(precision, _in_path(shape.segments, numbers_are_ids))
     for name, value in shape.parameters.items():
-        found = max(found, _of_value(value, numbers_are_ids))
+        precision = max(precision, _of_value(value, numbers_are_ids))
         if value and not value.isalpha():
             if _DAYS.match(name):
-                found = Dated.DAY
+                precision = Dated.DAY
             elif _PERIODS.match(name):
-                found = max(found, Dated.PERIOD)
-    return found
+                precision = max(precision, Dated.PERIOD)
+    return precision
 
 
 def _in_path(segments: tuple[str, ...], numbers_are_ids: bool) -> Dated:
-    found = Dated.NO
+    precision = Dated.NO
     for at, segment in enumerate(segments):
         value = _of_value(segment.partition(".")[0], numbers_are_ids)
-        if value > found:
-            found = value
+        if value > precision:
+            precision = value
         if len(segment) != YEAR_LENGTH or at + 1 == len(segments):
             continue
         if _YEAR.fullmatch(segment) and _MONTH.fullmatch(segments[at + 1]):
             is_day = at + 2 < len(segments) and _DAY.fullmatch(segments[at + 2])
-            found = max(found, Dated.DAY if is_day else Dated.PERIOD)
-    return found
+            precision = max(precision, Dated.DAY if is_day else Dated.PERIOD)
+    return precision
 
 
 def _of_value(value: str, numbers_are_ids: bool) -> Dated:
@@ -122,12 +122,12 @@ def _are_days_apart(one: int, two: int) -> bool:
 
 def _moment(shape: Shape) -> int | None:
     """Return the time in seconds; None if there is none, or more than one."""
-    found = [
+    moments = [
         int(value[:10])
         for value in (*shape.segments, *shape.parameters.values())
         if len(value) in _MOMENT_LENGTHS and _MOMENT.fullmatch(value) is not None
     ]
-    return found[0] if len(found) == 1 else None
+    return moments[0] if len(moments) == 1 else None
 
 
 def names_a_date(shape: Shape) -> bool:

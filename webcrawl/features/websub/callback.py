@@ -98,11 +98,11 @@ class Callback:
     async def intent(self, token: str, query: str, now: float) -> CallbackResponse:
         """Return the answer to a GET with this query string."""
         parameters = _parameters(query)
-        one = await self._subscriber.store.get(token)
-        if one is None or parameters is None or parameters.get("hub.topic") != one.topic:
+        subscription = await self._subscriber.store.get(token)
+        if subscription is None or parameters is None or parameters.get("hub.topic") != subscription.topic:
             return self._refused()
         if parameters.get("hub.mode") == "denied":
-            return await self._denied(one, parameters.get("hub.reason", ""), now)
+            return await self._denied(subscription, parameters.get("hub.reason", ""), now)
         challenge = parameters.get("hub.challenge", "")
         if not challenge or len(challenge) > CHALLENGE_MAX or not challenge.isprintable():
             return self._refused()
@@ -110,8 +110,9 @@ class Callback:
             case Mode.SUBSCRIBE:
                 is_intended = await self._subscribed(token, parameters.get("hub.lease_seconds"), now)
             case Mode.UNSUBSCRIBE:
-                is_intended = one.state is SubscriptionState.LEAVING and await self._subscriber.store.change(
-                    one, None
+                is_intended = (
+                    subscription.state is SubscriptionState.LEAVING
+                    and await self._subscriber.store.change(subscription, None)
                 )
             case _:
                 is_intended = False
@@ -121,14 +122,18 @@ class Callback:
         self._counts.refused += 1
         return NOT_FOUND
 
-    async def _denied(self, one: Subscription, reason: str, now: float) -> CallbackResponse:
+    async def _denied(self, subscription: Subscription, reason: str, now: float) -> CallbackResponse:
         reason = " ".join(reason.split())[:200] or "the hub denied it"
-        if one.state is SubscriptionState.LEAVING:
-            await self._subscriber.store.change(one, None)
+        if subscription.state is SubscriptionState.LEAVING:
+            await self._subscriber.store.change(subscription, None)
         else:
-            await self._subscriber.change(one.token, lambda one: one.denied(reason, now))
+            await self._subscriber.change(
+                subscription.token, lambda subscription: subscription.denied(reason, now)
+            )
             self._counts.denied += 1
-            logger.info("No subscription to %s at %s: %s", one.topic, one.hub, ascii(reason))
+            logger.info(
+                "No subscription to %s at %s: %s", subscription.topic, subscription.hub, ascii(reason)
+            )
         return OK
 
     async def _subscribed(self, token: str, lease: str | None, now: float) -> bool:
@@ -138,7 +143,10 @@ class Callback:
             return False
         asked = (SubscriptionState.ASKED, SubscriptionState.ACTIVE, SubscriptionState.ENDING)
         before = await self._subscriber.change(
-            token, lambda one: one.verified(seconds, now) if one.state in asked else one
+            token,
+            lambda subscription: (
+                subscription.verified(seconds, now) if subscription.state in asked else subscription
+            ),
         )
         if before is None or before.state not in asked:
             return False
@@ -157,14 +165,14 @@ class Callback:
 
         Hub and topic in the headers of the push are ignored (section 7).
         """
-        one = await self._subscriber.store.get(token)
-        if one is None:
+        subscription = await self._subscriber.store.get(token)
+        if subscription is None:
             return NOT_FOUND
-        if one.state not in PUSHING:
-            return GONE if one.state in OVER else NOT_FOUND
-        if not one.signed:
+        if subscription.state not in PUSHING:
+            return GONE if subscription.state in OVER else NOT_FOUND
+        if not subscription.signed:
             return Push(token, None)
-        return Push(token, Signature(signature, self._subscriber.secret(one)))
+        return Push(token, Signature(signature, self._subscriber.secret(subscription)))
 
     async def end(self, push: Push, now: float) -> CallbackResponse:
         """End a push whose body has been received, or was not needed. When this returns, the push is
@@ -172,7 +180,10 @@ class Callback:
         counts = not push.too_long and (push.signature is None or push.signature.holds())
         debounce_seconds = self._subscriber.terms.debounce_seconds
         before = await self._subscriber.change(
-            push.token, lambda one: one.pushed(debounce_seconds, now) if counts else one.push_ignored()
+            push.token,
+            lambda subscription: (
+                subscription.pushed(debounce_seconds, now) if counts else subscription.push_ignored()
+            ),
         )
         if before is None:
             return NOT_FOUND

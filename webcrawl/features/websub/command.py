@@ -17,42 +17,47 @@ if TYPE_CHECKING:
 
 async def listed(store: SubscriptionStore) -> list[Subscription]:
     """Return all subscriptions, sorted by topic and age."""
-    return sorted([one async for one in store.all()], key=lambda one: (one.topic, one.since))
-
-
-def as_text(crawl: str, found: Sequence[Subscription]) -> Iterator[str]:
-    """Yield lines on the subscriptions of the crawl with this name."""
-    active = sum(one.state == "active" for one in found)
-    yield f"{crawl}: {text.things(len(found), 'subscription')}, {active} active"
-    if found:
-        yield ""
-    for one in found:
-        yield f"{one.state:<9} {printable(one.topic)}"
-        yield f"          at {printable(one.hub)}{_how(one)}"
-
-
-def _how(one: Subscription) -> str:
-    if one.reason:
-        return f": {printable(one.reason)}"
-    details = (
-        f" until {datetime.fromtimestamp(one.lease_ends_at):%Y-%m-%d %H:%M:%S}" if one.lease_ends_at else ""
+    return sorted(
+        [subscription async for subscription in store.all()],
+        key=lambda subscription: (subscription.topic, subscription.since),
     )
-    if one.pushes or one.ignored:
-        details += f"; {text.count(one.pushes)} {'push' if one.pushes == 1 else 'pushes'}"
-    return details + (f", {text.count(one.ignored)} ignored" if one.ignored else "")
 
 
-def as_object(one: Subscription) -> dict[str, Any]:
+def as_text(crawl: str, subscriptions: Sequence[Subscription]) -> Iterator[str]:
+    """Yield lines on the subscriptions of the crawl with this name."""
+    active = sum(subscription.state == "active" for subscription in subscriptions)
+    yield f"{crawl}: {text.things(len(subscriptions), 'subscription')}, {active} active"
+    if subscriptions:
+        yield ""
+    for subscription in subscriptions:
+        yield f"{subscription.state:<9} {printable(subscription.topic)}"
+        yield f"          at {printable(subscription.hub)}{_how(subscription)}"
+
+
+def _how(subscription: Subscription) -> str:
+    if subscription.reason:
+        return f": {printable(subscription.reason)}"
+    details = (
+        f" until {datetime.fromtimestamp(subscription.lease_ends_at):%Y-%m-%d %H:%M:%S}"
+        if subscription.lease_ends_at
+        else ""
+    )
+    if subscription.pushes or subscription.ignored:
+        details += f"; {text.count(subscription.pushes)} {'push' if subscription.pushes == 1 else 'pushes'}"
+    return details + (f", {text.count(subscription.ignored)} ignored" if subscription.ignored else "")
+
+
+def as_object(subscription: Subscription) -> dict[str, Any]:
     """Return the fields of a subscription for JSON."""
     return {
-        "topic": one.topic,
-        "hub": one.hub,
-        "state": str(one.state),
-        "since": one.since,
-        "signed": one.signed,
-        "lease_ends_at": one.lease_ends_at or None,
-        "tries": one.tries,
-        "pushes": one.pushes,
-        "ignored": one.ignored,
-        "why": one.reason or None,
+        "topic": subscription.topic,
+        "hub": subscription.hub,
+        "state": str(subscription.state),
+        "since": subscription.since,
+        "signed": subscription.signed,
+        "lease_ends_at": subscription.lease_ends_at or None,
+        "tries": subscription.tries,
+        "pushes": subscription.pushes,
+        "ignored": subscription.ignored,
+        "why": subscription.reason or None,
     }

@@ -43,58 +43,58 @@ def describe_host(source: CrawlSource, name: str) -> dict[str, Any] | None:
 
     :raises CrawlError: the crawl cannot be read
     """
-    found = _described(source, name)
-    host = hostname(name) if found is None else None
-    return found if host is None or host == name else _described(source, host)
+    description = _described(source, name)
+    host = hostname(name) if description is None else None
+    return description if host is None or host == name else _described(source, host)
 
 
 def _described(source: CrawlSource, key: str) -> dict[str, Any] | None:
     crawl = source.crawl
     queue = crawl.queue(key, QUEUE_SHOWN)
     fetches = [] if source.folder is None else list(_fetches(source.folder, key))
-    found: KeySnapshot | None = None
+    snapshot_of_key: KeySnapshot | None = None
     robots: list[RobotsRecord] = []
     now = 0.0
     for origin in _origins(key, [entry.url for entry in queue] + [str(line["url"]) for line in fetches]):
         snapshot = crawl.snapshot(lambda settings: key, 0, origin)
-        found, now = snapshot.key, snapshot.now
+        snapshot_of_key, now = snapshot.key, snapshot.now
         if snapshot.robots is not None:
             robots.append(snapshot.robots)
-    if found is None:
+    if snapshot_of_key is None:
         return None
     delays = crawl.read_store(SteeringStore, SteeringStore.delays)
     override = delays.get(key)
     return {
         "key": key,
-        "state": _state(found, now),
-        "holder": found.holder,
-        "hosts_before": found.hosts_before,
-        "queued": found.queued,
-        "health": _health(found.record),
+        "state": _state(snapshot_of_key, now),
+        "holder": snapshot_of_key.holder,
+        "hosts_before": snapshot_of_key.hosts_before,
+        "queued": snapshot_of_key.queued,
+        "health": _health(snapshot_of_key.record),
         "excluded": _excluded(source, key),
         "delay_override": None if override is None else override.seconds,
-        "record": _record(found.record),
-        "robots": [_robots(one) for one in robots],
-        "queue": [_entry(one) for one in queue],
+        "record": _record(snapshot_of_key.record),
+        "robots": [_robots(answer) for answer in robots],
+        "queue": [_entry(queued) for queued in queue],
         "fetches": fetches,
     }
 
 
 def _origins(key: str, urls: Sequence[str]) -> list[str]:
     """Return the origins of some URLs of a host, the usual ones in any case."""
-    found = dict.fromkeys((f"https://{key}", f"http://{key}"))
+    origins = dict.fromkeys((f"https://{key}", f"http://{key}"))
     for url in urls:
         with suppress(ValueError):
-            found.setdefault(origin_of(url))
-    return list(found)[:ORIGINS_MAX]
+            origins.setdefault(origin_of(url))
+    return list(origins)[:ORIGINS_MAX]
 
 
-def _state(found: KeySnapshot, now: float) -> str:
-    if found.activity is not Activity.IDLE:
-        return str(found.activity)
-    if found.record.parked:
+def _state(key: KeySnapshot, now: float) -> str:
+    if key.activity is not Activity.IDLE:
+        return str(key.activity)
+    if key.record.parked:
         return "parked"
-    return "ready" if max(found.record.next_fetch_at, found.record.blocked_until) <= now else "waiting"
+    return "ready" if max(key.record.next_fetch_at, key.record.blocked_until) <= now else "waiting"
 
 
 def _health(record: HostRecord) -> str | None:
@@ -110,13 +110,13 @@ def _health(record: HostRecord) -> str | None:
 def _excluded(source: CrawlSource, host: str) -> str | None:
     """Return the sentence of the entry that excludes all of a host."""
     entries = source.crawl.read_store(SteeringStore, SteeringStore.excluded)
-    for one in entries:
+    for exclusion in entries:
         try:
-            listed = ExclusionList.of(one.entry.encode("utf-8", "replace"))
+            listed = ExclusionList.of(exclusion.entry.encode("utf-8", "replace"))
         except ExclusionError:
             continue
         if listed.domain_objection(host) is not None:
-            return f"{one.entry}, by {one.by}"
+            return f"{exclusion.entry}, by {exclusion.by}"
     workers = source.crawl.read_store(SteeringStore, SteeringStore.workers)
     path = source.started(workers).exclusion_file
     if path is None:

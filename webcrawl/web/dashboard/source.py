@@ -88,11 +88,11 @@ class CrawlSource:
 
         :raises CrawlError: the two together are wrong
         """
-        said = [text for one in workers for text in (one.start, one.kept)]
+        texts = [text for worker in workers for text in (worker.start, worker.kept)]
         known, configuration = self._started
-        if said != known:
+        if texts != known:
             configuration = Configuration.from_settings(settings_of_crawl(self.settings, workers))
-            self._started = said, configuration
+            self._started = texts, configuration
         return configuration
 
     def state(self, *, public: bool) -> dict[str, Any]:
@@ -140,8 +140,10 @@ class CrawlSource:
             allowed_domains=self.allowed_domains,
             reads_logs=reads_logs and not self.has_long_log(),
         )
-        found: dict[str, Any] = json.loads(Inquiry(self.settings, self.configuration, question).as_json())
-        return found
+        explanation: dict[str, Any] = json.loads(
+            Inquiry(self.settings, self.configuration, question).as_json()
+        )
+        return explanation
 
     def suggest(self, url: str, note: str, by: str) -> str:
         """Hold a URL until an operator decides; return its id. :raises CrawlError: it is no URL, or not taken"""
@@ -159,15 +161,15 @@ class CrawlSource:
     def decide(self, name: str, *, accept: bool, by: str) -> str | None:
         """Decide on a suggestion; an accepted one is added to the queue. Return what was done as a sentence; None if
         there is no such suggestion, or it was decided before. :raises CrawlError:"""
-        one = next((one for one in self.suggestions() if one.id == name), None)
-        if one is None or one.accepted is not None:
+        suggestion = next((suggestion for suggestion in self.suggestions() if suggestion.id == name), None)
+        if suggestion is None or suggestion.accepted is not None:
             return None
         # If this process ends after the first step, the suggestion is still there.
-        said = self.steering.add([one.url], by)[0].sentence if accept else "it is rejected"
+        sentence = self.steering.add([suggestion.url], by)[0].sentence if accept else "it is rejected"
         decided = self.crawl.change_store(
             SteeringStore, lambda store, now: store.decide(name, by, now, accept=accept)
         )
-        return None if decided is None else f"{said[0].upper()}{said[1:]}."
+        return None if decided is None else f"{sentence[0].upper()}{sentence[1:]}."
 
     def journal(self, most: int) -> list[JournalEntry]:
         """Return the last changes by operators, the latest first."""
@@ -176,30 +178,32 @@ class CrawlSource:
     def marks(self) -> list[dict[str, Any]]:
         """Return when runs began and ended or were killed, and the last changes by operators, in the order of time.
         Of a shared crawl the runs are those of its workers."""
-        found: list[tuple[float, str, str]] = []
+        marks: list[tuple[float, str, str]] = []
         for run in self._runs():
             begun, ended = f"the worker {run.worker} began", f"the worker {run.worker}"
             if not self.is_shared:
                 begun, ended = "a run began", "the run"
-            found.append((run.begun_at, "run", begun))
+            marks.append((run.begun_at, "run", begun))
             if run.ended_at is not None:
                 how = "was killed" if run.reason is None else how_it_ended(run.reason)
-                found.append((run.ended_at, "end", f"{ended} {how}"))
-        for one in self.journal(MARKS_MAX):
-            values = "" if one.new is None else f" {one.old or ''} -> {one.new}".replace("  ->", " ->")
-            what = f"{one.what} {one.name}{values}".strip().replace("  ", " ")
-            found.append((one.at, "change", f"{what}, by {one.by}"))
-        return [{"at": at, "kind": kind, "text": text[:300]} for at, kind, text in sorted(found)]
+                marks.append((run.ended_at, "end", f"{ended} {how}"))
+        for entry in self.journal(MARKS_MAX):
+            values = "" if entry.new is None else f" {entry.old or ''} -> {entry.new}".replace("  ->", " ->")
+            what = f"{entry.what} {entry.name}{values}".strip().replace("  ", " ")
+            marks.append((entry.at, "change", f"{what}, by {entry.by}"))
+        return [{"at": at, "kind": kind, "text": text[:300]} for at, kind, text in sorted(marks)]
 
     def _runs(self) -> list[ProcessRun]:
         """Return the runs of the crawl's processes, in the order in which they began."""
         status = self.crawl.status()
         runs, latest = self.crawl.read_store(_Runs, _Runs.read)
-        names = {one.name for one in status.workers if status.now - one.heartbeat_at < SILENT_SECONDS}
+        names = {
+            worker.name for worker in status.workers if status.now - worker.heartbeat_at < SILENT_SECONDS
+        }
         alive = [
-            one.worker
-            for one in latest
-            if (one.worker if self.is_shared else f"process {one.process}") in names
+            process.worker
+            for process in latest
+            if (process.worker if self.is_shared else f"process {process.process}") in names
         ]
         return with_killed(runs, latest, alive, status.now)
 

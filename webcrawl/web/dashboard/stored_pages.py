@@ -87,15 +87,15 @@ def describe(source: CrawlSource, url: str, record: str | None = None) -> dict[s
         raise NoVersion("the archive of this crawl is in the JOBDIRs of its workers")
     named = source.explanation(url, reads_logs=False)["url"]
     resolved = str(named["resolved"])
-    captures = [one for one in _captures(source, resolved) if one.url == uri(resolved)]
+    captures = [capture for capture in _captures(source, resolved) if capture.url == uri(resolved)]
     if not captures:
         raise NoVersion(f"the archive in {source.folder} has no version of this URL")
     captures = captures[::-1]
-    chosen = next((one for one in captures if _name(one) == record), captures[0])
+    chosen = next((capture for capture in captures if _name(capture) == record), captures[0])
     lines = {} if source.has_long_log() else _logged(source, resolved)
     return {
         "url": resolved,
-        "versions": [_version(one) for one in captures[:VERSIONS_SHOWN]],
+        "versions": [_version(capture) for capture in captures[:VERSIONS_SHOWN]],
         "record": _name(chosen),
         **_details(source, chosen),
         "links": _links(source, str(named.get("canonical") or resolved)),
@@ -158,8 +158,8 @@ def _details(source: CrawlSource, capture: StoredCapture) -> dict[str, Any]:
 def _headers(content: CaptureContent) -> list[list[str]]:
     head = content.head[:HEADERS_BYTES_MAX]
     status, _, _ = head.partition(b"\n")
-    found = [["", status.decode("latin-1").strip()]] if head else []
-    return found + [[name.decode(), value.decode("latin-1")] for name, value in _FIELD.findall(head)]
+    headers = [["", status.decode("latin-1").strip()]] if head else []
+    return headers + [[name.decode(), value.decode("latin-1")] for name, value in _FIELD.findall(head)]
 
 
 def _content(source: CrawlSource, capture: StoredCapture) -> CaptureContent:
@@ -194,12 +194,12 @@ def show(source: CrawlSource, record: str) -> Shown:
     :raises NoVersion: there is none, or it cannot be read
     :raises ValueError: ``record`` is none that ``describe`` gave
     """
-    found = _RECORD.fullmatch(record)
-    if found is None:
+    match = _RECORD.fullmatch(record)
+    if match is None:
         raise ValueError("record names no stored version")
     if source.folder is None:
         raise NoVersion("the archive of this crawl is in the JOBDIRs of its workers")
-    capture = StoredCapture("", "", "", None, None, source.folder, found[1], int(found[2]))
+    capture = StoredCapture("", "", "", None, None, source.folder, match[1], int(match[2]))
     content = _content(source, capture)
     kind, body, _ = _body(content)
     if kind in _HTML:
@@ -216,24 +216,24 @@ def show(source: CrawlSource, record: str) -> Shown:
 def _links(source: CrawlSource, canonical_url: str) -> list[dict[str, Any]]:
     assert source.folder is not None
     try:
-        found = LinkLogs([source.folder]).of(canonical_url)
+        linking = LinkLogs([source.folder]).of(canonical_url)
     except (ArchiveError, OSError):
         return []
-    links = [] if found is None else found.links
-    return [{"url": one.to, "type": one.type, "text": one.text[:200]} for one in links[:LINKS_SHOWN]]
+    links = [] if linking is None else linking.links
+    return [{"url": link.to, "type": link.type, "text": link.text[:200]} for link in links[:LINKS_SHOWN]]
 
 
 def _logged(source: CrawlSource, url: str) -> dict[str, Any]:
     """Return what the fetch log says of copies: ``duplicate_of`` of the last fetch, and ``duplicates``."""
     assert source.folder is not None
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     duplicates: dict[str, None] = {}
     for line in _lines(source, url):
         if line.get("url") == url:
-            found["duplicate_of"] = line.get("duplicate_of")
+            fields["duplicate_of"] = line.get("duplicate_of")
         elif line.get("duplicate_of") == url and len(duplicates) < DUPLICATES_SHOWN:
             duplicates[str(line.get("url"))] = None
-    return {**found, "duplicates": list(duplicates)}
+    return {**fields, "duplicates": list(duplicates)}
 
 
 def _lines(source: CrawlSource, url: str) -> Iterator[Mapping[str, Any]]:
@@ -265,7 +265,7 @@ def search(source: CrawlSource, words: str, limit: int) -> dict[str, Any]:
     folders = [] if source.folder is None else [source.folder]
     settings = IndexSettings(chosen.search_engine, chosen.search_url, chosen.search_stemmer)
     try:
-        found = find(folders, settings, parsed, limit)
+        results = find(folders, settings, parsed, limit)
     except NoIndexError as error:
         raise NoVersion(str(error)) from error
     rows = [
@@ -276,6 +276,6 @@ def search(source: CrawlSource, words: str, limit: int) -> dict[str, Any]:
             "at": hit.at,
             "snippet": "".join(text for text, _ in hit.snippet),
         }
-        for hit in found.hits
+        for hit in results.hits
     ]
-    return {"rows": rows, "total": found.count}
+    return {"rows": rows, "total": results.count}

@@ -47,8 +47,8 @@ def order_problems(
     found = spider_named([spider], settings)
     if isinstance(found, Problem):
         return [*problems, found]
-    told = {problem.name for problem in problems}
-    words = [f"{name}={value}" for name, value in given.items() if name in allowed and name not in told]
+    refused = {problem.name for problem in problems}
+    words = [f"{name}={value}" for name, value in given.items() if name in allowed and name not in refused]
     options = argparse.Namespace(set=words, spargs=dict(arguments))
     problems += unreadable_settings(options)
     known = set(settings)

@@ -356,9 +356,9 @@ class Service:
         name = record.order.name
         if record.state is not CrawlState.RUNNING:
             raise ServiceError(f"{name} does not run: it is {record.state}")
-        said: list[str] = []
-        self._stored(name).command(command, seconds=OBEY_SECONDS, tell=said.append, by=by)
-        return " ".join(said)
+        messages: list[str] = []
+        self._stored(name).command(command, seconds=OBEY_SECONDS, tell=messages.append, by=by)
+        return " ".join(messages)
 
     def _stored(self, name: str) -> LocalCrawl:
         """Return a crawl as its storage has it. :raises ServiceError: it has not opened its frontier yet"""
