@@ -39,7 +39,7 @@ class ReportFacts:
     folders: Sequence[str] = ()
     """The JOBDIRs, for commands."""
     violations: Mapping[str, int] | None = None
-    """Violations by ``reports.clocks.Kind``, as ``scrapy audit`` counts them; None if there was no audit."""
+    """Violations by ``reports.clocks.ViolationKind``, as ``scrapy audit`` counts them; None if there was no audit."""
 
     def explain(self, url: str) -> str:
         """Return the command that explains how the crawl treats a URL."""

@@ -30,7 +30,7 @@ _SEEDS = ".seeds"
 
 
 class ServiceFolder:
-    """The ``Store`` of a service. Held by one service at a time."""
+    """The ``RecordStore`` of a service. Held by one service at a time."""
 
     def __init__(self, root: Path) -> None:
         self.path = root / NAME
