@@ -60,7 +60,8 @@ def as_lines(complaint: Complaint, about: ComplaintFacts) -> Iterator[str]:
         yield from ("", "Each request: start, seconds until the response had ended, kind, status, bytes, URL")
         yield from (f"  {_request(request)}" for request in complaint.listed)
     if complaint.unlisted:
-        yield f"  {'and ' if complaint.listed else ''}{text.things(complaint.unlisted, 'request')} not listed"
+        unlisted = text.things(complaint.unlisted, "request")
+        yield f"  and {unlisted} not listed" if complaint.listed else f"  {unlisted} not listed"
 
 
 def as_object(complaint: Complaint, about: ComplaintFacts) -> dict[str, Any]:
@@ -106,18 +107,16 @@ def _figures(complaint: Complaint) -> Iterator[str]:
     )
     yield f"  kind    {_counts(complaint.kinds)}"
     yield f"  status  {_counts(complaint.results)}"
-    yield (
-        f"  rate    at most {text.count(pace.most_in_a_minute)} in a minute (from {second(pace.busiest_at)})"
-        + (
-            ""
-            if pace.mean_gap_seconds is None
-            else f", one every {_exact(pace.mean_gap_seconds, 2)} on average"
-        )
-    )
-    if pace.shortest_pause_seconds is not None:
-        least = "at least from the end of a response to the next request"
-        several = "between responses and requests: some were open at once"
-        yield f"  pause   {_pause(pace)} {several if pace.shortest_pause_seconds < 0 else least}"
+    rate = f"at most {text.count(pace.most_in_a_minute)} in a minute (from {second(pace.busiest_at)})"
+    if pace.mean_gap_seconds is not None:
+        rate += f", one every {_exact(pace.mean_gap_seconds, 2)} on average"
+    yield f"  rate    {rate}"
+    if pace.shortest_pause_seconds is None:
+        return
+    if pace.shortest_pause_seconds < 0:
+        yield f"  pause   {_pause(pace)} between responses and requests: some were open at once"
+    else:
+        yield f"  pause   {_pause(pace)} at least from the end of a response to the next request"
 
 
 def _hosts(complaint: Complaint) -> Iterator[str]:

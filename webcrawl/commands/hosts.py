@@ -78,8 +78,8 @@ class Command(CrawlCommand):
         if opts.json:
             tell(crawl_as_json(crawl, **found))
             return
-        selected = bool(opts.search or opts.state)
-        tell(f"{crawl.name}: {text.things(found['total'], 'host')}{' selected' if selected else ''}")
+        total = f"{crawl.name}: {text.things(found['total'], 'host')}"
+        tell(f"{total} selected" if opts.search or opts.state else total)
         if found["rows"]:
             tell("\n".join(["", *_as_text(found, width())]))
         left = found["total"] - opts.offset - len(found["rows"])

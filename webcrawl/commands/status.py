@@ -104,7 +104,9 @@ def _folder_as_text(folder: Path, settings: BaseSettings) -> Iterator[str]:
     elif crawl.ended_at is not None:
         state += f", {text.second(crawl.ended_at)} UTC"
     changes = changes_of(_stored(folder))
-    yield f"{folder}: {state}{', paused' if changes is not None and changes.is_paused else ''}"
+    if changes is not None and changes.is_paused:
+        state += ", paused"
+    yield f"{folder}: {state}"
     yield ""
     yield f"spider   {crawl.spider or 'unknown'}"
     if crawl.begun_at is not None:

@@ -28,24 +28,23 @@ _KNOWN = {
 
 
 def added(explanation: Explanation, places: dict[str, Place] | None) -> Added:
-    """Return what comes of a URL with this explanation.
+    """Return the result of adding a URL with this explanation.
 
     ``places``: None unless it becomes the next of its host; then it gets the place of one that was queued.
     """
-    url, conclusion, snapshot = (
-        explanation.address.url,
-        explanation.conclusion,
-        explanation.snapshot,
-    )
+    url, conclusion, snapshot = explanation.address.url, explanation.conclusion, explanation.snapshot
     robots = "unknown"
     if explanation.robots.record is not None and explanation.robots.fresh:
         robots = "forbidden" if explanation.robots.forbids else "allowed"
     match conclusion.fate:
         case Fate.WOULD_BE_QUEUED:
-            later = "; robots.txt forbids it, so it is refused when its turn comes"
-            turn = "" if places is None else f" as the next of its host{_rest(snapshot)}"
-            sentence = f"it is queued{turn}{later if robots == 'forbidden' else ''}"
-            return Added(url, "queued", "robots" if robots == "forbidden" else None, robots, sentence)
+            sentence = "it is queued"
+            if places is not None:
+                sentence += f" as the next of its host{_rest(snapshot)}"
+            if robots != "forbidden":
+                return Added(url, "queued", None, robots, sentence)
+            sentence += "; robots.txt forbids it, so it is refused when its turn comes"
+            return Added(url, "queued", "robots", robots, sentence)
         case Fate.WAITS | Fate.KEPT if places is not None and snapshot is not None and snapshot.entry:
             entry = snapshot.entry
             places[url] = Place(entry.key, entry.fingerprint, entry.level, entry.position)

@@ -1,4 +1,4 @@
-"""The folders of crawls, as other processes see them: what each is, how it stands, and its removal."""
+"""The folders of crawls, as other processes see them: what each is, its state, and its removal."""
 
 from __future__ import annotations
 

@@ -311,7 +311,7 @@ class SteeringFeature(Feature):
         self._published = state
 
     async def _carry_out(self, request: OperatorRequest) -> None:
-        """Carry out a command, and publish what came of it: each way out of this method is an answer, but the end of
+        """Carry out a command, and publish the result: each way out of this method is an answer, but the end of
         the process."""
         assert self._commands is not None
         result, why = None, ""

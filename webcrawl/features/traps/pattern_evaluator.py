@@ -294,7 +294,7 @@ class PatternEvaluator:
         self._chains: OrderedDict[int, int] = OrderedDict()
 
     def standing(self, pattern: str | None) -> Standing:
-        """Return how it stands with a pattern."""
+        """Return the state of a pattern."""
         path = None if pattern is None else self._paths.get(pattern)
         return NO_STANDING if path is None else Standing(path.is_suspect, path.pages, path.looked)
 

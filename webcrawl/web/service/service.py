@@ -53,7 +53,7 @@ FIGURES_WAIT_SECONDS = 3.0
 END_SECONDS = 5.0
 """The longest time that the end of the service waits for its last messages."""
 OBEY_SECONDS = 4.0
-"""Time for which an answer waits for what came of a command."""
+"""Seconds that an answer waits for the result of a command."""
 REPORT = "report.html"
 
 
@@ -341,7 +341,7 @@ class Service:
         return "added to the seeds with which it begins"
 
     async def command(self, name: str, command: Operation, by: str) -> str:
-        """Pass a command on to a crawl, and return what came of it as a sentence, if that takes no longer than some
+        """Pass a command on to a crawl, and return its result as a sentence, if that takes no longer than some
         seconds.
 
         :raises CrawlError: it does not run, cannot be told, or could not carry it out

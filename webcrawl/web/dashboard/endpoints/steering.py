@@ -26,7 +26,7 @@ URLS_MAX = 1000
 """URLs that are added at once."""
 _DELAY_MAX = 86_400.0
 OBEY_SECONDS = 4.0
-"""Time for which what came of a command is waited for."""
+"""Seconds that an answer waits for the result of a command."""
 _TYPES = {"switch": "boolean", "whole": "integer", "real": "number", "choice": "choice"}
 """The JSON types of the settings' readers; all others read text."""
 
