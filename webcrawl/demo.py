@@ -119,8 +119,8 @@ def answer(method: str, target: str, origin: str, cookie: str = "", form: str = 
     path, query = urlsplit(target).path, parse_qs(urlsplit(target).query)
     if path == "/login" and method == "POST":
         return _signed_in(parse_qs(form))
-    if path.startswith("/books/") and (found := _book_at(path)):
-        return found
+    if path.startswith("/books/") and (book := _book_at(path)):
+        return book
     if path.startswith("/account/"):
         return _account(path, cookie)
     match path:
@@ -168,18 +168,18 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "0")
         form = self.rfile.read(min(int(length), 10_000)).decode("latin-1") if length.isdecimal() else ""
         origin = f"http://{self.headers.get('Host', 'localhost')}"
-        made = answer(self.command, self.path, origin, self.headers.get("Cookie", ""), form)
-        tags = [value for name, value in made.headers if name == "ETag"]
+        response = answer(self.command, self.path, origin, self.headers.get("Cookie", ""), form)
+        tags = [value for name, value in response.headers if name == "ETag"]
         if tags and self.headers.get("If-None-Match") == tags[0]:
-            made = DemoResponse(b"", made.type, 304, made.headers)
-        self.send_response(made.status)
-        self.send_header("Content-Type", made.type)
-        self.send_header("Content-Length", str(len(made.body)))
-        for name, value in made.headers:
+            response = DemoResponse(b"", response.type, 304, response.headers)
+        self.send_response(response.status)
+        self.send_header("Content-Type", response.type)
+        self.send_header("Content-Length", str(len(response.body)))
+        for name, value in response.headers:
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(made.body)
+            self.wfile.write(response.body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as the base class calls it
         """Say nothing: the crawl's own log has each request."""
@@ -230,8 +230,8 @@ def _book_at(path: str) -> DemoResponse | None:
 
 
 def _api(query: dict[str, list[str]]) -> DemoResponse:
-    given = query.get("page", ["1"])[0]
-    number = int(given) if given.isdecimal() else 1
+    page = query.get("page", ["1"])[0]
+    number = int(page) if page.isdecimal() else 1
     books = [
         {"number": book.number, "title": book.title, "author": book.author, "price": float(book.price)}
         for book in LIBRARY[max(number - 1, 0) * PAGE_SIZE : number * PAGE_SIZE]
@@ -293,11 +293,14 @@ def _pdf(lines: list[str]) -> bytes:
         b"<< /Length %d >>\nstream\n%b\nendstream" % (len(text), text),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     )
-    made, offsets = b"%PDF-1.4\n", []
+    document, offsets = b"%PDF-1.4\n", []
     for number, content in enumerate(objects, 1):
-        offsets.append(len(made))
-        made += b"%d 0 obj\n%b\nendobj\n" % (number, content)
+        offsets.append(len(document))
+        document += b"%d 0 obj\n%b\nendobj\n" % (number, content)
     table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    start = len(made)
-    made += b"xref\n0 %d\n0000000000 65535 f \n%b" % (len(objects) + 1, table)
-    return made + b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, start)
+    start = len(document)
+    document += b"xref\n0 %d\n0000000000 65535 f \n%b" % (len(objects) + 1, table)
+    return document + b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (
+        len(objects) + 1,
+        start,
+    )

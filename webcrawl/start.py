@@ -101,14 +101,14 @@ NOT_BEGUN = "scrapy crawl: stopped before it began"
 def unreadable_settings(opts: argparse.Namespace) -> list[Problem]:
     """Remove those values of ``-s`` from ``opts`` that Scrapy could not store, and return them as problems."""
     problems = []
-    for given in list(opts.set):
-        name, equals, value = given.partition("=")
+    for setting in list(opts.set):
+        name, equals, value = setting.partition("=")
         try:
             if equals:
                 Settings().set(name, value, priority="cmdline")
         except ValueError:
             problems.append(Problem(name, f"must be a JSON object, not {value!r}"))
-            opts.set.remove(given)
+            opts.set.remove(setting)
     return problems
 
 
@@ -141,32 +141,32 @@ def find_problems(
     spider.update_settings(merged)
     if agent := getattr(spider, "user_agent", None):
         merged.set("USER_AGENT", agent, priority="cmdline")
-    given = list(dict.fromkeys(item.partition("=")[0] for item in opts.set))
-    found = check(merged, given, {*known, *(spider.custom_settings or ())})
-    found += _log_file(merged)
-    found += wrong_feeds(merged)
+    names = list(dict.fromkeys(item.partition("=")[0] for item in opts.set))
+    problems = check(merged, names, {*known, *(spider.custom_settings or ())})
+    problems += _log_file(merged)
+    problems += wrong_feeds(merged)
     if _has_begun(merged):
-        found += lost_feeds(merged)
-    wrong = {problem.name for problem in found}
+        problems += lost_feeds(merged)
+    wrong = {problem.name for problem in problems}
     # If a setting is wrong the arguments are still checked, against the default of that setting.
     for name in wrong:
         merged.attributes.pop(name, None)
     if not check(merged):
         # As when the crawl starts: the add-on also sees what the spider has set.
         addon.complete_if_used(merged)
-        found += _parts(merged)
+        problems += _parts(merged)
         resuming = _holds_crawl(merged)
         try:
             schemes = schemes_of(merged)
         except ConfigurationError as error:
-            return [*found, *error.problems]
+            return [*problems, *error.problems]
         configuration = Configuration.from_settings(merged)
         more = check_arguments(spider, opts.spargs, configuration, resuming=resuming, schemes=schemes)
         # A contact that is none is one problem, not two.
-        found += [
+        problems += [
             problem for problem in more if problem.name not in wrong or problem.name != "CRAWLER_CONTACT"
         ]
-    return found
+    return problems
 
 
 def complete(settings: Settings, spider: type[Spider]) -> None:
@@ -195,8 +195,10 @@ def complete(settings: Settings, spider: type[Spider]) -> None:
 
 def _resuming(command: list[str], directory: object) -> str:
     """Return the command that resumes the crawl: this one, or that of the program that runs it."""
-    given = os.environ.get(RESUMED_BY)
-    return join(command) if given is None else given.replace(JOBDIR, quote(str(directory)))
+    command_of_user = os.environ.get(RESUMED_BY)
+    return (
+        join(command) if command_of_user is None else command_of_user.replace(JOBDIR, quote(str(directory)))
+    )
 
 
 def _without_standard_input(arguments: list[str]) -> list[str]:
@@ -282,13 +284,13 @@ class CrawlRun:
         # Scrapy looks for the format of a feed among the exporters.
         addon.complete_if_used(self._settings)
         read_options(args, opts)
-        found = spider_named(args, self._settings)
-        if isinstance(found, Problem):
-            problems.append(found)
+        spider = spider_named(args, self._settings)
+        if isinstance(spider, Problem):
+            problems.append(spider)
         else:
-            self._spider = found
+            self._spider = spider
             try:
-                problems += find_problems(self._settings, found, opts, known)
+                problems += find_problems(self._settings, spider, opts, known)
             except PermissionError as error:
                 problems.append(Problem("JOBDIR", unusable(error)))
         if problems or self._spider is None:

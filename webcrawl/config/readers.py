@@ -136,25 +136,25 @@ def choice(*names: str) -> SettingReader:
 
 def choice_or_off(*names: str) -> SettingReader:
     """One of ``names``, the first of which is True as well; an empty text for False."""
-    one = choice(*names)
+    word = choice(*names)
 
     def read(value: object) -> str:
         try:
             return names[0] if as_switch(value) else ""
         except ValueError:
-            return str(one.read(value))
+            return str(word.read(value))
 
-    return SettingReader(f"{one.allowed}, or False", read)
+    return SettingReader(f"{word.allowed}, or False", read)
 
 
 def some_of(*names: str) -> SettingReader:
     """Any number of ``names``, in a list or a text with commas."""
 
     def read(value: object) -> tuple[str, ...]:
-        found = tuple(item.lower() for item in as_list(value))
-        if not set(found) <= set(names):
+        values = tuple(item.lower() for item in as_list(value))
+        if not set(values) <= set(names):
             raise ValueError
-        return found
+        return values
 
     return SettingReader(f"a list of any of {', '.join(names)}", read)
 
@@ -190,10 +190,10 @@ def text(allowed: str = "text", *, empty: bool = True) -> SettingReader:
     """Any text, an empty one too if ``empty``."""
 
     def read(value: object) -> str:
-        found = "" if value is None else _string(value).strip()
-        if not (found or empty):
+        content = "" if value is None else _string(value).strip()
+        if not (content or empty):
             raise ValueError
-        return found
+        return content
 
     return SettingReader(allowed, read)
 
@@ -230,11 +230,11 @@ def words(allowed: str, pattern: re.Pattern[str], strip: str = "") -> SettingRea
     """A list, or a text with commas, of lower-case words that match ``pattern``."""
 
     def read(value: object) -> tuple[str, ...]:
-        found = tuple(item.lower().lstrip(strip) for item in as_list(value))
-        for item in found:
+        values = tuple(item.lower().lstrip(strip) for item in as_list(value))
+        for item in values:
             if not pattern.fullmatch(item):
                 raise ValueError
-        return found
+        return values
 
     return SettingReader(allowed, read)
 
@@ -260,10 +260,10 @@ def ports() -> SettingReader:
     def read(value: object) -> tuple[int, ...]:
         if isinstance(value, list | tuple):
             value = [str(item) if type(item) is int else item for item in value]
-        found = tuple(int(item) for item in as_list(value))
-        if not all(1 <= port <= _LAST_PORT for port in found):
+        numbers = tuple(int(item) for item in as_list(value))
+        if not all(1 <= port <= _LAST_PORT for port in numbers):
             raise ValueError
-        return found
+        return numbers
 
     return SettingReader("a list of ports such as 80,443,8080", read)
 
@@ -277,10 +277,10 @@ def prefixes() -> SettingReader:
     """Beginnings of names of settings, in capitals."""
 
     def read(value: object) -> tuple[str, ...]:
-        found = tuple(as_list(value))
-        if not all(map(_PREFIX.fullmatch, found)):
+        values = tuple(as_list(value))
+        if not all(map(_PREFIX.fullmatch, values)):
             raise ValueError
-        return found
+        return values
 
     return SettingReader("a list of prefixes such as MYPIPE_,SPIDERMON_", read)
 
@@ -349,7 +349,9 @@ def addresses() -> SettingReader:
 
     def read(value: object) -> tuple[str, ...]:
         networks = [ip_network(item) for item in as_list(value)]
-        return tuple(str(one if one.num_addresses > 1 else one.network_address) for one in networks)
+        return tuple(
+            str(network if network.num_addresses > 1 else network.network_address) for network in networks
+        )
 
     return SettingReader("a list of IP addresses and networks such as 192.0.2.7,2001:db8::/32", read)
 

@@ -40,12 +40,12 @@ def longest_of(hosts: Iterable[Sequence[HostSummary]], min_delay: float) -> Long
     contacted yet, in seconds. Raises what ``hosts`` raises."""
     longest: Longest | None = None
     for some in hosts:
-        for one in some:
-            if not one.queued or one.activity is Activity.GIVEN_UP:
+        for host in some:
+            if not host.queued or host.activity is Activity.GIVEN_UP:
                 continue
-            found = Longest(one.key, one.queued, max(one.delay_seconds, min_delay))
-            if longest is None or found.seconds > longest.seconds:
-                longest = found
+            candidate = Longest(host.key, host.queued, max(host.delay_seconds, min_delay))
+            if longest is None or candidate.seconds > longest.seconds:
+                longest = candidate
     return longest
 
 
@@ -57,7 +57,7 @@ def verdict_of(status: CrawlStatus) -> Bottleneck | None:
         return None
 
     def total(name: str) -> float:
-        return sum(one.get(name, 0.0) for one in figures)
+        return sum(process.get(name, 0.0) for process in figures)
 
     counts = status.counts
     return limiting(
@@ -71,9 +71,11 @@ def verdict_of(status: CrawlStatus) -> Bottleneck | None:
             unsettled=total("unsettled"),
             parked=counts.parked_hosts,
             bandwidth_used=total("bandwidth_used"),
-            bandwidth_limit=max(one.get("bandwidth_limit", 0.0) for one in figures),
-            stalled="it is full or cannot be reached" if all(one.get("stalled") for one in figures) else None,
-            is_paused=any(one.get("paused") for one in figures),
+            bandwidth_limit=max(process.get("bandwidth_limit", 0.0) for process in figures),
+            stalled="it is full or cannot be reached"
+            if all(process.get("stalled") for process in figures)
+            else None,
+            is_paused=any(process.get("paused") for process in figures),
         )
     )
 
@@ -134,11 +136,11 @@ class Remaining:
         started = [worker.started_at for worker in status.workers if worker.started_at is not None]
         since = max(status.now - QUEUE_SECONDS, min(started, default=status.now))
         try:
-            found = self._crawl.series(["queued"], since, status.now, int(QUEUE_SECONDS // 10))
+            series = self._crawl.series(["queued"], since, status.now, int(QUEUE_SECONDS // 10))
         except (CrawlError, OSError, ValueError):
             return
-        for place, value in enumerate(found.values["queued"]):
-            at = found.start + (place + 0.5) * found.step
+        for place, value in enumerate(series.values["queued"]):
+            at = series.start + (place + 0.5) * series.step
             if value is not None and since <= at < status.now:
                 yield at, round(value) - status.counts.given_up_urls
 

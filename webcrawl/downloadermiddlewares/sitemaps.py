@@ -52,15 +52,15 @@ def named_in_robots(
     refused.
     """
     entry = flight.lease.entry
-    found: list[UrlEntry] = []
+    entries: list[UrlEntry] = []
     for url in resolve_all(list(sitemaps), entry.url):
         queued = None if url is None else context.intake.sitemap(url, key, entry.url)
         if isinstance(queued, str):
             flight.tally.refused(queued)
         elif queued is not None:
-            queued.level = LATER if found else 0
-            found.append(queued)
-    return found
+            queued.level = LATER if entries else 0
+            entries.append(queued)
+    return entries
 
 
 def resolved_all(urls: Sequence[str], base: str) -> list[str]:
@@ -204,23 +204,23 @@ class SitemapMiddleware:
 
     async def _enter(self, visit: _SitemapRead) -> None:
         """Add the findings since the last call to the frontier."""
-        flight, entry, found = visit.flight, visit.flight.lease.entry, visit.flight.outcome.discovered
+        flight, entry, discovered = visit.flight, visit.flight.lease.entry, visit.flight.outcome.discovered
         pages, sitemaps = visit.reading.take()
         resolved: list[str | None] = []
         if pages:
             resolved = resolve_all([page.url for page in pages], visit.base)
             hints = {url: page.hints for url, page in zip(resolved, pages, strict=True) if url is not None}
             taken = self._intake.links(list(hints), DEPTH, entry.url)
-            for one in taken.entries:
-                one.listed = hints[one.url]
-            found += taken.entries
+            for taken_entry in taken.entries:
+                taken_entry.listed = hints[taken_entry.url]
+            discovered += taken.entries
             for _, rule in taken.refused:
                 flight.tally.refused(rule)
             for feature in self._hinting:
                 visit.hints += await feature.listed(entry, hints)
-        further = resolve_all([one.url for one in sitemaps], visit.base)
+        further = resolve_all([link.url for link in sitemaps], visit.base)
         if visit.listed is not None:
-            named = [one.url for one in (*pages, *sitemaps)]
+            named = [link.url for link in (*pages, *sitemaps)]
             visit.listed.add(_together([*resolved, *further], named, visit.base))
             if visit.listed.is_full:
                 await self._wait(visit.listed.spill)
@@ -229,10 +229,10 @@ class SitemapMiddleware:
                 if url is not None:
                     level = LATER if visit.sitemaps else entry.level
                     visit.sitemaps += self._add_sitemap(flight, url, level, entry.depth + 1)
-        if len(found) >= GIVEN_AT_ONCE and flight.scheduler.gives_early:
+        if len(discovered) >= GIVEN_AT_ONCE and flight.scheduler.gives_early:
             # Queued before their sitemap is done: after a crash possibly once too often, but never lost.
-            self._context.frontier.add(list(found))
-            found.clear()
+            self._context.frontier.add(list(discovered))
+            discovered.clear()
             await self._context.frontier.drain()
 
     async def _wait(self, write: Callable[[], None]) -> None:
@@ -256,7 +256,7 @@ class SitemapMiddleware:
 def _together(resolved: Iterable[str | None], written: Iterable[str], base: str) -> list[str]:
     """Return the resolved URLs, and in place of None the URL of another scheme, if it is one."""
     return [
-        found
+        link
         for url, text in zip(resolved, written, strict=True)
-        if (found := resolve_other_scheme(text, base) if url is None else url) is not None
+        if (link := resolve_other_scheme(text, base) if url is None else url) is not None
     ]

@@ -58,20 +58,20 @@ async def _answer(chain: DownloaderMiddlewareManager, request: Request) -> Respo
     with_spider = scrapy_private.takes_spider(chain)
     for method in chain.methods["process_request"]:
         assert method is not None
-        given = (
+        result = (
             scrapy_private.call_with_spider(chain, method, request=request)
             if with_spider
             else method(request=request)
         )
-        if given is None:
+        if result is None:
             continue
-        given = await ensure_awaitable(given, _warn=global_object_name(method))
-        if isinstance(given, Request):
+        result = await ensure_awaitable(result, _warn=global_object_name(method))
+        if isinstance(result, Request):
             fetch_meta(request).taken_by = owner_of(method)
-        if isinstance(given, (Response, Request)):
-            return given
-        if given is not None:
-            answer = type(given).__name__
+        if isinstance(result, (Response, Request)):
+            return result
+        if result is not None:
+            answer = type(result).__name__
             raise scrapy_private.invalid_output(
                 f"Middleware {method.__qualname__} must return None, Response or Request, got {answer}"
             )
@@ -86,19 +86,19 @@ async def _taken_back(
     for method in chain.methods["process_response"]:
         assert method is not None
         if with_spider:
-            given = scrapy_private.call_with_spider(chain, method, request=request, response=response)
+            result = scrapy_private.call_with_spider(chain, method, request=request, response=response)
         else:
-            given = method(request=request, response=response)
-        if not isinstance(given, Response):
-            given = await ensure_awaitable(given, _warn=global_object_name(method))
-            if isinstance(given, Request):
+            result = method(request=request, response=response)
+        if not isinstance(result, Response):
+            result = await ensure_awaitable(result, _warn=global_object_name(method))
+            if isinstance(result, Request):
                 fetch_meta(request).taken_by = owner_of(method)
-                return given
-            if not isinstance(given, Response):
+                return result
+            if not isinstance(result, Response):
                 raise scrapy_private.invalid_output(
-                    f"Middleware {method.__qualname__} must return Response or Request, got {type(given)}"
+                    f"Middleware {method.__qualname__} must return Response or Request, got {type(result)}"
                 )
-        response = given
+        response = result
     return response
 
 
@@ -138,8 +138,8 @@ async def output_of(
 
     An exception ends it.
     """
-    given = await scrapy_private.process_spider_input(chain, call, response, request)
-    output: AsyncIterator[Any] = given if isinstance(given, AsyncIterator) else as_async_generator(given)
+    result = await scrapy_private.process_spider_input(chain, call, response, request)
+    output: AsyncIterator[Any] = result if isinstance(result, AsyncIterator) else as_async_generator(result)
     for method in chain.methods["process_spider_output"]:
         if method is not None:
             output = method(response=response, result=output)

@@ -92,8 +92,8 @@ class HostsDigest:
         return nlargest(number, self._by_key(), key=attrgetter("number"))
 
     def _by_key(self) -> Iterator[Failing]:
-        found = ((place.partition(_BETWEEN), count, url) for place, (count, url) in self._failures)
-        for key, group in groupby(found, key=lambda one: one[0][0]):
+        failures = ((place.partition(_BETWEEN), count, url) for place, (count, url) in self._failures)
+        for key, group in groupby(failures, key=lambda failure: failure[0][0]):
             errors = sorted(((place[2], count, url) for place, count, url in group), key=_most_first)
             counts = tuple((error, count) for error, count, _ in errors)
             yield Failing(sum(count for _, count in counts), key, counts, errors[0][2])
@@ -120,16 +120,16 @@ class Ranks:
         return _curve(sorted(self.bytes.items(), reverse=True), lambda step: math.exp((step + 0.5) * STEP))
 
 
-def _with_example(one: tuple[int, str], other: tuple[int, str]) -> tuple[int, str]:
-    return one[0] + other[0], min(one[1], other[1])
+def _with_example(first: tuple[int, str], second: tuple[int, str]) -> tuple[int, str]:
+    return first[0] + second[0], min(first[1], second[1])
 
 
-def _most_first(one: tuple[str, int, str]) -> tuple[int, str]:
-    return -one[1], one[0]
+def _most_first(error: tuple[str, int, str]) -> tuple[int, str]:
+    return -error[1], error[0]
 
 
-def _both(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
-    return one[0] + other[0], one[1] + other[1]
+def _both(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
+    return first[0] + second[0], first[1] + second[1]
 
 
 def _curve(steps: list[tuple[int, int]], value_of: Callable[[int], float]) -> list[tuple[int, float]]:
@@ -270,15 +270,15 @@ class Harvest:
         relevance = line["relevance"]
         if type(relevance) not in (int, float) or not 0 <= relevance <= 1:
             return
-        found = line.get("relevant") is True
+        is_relevant = line.get("relevant") is True
         self.scored += 1
-        self.relevant += found
+        self.relevant += is_relevant
         self.total += relevance
         self.tenths[min(int(relevance * TENTHS), TENTHS - 1)] += 1
-        if found:
+        if is_relevant:
             self.hosts.add(host)
         if type(ended := line.get("end")) is float and 0 < ended < 1e11:
-            self.time_line.add(ended, 1, int(found))
+            self.time_line.add(ended, 1, int(is_relevant))
 
     @property
     def rate(self) -> float:
@@ -383,8 +383,10 @@ class Digest:
     def useless_extensions(self, number: int) -> list[tuple[str, int]]:
         """Return extensions that never were that of a text, with their numbers of pages, the most first."""
         texts = {extension for extension, _ in self.texts.most(len(self.texts))}
-        found = [one for one in self.others.most(len(self.others)) if one[0] not in texts]
-        return [one for one in found if one[1] >= USELESS_FROM][:number]
+        extensions = [
+            extension for extension in self.others.most(len(self.others)) if extension[0] not in texts
+        ]
+        return [extension for extension in extensions if extension[1] >= USELESS_FROM][:number]
 
     @property
     def freshness(self) -> Freshness:

@@ -64,8 +64,10 @@ class SubscriptionStore:
         """Return all subscriptions of some topics, each topic given once, at any hub, in no order."""
         values = await self._values([_topic_id(topic) for topic in topics])
         tokens = [token for value in values for token in _tokens(value)]
-        found = [_parsed(value) for value in await self._values(map(_id, tokens)) if value is not None]
-        return [one for one in found if one.topic in topics]
+        subscriptions = [
+            _parsed(value) for value in await self._values(map(_id, tokens)) if value is not None
+        ]
+        return [subscription for subscription in subscriptions if subscription.topic in topics]
 
     async def due(self, now: float, most: int) -> list[Subscription]:
         """Return up to ``most`` subscriptions with ``due_at`` up to ``now``, longest due first. They stay
@@ -79,20 +81,20 @@ class SubscriptionStore:
 
         At least one of both is given, and both have the same token, topic and key.
         """
-        one = after or before
-        assert one is not None
-        row, topic = _id(one.token), _topic_id(one.topic)
+        subscription = after or before
+        assert subscription is not None
+        row, topic = _id(subscription.token), _topic_id(subscription.topic)
         expected = None if before is None else pack(before)
         if before is not None and after is not None:
             return await self._update(Change(_PARTITION, [_row(after)], expected={row: expected}))
-        counts = [_count_id(None), _count_id(one.key)]
+        counts = [_count_id(None), _count_id(subscription.key)]
         ids = [row, topic, *counts]
         step = 1 if before is None else -1
         while True:
             stored = dict(zip(ids, await self._values(ids), strict=True))
             if stored[row] != expected:
                 return False
-            values = {topic: " ".join(sorted({*_tokens(stored[topic])} ^ {one.token}))}
+            values = {topic: " ".join(sorted({*_tokens(stored[topic])} ^ {subscription.token}))}
             values |= {count: str(int(stored[count] or 0) + step) for count in counts}
             kept = [Row(each, value.encode()) for each, value in values.items() if value not in ("", "0")]
             if after is not None:
@@ -116,12 +118,12 @@ class SubscriptionStore:
         """Yield all subscriptions in the order of tokens, some read at a time."""
         after = ""
         while some := await self.some(after, READ_AT_ONCE):
-            for one in some:
-                yield one
+            for subscription in some:
+                yield subscription
             after = some[-1].token
 
     async def _values(self, ids: Iterable[bytes]) -> list[bytes | None]:
-        rows = await self._table.get([RowId(_PARTITION, one) for one in ids])
+        rows = await self._table.get([RowId(_PARTITION, row_id) for row_id in ids])
         return [None if row is None else row.value for row in rows]
 
     async def _update(self, change: Change) -> bool:
@@ -129,9 +131,9 @@ class SubscriptionStore:
         return done
 
 
-def pack(one: Subscription) -> bytes:
+def pack(subscription: Subscription) -> bytes:
     """Return a subscription as JSON; equal subscriptions give equal bytes."""
-    return json.dumps(asdict(one), separators=(",", ":")).encode()
+    return json.dumps(asdict(subscription), separators=(",", ":")).encode()
 
 
 def unpack(packed: bytes) -> Subscription:
@@ -143,8 +145,8 @@ def unpack(packed: bytes) -> Subscription:
         raise ValueError(f"no subscription: {error}") from error
 
 
-def _row(one: Subscription) -> Row:
-    return Row(_id(one.token), pack(one), one.due_at)
+def _row(subscription: Subscription) -> Row:
+    return Row(_id(subscription.token), pack(subscription), subscription.due_at)
 
 
 def _parsed(value: bytes) -> Subscription:

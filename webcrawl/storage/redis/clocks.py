@@ -36,15 +36,15 @@ LOST_SECONDS = 0.5
 async def uses_of(server: RedisServer, names: ShardNames, pauses: Pauses, now: float) -> dict[str, Use]:
     """Return the states of clocks that are held, or were held lately. ``now`` is by the server's clock."""
     values = await server.commands([("GET", names.clock(name)) for name in pauses])
-    found = {}
+    uses = {}
     for (name, pause), value in zip(pauses.items(), values, strict=True):
         if value:
             at, owed = _STATE.unpack_from(value)
             # The member, without the part that makes it another one at each start, and the ticket.
             holder = value[_STATE.size :].decode("utf-8", "replace").rpartition(" ")[0].rpartition("-")[0]
             free_at = now + max(pause, owed) if holder and at > now else at
-            found[name] = Use(free_at, holder or None)
-    return found
+            uses[name] = Use(free_at, holder or None)
+    return uses
 
 
 class _Returned(NamedTuple):
@@ -81,33 +81,36 @@ class RedisClocks:
         self, returned: Sequence[RateLimitReturn], wanted: Sequence[RateLimitRequest]
     ) -> list[LeaseValidity | RateLimitDenial]:
         if returned:
-            await self._server.call("return_clocks", [self._return_call(one) for one in returned])
+            await self._server.call("return_clocks", [self._return_call(lease) for lease in returned])
             at = uptime()
-            for one in returned:
-                self._open.pop(one.ticket, None)
-                self._returned.append(_Returned(at, one))
+            for lease in returned:
+                self._open.pop(lease.ticket, None)
+                self._returned.append(_Returned(at, lease))
         if not wanted:
             return []
         sent, shard = uptime(), self._shard()
-        calls = [self._claim_call(one.ticket, one.pauses) for one in wanted]
+        calls = [self._claim_call(request.ticket, request.pauses) for request in wanted]
         answers = await self._server.call("claim_clocks", calls)
-        return [self._answer(one, answer, sent, shard) for one, answer in zip(wanted, answers, strict=True)]
+        return [
+            self._answer(request, answer, sent, shard)
+            for request, answer in zip(wanted, answers, strict=True)
+        ]
 
     def _answer(
-        self, one: RateLimitRequest, answer: Sequence[int | bytes], sent_at: float, shard: Shard
+        self, request: RateLimitRequest, answer: Sequence[int | bytes], sent_at: float, shard: Shard
     ) -> LeaseValidity | RateLimitDenial:
         number = int(answer[0])
         if number < 0:
-            return RateLimitDenial(next(iter(one.pauses)), LOST_SECONDS)
+            return RateLimitDenial(next(iter(request.pauses)), LOST_SECONDS)
         if number:
-            return RateLimitDenial(list(one.pauses)[number - 1], float(answer[1]))
+            return RateLimitDenial(list(request.pauses)[number - 1], float(answer[1]))
         validity = LeaseValidity(until(sent_at, self._claim_seconds), others=(shard.validity,))
-        self._open[one.ticket] = one.pauses, validity
+        self._open[request.ticket] = request.pauses, validity
         return validity
 
     async def repeat_uncertain(self) -> None:
         """Repeat returns and claims after a start of the server, which may have forgotten its last second."""
-        calls = [self._return_call(one, again=True) for _, one in self._returned]
+        calls = [self._return_call(lease, again=True) for _, lease in self._returned]
         if calls:
             await self._server.call("return_clocks", calls)
         still_open = list(self._open.items())
@@ -126,9 +129,9 @@ class RedisClocks:
     def _claim_call(self, ticket: int, pauses: Pauses, *, again: bool = False) -> Call:
         return self._call(ticket, repr(self._claim_seconds), pauses, again=again)
 
-    def _return_call(self, one: RateLimitReturn, *, again: bool = False) -> Call:
-        ago = "" if one.ended_at is None else repr(max(self._clock() - one.ended_at, 0.0))
-        return self._call(one.ticket, ago, one.pauses, again=again)
+    def _return_call(self, lease: RateLimitReturn, *, again: bool = False) -> Call:
+        ago = "" if lease.ended_at is None else repr(max(self._clock() - lease.ended_at, 0.0))
+        return self._call(lease.ticket, ago, lease.pauses, again=again)
 
     def _call(self, ticket: int, seconds: str, pauses: Pauses, *, again: bool) -> Call:
         names = self._shard().names

@@ -49,17 +49,17 @@ def portions(
 ) -> list[Portion]:
     """Divide ``things`` among their shards, in calls of bounded size."""
     current: dict[int, Portion] = {}
-    made: list[Portion] = []
+    portions_made: list[Portion] = []
     for thing in things:
         key = key_of(thing)
         shard = shard_of(key)
         portion = current.get(id(shard))
         if portion is None or portion.size >= AT_ONCE:
             portion = current[id(shard)] = Portion(shard)
-            made.append(portion)
+            portions_made.append(portion)
         portion.keys.setdefault(key, []).append(thing)
         portion.size += size_of(thing)
-    return made
+    return portions_made
 
 
 def push_call(
@@ -122,22 +122,24 @@ class Verdicts:
 def verdicts(records: Iterable[HostRecord], settled: Iterable[Settled]) -> list[Verdicts]:
     """Group the changes by key; a group has no more URLs than are sent in one call."""
     current = {record.key: Verdicts(record.key, record) for record in records}
-    made = list(current.values())
-    for one in settled:
-        verdict = current.get(one.entry.key)
+    verdicts_by_order = list(current.values())
+    for outcome in settled:
+        verdict = current.get(outcome.entry.key)
         if verdict is None or len(verdict.settled) >= AT_ONCE:
-            verdict = current[one.entry.key] = Verdicts(one.entry.key)
-            made.append(verdict)
-        verdict.settled.append(one)
-    return made
+            verdict = current[outcome.entry.key] = Verdicts(outcome.entry.key)
+            verdicts_by_order.append(verdict)
+        verdict.settled.append(outcome)
+    return verdicts_by_order
 
 
 def settle_portions(
     records: Iterable[HostRecord], settled: Iterable[Settled], shard_of: Callable[[str], Shard]
 ) -> list[Portion]:
     """Divide ``Verdicts`` into portions, one of each key in a call: a full one fills a call."""
-    found = verdicts(records, settled)
-    return portions(found, lambda one: one.key, shard_of, lambda one: 1 + len(one.settled))
+    verdicts_of_keys = verdicts(records, settled)
+    return portions(
+        verdicts_of_keys, lambda verdict: verdict.key, shard_of, lambda verdict: 1 + len(verdict.settled)
+    )
 
 
 def settle_call(portion: Portion, member: str, epoch: int | str, slack_seconds: float, long: int) -> Call:
@@ -148,12 +150,12 @@ def settle_call(portion: Portion, member: str, epoch: int | str, slack_seconds: 
     """
     words: dict[str, int] = {}
     args: list[Any] = []
-    for one in portion.in_order():
-        record = one.record
-        args.append(encoded(one.key))
+    for verdict in portion.in_order():
+        record = verdict.record
+        args.append(encoded(verdict.key))
         args += (b"", b"") if record is None else (record.fence, pack_record(record, slack_seconds))
-        args.append(len(one.settled))
-        for settled in one.settled:
+        args.append(len(verdict.settled))
+        for settled in verdict.settled:
             args += (settled.fence, _pack_settled(settled, words))
     names = portion.shard.names
     return [*names.fixed, names.reasons], [member, epoch, long, len(words), *map(encoded, words), *args]

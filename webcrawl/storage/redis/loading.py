@@ -64,13 +64,13 @@ class Loader:
             together, self._waiting = self._waiting, []
             futures = [future for _, future in together]
             try:
-                found = await self.load_all([stretch for stretch, _ in together])
+                stretches = await self.load_all([stretch for stretch, _ in together])
             except Exception as error:
                 for future in futures:
                     if not future.done():
                         future.set_exception(error)
             else:
-                for future, loaded in zip(futures, found, strict=True):
+                for future, loaded in zip(futures, stretches, strict=True):
                     if not future.done():
                         future.set_result(loaded)
 
@@ -88,27 +88,27 @@ class Loader:
         news = self._seeded.news_command()
         *answers, hosts = await self._server.call("load", calls, then=news)
         self._seeded.take_news(news, hosts)
-        found = [Loaded([], False, []) for _ in wanted]
+        stretches = [Loaded([], False, []) for _ in wanted]
         for (_, numbers), answer in zip(parts, answers, strict=True):
             for number, entries, more in zip(numbers, answer[::2], answer[1::2], strict=True):
-                found[number].entries = list(unpack_entries(entries, wanted[number][0]))
-                found[number].more = bool(more)
-        await self._add_robots([key for key, _, _ in wanted], found)
-        return found
+                stretches[number].entries = list(unpack_entries(entries, wanted[number][0]))
+                stretches[number].more = bool(more)
+        await self._add_robots([key for key, _, _ in wanted], stretches)
+        return stretches
 
     async def _add_robots(self, keys: Sequence[str], loaded: Sequence[Loaded]) -> None:
         unknown: list[tuple[Shard, str, str, Loaded]] = []
-        for key, one in zip(keys, loaded, strict=True):
+        for key, stretch in zip(keys, loaded, strict=True):
             shard = self._shard_of(key)
             known = shard.known_robots(key)
-            for origin in sorted({origin for entry in one.entries if (origin := entry.origin)}):
+            for origin in sorted({origin for entry in stretch.entries if (origin := entry.origin)}):
                 if record := known.get(origin):
-                    one.robots.append(record)
+                    stretch.robots.append(record)
                 else:
-                    unknown.append((shard, key, origin, one))
+                    unknown.append((shard, key, origin, stretch))
         if not unknown:
             return
-        parts = _by_shard(unknown, lambda one: one[0])
+        parts = _by_shard(unknown, lambda origin: origin[0])
         commands = [
             ("HMGET", shard.names.robots, *(encoded(unknown[number][2]) for number in numbers))
             for shard, numbers in parts
@@ -116,10 +116,10 @@ class Loader:
         for (_, numbers), values in zip(parts, await self._server.commands(commands), strict=True):
             for number, value in zip(numbers, values, strict=True):
                 if value:
-                    shard, key, origin, one = unknown[number]
+                    shard, key, origin, stretch = unknown[number]
                     record = unpack_robots(origin, value)
                     shard.keep_robots(key, record)
-                    one.robots.append(record)
+                    stretch.robots.append(record)
 
 
 def _by_shard(things: Iterable[Any], shard_of: Callable[[Any], Shard]) -> list[tuple[Shard, list[int]]]:
@@ -171,9 +171,9 @@ class Walker:
             after = None
         entries: list[UrlEntry] = []
         while keys and len(entries) < count:
-            found, more = await self._stretch(self._shards[number], keys[0], after, count - len(entries))
-            entries += found
-            after = queue_position(found[-1]) if more else None
+            stretch, more = await self._stretch(self._shards[number], keys[0], after, count - len(entries))
+            entries += stretch
+            after = queue_position(stretch[-1]) if more else None
             keys = keys if more else keys[1:]
         if not keys and cursor is None:
             number, cursor = number + 1, b"0"
@@ -231,9 +231,9 @@ class Walker:
     async def _move(self, moves: Sequence[Move]) -> list[Move]:
         # Before the call is sent: its answer may be lost.
         self._recent.append((uptime(), list(moves)))
-        made = portions(moves, lambda move: move.entry.key, self._shard_of)
+        portions_of_moves = portions(moves, lambda move: move.entry.key, self._shard_of)
         calls: list[Call] = []
-        for portion in made:
+        for portion in portions_of_moves:
             args: list[Any] = [self._member]
             for key, members in portion.keys.items():
                 fence = members[0].fence
@@ -244,6 +244,6 @@ class Walker:
                 args += (encoded(key), b"" if fence is None else fence, places)
             calls.append((portion.shard.names.fixed, args))
         moved: list[Move] = []
-        for portion, fates in zip(made, await self._server.call("move", calls), strict=True):
+        for portion, fates in zip(portions_of_moves, await self._server.call("move", calls), strict=True):
             moved += [move for move, fate in zip(portion.in_order(), fates, strict=True) if fate == 49]
         return moved

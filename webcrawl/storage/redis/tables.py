@@ -62,7 +62,9 @@ class _Sender:
         """Send these commands and all that wait. Return the answers to these."""
         group, self._waiting = self._waiting, []
         try:
-            found = await self._server.send([*commands, *(one for some, _ in group for one in some)])
+            answers = await self._server.send(
+                [*commands, *(command for some, _ in group for command in some)]
+            )
         except BaseException as error:
             for _, answer in group:
                 if not answer.done():
@@ -73,9 +75,9 @@ class _Sender:
         at = len(commands)
         for some, answer in group:
             if not answer.done():
-                answer.set_result(found[at : at + len(some)])
+                answer.set_result(answers[at : at + len(some)])
             at += len(some)
-        return found[: len(commands)]
+        return answers[: len(commands)]
 
     def _go_on(self) -> None:
         self._is_busy = bool(self._waiting)
@@ -110,18 +112,18 @@ class RedisTable:
 
     async def get(self, ids: Sequence[RowId]) -> list[Row | None]:
         by_name: dict[bytes, tuple[list[int], list[bytes]]] = {}
-        for at, one in enumerate(ids):
-            name, field = self._place(*one)
+        for at, row_id in enumerate(ids):
+            name, field = self._place(*row_id)
             places, fields = by_name.setdefault(name, ([], []))
             places.append(at)
             fields.append(field)
         answers = await self._send([("HMGET", name, *fields) for name, (_, fields) in by_name.items()])
-        found: list[Row | None] = [None] * len(ids)
+        rows: list[Row | None] = [None] * len(ids)
         for (places, _), values in zip(by_name.values(), answers, strict=True):
             for at, value in zip(places, values, strict=True):
                 if value is not None:
-                    found[at] = self._row(ids[at].id, value)
-        return found
+                    rows[at] = self._row(ids[at].id, value)
+        return rows
 
     async def add(self, rows: Sequence[tuple[str, Row]]) -> list[bytes | None]:
         if self._letters:
@@ -131,13 +133,13 @@ class RedisTable:
             name, field = self._place(partition, row.id)
             commands += (("HSETNX", name, field, row.value), ("HGET", name, field))
         answers = await self._send(commands)
-        found = [None if new else value for new, value in zip(answers[::2], answers[1::2], strict=True)]
+        values = [None if new else value for new, value in zip(answers[::2], answers[1::2], strict=True)]
         # Rows that were stored, and deleted by another process before they could be read.
-        lost = [at for at, value in enumerate(found) if value is None and not answers[2 * at]]
+        lost = [at for at, value in enumerate(values) if value is None and not answers[2 * at]]
         if lost:
             for at, value in zip(lost, await self.add([rows[at] for at in lost]), strict=True):
-                found[at] = value
-        return found
+                values[at] = value
+        return values
 
     async def swap(self, rows: Sequence[tuple[str, Row]]) -> list[bytes | None]:
         return await self._put("swap", rows)
@@ -158,10 +160,10 @@ class RedisTable:
                 for first in range(0, len(args), 2 * ROWS_AT_ONCE)
             ]
         )
-        found: list[bytes | None] = [None] * len(rows)
+        values: list[bytes | None] = [None] * len(rows)
         for at, value in zip(answered, (value for answer in answers for value in answer), strict=True):
-            found[at] = value
-        return found
+            values[at] = value
+        return values
 
     def _putting(self, mode: str, group: bytes | str, args: Sequence[bytes]) -> tuple[Any, ...]:
         if isinstance(group, bytes):
@@ -207,7 +209,7 @@ class RedisTable:
         self, now: float, most: int, after: DuePartition | None = None
     ) -> list[DuePartition]:
         least = "-inf" if after is None else repr(after.at)
-        found: list[DuePartition] = []
+        partitions: list[DuePartition] = []
         passed = dict.fromkeys((names.due for names in self._shards()), 0) if most > 0 else {}
         while passed:
             answers = await self._send(
@@ -218,18 +220,18 @@ class RedisTable:
             )
             for name, answer in zip(list(passed), answers, strict=True):
                 some = [DuePartition(at, decoded(member)) for member, at in _scores(answer)]
-                news = [one for one in some if after is None or one > after]
-                found += news
+                news = [partition for partition in some if after is None or partition > after]
+                partitions += news
                 passed[name] += len(some)
                 if len(some) < most or len(news) == most:
                     del passed[name]
-        return sorted(found)[:most]
+        return sorted(partitions)[:most]
 
     async def due_rows(self, partitions: Sequence[str], now: float, most: int) -> list[list[Row]]:
         answers = await self._send(
             [
-                self._reading(one, self._of(one).times, "ZRANGEBYSCORE", "-inf", repr(now), most)
-                for one in partitions
+                self._reading(partition, self._of(partition).times, "ZRANGEBYSCORE", "-inf", repr(now), most)
+                for partition in partitions
             ]
         )
         return [self._rows(answer) for answer in answers]

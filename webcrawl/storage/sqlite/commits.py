@@ -37,9 +37,9 @@ class Commits:
     def carry_out(self, batch: Batch) -> Committed:
         totals = self._totals
         ids = self._keys.ids_of(
-            [one.entry.key for one in batch.settled]
-            + [one.key for one in batch.discovered]
-            + [one.key for one in batch.hosts]
+            [settled.entry.key for settled in batch.settled]
+            + [entry.key for entry in batch.discovered]
+            + [record.key for record in batch.hosts]
         )
         left: dict[int, int] = {}
         rows = self._settle(batch.settled, ids, left)
@@ -71,9 +71,11 @@ class Commits:
         rows: list[Row] = []
         ends: Ends = {}
         answers: Answers = {}
-        queued = self._queues.remove([(ids[one.entry.key], *queue_position(one.entry)) for one in settled])
-        for one in settled:
-            entry = one.entry
+        queued = self._queues.remove(
+            [(ids[outcome.entry.key], *queue_position(outcome.entry)) for outcome in settled]
+        )
+        for outcome in settled:
+            entry = outcome.entry
             host_id = ids[entry.key]
             mark = host_id, entry.fingerprint
             place = (host_id, *queue_position(entry))
@@ -86,14 +88,14 @@ class Commits:
                 if not self._is_refused(mark, ends):
                     continue
                 self._totals["refused"] -= 1
-            if one.again is not None:
-                rows.append((host_id, one.again))
-            counts = not entry.repeat or self._has_come_good(mark, one.record, ends)
+            if outcome.again is not None:
+                rows.append((host_id, outcome.again))
+            counts = not entry.repeat or self._has_come_good(mark, outcome.record, ends)
             if counts:
-                self._end(ends, mark, one.record)
-            if one.record.status is not None and not counts:
-                answers[mark] = one.record.status
-            elif one.record.status is not None:
+                self._end(ends, mark, outcome.record)
+            if outcome.record.status is not None and not counts:
+                answers[mark] = outcome.record.status
+            elif outcome.record.status is not None:
                 answers.pop(mark, None)
         self._seen.settle(ends, answers)
         return rows
@@ -125,22 +127,24 @@ class Commits:
         """Return the discovered entries to queue, given that ``again`` are queued and that ``left`` have left their
         queues; add those that have no room now to ``may_return``."""
         # Both tables are ordered by key: rows that are stored together are looked up and written together.
-        found = sorted(zip([ids[entry.key] for entry in discovered], discovered, strict=True), key=_HOST)
+        candidates = sorted(zip([ids[entry.key] for entry in discovered], discovered, strict=True), key=_HOST)
         # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, wherever it leads.
-        rows = [row for row in found if row[1].kind == _ROBOTS]
+        rows = [row for row in candidates if row[1].kind == _ROBOTS]
         if rows:
-            found = [row for row in found if row[1].kind != _ROBOTS]
+            candidates = [row for row in candidates if row[1].kind != _ROBOTS]
             for _, hop in rows:
                 hop.repeat = True
-        added, pruned = self._seen.add([(host_id, entry.fingerprint) for host_id, entry in found])
-        for row, is_new in zip(found, added, strict=True):
+        added, pruned = self._seen.add([(host_id, entry.fingerprint) for host_id, entry in candidates])
+        for row, is_new in zip(candidates, added, strict=True):
             if is_new:
                 row[1].repeat = False
                 rows.append(row)
             elif row[1].repeat:
                 rows.append(row)
         if pruned:
-            rows += self._taken_back([found[number] for number in pruned], [*again, *rows], left, may_return)
+            rows += self._taken_back(
+                [candidates[number] for number in pruned], [*again, *rows], left, may_return
+            )
         return rows
 
     def _taken_back(

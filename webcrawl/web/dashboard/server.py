@@ -79,7 +79,7 @@ class Site:
     def __init__(self, access: Access, endpoints: Iterable[Endpoint], name: str = "") -> None:
         """``name``: in log lines, if there are several sites."""
         self._access = access
-        self._endpoints = [one for one in endpoints if one.in_public or not access.public]
+        self._endpoints = [endpoint for endpoint in endpoints if endpoint.in_public or not access.public]
         self._api: Any = None
         """The first argument of the answers of the endpoints."""
         self._rates = RateLimiter(REQUESTS)
@@ -88,19 +88,19 @@ class Site:
 
     def _new_application(self, files: Iterable[tuple[str, bytes, str]]) -> web.Application:
         """Return an application with the endpoints and with these files: path, content and type of each."""
-        made = web.Application(middlewares=[self._guard], client_max_size=BODY_MAX)
-        made.on_response_prepare.append(_add_headers)
+        application = web.Application(middlewares=[self._guard], client_max_size=BODY_MAX)
+        application.on_response_prepare.append(_add_headers)
         for endpoint in self._endpoints:
             # A HEAD is a GET without its body, which a stream has no end of.
             has_head = endpoint.method == "GET" and endpoint.media_type != EVENTS
             for method in ("GET", "HEAD") if has_head else (endpoint.method,):
-                made.router.add_route(method, f"{PREFIX}{endpoint.path}", self._handler(endpoint))
+                application.router.add_route(method, f"{PREFIX}{endpoint.path}", self._handler(endpoint))
         described = as_json(openapi.description(self._endpoints, public=self._access.public))
-        made.router.add_get(f"{PREFIX}/openapi.json", _constant(described, "application/json"))
-        made.router.add_get("/healthz", _constant(b'{"status":"ok"}', "application/json"))
+        application.router.add_get(f"{PREFIX}/openapi.json", _constant(described, "application/json"))
+        application.router.add_get("/healthz", _constant(b'{"status":"ok"}', "application/json"))
         for path, content, kind in files:
-            made.router.add_get(path, _constant(content, kind, is_page=kind == "text/html"))
-        return made
+            application.router.add_get(path, _constant(content, kind, is_page=kind == "text/html"))
+        return application
 
     # -- requests ------------------------------------------------------------------------------------------
 
@@ -159,10 +159,10 @@ class Site:
             if endpoint.body is not None:
                 values |= read_body(await _body(request), endpoint.body)
             try:
-                found = await endpoint.answer(self._api, Call(asked, granted, values, now, request))
+                reply = await endpoint.answer(self._api, Call(asked, granted, values, now, request))
             except CrawlError as error:
                 raise Denial(503, sentence_of(error), 5.0) from error
-            return self._response(request, endpoint, found)
+            return self._response(request, endpoint, reply)
 
         return handle
 
@@ -218,12 +218,12 @@ class Dashboard(Site):
         self.application = self._application()
 
     def _application(self) -> web.Application:
-        made = self._new_application(static_files())
-        made.on_cleanup.append(self._close)
-        made.router.add_get("/readyz", self._readyz)
+        application = self._new_application(static_files())
+        application.on_cleanup.append(self._close)
+        application.router.add_get("/readyz", self._readyz)
         if not self._access.public:
-            made.router.add_get("/metrics", self._metrics)
-        return made
+            application.router.add_get("/metrics", self._metrics)
+        return application
 
     async def _close(self, application: web.Application) -> None:
         self._readers.close()
