@@ -36,7 +36,7 @@ from webcrawl.storage.redis.counted import merge_counted
 from webcrawl.storage.redis.holding import FORGETS_SECONDS, Holding
 from webcrawl.storage.redis.learned import SharedLearning
 from webcrawl.storage.redis.leases import FIRST_READINGS, ServerClock
-from webcrawl.storage.redis.loading import Loader, Walker
+from webcrawl.storage.redis.loading import Loader, QueueScanner
 from webcrawl.storage.redis.marks import Words, mark_bytes
 from webcrawl.storage.redis.names import CrawlNames, RedisOptions, ShardNames, shard_of
 from webcrawl.storage.redis.packing import PROTOCOL, encoded, unpack_robots
@@ -95,7 +95,7 @@ class RedisBackend:
         """The settings that the crawl was begun with."""
         self._shards: list[Shard] = []
         self._budget = Budget(self._server, self._shards, self._shard_of, options.budget_bytes)
-        self._walker = Walker(self._server, self._shards, self._shard_of, self._workers, self._member)
+        self._scanner = QueueScanner(self._server, self._shards, self._shard_of, self._workers, self._member)
         self._writer = Writer(
             self._server,
             options,
@@ -105,7 +105,7 @@ class RedisBackend:
             self._shard_of,
             clock,
             self._budget,
-            self._walker.repeat_doubtful,
+            self._scanner.repeat_doubtful,
         )
         self._seeded = SeededNames(self._server, self._names, learned)
         self._loader = Loader(self._server, self._shard_of, self._seeded)
@@ -224,10 +224,10 @@ class RedisBackend:
         return await self._loader.load(key, after, count)
 
     async def scan(self, cursor: ScanCursor | None, count: int) -> ScanResult:
-        return await self._walker.scan(cursor, count)
+        return await self._scanner.scan(cursor, count)
 
     async def move(self, moves: Sequence[Move]) -> list[Move]:
-        return await self._with_room(self._walker.move(moves))
+        return await self._with_room(self._scanner.move(moves))
 
     async def commit(self, batch: Batch) -> Committed:
         return await self._with_room(self._writer.commit(batch))
@@ -308,7 +308,7 @@ class RedisBackend:
 
     def _server_started(self) -> None:
         self._writer.forget()
-        self._walker.forget()
+        self._scanner.forget()
 
     # -- workers -------------------------------------------------------------------------------------------
 
@@ -344,9 +344,9 @@ class RedisBackend:
         began = uptime()
         await self._holding.renew()
         self._writer.forget_durable(began - FORGETS_SECONDS)
-        self._walker.forget_durable(began - FORGETS_SECONDS)
+        self._scanner.forget_durable(began - FORGETS_SECONDS)
         self.clocks.forget_durable(began - FORGETS_SECONDS)
-        await self._walker.repeat_doubtful()
+        await self._scanner.repeat_doubtful()
         await self._writer.repeat_doubtful()
         if self._holding.news.forgotten:
             # The first second of a crawl can be forgotten too.

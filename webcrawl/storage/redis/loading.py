@@ -1,5 +1,5 @@
 """Reading of queues, and moves within them: ``Loader`` reads parts of many queues at a time, with the robots.txt
-answers of their entries; ``Walker`` reads all queues, and gives entries other places in them."""
+answers of their entries; ``QueueScanner`` reads all queues, and gives entries other places in them."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ HOSTS_AT_ONCE = 200
 """Number of records of keys that are read in one step."""
 
 
-class Walker:
+class QueueScanner:
     """Reads queues of keys that this process holds, and its part of the keys that no process holds, by the last list
     of members."""
 

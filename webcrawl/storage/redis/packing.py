@@ -60,7 +60,7 @@ _MICROSECONDS = 1_000_000
 _ENTRY = struct.Struct(">HIQIcBq")
 """Queue position (two parts of its rank, its position), length of the rest, repeat, flags, fingerprint."""
 _PLAIN = struct.Struct(">HIQIcBqBBB")
-"""The same, with depth, code of the prefix and length of the rest of the URL."""
+"""The fields of ``_ENTRY``, then depth, code of the prefix and length of the rest of the URL."""
 _BODY = 18
 _VIA, _KIND, _COUNTS, _PAYLOAD, _LISTED, _LINK_FEATURES, _FURTHER = 1, 2, 4, 8, 16, 32, 64
 _WITH_FLAGS = ("payload", "listed", "link_features")

@@ -21,8 +21,8 @@ SCARCE_FROM, PLENTY_BELOW = 0.85, 0.80
 """Shares of the budget: room is scarce from the first on, until less than the second is used."""
 
 FULL_FROM, FULL_UNTIL = 0.93, 0.90
-"""The same for being full. The rest is for data not counted here: records of hosts, answers of robots.txt, and the
-server's buffers for requests."""
+"""Shares of the budget: there is no room from the first on, until less than the second is used. The rest is for data
+not counted here: records of hosts, answers of robots.txt, and the server's buffers for requests."""
 
 OFFERS_REMEMBERED = 1000
 
@@ -52,7 +52,7 @@ class ServerRoom:
     def __init__(self) -> None:
         self.room = Room.PLENTY
         self.filling: Filling | None = None
-        """As of the last update; None without a budget."""
+        """The used budget as of the last update; None without a budget."""
         self.prunable_bytes = 0.0
         """Number of bytes that this process is to prune until the next update."""
         self._allowance_bytes = math.inf

@@ -24,7 +24,7 @@ COLUMNS = (
     *CARRIED.values(),
 )
 _EXPRESSIONS = {"level": "-rank", **CARRIED}
-"""What is selected for the fields of an entry that are no columns of their names."""
+"""The expressions that are selected for fields of an entry that are no columns of their names."""
 
 
 def entry_columns(connection: sqlite3.Connection, key: str = "key") -> str:

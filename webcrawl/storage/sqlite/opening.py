@@ -18,7 +18,7 @@ SPIDER = "spider"
 COUNTED = "counted "
 """The beginning of the names in ``meta`` of what processes have counted."""
 _BETWEEN = (COUNTED, "counted!")
-"""What these names are between: ``!`` comes after the blank."""
+"""The bounds of these names: ``!`` comes after the blank."""
 _ADD_STATUS = "ALTER TABLE seen ADD COLUMN status INTEGER;"
 _UPGRADES = {"2": _ADD_STATUS, "3": _ADD_STATUS}
 """The statements that upgrade an earlier version to this one. Columns of carried values need none: those that are

@@ -45,12 +45,12 @@ class Rows:
             self._cursor.execute(text, part)
 
     def numbers(self, values: Sequence[Value]) -> list[int]:
-        """For a statement that selects the numbers of some of its rows, with commas between: return all of them."""
+        """Return all numbers of rows that the statement selects, with commas between them."""
         [found] = self.columns(values, 1)
         return found
 
     def columns(self, values: Sequence[Value], columns: int) -> list[list[int]]:
-        """For a statement that selects ``columns`` such columns: return the numbers in each."""
+        """Return the numbers in each of the ``columns`` columns that the statement selects."""
         found: list[list[int]] = [[] for _ in range(columns)]
         for first, text, part in self._parts(values):
             row = self._cursor.execute(text, part).fetchone()

@@ -132,7 +132,7 @@ class _Step:
         self._values: dict[_Place, bytes | None] = {}
         """Values as far as they are known, with the changes so far; None: no such row."""
         self._stored: set[_Place] = set()
-        """Those that the file had before."""
+        """The places whose rows the file had before."""
         self._changed: dict[_Place, Row | None] = {}
         """Rows as they are to be written; None: deleted."""
         self._not_before: dict[bytes, float] = {}
