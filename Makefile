@@ -42,7 +42,7 @@ test: $(VENV)/.test
 # What a change needs between two edits. The tests that it leaves out have a mark, see tests/unit/conftest.py.
 quick: $(VENV)/.test
 	@$(MAKE) --no-print-directory lint types
-	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not soak and not slow" $(ARGS) \
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not soak and not slow" $(ARGS) \
 		tests/unit tests/test_architecture.py tests/test_docs.py tests/test_readme.py tests/test_project_files.py
 
 # With each version in an environment of its own. A shim of a version that is not installed does not run.

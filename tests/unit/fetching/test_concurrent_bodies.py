@@ -78,6 +78,7 @@ def test_large_bodies_wait_for_each_other_and_small_ones_for_none(loop: str) -> 
     run(test(), loop, within=60)
 
 
+@pytest.mark.slow
 def test_the_time_in_which_a_body_could_not_be_read_is_nobodys_fault() -> None:
     async def test() -> None:
         go_on = asyncio.Event()

@@ -296,6 +296,7 @@ def test_urls_without_a_usable_host_are_unsupported(url: str) -> None:
     run(test())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/", "/cut"])
 def test_a_clock_that_is_set_back_meanwhile_ends_no_request_before_its_start(
     monkeypatch: pytest.MonkeyPatch, path: str

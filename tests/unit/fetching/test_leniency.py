@@ -86,6 +86,7 @@ def test_interim_responses_may_not_go_on_forever() -> None:
     assert fetch_from(behave).word == "protocol"
 
 
+@pytest.mark.slow
 def test_a_hostile_head_is_read_in_linear_time() -> None:
     size = MAX_HEAD_BYTES - 100
     for filler in (b"\r" * size, b" " * size, b"a" * size, b"\n " * (size // 2), b":" * size):

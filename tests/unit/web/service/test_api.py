@@ -165,6 +165,7 @@ def test_orders_need_the_token_and_this_origin(tmp_path):
     run(tmp_path, test)
 
 
+@pytest.mark.slow
 def test_a_crawl_from_its_order_to_its_removal(tmp_path):
     async def test(site):
         status, row = await site.order("a", settings=["DEPTH_LIMIT=3"], arguments=["stay=host"], start=False)
@@ -335,6 +336,7 @@ def test_a_redirect_never_leaves_the_service(tmp_path):
     run(tmp_path, test)
 
 
+@pytest.mark.slow
 def test_a_command_needs_no_body(tmp_path):
     """As curl -X POST sends it."""
 
