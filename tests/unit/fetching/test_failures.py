@@ -172,21 +172,22 @@ def test_a_name_that_has_no_address() -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_fetch_that_is_cancelled_closes_its_connection(loop: str) -> None:
-    closed = asyncio.Event()
+    asked, closed = asyncio.Event(), asyncio.Event()
 
     async def behave(peer: Peer) -> None:
         await peer.request()
+        asked.set()
         await peer.gone()
         closed.set()
 
     async def test() -> None:
         async with serving(behave) as site, Client() as client:
             task = asyncio.ensure_future(client.fetch(site.url()))
-            await asyncio.sleep(0.05)
+            await asked.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(10):
                 await closed.wait()
 
     run(test(), loop)
