@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from tests.install import home
 
 SPIDERS = '''
@@ -99,3 +101,16 @@ def test_a_process_with_many_crawls_keeps_none_of_them(folder):
     assert float(grown) < 15, line
     assert len(site.hits) == 12 * 4
     assert "Stopping for" not in done.stderr
+
+
+@pytest.mark.parametrize("words", ["fetch(scrapy.Request('{0}'))", "fetch('{0}', redirect=False)"])
+def test_scrapys_own_shell_gets_what_it_asks_for(tmp_path, words):
+    """It gives a Request to the engine, and sets its callback afterwards. Where the package is on the path alone, the
+    commands are Scrapy's."""
+    project = home.bare(tmp_path / "home")
+    with home.served({"/page": home.page()}) as site:
+        done = project.scrapy("shell", "-c", words.format(f"{site.origin}/page"))
+
+    assert done.status == 0, done.err
+    assert site.paths() == ["/robots.txt", "/page"]
+    assert "NotImplementedError" not in done.err

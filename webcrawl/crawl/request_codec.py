@@ -14,6 +14,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 from scrapy.http import Request
 from scrapy.http.request import NO_CALLBACK
@@ -305,6 +306,9 @@ class RequestSerializer:
         self._spider = spider
         self._shared = isinstance(context.backend, SharedBackend)
         self._carried: dict[str, Request] = {}
+        self._given: WeakValueDictionary[int, Request] = WeakValueDictionary()
+        """The Requests that came from no page, by fingerprint, while their owner keeps them: Scrapy's shell gives one
+        to the engine, and then sets its callback."""
         self.has_errbacks = False
         """True if a Request with an errback was queued by this process."""
         self._logged: set[tuple[str, ...]] = set()
@@ -341,6 +345,8 @@ class RequestSerializer:
         if self._shared and not follows and request.meta.get("is_start_request"):
             # Every process runs the spider's start, and Scrapy's own start sets dont_filter.
             entry.repeat = False
+        if not follows and is_explicit:
+            self._given[entry.fingerprint] = request
         if not encoded.lost:
             return entry
         if self._shared:
@@ -383,6 +389,9 @@ class RequestSerializer:
         if entry.payload is None or entry.kind == Kind.ROBOTS:
             return Request(entry.url, meta={"verbatim_url": True}, dont_filter=entry.repeat)
         carried = self._carried.get(token_of(entry.payload))
+        if carried is None and (given := self._given.get(entry.fingerprint)) is not None:
+            # What it was when it came is stored; what it has become since is not.
+            carried = given if encode(given, self._spider).lost else None
         return carried or decode(entry.url, entry.payload, self._spider, entry.repeat)
 
     def done(self, entry: UrlEntry) -> None:
