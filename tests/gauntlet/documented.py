@@ -58,8 +58,8 @@ OWN = """\
 ## webcrawl
 
 One process on SQLite and two workers on Redis, and beside these crawls the promises of commands, endpoints,
-settings and exit statuses, in one run beside other work that kept both cores busy (a load of 9 to 23): 18
-minutes. With two cores and no other work it takes less than eight.
+settings and exit statuses, in one run on two cores without other work: six minutes. On two slower cores that were
+busy with other work it took 18.
 """
 
 COMPARISON = """\
