@@ -213,7 +213,10 @@ def shared_crawl(deployment: Deployment) -> Iterator[Judged]:
     deployment.until("15 s after a kill", lambda: time.time() - killed_at > LEASE_SECONDS + 7)
     since = [hit for hit in deployment.hits() if hit.start > killed_at]
     yield _row(
-        "kill", "The others go on when one is killed.", len(_clients(since)) >= 4, _by_client(deployment)
+        "kill",
+        "The others go on when one is killed.",
+        len(_clients(since)) >= 4,
+        f"requests by address: {_counts(deployment.hits())}; after it: {_counts(since)}",
     )
 
     before_down = len(_pages(deployment.hits()))
@@ -417,5 +420,8 @@ def _clients(hits: list[Hit]) -> set[str]:
 
 
 def _by_client(deployment: Deployment) -> str:
-    counts = sorted(Counter(hit.client for hit in deployment.hits()).values(), reverse=True)
-    return f"requests by address: {', '.join(map(str, counts))}"
+    return f"requests by address: {_counts(deployment.hits())}"
+
+
+def _counts(hits: list[Hit]) -> str:
+    return ", ".join(f"{number}" for _, number in Counter(hit.client for hit in hits).most_common())
