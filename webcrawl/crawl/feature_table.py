@@ -11,6 +11,7 @@ reverse order, so that a feature that queues URLs ends before those that those U
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,8 +42,9 @@ class Entry(NamedTuple):
     """True if it gives rules, scores or archive sinks to the crawl; see ``SHAPING``."""
 
 
-def further_entries() -> list[Entry]:
-    """Return the features of other packages, by name.
+@cache
+def further_entries() -> tuple[Entry, ...]:
+    """Return the features of other packages, by name. A process looks for them once.
 
     :raises ConfigurationError: an entry point cannot be imported or is no ``Entry``, or has the name of another one
     """
@@ -67,7 +69,7 @@ def further_entries() -> list[Entry]:
             entries[entry.name] = entry
     if problems:
         raise ConfigurationError(problems)
-    return list(entries.values())
+    return tuple(entries.values())
 
 
 SEGMENT_FILE = "segment.jsonl.gz"
