@@ -37,7 +37,8 @@ class Feature:
     """True if ``listed`` is to be called."""
 
     rule: Rule | None = None
-    """A rule of the scope, for URLs of pages and for Requests; fixed when the feature is built, as the next ones."""
+    """A rule of the scope, for URLs of pages and for Requests. It and the next three count for features of which
+    ``Entry.is_shaping`` is true, and are fixed when these are built."""
     withhold: Withhold | None = None
     """Called with each URL that the rule has refused."""
     linked: Linked | None = None

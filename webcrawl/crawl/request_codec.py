@@ -307,8 +307,8 @@ class RequestSerializer:
         self._shared = isinstance(context.backend, SharedBackend)
         self._carried: dict[str, Request] = {}
         self._given: WeakValueDictionary[int, Request] = WeakValueDictionary()
-        """The Requests that came from no page, by fingerprint, while their owner keeps them: Scrapy's shell gives one
-        to the engine, and then sets its callback."""
+        """The encoded Requests that came from no page, by fingerprint, while their owner keeps them: Scrapy's shell
+        gives one to the engine, and then sets its callback."""
         self.has_errbacks = False
         """True if a Request with an errback was queued by this process."""
         self._logged: set[tuple[str, ...]] = set()
@@ -345,9 +345,9 @@ class RequestSerializer:
         if self._shared and not follows and request.meta.get("is_start_request"):
             # Every process runs the spider's start, and Scrapy's own start sets dont_filter.
             entry.repeat = False
-        if not follows and is_explicit:
-            self._given[entry.fingerprint] = request
         if not encoded.lost:
+            if not follows and is_explicit:
+                self._given[entry.fingerprint] = request
             return entry
         if self._shared:
             self._log_dropped(request, encoded.lost)

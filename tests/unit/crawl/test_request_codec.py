@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 from collections import OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, IntEnum
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -17,6 +19,7 @@ from scrapy import Field, Item, Spider
 from scrapy.http import FormRequest, JsonRequest, Request
 
 from webcrawl.crawl.request_codec import (
+    RequestSerializer,
     decode,
     encode,
     is_explicit,
@@ -27,7 +30,10 @@ from webcrawl.crawl.request_codec import (
     with_token,
 )
 from webcrawl.fetching.meta import KEY, FetchMeta
+from webcrawl.frontier.intake import Intake
 from webcrawl.frontier.records import UrlEntry
+from webcrawl.scope.scope import Scope
+from webcrawl.urls.politeness_key import PolitenessKey
 
 URL = "http://a.test/x"
 
@@ -464,3 +470,31 @@ def test_a_token_in_somebody_s_meta_is_not_taken_for_ours() -> None:
     payload = encode(Request(URL, meta={"token": "theirs"}), SPIDER).payload
     assert payload is not None
     assert token_of(payload) == ""
+
+
+def test_of_two_requests_for_one_url_each_keeps_its_callback() -> None:
+    intake = Intake(PolitenessKey("domain"), Scope([]), Scope([]))
+    context: Any = SimpleNamespace(intake=intake, backend=object())
+    spider = Books()
+    serializer = RequestSerializer(context, spider)
+    first = Request("http://a.test/", callback=spider.parse, dont_filter=True)
+    second = Request("http://a.test/", callback=lambda response: None, dont_filter=True)
+    entries = [serializer.entry(request) for request in (first, second)]
+    assert [serializer.request(entry).callback for entry in entries if isinstance(entry, UrlEntry)] == [
+        first.callback,
+        second.callback,
+    ]
+
+
+def test_a_callback_that_is_set_later_is_called_while_its_request_is_kept() -> None:
+    intake = Intake(PolitenessKey("domain"), Scope([]), Scope([]))
+    context: Any = SimpleNamespace(intake=intake, backend=object())
+    serializer = RequestSerializer(context, Books())
+    request = Request("http://a.test/")
+    entry = serializer.entry(request)
+    assert isinstance(entry, UrlEntry)
+    request.callback = lambda response: None
+    assert serializer.request(entry) is request
+    del request
+    gc.collect()
+    assert serializer.request(entry).callback is None
