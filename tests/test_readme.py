@@ -36,13 +36,15 @@ DASHBOARD = "tests/crawl/test_dashboard_api.py"
 POLITENESS, ROBOTS = "tests/crawl/test_politeness.py", "tests/crawl/test_robots.py"
 SHOWN_BY = {
     "built on Scrapy": CHOICE,
-    "a queue and a timer of its own": f"{POLITENESS} a_fixed_delay_lies_between_any_two_requests_to_a_host "
+    "its own queue and timer": f"{POLITENESS} a_fixed_delay_lies_between_any_two_requests_to_a_host "
     "hosts_of_one_domain_share_a_clock",
+    "stop or kill a crawl at any moment": "tests/process/test_kill_and_resume.py twenty_kills_lose_nothing; "
+    f"{CLEAN_STOP} the_same_command_completes_it_and_fetches_nothing_twice",
     "one site or a hundred thousand": "tests/process/test_large_crawl.py a_large_crawl_is_complete_and_polite",
     "for people who crawl sites that belong to others": CHOICE,
     "fetches robots.txt first": f"{ROBOTS} no_page_is_asked_for_before_the_robots_txt_of_its_origin; "
     "tests/crawl/test_given_settings.py robots_txt_is_asked_for_all_the_same",
-    "wait for the same timer": f"{POLITENESS} redirects_retries_and_robots_are_among_what_was_judged; "
+    "obey the same timer": f"{POLITENESS} redirects_retries_and_robots_are_among_what_was_judged; "
     "tests/crawl/test_inline_requests.py pages_and_files_of_a_host_keep_its_clock "
     "subclasses_of_the_pipelines_and_images_work",
     "at most one request every": "tests/unit/politeness/test_delay.py "
@@ -57,7 +59,7 @@ SHOWN_BY = {
     "Without a spider of your own": "tests/crawl/test_completeness.py every_allowed_page_is_fetched_exactly_once",
     "`scrapy explain URL`": "tests/crawl/test_explain.py "
     "every_url_is_explained_when_the_crawl_was_stopped_and_when_it_has_ended on_redis_too",
-    "`scrapy audit` recomputes": "tests/crawl/test_audit.py a_crawl_of_ours_has_no_violation "
+    "`scrapy audit` checks": "tests/crawl/test_audit.py a_crawl_of_ours_has_no_violation "
     "every_request_moved_forward_is_found",
     "watch and change it while it runs": "tests/crawl/test_dashboard_page.py "
     "an_operator_looks_and_acts_and_nothing_of_the_web_is_more_than_text "
@@ -68,24 +70,25 @@ SHOWN_BY = {
     "tests/crawl/test_focus_on_documents.py on_real_pages_a_focused_crawl_finds_five_times_as_much; "
     "tests/crawl/test_complete_pages.py all_that_the_pages_embed_is_fetched_and_nothing_else; "
     "tests/crawl/test_replay.py all_that_pages_embed_is_replayed",
-    "HTTP/1.1 and not HTTP/2": CHOICE,
-    "with a browser that you add": "tests/install/test_packages.py "
-    "what_playwright_loads_is_fetched_by_the_crawl_and_archived; "
-    "tests/crawl/test_contents.py a_duplicate_is_recorded_and_not_processed",
+    "HTTP/1.1, not HTTP/2": CHOICE,
+    "in a browser that you add": "tests/install/test_packages.py "
+    "what_playwright_loads_is_fetched_by_the_crawl_and_archived",
+    "detects duplicate pages": "tests/crawl/test_contents.py a_duplicate_is_recorded_and_not_processed",
     "is not released yet": NUMBER,
     "You need Linux or macOS": NUMBER,
-    "two commands try webcrawl": INSTRUCTION,
-    "Each installs what it needs": "tests/install/test_package.py "
+    "run one of these commands": INSTRUCTION,
+    "Each first installs what it needs": "tests/install/test_package.py "
     "the_first_make_says_that_it_installs_before_it_does",
     "ends with a summary": NUMBER,
-    "has the other ways": INSTRUCTION,
-    "Write the URLs to begin with": INSTRUCTION,
-    "goes into the User-Agent": "tests/crawl/test_scrapy_settings.py what_is_sent",
+    "describes the other ways": INSTRUCTION,
+    "Write your seeds": INSTRUCTION,
+    "start the crawl with your contact": INSTRUCTION,
+    "sends in the User-Agent": "tests/crawl/test_scrapy_settings.py what_is_sent",
     "does not start": "tests/process/test_wrong_start.py the_public_web_is_not_crawled_without_a_contact",
     "to stay on these sites": "tests/crawl/test_scope.py domains_bound_what_is_followed",
     "Press Ctrl-C once": f"{CLEAN_STOP} a_signal_ends_the_crawl_with_status_0_and_says_how_to_go_on "
     "the_same_command_completes_it_and_fetches_nothing_twice",
-    "The folder `crawls/first` holds": "tests/crawl/test_archive.py every_request_of_the_servers_log_has_its_line "
+    "The folder `crawls/first` contains": "tests/crawl/test_archive.py every_request_of_the_servers_log_has_its_line "
     "every_response_is_kept_as_it_was_received; "
     "tests/unit/reports/test_report.py a_browser_shows_every_section_in_any_width",
     "`scrapy cat`, `search`, `export` and `links`": "tests/unit/commands/test_cat.py "
@@ -93,18 +96,22 @@ SHOWN_BY = {
     "tests/crawl/test_search.py pages_are_found_by_their_words_after_the_crawl; "
     "tests/unit/commands/test_export.py the_tree_is_that_of_all_workers_and_of_compressed_parts; "
     "tests/crawl/test_links.py out_and_in_tell_what_a_recount_does",
-    "says what to do before": INSTRUCTION,
+    "tells you what to do before": INSTRUCTION,
     "start more, on any number of machines": f"{ELASTIC} two_become_six_and_six_become_one",
-    "a worker of the same crawl": NUMBER,
-    "only one talks to a site at a time": "tests/process/test_shared_crawl.py "
+    "Redis or Valkey server": NUMBER,
+    "a worker of the same crawl": f"{ELASTIC} two_become_six_and_six_become_one",
+    "only one contacts a site at a time": "tests/process/test_shared_crawl.py "
     "a_crawl_in_chaos_is_complete_and_polite",
     "Workers come and go": f"{CONTAINER} scaled_workers_are_one_crawl_and_one_that_is_stopped_hands_over_at_once; "
     f"{ELASTIC} a_dead_worker_s_hosts_are_taken_over_after_the_lease_time",
     "has the details": INSTRUCTION,
-    "in turn on the same local pages": NUMBER,
+    "This table compares webcrawl": NUMBER,
+    "the same local pages": NUMBER,
+    "medians of three crawls": NUMBER,
     "plain Scrapy is one process": MEASURED,
     "a crawl of thousands of sites is not": "tests/process/test_large_crawl.py a_large_crawl_is_complete_and_polite",
     "`make bench` measures": INSTRUCTION,
+    "has their ranges": INSTRUCTION,
     "has the sources": INSTRUCTION,
     "The gauntlet judges": NUMBER,
     "Report vulnerabilities": INSTRUCTION,
@@ -117,9 +124,9 @@ COMPARED = {
     "robots.txt without an option": SHOWN_BY["fetches robots.txt first"],
     "a crawl that survives a kill": SHOWN_BY["After `kill -9`"],
     "an archive": SHOWN_BY["before it marks the URL as done"],
-    "one worker at a time talks to a site": SHOWN_BY["only one talks to a site at a time"],
+    "one worker at a time talks to a site": SHOWN_BY["only one contacts a site at a time"],
     "a killed worker loses no request": SHOWN_BY["Workers come and go"],
-    "one timer for each site over all workers": SHOWN_BY["only one talks to a site at a time"],
+    "one timer for each site over all workers": SHOWN_BY["only one contacts a site at a time"],
     "spiders in Python": SHOWN_BY["makes the crawls of any Scrapy project polite"],
     "workers that come and go": SHOWN_BY["Workers come and go"],
     "one machine, or workers and one Redis": SHOWN_BY["start more, on any number of machines"],
