@@ -29,6 +29,10 @@ FLOORS = {
         "robots",
         "features.focus.relevance, features.focus.classifiers",
         "features.revisits.estimate, features.revisits.policies, features.revisits.freshness",
+        "features.usage.statements",
+        "features.usage.content_usage, features.usage.content_signal, features.usage.tdmrep, features.usage.rsl",
+        "features.usage.robots_controls",
+        "features.usage.robots_file",
     ),
     "records": ("archive", "rotated_log", "parquet", "links", "search", "processing", "items"),
     "frontier": (
@@ -64,6 +68,7 @@ FLOORS = {
         "features.revisits",
         "features.hints",
         "features.traps",
+        "features.usage",
         "features.websub",
         "features.focus",
         "features.link_scores",

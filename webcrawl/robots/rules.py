@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING
 
 from protego import Protego
 
-from webcrawl.robots.spelling import ANY, END, Spelling, as_it_stands, as_written, path_to_match, prepared
+from webcrawl.robots.spelling import (
+    ANY,
+    END,
+    MAX_PATTERN_LENGTH,
+    Spelling,
+    as_it_stands,
+    as_written,
+    path_to_match,
+    prepared,
+)
 from webcrawl.robots.text import (
     RobotsRule,
     field_of,
@@ -34,7 +43,7 @@ if TYPE_CHECKING:
     from webcrawl.politeness.host_record import RobotsRecord
 
 
-__all__ = ["RULES_PER_ORIGIN", "RobotsRules", "RulesCache", "path_to_match"]
+__all__ = ["RULES_PER_ORIGIN", "PathPattern", "RobotsRules", "RulesCache", "comparable", "path_to_match"]
 
 RULES_PER_ORIGIN = 32
 """Rules an origin may have on average in a full cache."""
@@ -204,6 +213,28 @@ def _matches(pattern: str, target: str) -> bool:
 def _parsed(rules: Iterable[RobotsRule], spelling: Spelling) -> Protego:
     lines = [f"{'Allow' if rule.allow else 'Disallow'}: {spelling.written(rule.pattern)}" for rule in rules]
     return Protego.parse("\n".join(["User-agent: *", *lines]))
+
+
+class PathPattern:
+    """A path as rules of a robots.txt have it, with ``*`` and ``$``, in the RFC's form for comparison."""
+
+    __slots__ = ("_pattern", "length")
+
+    def __init__(self, pattern: str) -> None:
+        """A pattern longer than ``MAX_PATTERN_LENGTH`` matches all paths that begin like it."""
+        rule = RobotsRule(True, pattern[: MAX_PATTERN_LENGTH // 3], 0)
+        self._pattern = prepared([rule])[0].pattern
+        self.length = len(self._pattern)
+        """By the number of its octets a pattern is more specific than another one."""
+
+    def matches(self, target: str) -> bool:
+        """Return True if it matches a path, in the form of ``comparable``."""
+        return _matches(self._pattern, target)
+
+
+def comparable(url: str) -> str:
+    """Return path and query of a URL in the form in which a ``PathPattern`` is compared with them."""
+    return path_to_match(_target(url)) + END
 
 
 class RulesCache:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.robots.page_directives import NOTHING, RobotsTags, of_header, of_meta
+from webcrawl.robots.page_directives import NOTHING, RobotsTags, of_field, of_header, of_meta
 
 FILE = Path(__file__).parents[2] / "data/documents/robots_tags.toml"
 CASES = tomllib.loads(FILE.read_text("utf-8"))["case"]
@@ -76,3 +76,40 @@ def test_more_that_is_said_takes_nothing_back(found: list[str]) -> None:
     for read in (lambda some: of_header(some, ["webcrawl"], NOW), lambda some: of_meta(some, NOW)):
         whole, begun = read(found), read(found[:-1])
         assert whole | begun == whole
+
+
+@pytest.mark.parametrize(
+    ("lines", "noindex", "nofollow"),
+    [
+        # draft-illyes-repext-03, section 3.1.1
+        (["*;nosnippet, ExampleBot;noindex"], False, False),
+        (["*;noindex"], True, False),
+        (["*;noindex;nofollow"], True, True),
+        (["webcrawl;nofollow"], False, True),
+        (["WebCrawl;nofollow"], False, True),
+        (['"webcrawl";nofollow'], False, True),
+        # The union of all members and lines that apply
+        (["webcrawl;nosnippet, *;noindex", "webcrawl;nofollow"], True, True),
+        (["*;noindex=?0"], False, False),
+        (["*;unavailable_after=@1000"], True, False),
+        (["*;unavailable_after=@9000000000"], False, False),
+        # A rule without an agent, and what is no list
+        (["noindex, nofollow"], True, True),
+        (["none"], True, True),
+        (["otherbot:noindex"], False, False),
+        (["webcrawl:noindex"], True, False),
+        (["*;NoIndex"], True, False),
+        (["*;noindex,"], True, False),
+        (["*;noindex;;"], True, False),
+        (["unavailable_after: 25 Jun 2010 15:00:00 PST"], True, False),
+        ([""], False, False),
+        (["\x00é"], False, False),
+        (["(noindex)"], False, False),
+        # Members that are whole within the limit count, and no others
+        (["*;noindex, " + "a;b, " * 10_000], True, False),
+        (["a;b, " * 10_000 + "*;noindex"], False, False),
+    ],
+)
+def test_the_newer_field(lines, noindex, nofollow):
+    tags = of_field(lines, ["webcrawl"], NOW)
+    assert tags == (noindex, nofollow)
