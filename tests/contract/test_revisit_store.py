@@ -85,6 +85,7 @@ def test_a_page_is_remembered_as_it_was_told_by_whoever_opens_the_store_next(ope
         depth=3,
         via="http://v.test/",
         payload='{"callback":"parse"}',
+        fresh_seconds=60.0,
         gone=2,
         failed=1,
     )

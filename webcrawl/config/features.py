@@ -175,6 +175,12 @@ class RevisitSettings:
     revisit_interval_max_seconds: float = setting(
         real(1, 10 * YEAR), 90 * DAY, "seconds", "Longest interval until a page is due again."
     )
+    revisit_fresh_max_seconds: float = setting(
+        real(0, 10 * YEAR, zero="ignore both fields"),
+        7 * DAY,
+        "seconds",
+        "Longest time for which Cache-Control or Expires of a page keeps it from being visited again.",
+    )
     revisit_faster: float = setting(
         real(0, 1, above=True),
         0.5,

@@ -73,7 +73,15 @@ class PolitenessSettings:
         "File of groups of sites that share a server, each with its delay: NAME SECONDS SITES, one "
         "group a line.",
     )
-    robots_ttl_seconds: float = setting(real(1, YEAR), 86_400, "seconds", "How long a robots.txt is valid.")
+    robots_ttl_seconds: float = setting(
+        real(1, YEAR), 86_400, "seconds", "Longest time for which a robots.txt is valid."
+    )
+    robots_ttl_min_seconds: float = setting(
+        real(1, YEAR),
+        3_600,
+        "seconds",
+        "Shortest time for which a robots.txt is valid. In between its Cache-Control or Expires decides.",
+    )
     robots_max_bytes: int = setting(
         whole(1024, 1 << 30), 512_000, "bytes", "Number of bytes of a robots.txt that are read."
     )

@@ -50,7 +50,7 @@ from webcrawl.explain.discovery import (
     way_of,
 )
 from webcrawl.explain.features import Remembered, worth_of
-from webcrawl.features.revisits.feature import chosen_policy
+from webcrawl.features.revisits.feature import visit_rules
 from webcrawl.features.revisits.policies import LearningPolicy
 from webcrawl.features.revisits.store import VisitStore
 from webcrawl.features.steering.kept_settings import arguments_of_crawl, settings_of_crawl
@@ -382,11 +382,13 @@ class Inquiry:
         if found.page is None:
             return None
 
-        policy = chosen_policy(self._configuration)
+        rules = visit_rules(self._configuration)
+        policy = rules.policy
         if isinstance(policy, LearningPolicy):
             policy.recall(None, found.lessons, found.pages)
         history = found.page.history
-        return Remembered(found.page, policy.explain(history, history.last_at))
+        fresh_until = rules.fresh_until(history, found.page.fresh_seconds)
+        return Remembered(found.page, policy.explain(history, history.last_at), fresh_until)
 
     # -- the log ---------------------------------------------------------------------------------------------
 

@@ -376,6 +376,7 @@ def _policies(
                 configuration.robots_unreachable_policy,  # type: ignore[arg-type]
             ),
             intake.schemes,
+            configuration.robots_ttl_min_seconds,
         ),
         key_of=key.of_url,
         admit=intake.admit,

@@ -87,6 +87,8 @@ class Came:
     etag: str | None
     last_modified: str | None
     date: str | None
+    fresh_seconds: float | None = None
+    """How long it is fresh by its Cache-Control or Expires; None if it does not say."""
 
 
 @dataclass(slots=True, eq=False)

@@ -17,6 +17,7 @@ from scrapy.http import Request, Response
 from webcrawl.crawl.context import context_of
 from webcrawl.crawl.essentials import Detached
 from webcrawl.fetching.failures import failure_word
+from webcrawl.fetching.lifetime import response_lifetime
 from webcrawl.fetching.reading import is_wanted
 from webcrawl.fetching.response_head import MAX_TYPE_BYTES
 from webcrawl.robots import answer as robots
@@ -160,6 +161,8 @@ class VerdictMiddleware:
             agents=configuration.product_tokens,
             previous=previous,
             ttl=configuration.robots_ttl_seconds,
+            ttl_min=configuration.robots_ttl_min_seconds,
+            fresh_seconds=response_lifetime(response),
             max_bytes=configuration.robots_max_bytes,
             absence=self._context().policies.robots.absence,
         )

@@ -22,12 +22,14 @@ from webcrawl.downloadermiddlewares.sitemaps import add_link_counts, named_in_ro
 from webcrawl.engine.chains import raiser_of
 from webcrawl.engine.downloader import AROUND
 from webcrawl.fetching.failures import LocalShortageError, failure_word
+from webcrawl.fetching.lifetime import response_lifetime
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.frontier import robots_requests as requests
 from webcrawl.frontier.records import Kind
 from webcrawl.frontier.robots_requests import RobotsReply
 from webcrawl.politeness.health import http_date, retry_after_seconds
 from webcrawl.refusal import Refused
+from webcrawl.robots.answer import lifetime
 from webcrawl.urls.resolve import resolve
 
 if TYPE_CHECKING:
@@ -47,14 +49,14 @@ _NOT_WHOLE = ("cancelled:", "truncated", "dataloss", "download_stopped")
 
 class CheckedCachePolicy:
     """The policy of Scrapy's HTTP cache with limits: it stores no body that is not whole, and no failure to get a
-    robots.txt. A robots.txt is used no longer than ``ttl_seconds`` after it was received: hosts are contacted under
-    it for pages that are not in the cache.
+    robots.txt. A robots.txt is used no longer after it was received than if it were not in the cache: hosts are
+    contacted under it for pages that are not.
     """
 
-    def __init__(self, policy: Any, ttl_seconds: float) -> None:
+    def __init__(self, policy: Any, ttl_seconds: float, ttl_min_seconds: float) -> None:
         """``policy``: an object of the class in HTTPCACHE_POLICY."""
         self._policy = policy
-        self._ttl = ttl_seconds
+        self._ttl, self._ttl_min = ttl_seconds, ttl_min_seconds
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._policy, name)
@@ -69,7 +71,10 @@ class CheckedCachePolicy:
     def is_cached_response_fresh(self, cachedresponse: Response, request: Request) -> bool:
         if _is_robots(request):
             at = received_at(cachedresponse)
-            if at is None or time() - at >= self._ttl or not _is_answer(cachedresponse):
+            if at is None or not _is_answer(cachedresponse):
+                return False
+            fresh = response_lifetime(cachedresponse) if cachedresponse.status < 300 else None
+            if time() - at >= lifetime(fresh, self._ttl, self._ttl_min):
                 return False
         return bool(self._policy.is_cached_response_fresh(cachedresponse, request))
 
@@ -120,7 +125,8 @@ class RobotsMiddleware:
     def _limit_cache(self) -> None:
         cache = self._crawler.get_downloader_middleware(HttpCacheMiddleware)
         if cache is not None:
-            cache.policy = CheckedCachePolicy(cache.policy, self._context.configuration.robots_ttl_seconds)
+            policy = self._context.policies.robots
+            cache.policy = CheckedCachePolicy(cache.policy, policy.ttl_seconds, policy.ttl_min_seconds)
 
     def process_response(
         self, request: Request, response: Response
@@ -143,7 +149,14 @@ class RobotsMiddleware:
             else:
                 location_key = target.key
         reply = RobotsReply(
-            response.status, response.body, None, location, location_key, retry_after, refused
+            response.status,
+            response.body,
+            None,
+            location,
+            location_key,
+            retry_after,
+            refused,
+            fresh_seconds=response_lifetime(response),
         )
         if "cached" in response.flags:
             reply = replace(reply, received_at=received_at(response))

@@ -28,6 +28,14 @@ class Remembered:
 
     page: RevisitedPage
     why: str
+    fresh_until: float = 0.0
+    """The time before which it is not visited again because of its Cache-Control or Expires, as far as that is
+    obeyed."""
+
+    @property
+    def is_held_back(self) -> bool:
+        """True if that is why the next visit is not sooner."""
+        return self.page.fresh_seconds is not None and abs(self.page.next_visit_at - self.fresh_until) < 0.01
 
 
 def revisit_rows(remembered: Remembered, moment: Moment) -> Iterator[tuple[str, str]]:
@@ -48,6 +56,11 @@ def revisit_rows(remembered: Remembered, moment: Moment) -> Iterator[tuple[str, 
         yield "failed", f"{text.things(page.failed, 'visit')} in a row"
     yield "next visit", moment(page.next_visit_at)
     yield "because", remembered.why
+    if remembered.is_held_back:
+        yield (
+            "not sooner",
+            f"its Cache-Control or Expires calls it fresh for {text.duration(page.fresh_seconds or 0.0)}",
+        )
 
 
 def revisit_object(remembered: Remembered | None) -> dict[str, Any] | None:
@@ -68,6 +81,8 @@ def revisit_object(remembered: Remembered | None) -> dict[str, Any] | None:
         "failed": page.failed,
         "next_visit_at": page.next_visit_at,
         "why": remembered.why,
+        "fresh_seconds": page.fresh_seconds,
+        "is_held_back": remembered.is_held_back,
     }
 
 

@@ -46,6 +46,8 @@ class RobotsPolicy:
     absence: Absence = field(default_factory=Absence)
     schemes: Schemes = WEB
     """The schemes of the crawl, with the place of robots.txt in each."""
+    ttl_min_seconds: float = 3600.0
+    """A text is kept so long even if its Cache-Control asks for less; ``ttl_seconds`` is more important."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,8 @@ class RobotsReply:
     """The stored record of the origin, if it belongs to another key than the requested one."""
     received_at: float | None = None
     """The time at which a robots.txt from a cache was received; None for now."""
+    fresh_seconds: float | None = None
+    """How long the response is fresh by its Cache-Control; None if it does not say."""
     record: RobotsRecord | None = None
     """The record that ``read`` made of a body that takes too long for the event loop."""
 
@@ -93,6 +95,8 @@ def answer(
             reply.body,
             now if reply.received_at is None else reply.received_at,
             ttl=policy.ttl_seconds,
+            ttl_min=policy.ttl_min_seconds,
+            fresh_seconds=reply.fresh_seconds,
             max_bytes=policy.max_bytes,
             previous=previous,
             agents=policy.agents,

@@ -32,6 +32,7 @@ __all__ = [
     "decode",
     "is_allowed",
     "is_fresh",
+    "lifetime",
     "may_fetch",
     "product_token",
     "redirected",
@@ -39,7 +40,11 @@ __all__ = [
 ]
 
 TTL_SECONDS = 86_400.0
-"""Time for which an answer holds (RFC 9309, section 2.4)."""
+"""Time for which an answer holds at most (RFC 9309, section 2.4)."""
+
+TTL_MIN_SECONDS = 3_600.0
+"""Time for which a text holds at least, even if it says that it must not be stored: without it the file would be
+requested before each page."""
 
 MAX_REDIRECTS = 5
 """Redirects followed for one robots.txt, across hosts; one more and it is unreachable."""
@@ -103,6 +108,8 @@ def answered(
     agents: Sequence[str],
     previous: RobotsRecord | None = None,
     ttl: float = TTL_SECONDS,
+    ttl_min: float = TTL_MIN_SECONDS,
+    fresh_seconds: float | None = None,
     max_bytes: int = MAX_BYTES,
     retry_after: float | None = None,
     absence: Absence = _ABSENCE,
@@ -111,15 +118,22 @@ def answered(
 
     2xx: the rules of the body, whatever its type. 4xx but 429: no restriction. Everything else (5xx, 429, a 3xx that
     leads nowhere, a status that does not exist): unreachable, for ``retry_after`` seconds or longer. ``agents`` are
-    the crawler's product tokens, by which the Crawl-delay is read.
+    the crawler's product tokens, by which the Crawl-delay is read. ``fresh_seconds``: how long the response is fresh
+    by its Cache-Control; that of an error page is not about robots.txt, and is ignored.
     """
     if 200 <= status <= 299:
         text = decode(body, max_bytes)
         delay = longest_delay(read_for_all(text, agents))
-        return RobotsRecord(origin, RobotsState.RULES, now, now + ttl, text, delay)
+        until = now + lifetime(fresh_seconds, ttl, ttl_min)
+        return RobotsRecord(origin, RobotsState.RULES, now, until, text, delay)
     if 400 <= status <= 499 and status != 429:
         return RobotsRecord(origin, RobotsState.ALLOWED_ALL, now, now + ttl)
     return unreachable(origin, previous, now, retry_after=retry_after, absence=absence)
+
+
+def lifetime(fresh_seconds: float | None, ttl: float, ttl_min: float) -> float:
+    """Return for how many seconds a text holds that came with this freshness, None if it names none."""
+    return ttl if fresh_seconds is None else min(max(fresh_seconds, ttl_min), ttl)
 
 
 def unreachable(

@@ -51,6 +51,8 @@ class PromiseSite:
         """Bytes of text on each steady page."""
         self.robots: dict[str, str] = {}
         """The robots.txt of hosts that have one of their own."""
+        self.robots_fields: dict[str, list[tuple[str, str]]] = {}
+        """Header fields of the robots.txt of hosts."""
         self.answers: dict[tuple[str, str], Callable[[Request], Answer]] = {}
         """The answers of single paths of a host; the path "*" is all of them but robots.txt."""
         self._announced: dict[str, list[str]] = defaultdict(list)
@@ -84,7 +86,7 @@ class PromiseSite:
         host, path = request.host, request.path
         if path == "/robots.txt":
             text = self.robots.get(host, "User-agent: *\nDisallow:\n")
-            return http_answer(200, text.encode(), mime="text/plain")
+            return http_answer(200, text.encode(), self.robots_fields.get(host, ()), "text/plain")
         own = self.answers.get((host, path)) or self.answers.get((host, "*"))
         if own is not None:
             return own(request)

@@ -382,4 +382,6 @@ def test_what_is_remembered_of_a_page_is_shown_with_its_next_visit() -> None:
         "failed": 1,
         "next_visit_at": NOW + 60,
         "why": "each page is",
+        "fresh_seconds": None,
+        "is_held_back": False,
     }

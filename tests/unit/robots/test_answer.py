@@ -303,3 +303,30 @@ def test_the_longest_crawl_delay_of_all_names_is_kept() -> None:
         answered(200, body, agents=names).crawl_delay_seconds for names in (("foobot",), ("foobot", "barbot"))
     ]
     assert delays == [2.0, 9.0]
+
+
+LIFETIMES = [
+    # fresh by its Cache-Control, valid for
+    (None, DAY),
+    (0.0, 3_600.0),
+    (3_599.0, 3_600.0),
+    (7_200.0, 7_200.0),
+    (DAY, DAY),
+    (10 * 365 * DAY, DAY),
+]
+
+
+@pytest.mark.parametrize(("fresh", "valid"), LIFETIMES)
+def test_a_text_is_valid_as_its_cache_control_says_within_an_hour_and_a_day(
+    fresh: float | None, valid: float
+) -> None:
+    assert answered(200, fresh_seconds=fresh).expires_at == NOW + valid
+
+
+def test_the_cache_control_of_an_error_page_is_not_about_robots_txt() -> None:
+    assert answered(404, fresh_seconds=0.0).expires_at == NOW + DAY
+
+
+def test_the_longest_time_of_the_operator_is_stronger_than_the_shortest() -> None:
+    assert answered(200, fresh_seconds=0.0, ttl=60.0).expires_at == NOW + 60.0
+    assert answered(200, fresh_seconds=90.0, ttl=600.0, ttl_min=60.0).expires_at == NOW + 90.0

@@ -264,6 +264,7 @@ class RevisitsFeature(Feature):
             etag=came.etag,
             last_modified=came.last_modified,
             modified_at=modified,
+            fresh_seconds=came.fresh_seconds,
             stored_at=_stored_at(entry.url, archived),
         )
 
@@ -312,11 +313,17 @@ def _finding(flight: InFlightRequest, status: int | None, known: KnownPage | Non
 def build(parts: Parts) -> RevisitsFeature:
     """Return the revisits of a crawl that visits pages again."""
     configuration, backend = parts.configuration, parts.backend
-    rules = VisitRules(chosen_policy(configuration), configuration.revisit_gone_max)
+    rules = visit_rules(configuration)
     visits = Visits(VisitStore(backend.tables), rules, parts.clock, parts.archive, parts.intake.identify)
     # A crawl of one process has one worker, even if its name differs between runs.
     worker = configuration.worker_name if isinstance(backend, SharedBackend) else ""
     return RevisitsFeature(visits, parts.clock, configuration.retry_times, worker)
+
+
+def visit_rules(configuration: Configuration) -> VisitRules:
+    """Return the rules of the settings."""
+    fresh_max = min(configuration.revisit_fresh_max_seconds, configuration.revisit_interval_max_seconds)
+    return VisitRules(chosen_policy(configuration), configuration.revisit_gone_max, fresh_max)
 
 
 def chosen_policy(configuration: Configuration) -> RevisitPolicy:

@@ -13,6 +13,7 @@ from webcrawl.crawl.page_processing import PageTexts
 from webcrawl.crawl.running import Came, in_flight_request_of
 from webcrawl.features.content_seen.content_seen import digest
 from webcrawl.features.revisits.feature import known_of
+from webcrawl.fetching.lifetime import response_lifetime
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.frontier.records import Kind
 from webcrawl.refusal import Refused
@@ -101,7 +102,8 @@ def _is_whole(flight: InFlightRequest) -> bool:
 
 
 def _came(content: bytes | None, response: Response) -> Came:
-    return Came(content, *(_field(response, name) for name in ("ETag", "Last-Modified", "Date")))
+    etag, last_modified, date = (_field(response, name) for name in ("ETag", "Last-Modified", "Date"))
+    return Came(content, etag, last_modified, date, response_lifetime(response))
 
 
 def _field(response: Response, name: str) -> str | None:

@@ -51,6 +51,8 @@ class Visit:
     via: str | None = None
     payload: str | None = None
     """The ordinary Request by which the page was requested, as text, without the data of the revisit."""
+    fresh_seconds: float | None = None
+    """How long the response is fresh by its Cache-Control or Expires; None if it does not say."""
     stored_at: float | None = None
     """The time of the first request of this content, if the archive has it from then; None if it is stored now."""
 
@@ -78,6 +80,8 @@ class RevisitedPage:
     depth: int = 0
     via: str | None = None
     payload: str | None = None
+    fresh_seconds: float | None = None
+    """How long the content was fresh after the last visit by its Cache-Control or Expires; None if it did not say."""
     gone: int = 0
     """Consecutive visits that found it gone."""
     failed: int = 0

@@ -268,7 +268,7 @@ def _row_id(fingerprint: int) -> bytes:
 def _row(page: RevisitedPage) -> Row:
     """Pack a page, without empty fields at the end."""
     row = [page.url, page.history.text(), page.digest.hex(), page.came_at, page.depth, page.gone, page.failed]
-    rest = [page.kind, page.via, page.etag, page.last_modified, page.payload]
+    rest = [page.kind, page.via, page.etag, page.last_modified, page.payload, page.fresh_seconds]
     while rest[-1] is None:
         rest.pop()
     packed = json.dumps([*row, *rest], separators=(",", ":")).encode()
@@ -277,7 +277,7 @@ def _row(page: RevisitedPage) -> Row:
 
 def _page(key: str, row: Row) -> RevisitedPage:
     url, history, digest, came_at, depth, gone, failed, kind, *rest = json.loads(row.value)
-    via, etag, last_modified, payload = [*rest, None, None, None, None][:4]
+    via, etag, last_modified, payload, fresh = [*rest, None, None, None, None, None][:5]
     fingerprint = int.from_bytes(row.id, "big", signed=True)
     assert row.at is not None
     return RevisitedPage(
@@ -294,6 +294,7 @@ def _page(key: str, row: Row) -> RevisitedPage:
         depth,
         via,
         payload,
+        fresh,
         gone,
         failed,
     )

@@ -36,6 +36,9 @@ class VisitRules:
     policy: RevisitPolicy
     gone_max: int = 3
     """Number of consecutive visits that find a page gone after which it is dropped."""
+    fresh_max_seconds: float = 7 * DAY_SECONDS
+    """The longest time for which Cache-Control or Expires keeps a page from being visited again; 0: they are
+    ignored."""
     learner: LearningPolicy | None = field(init=False)
     """The policy, if it learns from all pages."""
 
@@ -43,11 +46,17 @@ class VisitRules:
         # This isinstance check takes half as long as a policy takes for a visit.
         object.__setattr__(self, "learner", self.policy if isinstance(self.policy, LearningPolicy) else None)
 
-    def due_at(self, history: History, now: float) -> float:
-        """Return when a page is due whose visit has just ended. A policy that learns learns from the visit, once."""
+    def due_at(self, history: History, now: float, fresh_seconds: float | None = None) -> float:
+        """Return when a page is due whose visit has just ended, and which is fresh for so long by its own word. A
+        policy that learns learns from the visit, once."""
         if self.learner is not None:
             self.learner.learn(history, now)
-        return self.policy.next_visit_at(history, now)
+        return max(self.policy.next_visit_at(history, now), self.fresh_until(history, fresh_seconds))
+
+    def fresh_until(self, history: History, fresh_seconds: float | None) -> float:
+        """Return the time before which the page is not visited again, because its header fields call it fresh. They
+        may be wrong, so this is bounded."""
+        return history.last_at + min(fresh_seconds or 0.0, self.fresh_max_seconds)
 
 
 def after(page: RevisitedPage | None, visit: Visit, now: float, rules: VisitRules) -> RevisitedPage | None:
@@ -84,7 +93,7 @@ def _first(visit: Visit, now: float, rules: VisitRules) -> RevisitedPage | None:
         visit.fingerprint,
         visit.url,
         history,
-        rules.due_at(history, now),
+        rules.due_at(history, now, visit.fresh_seconds),
         visit.digest,
         visit.stored_at or visit.at,
         visit.etag,
@@ -93,6 +102,7 @@ def _first(visit: Visit, now: float, rules: VisitRules) -> RevisitedPage | None:
         visit.depth,
         visit.via,
         visit.payload,
+        visit.fresh_seconds,
     )
 
 
@@ -100,7 +110,12 @@ def _again(page: RevisitedPage, visit: Visit, now: float, rules: VisitRules) -> 
     history = page.history.visited(visit.at, is_changed(page.digest, visit.digest), visit.modified_at)
     if history is page.history:
         return page
-    kept = replace(page, history=history, next_visit_at=rules.due_at(history, now), gone=0, failed=0)
+    fresh = visit.fresh_seconds
+    if fresh is None and visit.digest is None:
+        # Fields that a 304 does not repeat stay in force (RFC 9111, section 3.2).
+        fresh = page.fresh_seconds
+    due_at = rules.due_at(history, now, fresh)
+    kept = replace(page, history=history, next_visit_at=due_at, fresh_seconds=fresh, gone=0, failed=0)
     if visit.digest is None:
         # A 304 need not repeat known validators (RFC 9110, section 15.4.5).
         return replace(

@@ -40,7 +40,7 @@ def _seeds(stage: Short, hosts: tuple[str, ...] = STEADY) -> list[str]:
     return [stage.site.url(host) for host in hosts]
 
 
-def _start(stage: Short, promise: Promise, seeds: list[str], **settings: Any) -> float:
+def start_crawl(stage: Short, promise: Promise, seeds: list[str], **settings: Any) -> float:
     """Start a crawl, and return when."""
     number = stage.kept["number"] = stage.kept.get("number", 0) + 1
     since = time.time()
@@ -48,7 +48,7 @@ def _start(stage: Short, promise: Promise, seeds: list[str], **settings: Any) ->
     return since
 
 
-def _sites(stage: Short, *names: str, pages: int = 20) -> list[str]:
+def new_sites(stage: Short, *names: str, pages: int = 20) -> list[str]:
     """Return hosts of their own with so many slow pages."""
     number = stage.kept["sites"] = stage.kept.get("sites", 0) + 1
     hosts = [f"{name}.site{number}.test" for name in names]
@@ -76,7 +76,7 @@ def ends_at_a_number(stage: Short, promise: Promise) -> str:
     live = promise.kind == "live setting"
     if not live:
         settings[promise.name] = number
-    since = _start(stage, promise, _seeds(stage), **settings, **more)
+    since = start_crawl(stage, promise, _seeds(stage), **settings, **more)
     before = 0
     if live:
         need(until(lambda: len(stage.web.pages(since=since)) > 5), "the crawl did not begin")
@@ -98,7 +98,7 @@ def ends_at_a_number(stage: Short, promise: Promise) -> str:
 def ends_after_seconds(stage: Short, promise: Promise) -> str:
     live = promise.kind == "live setting"
     seconds = 20.0 if live else 4.0
-    since = _start(
+    since = start_crawl(
         stage, promise, _seeds(stage), POLITENESS_MIN_DELAY=0.1, **({} if live else {promise.name: seconds})
     )
     if live:
@@ -117,8 +117,8 @@ def ends_after_seconds(stage: Short, promise: Promise) -> str:
 @judge
 def ends_at_requests_of_a_host(stage: Short, promise: Promise) -> str:
     """No host gets more requests, or pages, from all processes together, and the crawl ends."""
-    number, hosts = promise.given["number"], _sites(stage, "a", "b", "c", pages=60)
-    since = _start(stage, promise, _seeds(stage, tuple(hosts)), POLITENESS_MIN_DELAY=0.2)
+    number, hosts = promise.given["number"], new_sites(stage, "a", "b", "c", pages=60)
+    since = start_crawl(stage, promise, _seeds(stage, tuple(hosts)), POLITENESS_MIN_DELAY=0.2)
     need(until(lambda: len(stage.web.pages(since=since)) > 5), "the crawl did not begin")
     stage.do("set", f"{promise.name}={number}", stage.target)
     statuses = stage.statuses()
@@ -146,9 +146,9 @@ def has_a_contact(stage: Short, promise: Promise) -> str:
         JOBDIR=stage.folder / "none",
         FETCH_PRIVATE_ADDRESSES=0,
     )
-    [host] = _sites(stage, "contact", pages=3)
+    [host] = new_sites(stage, "contact", pages=3)
     contact = "https://your.site/about-the-crawl"
-    _start(stage, promise, [stage.site.url(host)], CRAWLER_CONTACT=contact)
+    start_crawl(stage, promise, [stage.site.url(host)], CRAWLER_CONTACT=contact)
     stage.statuses()
     agents = {hit.user_agent for hit in stage.web.hits(host)}
     return need(
@@ -162,7 +162,7 @@ def has_a_contact(stage: Short, promise: Promise) -> str:
 
 @judge
 def resumes_its_folder(stage: Short, promise: Promise) -> str:
-    [host] = _sites(stage, "folder")
+    [host] = new_sites(stage, "folder")
     seeds = [stage.site.url(host)]
     settings = {"POLITENESS_MIN_DELAY": 0.1}
     stage.crawl(seeds, "resumed", **settings)
@@ -185,8 +185,8 @@ def resumes_its_folder(stage: Short, promise: Promise) -> str:
 @judge
 def shares_a_redis(stage: Short, promise: Promise) -> str:
     """Both workers fetch, each page is requested once, and no two requests to a host overlap."""
-    hosts = _sites(stage, *"abcdefgh", pages=12)
-    _start(stage, promise, _seeds(stage, tuple(hosts)), POLITENESS_MIN_DELAY=0.1)
+    hosts = new_sites(stage, *"abcdefgh", pages=12)
+    start_crawl(stage, promise, _seeds(stage, tuple(hosts)), POLITENESS_MIN_DELAY=0.1)
     statuses = stage.statuses()
     hits = [hit for host in hosts for hit in stage.web.hits(host)]
     lines = [len(worker.lines()) for worker in stage.workers]
@@ -207,8 +207,8 @@ def keys_of_politeness(stage: Short, promise: Promise) -> str:
     """With domain all hosts of a site have one clock, with host each has its own."""
     told = {}
     for key in ("domain", "host"):
-        hosts = _sites(stage, "a", "b", "c", pages=6)
-        _start(stage, promise, _seeds(stage, tuple(hosts)), POLITENESS_KEY=key, POLITENESS_MIN_DELAY=0.2)
+        hosts = new_sites(stage, "a", "b", "c", pages=6)
+        start_crawl(stage, promise, _seeds(stage, tuple(hosts)), POLITENESS_KEY=key, POLITENESS_MIN_DELAY=0.2)
         stage.statuses()
         hits = [hit for host in hosts for hit in stage.web.hits(host)]
         short = witness.violations(
@@ -224,8 +224,8 @@ def keys_of_politeness(stage: Short, promise: Promise) -> str:
 @judge
 def keeps_a_pause(stage: Short, promise: Promise) -> str:
     given = promise.given
-    hosts = _sites(stage, "a", "b", pages=5)
-    _start(stage, promise, _seeds(stage, tuple(hosts)), **given["settings"])
+    hosts = new_sites(stage, "a", "b", pages=5)
+    start_crawl(stage, promise, _seeds(stage, tuple(hosts)), **given["settings"])
     statuses = stage.statuses()
     # The answer with robots.txt takes no time: the two pauses after it and the root are no measure.
     gaps = [gap for host in hosts for gap in stage.web.gaps([host])[2:]]
@@ -240,11 +240,11 @@ def keeps_a_pause(stage: Short, promise: Promise) -> str:
 
 @judge
 def excludes_by_file(stage: Short, promise: Promise) -> str:
-    good, bad = _sites(stage, "good", "bad", pages=4)
+    good, bad = new_sites(stage, "good", "bad", pages=4)
     path = stage.folder / "exclusion.txt"
     path.write_text(f"{bad}  # asked\n")
     stage.site.announce(stage.site.url(bad, "/linked"), on=good)
-    _start(stage, promise, _seeds(stage, (bad, good)), EXCLUSION_FILE=path)
+    start_crawl(stage, promise, _seeds(stage, (bad, good)), EXCLUSION_FILE=path)
     statuses = stage.statuses()
     found = {host: len(stage.web.hits(host)) for host in (good, bad)}
     return need(
@@ -254,7 +254,7 @@ def excludes_by_file(stage: Short, promise: Promise) -> str:
 
 @judge
 def opens_no_more(stage: Short, promise: Promise) -> str:
-    since = _start(stage, promise, _seeds(stage), CONCURRENT_REQUESTS=2, POLITENESS_MIN_DELAY=0.1)
+    since = start_crawl(stage, promise, _seeds(stage), CONCURRENT_REQUESTS=2, POLITENESS_MIN_DELAY=0.1)
     workers = len(stage.workers)
     need(until(lambda: len(stage.web.pages(since=since)) > 30), "the crawl did not begin")
     # On a busy machine, the workers begin one after the other.
@@ -268,10 +268,10 @@ def opens_no_more(stage: Short, promise: Promise) -> str:
 
 @judge
 def goes_no_deeper(stage: Short, promise: Promise) -> str:
-    [host] = _sites(stage, "deep", pages=0)
+    [host] = new_sites(stage, "deep", pages=0)
     for depth in range(5):
         stage.site.put(host, f"/{depth}", [f"/{depth + 1}"])
-    _start(stage, promise, [stage.site.url(host, "/0")], DEPTH_LIMIT=2)
+    start_crawl(stage, promise, [stage.site.url(host, "/0")], DEPTH_LIMIT=2)
     statuses = stage.statuses()
     paths = [hit.path for hit in stage.web.pages(host)]
     return need(
@@ -284,8 +284,8 @@ def orders_the_queue(stage: Short, promise: Promise) -> str:
     """Breadth first is the order of discovery; random is another one."""
     told = {}
     for order in ("breadth_first", "random"):
-        [host] = _sites(stage, "order", pages=30)
-        _start(stage, promise, [stage.site.url(host)], FRONTIER_ORDER=order)
+        [host] = new_sites(stage, "order", pages=30)
+        start_crawl(stage, promise, [stage.site.url(host)], FRONTIER_ORDER=order)
         stage.statuses()
         told[order] = [int(hit.path.rpartition("/")[2]) for hit in stage.web.pages(host) if "/p/" in hit.path]
     first, random = told["breadth_first"], told["random"]
@@ -297,10 +297,12 @@ def orders_the_queue(stage: Short, promise: Promise) -> str:
 @judge
 def cuts_bodies(stage: Short, promise: Promise) -> str:
     """A body of 8 MB is cut: the connection is closed early, and what is stored is as long as the limit."""
-    [host] = _sites(stage, "large", pages=0)
+    [host] = new_sites(stage, "large", pages=0)
     body = b"<!doctype html><title>large</title>" + b"<p>words and more words</p>" * 300_000
     stage.site.answers[host, "/large"] = lambda request: http_answer(200, body)
-    _start(stage, promise, [stage.site.url(host, "/large")], DOWNLOAD_MAXSIZE=65536, DOWNLOAD_TEXT_MAXSIZE=0)
+    start_crawl(
+        stage, promise, [stage.site.url(host, "/large")], DOWNLOAD_MAXSIZE=65536, DOWNLOAD_TEXT_MAXSIZE=0
+    )
     statuses = stage.statuses()
     sizes = [line["bytes"] for worker in stage.workers for line in worker.lines()]
     stored = [
@@ -320,14 +322,14 @@ def cuts_bodies(stage: Short, promise: Promise) -> str:
 @judge
 def leaves_other_types(stage: Short, promise: Promise) -> str:
     """The body of another type is not read: the server cannot send it all."""
-    [host] = _sites(stage, "types", pages=0)
+    [host] = new_sites(stage, "types", pages=0)
     body = b"\0binary\0" * 1_000_000
     stage.site.put(host, "/hub", ["/other", "/text"])
     for path, mime in (("/other", "application/octet-stream"), ("/text", "text/html")):
         stage.site.answers[host, path] = lambda request, mime=mime: http_answer(
             200, body if mime != "text/html" else b"<title>text</title>", mime=mime
         )
-    _start(stage, promise, [stage.site.url(host, "/hub")], MIME_TYPES_WANTED="text/html")
+    start_crawl(stage, promise, [stage.site.url(host, "/hub")], MIME_TYPES_WANTED="text/html")
     statuses = stage.statuses()
     complete = {hit.path: hit.complete for hit in stage.web.pages(host)}
     return need(

@@ -113,3 +113,35 @@ def test_what_is_refused_waits_a_day_first():
 def test_what_the_archive_had_already_is_confirmed_where_it_lies():
     page = page_after(FIRST, visit(50, digest=b"one", stored_at=NOW))
     assert (page.came_at, page.history.last_at) == (NOW, NOW + 50)
+
+
+FLOORS = [
+    # fresh by its header fields, the longest time that counts, seconds from the visit to the next
+    (None, 7 * DAY_SECONDS, 1.0 + HOUR_SECONDS),
+    (0.0, 7 * DAY_SECONDS, 1.0 + HOUR_SECONDS),
+    (60.0, 7 * DAY_SECONDS, 1.0 + HOUR_SECONDS),
+    (DAY_SECONDS, 7 * DAY_SECONDS, DAY_SECONDS),
+    (3650 * DAY_SECONDS, 7 * DAY_SECONDS, 7 * DAY_SECONDS),
+    (DAY_SECONDS, 0.0, 1.0 + HOUR_SECONDS),
+]
+
+
+@pytest.mark.parametrize(("fresh", "longest", "seconds"), FLOORS)
+def test_a_page_is_not_due_while_its_header_fields_call_it_fresh(fresh, longest, seconds):
+    rules = VisitRules(FixedPolicy(Pace(HOUR_SECONDS)), 3, longest)
+    first = replace(FIRST, fresh_seconds=fresh)
+    page = after(None, first, first.at + 1, rules)
+    assert page.next_visit_at == NOW + seconds
+    again = after(page, visit(9e5, digest=b"two", fresh_seconds=fresh), NOW + 9e5 + 1, rules)
+    assert again.next_visit_at == NOW + 9e5 + seconds
+
+
+def test_a_304_without_the_fields_leaves_those_of_the_content_in_force():
+    rules = VisitRules(FixedPolicy(Pace(HOUR_SECONDS)))
+    page = after(None, replace(FIRST, fresh_seconds=DAY_SECONDS), NOW + 1, rules)
+    confirmed = after(page, visit(9e5), NOW + 9e5 + 1, rules)
+    assert (confirmed.fresh_seconds, confirmed.next_visit_at) == (DAY_SECONDS, NOW + 9e5 + DAY_SECONDS)
+    said = after(page, visit(9e5, fresh_seconds=7200.0), NOW + 9e5 + 1, rules)
+    assert (said.fresh_seconds, said.next_visit_at) == (7200.0, NOW + 9e5 + 7200.0)
+    changed = after(page, visit(9e5, digest=b"two"), NOW + 9e5 + 1, rules)
+    assert (changed.fresh_seconds, changed.next_visit_at) == (None, NOW + 9e5 + 1 + HOUR_SECONDS)
