@@ -33,6 +33,7 @@ FLOORS = {
         "features.usage.content_usage, features.usage.content_signal, features.usage.tdmrep, features.usage.rsl",
         "features.usage.robots_controls",
         "features.usage.robots_file",
+        "features.identity.keys",
     ),
     "records": ("archive", "rotated_log", "parquet", "links", "search", "processing", "items"),
     "frontier": (
@@ -64,6 +65,7 @@ FLOORS = {
     ),
     "features": (
         "features",
+        "features.identity",
         "features.content_seen",
         "features.revisits",
         "features.hints",

@@ -19,6 +19,7 @@ from scrapy.commands import ScrapyCommand
 import webcrawl
 from tests import docs_tables, documented
 from webcrawl.config import vocabulary
+from webcrawl.config.identity import KEY_VARIABLE
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -112,8 +113,13 @@ def test_the_tables_that_are_made_are_those_of_the_code(page: Path) -> None:
 @pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name != "decisions"], ids=named)
 def test_every_name_of_a_setting_is_one(page: Path) -> None:
     known = {*docs_tables.OURS, *docs_tables.THEIRS, *vocabulary.FOREIGN, "ITEM_PIPELINES"}
-    # In a container a setting NAME is the variable WEBCRAWL_NAME; others are compose.yaml's own.
-    variables = {"NAME", *COMPOSE_VARIABLE.findall(text_of("compose.yaml"))}
+    # In a container a setting NAME is the variable WEBCRAWL_NAME; others are compose.yaml's own, and the key is no
+    # setting.
+    variables = {
+        "NAME",
+        KEY_VARIABLE.removeprefix("WEBCRAWL_"),
+        *COMPOSE_VARIABLE.findall(text_of("compose.yaml")),
+    }
     names = {name.removeprefix("WEBCRAWL_") for name in SETTING.findall(prose_of(page))}
     assert sorted(names - known - variables) == []
 

@@ -2,21 +2,21 @@
 
 With ``SCRAPY_SETTINGS_MODULE=webcrawl.environment`` an environment variable ``WEBCRAWL_NAME`` is the setting
 ``NAME``, written as after ``-s NAME=``, for every command of the project. An empty one is ignored, and ``-s`` has
-priority over both.
+priority over both. The key that signs requests, WEBCRAWL_IDENTITY_KEY, is no setting: Scrapy would print it.
 """
 
 import os
 import sys
 
 from webcrawl import config, settings
-from webcrawl.config import display, vocabulary
+from webcrawl.config import display, identity, vocabulary
 
 # In lower case: Scrapy takes names in capitals here for settings.
 prefix = "WEBCRAWL_"
 given = {
     name.removeprefix(prefix): value
     for name, value in os.environ.items()
-    if name.startswith(prefix) and value
+    if name.startswith(prefix) and value and name != identity.KEY_VARIABLE
 }
 known = {setting.name for setting in config.SETTINGS}
 prefixes = given["SETTINGS_PREFIXES"].split(",") if "SETTINGS_PREFIXES" in given else display.PACKAGES

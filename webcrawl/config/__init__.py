@@ -30,6 +30,7 @@ from webcrawl.config.features import (
 )
 from webcrawl.config.fetching import FetchingSettings
 from webcrawl.config.frontier import FrontierSettings
+from webcrawl.config.identity import IdentitySettings, identity_contradictions
 from webcrawl.config.metrics import MetricsSettings, metrics_contradictions
 from webcrawl.config.notifications import NotificationSettings
 from webcrawl.config.politeness import PolitenessSettings
@@ -73,6 +74,7 @@ class Configuration(
     FocusSettings,
     ProcessingSettings,
     FetchingSettings,
+    IdentitySettings,
     SeedRefillSettings,
     ScopeSettings,
     PolitenessSettings,
@@ -178,6 +180,7 @@ def check(settings: BaseSettings, given: Iterable[str] = (), known: Iterable[str
     problems += metrics_contradictions(read)
     problems += sink_contradictions(read)
     problems += seed_refill_contradictions(read)
+    problems += identity_contradictions(read)
     return problems
 
 

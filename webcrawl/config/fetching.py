@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from webcrawl.config.readers import Nameserver, addresses, choice, nameservers, real, some_of, text, whole
+from webcrawl.config.readers import Nameserver, choice, nameservers, real, some_of, whole
 from webcrawl.config.setting import DAY, MIB, setting
 
 BROWSER_TYPES = (
@@ -29,26 +29,6 @@ BROWSER_TYPES = (
 class FetchingSettings:
     """A part of ``Configuration``. Each field is the setting of the same name in capitals."""
 
-    user_agent: str = setting(
-        text(), "", "", "User-Agent of all requests. If empty, webcrawl/VERSION (+CRAWLER_CONTACT)."
-    )
-    crawler_contact: str = setting(
-        text("a web or e-mail address"),
-        "",
-        "",
-        "Address at which site owners get information about the crawl or complain.",
-    )
-    botpage_contact: str = setting(
-        text("a web or e-mail address"),
-        "",
-        "",
-        "Contact on the page of `scrapy botpage`. If unset, CRAWLER_CONTACT.",
-    )
-    botpage_addresses: tuple[str, ...] = setting(
-        addresses(), [], "", "Addresses of the crawler, for that page."
-    )
-    botpage_purpose: str = setting(text(), "", "", "Activity and purpose of the crawler, for that page.")
-    botpage_answer: str = setting(text(), "", "", "How site owners are answered, for that page.")
     concurrent_requests: int = setting(
         whole(1, 100_000),
         256,

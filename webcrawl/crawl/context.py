@@ -29,6 +29,7 @@ from webcrawl.crawl.storage import backend_of
 from webcrawl.errors import ConfigurationError, Problem, StartRefused
 from webcrawl.fetching.bandwidth import Bandwidth, bandwidth_of
 from webcrawl.fetching.network import network_of, seed_addresses
+from webcrawl.fetching.signing import sign_requests
 from webcrawl.frontier.committer import ArchiveThread
 from webcrawl.frontier.intake import Intake
 from webcrawl.frontier.order import LevelSampler
@@ -184,6 +185,9 @@ def _build(crawler: Crawler) -> CrawlContext:
     parts.intake = intake = _intake(key, scopes, choices, features, configuration.embed_hops_max, schemes)
     parts.archive = archive = None if jobdir is None else _archive(configuration, jobdir, crawler, features)
     features.build([*FURTHER, *(entry for entry in others if not entry.is_shaping)], parts)
+    for feature in features:
+        if feature.signer is not None:
+            sign_requests(crawler, feature.signer)
     rules = RulesCache(ROBOTS_PARSED, *configuration.product_tokens)
     return CrawlContext(
         configuration,

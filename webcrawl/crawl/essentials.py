@@ -10,6 +10,7 @@ The module also logs the first messages of a crawl: which crawl is continued or 
 from __future__ import annotations
 
 import logging
+import os
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
+from webcrawl.config.identity import KEY_VARIABLE
 from webcrawl.crawl import drawing
 from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.reports import text
@@ -109,13 +111,16 @@ def missing(settings: BaseSettings) -> list[Problem]:
         why = f"{_EXCLUSIONS} is not in force, and EXCLUSION_FILE would not be read; {_back('EXTENSIONS')}"
         problems.append(Problem("EXTENSIONS", why))
     problems += drawing.problems(settings)
+    reasons = []
     if settings.getfloat("POLITENESS_ADDRESS_DELAY") > 0:
-        problems += [
-            Problem(
-                "DOWNLOAD_HANDLERS", f"{scheme} must be {_HANDLER}, since POLITENESS_ADDRESS_DELAY is set"
-            )
-            for scheme, _ in foreign_handlers(settings)
-        ]
+        reasons.append("since POLITENESS_ADDRESS_DELAY is set")
+    if settings.get("IDENTITY_KEY_FILE") or os.environ.get(KEY_VARIABLE):
+        reasons.append("since no other one signs requests, and there is a key to sign them")
+    problems += [
+        Problem("DOWNLOAD_HANDLERS", f"{scheme} must be {_HANDLER}, {reason}")
+        for reason in reasons
+        for scheme, _ in foreign_handlers(settings)
+    ]
     return problems
 
 

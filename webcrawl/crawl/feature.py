@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from webcrawl.crawl.feature_table import Features
     from webcrawl.crawl.rules import CrawlRules
     from webcrawl.crawl.running import InFlightRequest, RunningCrawl
+    from webcrawl.fetching.signing import HeadSigner
     from webcrawl.frontier.committer import ArchiveThread, Store
     from webcrawl.frontier.intake import Intake, Linked, Withhold
     from webcrawl.frontier.order import Scorer
@@ -47,6 +48,8 @@ class Feature:
     """Gives URLs their levels."""
     results: Store | None = None
     """Takes the results of URLs before the frontier does, and passes them on to the archive."""
+    signer: HeadSigner | None = None
+    """Signs the requests of the crawl, just before each is sent."""
 
     async def open(self, counts: Counts) -> None:
         """Open the feature's state. The frontier is open, with these figures; nothing is fetched yet.

@@ -31,6 +31,7 @@ from webcrawl.fetching.reading import ANNOUNCED_OVERSIZE, STOPPED, FlowControl, 
 from webcrawl.fetching.request_head import Target, request_head, split_url
 from webcrawl.fetching.scrapy_response import scrapy_headers, scrapy_response
 from webcrawl.fetching.signals import has_listeners
+from webcrawl.fetching.signing import signer_of
 from webcrawl.frontier.records import Kind
 from webcrawl.refusal import Refused
 from webcrawl.scope.exclusion import ExclusionRule
@@ -56,6 +57,9 @@ ANNOUNCED_FACTOR = 10
 """The default of ``DOWNLOAD_ANNOUNCED_MAXSIZE`` as a multiple of DOWNLOAD_MAXSIZE: longer announced bodies are not
 read.
 """
+
+_SIGNATURE_FIELDS = frozenset((b"Signature", b"Signature-Input", b"Signature-Agent"))
+_LINE_END = b"\r\n"
 
 
 @dataclass(slots=True)
@@ -103,6 +107,7 @@ class HttpDownloadHandler:
         self._crawler = crawler
         self._bodies = body_memory_of(crawler)
         self._bandwidth = bandwidth_of(crawler)
+        self._signer = signer_of(crawler)
         self._timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
         self._maxsize = int(value_of(settings, "DOWNLOAD_MAXSIZE"))
         self._text_maxsize = max(self._maxsize, settings.getint("DOWNLOAD_TEXT_MAXSIZE"))
@@ -260,7 +265,7 @@ class HttpDownloadHandler:
         )
         reading.begin(exchange)
         watch = _Watch(fetch_task.fetch.validity, exchange)
-        capture.request_head = fetch_task.head
+        capture.request_head = self._signed(fetch_task)
         capture.ip = connection.ip
         sent_at = monotonic()
         if capture.lost is None:
@@ -286,6 +291,17 @@ class HttpDownloadHandler:
             await reading.keep(exchange, capture)
             request.meta["download_latency"] = exchange.head_at - sent_at
         return exchange
+
+    def _signed(self, fetch_task: _FetchTask) -> bytes:
+        """Return the head with a new signature, if the crawl signs its requests. A request that is sent again gets
+        another one. One that its spider has signed stays as it is.
+        """
+        request, target = fetch_task.request, fetch_task.target
+        if self._signer is None or not _SIGNATURE_FIELDS.isdisjoint(request.headers):
+            return fetch_task.head
+        authority = (request.headers.get(b"Host") or target.authority.encode("ascii")).decode("latin-1")
+        fields = self._signer.head_fields(request.method, target.scheme, authority, target.path, time())
+        return fetch_task.head[: -len(_LINE_END)] + fields + _LINE_END
 
     def _response(self, fetch_task: _FetchTask, exchange: Exchange) -> Response:
         """Complete the capture and build Scrapy's Response."""
