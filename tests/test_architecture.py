@@ -34,6 +34,7 @@ FLOORS = {
         "features.usage.robots_controls",
         "features.usage.robots_file",
         "features.identity.keys",
+        "features.refusals.signatures, features.refusals.recogniser",
     ),
     "records": ("archive", "rotated_log", "parquet", "links", "search", "processing", "items"),
     "frontier": (
@@ -71,6 +72,7 @@ FLOORS = {
         "features.hints",
         "features.traps",
         "features.usage",
+        "features.refusals",
         "features.websub",
         "features.focus",
         "features.link_scores",
@@ -126,7 +128,13 @@ MACHINE = {
         "features.link_scores",
         "web.metrics",
     ),
-    *("features.notifications", "features.revisits", "features.seed_refill", "features.segments"),
+    *(
+        "features.notifications",
+        "features.revisits",
+        "features.refusals",
+        "features.seed_refill",
+        "features.segments",
+    ),
     *("features.steering.store", "features.timeseries", "features.traps", "features.websub"),
 }
 """The machine: what decides, without the modules ``WIRED``."""

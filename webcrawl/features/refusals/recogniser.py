@@ -1,0 +1,198 @@
+"""Recognises a refusal by the status, the header and the beginning of the body of a response.
+
+Marks are plain texts, so the time is linear in the part that is read. Of an ordinary page with status 200 only its
+first links are counted: the pages of challenges and registrars hardly have any. A page with few links is searched for
+all marks at once (RE2).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import re2
+
+from webcrawl.features.refusals.signatures import READ_BYTES
+from webcrawl.parsing.text import line
+from webcrawl.politeness.refusals import (
+    LEGAL,
+    LICENSE_REQUIRED,
+    LOGIN_REQUIRED,
+    PAYMENT_REQUIRED,
+    PROTOCOL_WANTED,
+    RATE_LIMITED,
+    SIGNATURE_WANTED,
+    SiteRefusal,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from webcrawl.features.refusals.signatures import RefusalSignature
+
+    Header = Callable[[str], str | None]
+    """Returns the value of a header field by its name in lower case; several values are joined by commas."""
+
+BODY_MAX = 100_000
+"""Bytes of a body. A longer one with a status 2xx is a page with content."""
+LINKS_MAX = 15
+"""A page with status 2xx and more links than this is a page with content."""
+TEXT_MAX = 200
+"""Characters of text that a page may have and still count as one without content."""
+DETAIL_MAX = 200
+
+_PRICES = ("crawler-price", "x-price", "price")
+"""Fields with a price: the first is Cloudflare's for its pay per crawl."""
+_EARLY = 1_000
+"""The part in which the first tag of a page begins."""
+_LINK = re.compile(r'<([^<>]*)>([^<,]*(?:"[^"]*")?[^<,]*)')
+
+
+class Recogniser:
+    """Recognises refusals by a list of signatures, of which the first that matches counts, and by statuses."""
+
+    def __init__(self, signatures: Sequence[RefusalSignature]) -> None:
+        self._by_head = [signature for signature in signatures if not signature.body]
+        self._by_body = [signature for signature in signatures if signature.body]
+        self._of_success = [signature for signature in self._by_body if signature.may_succeed]
+        self._any_mark = _any_of(max(signature.body, key=len) for signature in self._of_success)
+        heads = [signature for signature in self._by_head if signature.may_succeed]
+        self._fields_of_success = {status for signature in heads for status in signature.statuses}
+        self._any_success = any(signature.success for signature in heads)
+
+    def of_head(self, status: int, header: Header) -> SiteRefusal | None:
+        """Return the refusal that a status and a header express, without a look at the body."""
+        if 200 <= status < 300 and not (self._any_success or status in self._fields_of_success):
+            return None
+        for signature in self._by_head:
+            if signature.comes_with(status) and _has_fields(signature, header):
+                return SiteRefusal(signature.kind, signature.by)
+        return None
+
+    def of_error(self, status: int, header: Header, body: bytes) -> SiteRefusal | None:
+        """Return the refusal of a response whose status is not 2xx. ``body``: decoded, at least its beginning."""
+        if status < 400:
+            return self._of_page(self._by_body, status, header, body)
+        refusal = self.of_head(status, header) or _wanted(status, header)
+        return refusal or self._of_page(self._by_body, status, header, body) or _of_status(status, header)
+
+    def of_success(self, status: int, header: Header, body: bytes) -> SiteRefusal | None:
+        """Return the refusal of a response with a status 2xx, by its decoded body."""
+        if len(body) > BODY_MAX or has_many_links(body):
+            return None
+        if self._any_mark is None or self._any_mark.search(body[:READ_BYTES]) is None:
+            return None
+        return self._of_page(self._of_success, status, header, body)
+
+    @staticmethod
+    def _of_page(
+        signatures: Iterable[RefusalSignature], status: int, header: Header, body: bytes
+    ) -> SiteRefusal | None:
+        begin = body[:READ_BYTES]
+        for signature in signatures:
+            if (
+                all(mark in begin for mark in signature.body)
+                and signature.comes_with(status)
+                and _has_fields(signature, header)
+                and not (signature.empty and len(visible_text(body, TEXT_MAX)) > TEXT_MAX)
+            ):
+                return SiteRefusal(signature.kind, signature.by)
+        return None
+
+
+def _any_of(marks: Iterable[bytes]) -> re2._Regexp | None:
+    """Return an expression that finds any of some marks; None for no marks."""
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    texts = [re2.escape(mark) for mark in sorted(set(marks))]
+    return re2.compile(b"|".join(texts), options) if texts else None
+
+
+def has_many_links(body: bytes) -> bool:
+    """Return whether a page has more than ``LINKS_MAX`` links in the part that is read. Registrars show pages with
+    many, all ads; these have a key in their first tag."""
+    at = -1
+    for _ in range(LINKS_MAX + 1):
+        at = body.find(b"<a ", at + 1, READ_BYTES)
+        if at < 0:
+            return False
+    return body.find(b"data-adblockkey", 0, _EARLY) < 0
+
+
+_SILENT = (b"script", b"style", b"noscript", b"template", b"title", b"svg")
+"""Elements whose text is not shown, or not with scripts."""
+
+
+def visible_text(body: bytes, most: int) -> str:
+    """Return the text of a page that is shown, without that of ``noscript``: more than ``most`` characters if it has
+    more, and perhaps cut there. Reads ``READ_BYTES`` in linear time."""
+    begin, texts, at, length = body[:READ_BYTES], [], 0, 0
+    lower = begin.lower()
+    while at < len(begin) and length <= most:
+        tag = begin.find(b"<", at)
+        text = begin[at : tag if tag >= 0 else len(begin)].strip()
+        if text:
+            texts.append(text)
+            length += len(text)
+        if tag < 0:
+            break
+        end = begin.find(b">", tag)
+        if end < 0:
+            break
+        name = lower[tag + 1 : tag + 12].split(b">", 1)[0].split(b" ", 1)[0].strip()
+        at = end + 1
+        if name in _SILENT:
+            close = lower.find(b"</" + name, at)
+            at = len(begin) if close < 0 else close
+    return b" ".join(texts).decode("utf-8", "replace")
+
+
+def _has_fields(signature: RefusalSignature, header: Header) -> bool:
+    for name, text in signature.headers.items():
+        value = header(name)
+        if value is None or text not in value.lower():
+            return False
+    return True
+
+
+def _wanted(status: int, header: Header) -> SiteRefusal | None:
+    """Return what a response asks for by name: a licence or a signature."""
+    if status in (401, 402, 403) and (licence := _challenge_of(header, "license")) is not None:
+        return SiteRefusal(LICENSE_REQUIRED, detail=licence)
+    if status in (401, 403, 429) and (fields := header("accept-signature")) is not None:
+        return SiteRefusal(SIGNATURE_WANTED, detail=line(fields, DETAIL_MAX))
+    return None
+
+
+def _of_status(status: int, header: Header) -> SiteRefusal | None:
+    if status == 401:
+        return SiteRefusal(LOGIN_REQUIRED, detail=line(header("www-authenticate") or "", DETAIL_MAX))
+    if status == 402:
+        price = next((value for name in _PRICES if (value := header(name))), None)
+        return SiteRefusal(PAYMENT_REQUIRED, detail=line(price or "", DETAIL_MAX))
+    if status == 429:
+        return SiteRefusal(RATE_LIMITED)
+    if status == 451:
+        return SiteRefusal(LEGAL, by=authority(header("link") or "") or "")
+    if status in (426, 505):
+        return SiteRefusal(PROTOCOL_WANTED, detail=line(header("upgrade") or "", DETAIL_MAX))
+    return None
+
+
+def _challenge_of(header: Header, scheme: str) -> str | None:
+    """Return the challenge of an authentication scheme, with its parameters; None if there is none."""
+    value = line(header("www-authenticate") or "", 2 * DETAIL_MAX)
+    for part in value.split(","):
+        if part.strip().lower().split(" ", 1)[0] == scheme:
+            return value[value.index(part) :].strip()[:DETAIL_MAX]
+    return None
+
+
+def authority(link: str) -> str | None:
+    """Return the authority that has a page blocked: the target of ``Link`` with ``rel="blocked-by"`` (RFC 7725)."""
+    for target, parameters in _LINK.findall(link[: 8 * DETAIL_MAX]):
+        for parameter in parameters.split(";"):
+            name, _, value = parameter.partition("=")
+            if name.strip().lower() == "rel" and "blocked-by" in value.strip().strip('"').lower().split():
+                return line(target, DETAIL_MAX)
+    return None
