@@ -16,7 +16,7 @@ from scrapy.http import Request, Response
 from webcrawl.crawl.request_codec import EXPLICIT, encode, how_sent
 from webcrawl.fetching.failures import LocalShortageError
 from webcrawl.fetching.meta import CURRENT, detach, fetch_meta
-from webcrawl.fetching.reading import ANNOUNCED_OVERSIZE
+from webcrawl.fetching.transfer import ANNOUNCED_OVERSIZE
 from webcrawl.frontier.inline import (
     HOST_UNAVAILABLE,
     ROBOTS_UNAVAILABLE,

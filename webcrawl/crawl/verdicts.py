@@ -18,8 +18,8 @@ from webcrawl.crawl.context import context_of
 from webcrawl.crawl.essentials import Detached
 from webcrawl.fetching.failures import failure_word
 from webcrawl.fetching.lifetime import response_lifetime
-from webcrawl.fetching.reading import is_wanted
 from webcrawl.fetching.response_head import MAX_TYPE_BYTES
+from webcrawl.fetching.transfer import is_wanted
 from webcrawl.robots import answer as robots
 from webcrawl.urls.politeness_key import origin_of
 from webcrawl.urls.resolve import resolve

@@ -2,11 +2,12 @@
 
 ::
 
-    Request -> http.HttpDownloadHandler
+    Request -> http.HttpDownloadHandler, or a scheme_handler.SchemeHandler (ftp, gopher)
+                 |  transfer        limits, memory, bandwidth, time and lease of one request, whatever its scheme
                  |  request_head    what is sent, byte for byte
                  |  network         a connection out of aiohttp's pool; with resolver and addresses
                  |                  idle: how long one is kept; shortage: when none can be opened here
-                 |  exchange        what comes back: response_head, gate (is the body wanted?), body
+                 |  exchange        what comes back: response_head, body; spool: the file of a long one
                  v
     Response and FetchMeta.capture, or an exception that failures.failure_word has a word for
 

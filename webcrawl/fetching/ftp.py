@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from webcrawl.fetching.scheme_handler import Stream, Transfer
+    from webcrawl.fetching.scheme_handler import SchemeTransfer, Stream
 
 LINE_MAX = 4_096
 LINES_MAX = 1_000
@@ -117,7 +117,7 @@ class FtpDownloadHandler(SchemeHandler):
             password = str(settings.get("CRAWLER_CONTACT") or "") or password
         self._login = user, password
 
-    async def fetch(self, transfer: Transfer) -> None:
+    async def fetch(self, transfer: SchemeTransfer) -> None:
         """Log in and receive one file or one directory."""
         path, is_folder = _path_of(transfer.path)
         if not is_folder:
@@ -160,7 +160,7 @@ class FtpsDownloadHandler(FtpDownloadHandler):
 class _Session:
     """A session for one URL."""
 
-    def __init__(self, transfer: Transfer, control: _Control) -> None:
+    def __init__(self, transfer: SchemeTransfer, control: _Control) -> None:
         self._transfer = transfer
         self._control = control
         self._context: ssl.SSLContext | None = None

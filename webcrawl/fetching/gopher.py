@@ -18,7 +18,7 @@ from webcrawl.parsing.menu import FOLLOWED_TYPES
 from webcrawl.parsing.mime import GOPHER_MENU, type_of_name
 
 if TYPE_CHECKING:
-    from webcrawl.fetching.scheme_handler import Transfer
+    from webcrawl.fetching.scheme_handler import SchemeTransfer
 
 MENU, QUERY, IMAGES = "1", "7", "Ip:"
 _TYPES = {
@@ -40,7 +40,7 @@ class GopherDownloadHandler(SchemeHandler):
 
     robots_path = "/0/robots.txt"
 
-    async def fetch(self, transfer: Transfer) -> None:
+    async def fetch(self, transfer: SchemeTransfer) -> None:
         """Send the selector and receive the document."""
         kind, selector = _item_of(transfer.path)
         mime = _type_of(kind, transfer.path)

@@ -8,396 +8,357 @@ fetch failed. Redirects, cookies, retries and content codings are handled by oth
 from __future__ import annotations
 
 import asyncio
-import weakref
-from dataclasses import dataclass
-from math import inf
+from functools import lru_cache, partial
+from pathlib import Path
 from time import monotonic, time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy import signals
-from scrapy.exceptions import DownloadCancelledError, ResponseDataLossError, UnsupportedURLSchemeError
+from scrapy.exceptions import ResponseDataLossError, UnsupportedURLSchemeError
+from scrapy.utils._download_handlers import check_stop_download
 
-from webcrawl.archive.capture import Capture, LostSending
-from webcrawl.config import value_of
-from webcrawl.fetching.bandwidth import bandwidth_of
-from webcrawl.fetching.body_memory import body_memory_of
+from webcrawl.archive.capture import LostSending
+from webcrawl.archive.disk import translated
+from webcrawl.fetching.body import announced_lengths
 from webcrawl.fetching.connection import LONGEST_SECONDS
 from webcrawl.fetching.exchange import Exchange
-from webcrawl.fetching.failures import LocalShortageError, failure_word, translate
-from webcrawl.fetching.meta import FetchMeta, begin_fetch
-from webcrawl.fetching.network import Attempt, Proxy, close_network, network_of
-from webcrawl.fetching.reading import ANNOUNCED_OVERSIZE, STOPPED, FlowControl, Gate, may_have_links
-from webcrawl.fetching.request_head import Target, request_head, split_url
+from webcrawl.fetching.failures import failure_word
+from webcrawl.fetching.network import Attempt, Proxy
+from webcrawl.fetching.request_head import request_head, split_url
+from webcrawl.fetching.response_head import MAX_TYPE_BYTES
 from webcrawl.fetching.scrapy_response import scrapy_headers, scrapy_response
 from webcrawl.fetching.signals import has_listeners
 from webcrawl.fetching.signing import signer_of
-from webcrawl.frontier.records import Kind
-from webcrawl.refusal import Refused
-from webcrawl.scope.exclusion import ExclusionRule
-from webcrawl.storage.contract import LeaseValidity, uptime
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.fetching.spool import Spool
+from webcrawl.fetching.transfer import ANNOUNCED_OVERSIZE, STOPPED, Transfer, TransferHandler
+from webcrawl.parsing.mime import HTML_TYPES, mime_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Self
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.exceptions import StopDownload
     from scrapy.http import Response
     from twisted.internet.ssl import Certificate
 
+    from webcrawl.archive.capture import Capture
     from webcrawl.fetching.connection import PageConnection
-    from webcrawl.fetching.network import Network
+    from webcrawl.fetching.meta import FetchMeta
+    from webcrawl.fetching.request_head import Target
     from webcrawl.fetching.response_head import ResponseHead
-
-SHORTAGE_PATIENCE_SECONDS = 20.0
-"""Seconds that a request waits for a file or a port; then its URL goes back to its queue."""
-ANNOUNCED_FACTOR = 10
-"""The default of ``DOWNLOAD_ANNOUNCED_MAXSIZE`` as a multiple of DOWNLOAD_MAXSIZE: longer announced bodies are not
-read.
-"""
 
 _SIGNATURE_FIELDS = frozenset((b"Signature", b"Signature-Input", b"Signature-Agent"))
 _LINE_END = b"\r\n"
 
 
-@dataclass(slots=True)
-class _FetchTask:
-    """A request that is being sent, with its destination and the facts known so far."""
-
-    request: Request
-    fetch: FetchMeta
-    capture: Capture
-    gate: Gate
-    target: Target
-    head: bytes
-    proxy: Proxy | None
-    limit: int
-    """Bytes of a payload that are archived, 0 for all."""
-    text_limit: int
-    """Bytes that are read of a payload that may have links, 0 for all."""
-    deadline: float
-    """Monotonic seconds."""
-    sent_at: float = 0.0
-    """Monotonic seconds when it was last sent; 0 before."""
-    certificate: Certificate | None = None
-    """The server's certificate; None without TLS."""
-
-    def limit_of(self, head: ResponseHead) -> int:
-        """Return the number of bytes to read of the payload after ``head``, 0 for all."""
-        return self.text_limit if may_have_links(head) else self.limit
-
-
-class HttpDownloadHandler:
+class HttpDownloadHandler(TransferHandler):
     """Scrapy's DownloadHandlerProtocol. Both schemes of a crawl share one ``Network``.
 
-    Settings: DOWNLOAD_TIMEOUT (seconds for the whole request), DOWNLOAD_CONNECT_TIMEOUT (seconds, part of it),
-    DOWNLOAD_MAXSIZE (bytes; a longer body is cut), DOWNLOAD_TEXT_MAXSIZE (bytes; HTML is read up to this limit for
-    its links, but not archived beyond DOWNLOAD_MAXSIZE), DOWNLOAD_ANNOUNCED_MAXSIZE (bytes; a body that is announced
-    longer is not read; 0 for no such limit), DOWNLOAD_IDLE_CONNECTIONS, and Scrapy's for TLS, DNS and the bind
+    Settings, beside those of ``TransferHandler``: DOWNLOAD_IDLE_CONNECTIONS, and Scrapy's for TLS, DNS and the bind
     address. DOWNLOAD_FAIL_ON_DATALOSS counts only if a project or the command line sets it: bodies that end early are
     kept.
     """
 
-    lazy = True
-
     def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
         settings = crawler.settings
-        self._crawler = crawler
-        self._bodies = body_memory_of(crawler)
-        self._bandwidth = bandwidth_of(crawler)
-        self._signer = signer_of(crawler)
-        self._timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
-        self._maxsize = int(value_of(settings, "DOWNLOAD_MAXSIZE"))
-        self._text_maxsize = max(self._maxsize, settings.getint("DOWNLOAD_TEXT_MAXSIZE"))
-        announced = settings.get("DOWNLOAD_ANNOUNCED_MAXSIZE")
-        self._announced_limit = self._maxsize * ANNOUNCED_FACTOR if announced is None else int(announced)
-        self._fail_on_dataloss = bool(
+        self.signer = signer_of(crawler)
+        self.fail_on_dataloss = bool(
             settings.getpriority("DOWNLOAD_FAIL_ON_DATALOSS")
             and settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
         )
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Create the handler; called by Scrapy."""
-        return cls(crawler)
+    def transfer(self, request: Request, fetch: FetchMeta, capture: Capture) -> Transfer:
+        """Return the transfer of a request. Raises UnsupportedURLSchemeError if it cannot be sent."""
+        return HttpTransfer(self, request, fetch, capture)
 
-    async def close(self) -> None:
-        """Close all connections."""
-        await close_network(self._crawler)
 
-    async def download_request(self, request: Request) -> Response:
-        """Fetch a request. Raises Scrapy's exceptions; ``failures.failure_word`` returns the word for each."""
-        fetch = begin_fetch(request)
-        now, since = time(), monotonic()
-        capture = Capture(request.url, request.method, now, now, None, b"", request.body, b"", b"")
-        fetch.capture = capture
-        account = fetch.account = self._bodies.account(is_inline=fetch.kind in (Kind.INLINE, Kind.ROBOTS))
-        fetch_task: _FetchTask | None = None
+class HttpTransfer(Transfer):
+    """A request of HTTP: one ``Exchange`` on one connection, or a second one if the first connection was closed."""
+
+    def __init__(
+        self, handler: HttpDownloadHandler, request: Request, fetch: FetchMeta, capture: Capture
+    ) -> None:
+        super().__init__(handler, request, fetch, capture)
+        capture.request_body = request.body
         try:
-            fetch_task = self._fetch_task(request, fetch, capture)
-            exchange = await self._fetch(fetch_task)
-            if fetch.gave_way:
-                capture.payload = b""
-                raise DownloadCancelledError(
-                    f"{request.url}: no memory for its body, and others wait for its host"
-                )
-        except Exception as error:
-            account.release()
-            # The wall clock may be set while a request is open.
-            sent_at = since if fetch_task is None else fetch_task.sent_at or since
-            capture.ended_at = capture.started_at + monotonic() - sent_at
-            failure = translate(error, request.url)
-            if failure is error:
-                raise
-            raise failure from error
-        response = self._response(fetch_task, exchange)
-        if fetch.lease_id is None:
-            # There is no event that marks the end of such a request.
-            weakref.finalize(response, account.release)
-        return response
-
-    def _fetch_task(self, request: Request, fetch: FetchMeta, capture: Capture) -> _FetchTask:
-        meta = request.meta
-        maxsize = meta.get("download_maxsize")
-        if maxsize is None:
-            maxsize = fetch.maxsize
-        limit = self._maxsize if maxsize is None else int(maxsize)
-        text_limit = self._text_maxsize if maxsize is None and limit else limit
-        # A robots.txt is read up to its limit, however long it is announced.
-        announced_limit = self._announced_limit if fetch.kind == Kind.PAGE else 0
-        if fetch.kind == Kind.INLINE:
-            # A part of a file is of no use.
-            announced_limit = limit
-        try:
-            target = split_url(request.url)
-            proxy = _proxy(request)
-            head = _head(request, target, proxy)
+            self._target = split_url(request.url)
+            self._proxy = _proxy(request)
+            self._head = _head(request, self._target, self._proxy)
         except ValueError as error:
             raise UnsupportedURLSchemeError(str(error)) from error
-        return _FetchTask(
-            request,
-            fetch,
-            capture,
-            Gate(self._crawler, request, fetch.wanted, announced_limit),
-            target,
-            head,
-            proxy,
-            limit,
-            text_limit,
-            monotonic() + (meta.get("download_timeout") or self._timeout),
-        )
+        self._crawler = handler.crawler
+        self._signer = handler.signer
+        self._fail_on_dataloss = handler.fail_on_dataloss
+        self._certificate: Certificate | None = None
+        """The server's certificate; None without TLS."""
+        self._spool: Spool | None = None
+        """Takes the payload of a response that may be longer than what is held in memory."""
+        self._stop: StopDownload | None = None
+        """The exception that a signal's receiver raised."""
+        self._has_dataloss = False
 
-    async def _fetch(self, fetch_task: _FetchTask) -> Exchange:
+    async def run(self) -> Response:
+        """Send the request and return the response."""
+        exchange = await self._fetch_response()
+        self.check_kept()
+        return self._response(exchange)
+
+    def finish(self, response: Response) -> None:
+        """Raise for the two kinds of responses for which Scrapy expects an exception."""
+        stop = self._stop
+        if stop is not None and stop.fail:
+            stop.response = response
+            raise stop
+        if self._has_dataloss and self.request.meta.get("download_fail_on_dataloss", self._fail_on_dataloss):
+            raise ResponseDataLossError(f"{self.request.url}: the connection was lost within the body")
+
+    # -- sending ---------------------------------------------------------------------------------------------
+
+    async def _fetch_response(self) -> Exchange:
         """Send and receive; on another connection if an idle one turned out to be closed before the request was sent.
 
         A request is sent again only if it was sent on a kept connection that then ended without a byte of an answer:
         a server that closes an idle connection never saw the request (RFC 9112, section 9.3.1). That is done once,
         after the key's pause, on a new connection, and for GET and HEAD alone.
         """
-        attempt = Attempt(fetch_task.target.host, place=fetch_task.fetch.place)
-        network = network_of(self._crawler)
+        network, capture, fetch = self.network, self._capture, self._fetch
+        attempt = Attempt(self._target.host, place=fetch.place)
+        connect = partial(network.connect, self._target, self._proxy, attempt)
         while True:
             try:
-                connection = await self._connect(fetch_task, network, attempt)
+                connection = await self.opened(connect)
             except Exception:
-                fetch_task.capture.ip = attempt.ip
+                capture.ip = attempt.ip
                 raise
-            exchange = await self._exchange(fetch_task, network, connection)
+            exchange = await self._exchange_on(connection)
             if exchange.error is None:
                 return exchange
             if connection.sent or isinstance(exchange.error, TimeoutError):
-                if (
-                    attempt.fresh
-                    or network.is_closed
-                    or not _raced_with_closing(fetch_task, connection, exchange)
-                ):
-                    _fill(fetch_task, exchange)
+                if attempt.fresh or network.is_closed or not self._raced_with_closing(connection, exchange):
+                    self._fill(exchange)
                     raise exchange.error
                 attempt.fresh = True
-                capture = fetch_task.capture
-                lost_at = capture.started_at + monotonic() - fetch_task.sent_at
+                lost_at = capture.started_at + monotonic() - self.sent_at
                 word = failure_word(exchange.error)
                 capture.lost = LostSending(capture.started_at, lost_at, connection.ip, word)
-                network.mistrust(fetch_task.target)
+                network.mistrust(self._target)
                 # The server may have seen the request after all.
-                await asyncio.sleep(fetch_task.fetch.pause_seconds)
-                fetch_task.deadline += fetch_task.fetch.pause_seconds
+                await asyncio.sleep(fetch.pause_seconds)
+                self.deadline += fetch.pause_seconds
 
-    async def _connect(self, fetch_task: _FetchTask, network: Network, attempt: Attempt) -> PageConnection:
-        """Connect. While this machine has no resources for a connection, wait without counting it towards the time of
-        the request; raise LocalShortageError when that takes too long.
-        """
-        began = monotonic()
-        while True:
-            if network.shortage.left:
-                await network.shortage.wait()
-            waited = monotonic() - began
-            try:
-                seconds = max(0.001, fetch_task.deadline + waited - monotonic())
-                connection = await network.connect(fetch_task.target, fetch_task.proxy, attempt, seconds)
-            except LocalShortageError:
-                if monotonic() - began > SHORTAGE_PATIENCE_SECONDS:
-                    raise
-            else:
-                fetch_task.deadline += waited
-                return connection
-
-    async def _exchange(
-        self, fetch_task: _FetchTask, network: Network, connection: PageConnection
-    ) -> Exchange:
+    async def _exchange_on(self, connection: PageConnection) -> Exchange:
         """Send on this connection and wait until the exchange has ended."""
-        request, capture, gate = fetch_task.request, fetch_task.capture, fetch_task.gate
-        loop = asyncio.get_running_loop()
+        request, capture, fetch = self.request, self._capture, self._fetch
+        self._connection = connection
+        spool = None if fetch.spool is None else Spool(fetch.spool, connection.pause, connection.resume)
         listens = has_listeners(self._crawler.signals, signals.bytes_received)
-        reading = FlowControl(
-            fetch_task.fetch, fetch_task.limit_of, fetch_task.deadline, connection, self._bandwidth
-        )
         exchange = Exchange(
-            loop.create_future(),
+            asyncio.get_running_loop().create_future(),
             request.method,
-            fetch_task.limit_of,
-            gate.on_head,
-            gate.on_payload if listens else None,
-            reading.grown,
-            None if reading.spool is None else reading.spool.feed,
+            self._limit_after,
+            self._on_head,
+            self._on_payload if listens else None,
+            self._on_growth,
+            None if spool is None else spool.feed,
         )
-        reading.begin(exchange)
-        watch = _Watch(fetch_task.fetch.validity, exchange)
-        capture.request_head = self._signed(fetch_task)
+        exchange.received = self._on_read
+        self._exchange, self._spool = exchange, spool
+        self.watch()
+        capture.request_head = self._signed_head()
         capture.ip = connection.ip
         sent_at = monotonic()
         if capture.lost is None:
             capture.started_at = time()
         else:
             # The wall clock may have been set meanwhile.
-            capture.started_at += sent_at - fetch_task.sent_at
-        fetch_task.sent_at = sent_at
+            capture.started_at += sent_at - self.sent_at
+        self.sent_at = sent_at
         try:
-            if fetch_task.fetch.validity.is_over():
-                raise DownloadCancelledError(f"{request.url}: the lease of its key has ended")
-            check_exclusions(fetch_task.fetch, request.url)
+            self.check_may_send(request.url)
             connection.send(exchange, capture.request_head, request.body)
-            watch.begin()
             await exchange.done
         finally:
-            reading.end()
-            watch.end()
-            fetch_task.certificate = connection.certificate
-            keep = not _asks_to_close(request) and network.trusts(fetch_task.target)
+            self._end(exchange)
+            self._certificate = connection.certificate
+            keep = not _asks_to_close(request) and self.network.trusts(self._target)
             connection.release(exchange, keep=keep)
         if exchange.head is not None:
-            await reading.keep(exchange, capture)
+            await self._keep(exchange)
             request.meta["download_latency"] = exchange.head_at - sent_at
         return exchange
 
-    def _signed(self, fetch_task: _FetchTask) -> bytes:
+    def _signed_head(self) -> bytes:
         """Return the head with a new signature, if the crawl signs its requests. A request that is sent again gets
         another one. One that its spider has signed stays as it is.
         """
-        request, target = fetch_task.request, fetch_task.target
+        request, target = self.request, self._target
         if self._signer is None or not _SIGNATURE_FIELDS.isdisjoint(request.headers):
-            return fetch_task.head
+            return self._head
         authority = (request.headers.get(b"Host") or target.authority.encode("ascii")).decode("latin-1")
         fields = self._signer.head_fields(request.method, target.scheme, authority, target.path, time())
-        return fetch_task.head[: -len(_LINE_END)] + fields + _LINE_END
+        return self._head[: -len(_LINE_END)] + fields + _LINE_END
 
-    def _response(self, fetch_task: _FetchTask, exchange: Exchange) -> Response:
-        """Complete the capture and build Scrapy's Response."""
-        head, capture = exchange.head, fetch_task.capture
+    def _raced_with_closing(self, connection: PageConnection, exchange: Exchange) -> bool:
+        """Return True if the server had closed a kept connection when the request arrived, so the request had no
+        effect.
+        """
+        request = self.request
+        is_harmless = request.method in ("GET", "HEAD") and not request.body
+        is_silent = exchange.silent and not isinstance(exchange.error, TimeoutError)
+        return (
+            connection.is_reused
+            and is_harmless
+            and is_silent
+            and self._fetch.pause_seconds <= LONGEST_SECONDS
+        )
+
+    # -- while the response comes ----------------------------------------------------------------------------
+
+    def expire(self, reason: Exception) -> None:
+        """End the exchange."""
+        self._exchange.expire()
+
+    def pause(self) -> None:
+        """Stop reading the connection."""
+        self._connection.pause()
+
+    def resume(self) -> None:
+        """Read the connection on."""
+        self._connection.resume()
+
+    def most_bytes(self) -> int | None:
+        """Return the most bytes that the body may need."""
+        head = self._exchange.head
         assert head is not None
-        payload = _fill(fetch_task, exchange)
+        limit = self._limit_after(head)
+        if not limit:
+            return None
+        announced = max(announced_lengths(head), default=0) or limit
+        return min(limit, announced) + self._unfolded(head)
+
+    def _limit_after(self, head: ResponseHead) -> int:
+        """Return the number of bytes to read of the payload after ``head``, 0 for all."""
+        return self.text_limit if _may_have_links(head) else self.limit
+
+    def _unfolded(self, head: ResponseHead) -> int:
+        return self._limit_after(head) if head.value(b"content-encoding") else 0
+
+    def _on_head(self, head: ResponseHead) -> str | None:
+        """Return None, or the reason why the body is not read."""
+        listens = has_listeners(self._crawler.signals, signals.headers_received)
+        if listens and self._send_headers_received(head):
+            return STOPPED
+        content_type = None
+        if self._fetch.wanted is not None and 200 <= head.status < 300:
+            content_type = head.value(b"content-type")
+        return self.refusal(
+            None if content_type is None else content_type[:MAX_TYPE_BYTES],
+            max(announced_lengths(head), default=0),
+        )
+
+    def _on_payload(self, data: bytes) -> bool:
+        """Pass a piece on to the receivers of ``bytes_received``; return False to stop."""
+        return not self._send_signal(signals.bytes_received, data=data)
+
+    def _on_growth(self, head: ResponseHead, size: int) -> None:
+        if self._spool is not None:
+            self._account.resize(self._spool.size)
+        else:
+            self.grown(size)
+
+    def _on_read(self, size: int) -> None:
+        self.charge(size, waits=not self._exchange.done.done())
+
+    def _send_headers_received(self, head: ResponseHead) -> bool:
+        lengths = announced_lengths(head)
+        return self._send_signal(
+            signals.headers_received,
+            headers=scrapy_headers(head),
+            body_length=max(lengths) if lengths else None,
+        )
+
+    def _send_signal(self, signal: object, **facts: Any) -> bool:
+        self._stop = check_stop_download(signal, self._crawler, self.request, **facts)
+        return self._stop is not None
+
+    # -- at its end ------------------------------------------------------------------------------------------
+
+    def _end(self, exchange: Exchange) -> None:
+        """End the reading. The exchange refers to its transfer: this breaks the reference cycle, in which the body
+        and everything else would stay in memory until the garbage collector runs.
+        """
+        exchange.received = None
+        self.end_watch()
+        del self._exchange, self._connection
+        account, spool = self._account, self._spool
+        account.resize(len(exchange.payload) if spool is None else spool.size)
+        account.trim(0 if exchange.head is None else self._unfolded(exchange.head))
+        if spool is not None:
+            spool.go_on()
+            if exchange.head is None:
+                spool.discard()
+
+    async def _keep(self, exchange: Exchange) -> None:
+        """Put the payload of an exchange that is over into the capture.
+
+        Raises:
+          StorageFull, StorageLost: it could not be written to its file.
+        """
+        capture, spool = self._capture, self._spool
+        if spool is None:
+            capture.payload = exchange.payload
+            return
+        with translated(Path(spool.folder)):
+            capture.spooled = await spool.finish()
+        capture.payload = spool.held
+        self._account.resize(len(capture.payload))
+
+    def _fill(self, exchange: Exchange) -> bytes:
+        """Record the response in the capture, if its head is complete; return all bytes of the body that were
+        read.
+        """
+        capture, payload = self._capture, self._capture.payload
+        if exchange.head is not None:
+            capture.ended_at = capture.started_at + exchange.ended_at - self.sent_at
+            capture.response_head = exchange.head.raw
+            capture.truncated = exchange.truncated
+            if 0 < self.limit < len(payload):
+                capture.payload, capture.truncated = payload[: self.limit], "length"
+                self._account.resize(self._account.size + self.limit)
+        return payload
+
+    def _response(self, exchange: Exchange) -> Response:
+        """Complete the capture and build Scrapy's Response."""
+        head, capture = exchange.head, self._capture
+        assert head is not None
+        payload = self._fill(exchange)
         if exchange.refusal is not None:
             capture.truncated = "length" if exchange.refusal == ANNOUNCED_OVERSIZE else "unspecified"
-        response = scrapy_response(
+        self._has_dataloss = exchange.truncated == "disconnect"
+        return scrapy_response(
             head,
-            fetch_task.request.url,
+            self.request.url,
             scrapy_headers(head),
             payload,
             _flags(exchange),
             capture.ip,
-            fetch_task.certificate,
+            self._certificate,
         )
-        self._raise_for(fetch_task, exchange, response)
-        return response
-
-    def _raise_for(self, fetch_task: _FetchTask, exchange: Exchange, response: Response) -> None:
-        """Raise for the two kinds of responses for which Scrapy expects an exception."""
-        stop = fetch_task.gate.stop
-        if stop is not None and stop.fail:
-            stop.response = response
-            raise stop
-        if exchange.truncated == "disconnect" and fetch_task.request.meta.get(
-            "download_fail_on_dataloss", self._fail_on_dataloss
-        ):
-            raise ResponseDataLossError(f"{fetch_task.request.url}: the connection was lost within the body")
 
 
-def check_exclusions(fetch: FetchMeta, url: str) -> None:
-    """Check the exclusions just before the request is sent: name, connection and TLS may have taken half a minute.
-
-    Raises Refused.
-    """
-    exclusions = fetch.exclusions
-    if exclusions is not None:
-        detail, fetch.sent_under = exclusions.look(url, host_of(url))
-        if detail is not None:
-            raise Refused(ExclusionRule.name, f"{url} is covered by {detail} since a moment ago")
+def _may_have_links(head: ResponseHead) -> bool:
+    """Return True if a body is HTML by its Content-Type, or may be HTML since it has none."""
+    content_type = head.value(b"content-type")
+    return 200 <= head.status < 300 and (content_type is None or _is_html(content_type[:MAX_TYPE_BYTES]))
 
 
-class _Watch:
-    """Ends an exchange when the lease of its key expires: from then on another process may contact the host."""
-
-    def __init__(self, validity: LeaseValidity, exchange: Exchange) -> None:
-        self._validity = validity
-        self._exchange = exchange
-        self._timer: asyncio.TimerHandle | None = None
-
-    def begin(self) -> None:
-        if self._validity.ends_at != inf:
-            self._look()
-
-    def _look(self) -> None:
-        left = self._validity.ends_at - uptime()
-        if left <= 0:
-            self._exchange.expire()
-        else:
-            # The lease may have been renewed by then.
-            self._timer = asyncio.get_running_loop().call_later(left, self._look)
-
-    def end(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-
-def _raced_with_closing(fetch_task: _FetchTask, connection: PageConnection, exchange: Exchange) -> bool:
-    """Return True if the server had closed a kept connection when the request arrived, so the request had no
-    effect.
-    """
-    request = fetch_task.request
-    is_harmless = request.method in ("GET", "HEAD") and not request.body
-    is_silent = exchange.silent and not isinstance(exchange.error, TimeoutError)
-    return (
-        connection.is_reused
-        and is_harmless
-        and is_silent
-        and fetch_task.fetch.pause_seconds <= LONGEST_SECONDS
-    )
-
-
-def _fill(fetch_task: _FetchTask, exchange: Exchange) -> bytes:
-    """Record the response in the capture, if its head is complete; return all bytes of the body that were read."""
-    capture, payload = fetch_task.capture, fetch_task.capture.payload
-    if exchange.head is not None:
-        capture.ended_at = capture.started_at + exchange.ended_at - fetch_task.sent_at
-        capture.response_head = exchange.head.raw
-        capture.truncated = exchange.truncated
-        if 0 < fetch_task.limit < len(payload):
-            capture.payload, capture.truncated = payload[: fetch_task.limit], "length"
-            if (account := fetch_task.fetch.account) is not None:
-                account.resize(account.size + fetch_task.limit)
-    return payload
+@lru_cache(maxsize=1024)
+def _is_html(content_type: bytes) -> bool:
+    mime = mime_type(content_type.decode("latin-1"))
+    return mime is None or mime in HTML_TYPES
 
 
 def _flags(exchange: Exchange) -> list[str]:

@@ -1,134 +1,75 @@
 """The base class of download handlers for other schemes than http and https.
 
-It does what every handler owes the crawl, so that a handler for one more scheme implements its protocol alone: the
-address of a host is checked before a socket is connected; the exclusion list and the lease are checked just before;
-time, sizes and memory are limited; the fetch log and the WARC file get what came. ``docs/internals/add-a-scheme.md``
-has a handler in twenty lines.
+With it a handler for one more scheme implements its protocol alone: what every fetch owes the crawl is in
+``transfer.py``. ``docs/internals/add-a-scheme.md`` has a handler in twenty lines.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-import weakref
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from itertools import islice
-from math import inf
-from time import monotonic, time
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
-from scrapy.exceptions import DownloadCancelledError, DownloadTimeoutError, UnsupportedURLSchemeError
+from scrapy.exceptions import UnsupportedURLSchemeError
 from scrapy.http import Headers
 from scrapy.responsetypes import responsetypes
 
-from webcrawl.archive.capture import Capture
-from webcrawl.fetching.bandwidth import bandwidth_of
-from webcrawl.fetching.body_memory import body_memory_of
-from webcrawl.fetching.failures import (
-    EmptyResponseError,
-    LocalShortageError,
-    MalformedResponseError,
-    translate,
-)
-from webcrawl.fetching.http import SHORTAGE_PATIENCE_SECONDS, check_exclusions
-from webcrawl.fetching.meta import begin_fetch
-from webcrawl.fetching.network import Attempt, close_network, network_of
-from webcrawl.fetching.reading import ANNOUNCED_OVERSIZE, HELD_SECONDS, UNWANTED_TYPE, is_wanted
-from webcrawl.frontier.records import Kind
+from webcrawl.fetching.failures import EmptyResponseError, MalformedResponseError
+from webcrawl.fetching.network import Attempt
+from webcrawl.fetching.transfer import UNWANTED_TYPE, Transfer, TransferHandler
 from webcrawl.parsing.mime import DIRECTORY_TYPES, HTML_TYPES, mime_type, sniffed_type
 from webcrawl.refusal import Refused
-from webcrawl.storage.contract import uptime
 from webcrawl.urls.politeness_key import host_of, port_of
 from webcrawl.urls.schemes import ROBOTS_PATH, requested_form
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
-    from typing import Any, Self
-
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from webcrawl.archive.capture import Truncated
+    from webcrawl.archive.capture import Capture, Truncated
     from webcrawl.fetching.meta import FetchMeta
-    from webcrawl.fetching.network import Network
 
 READ_BYTES = 1 << 16
 """Bytes that are read from a connection at a time, and the longest line of a control connection."""
 CLOSE_SECONDS = 1.0
 """Seconds that TLS may take to close a connection."""
-UNLIMITED = 1 << 62
-"""Bytes of a body without a limit."""
 
 
-class SchemeHandler:
+class SchemeHandler(TransferHandler):
     """Scrapy's DownloadHandlerProtocol for one scheme. A subclass implements ``fetch``, and perhaps ``links``.
 
-    Settings: DOWNLOAD_TIMEOUT, DOWNLOAD_CONNECT_TIMEOUT, DOWNLOAD_MAXSIZE, DOWNLOAD_TEXT_MAXSIZE,
-    DOWNLOAD_ANNOUNCED_MAXSIZE, MIME_TYPES_WANTED, and those of https for TLS, with the same meaning as for http.
+    Settings, beside those of ``TransferHandler``: DOWNLOAD_CONNECT_TIMEOUT, MIME_TYPES_WANTED, and those of https for
+    TLS, with the same meaning as for http.
     """
 
-    lazy = True
     robots_path: ClassVar[str | None] = ROBOTS_PATH
     """The path of robots.txt in URLs of the scheme; None if the scheme has none."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self.crawler = crawler
-        settings = crawler.settings
-        self._bodies = body_memory_of(crawler)
-        self.bandwidth = bandwidth_of(crawler)
-        self.timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
-        self.maxsize = settings.getint("DOWNLOAD_MAXSIZE")
-        self.text_maxsize = max(self.maxsize, settings.getint("DOWNLOAD_TEXT_MAXSIZE"))
-        self.announced_maxsize = settings.getint("DOWNLOAD_ANNOUNCED_MAXSIZE")
-        self._links_max = settings.getint("LINKS_PER_PAGE_MAX", 5000)
+        super().__init__(crawler)
+        self.links_max = crawler.settings.getint("LINKS_PER_PAGE_MAX", 5000)
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Create the handler; called by Scrapy."""
-        return cls(crawler)
-
-    async def close(self) -> None:
-        """Close all connections."""
-        await close_network(self.crawler)
-
-    async def fetch(self, transfer: Transfer) -> None:
+    async def fetch(self, transfer: SchemeTransfer) -> None:
         """Request ``transfer.url``: connect, call ``transfer.begin`` once with the reply, and ``transfer.receive`` if
         that returns True. Raises OSError and the exceptions of ``failures`` for a failure.
         """
         raise NotImplementedError
 
-    def links(self, transfer: Transfer, body: bytes) -> Iterable[tuple[str, str]]:
+    def links(self, transfer: SchemeTransfer, body: bytes) -> Iterable[tuple[str, str]]:
         """Yield the links of a document as written, each with its text. HTML, the listings of FTP and the menus of
         Gopher need no such method.
         """
         return ()
 
-    async def download_request(self, request: Request) -> Response:
-        """Fetch a request. Raises Scrapy's exceptions; ``failures.failure_word`` returns the word for each."""
-        fetch = begin_fetch(request)
-        now = time()
-        capture = Capture(request.url, request.method, now, now, None, b"", b"", b"", b"")
-        fetch.capture = capture
-        account = fetch.account = self._bodies.account()
-        try:
-            transfer = Transfer(self, request, fetch, capture, network_of(self.crawler))
-            await transfer.run(self.fetch(transfer))
-            response = transfer.response()
-        except Exception as error:
-            account.release()
-            capture.resource_type = None
-            failure = translate(error, request.url)
-            if failure is error:
-                raise
-            raise failure from error
-        if 200 <= response.status < 300:
-            fetch.found = list(islice(self.links(transfer, response.body), self._links_max))
-        if fetch.lease_id is None:
-            # There is no event that marks the end of such a request.
-            weakref.finalize(response, account.release)
-        return response
+    def transfer(self, request: Request, fetch: FetchMeta, capture: Capture) -> Transfer:
+        """Return the transfer of a request. Raises UnsupportedURLSchemeError if its URL has no host."""
+        return SchemeTransfer(self, request, fetch, capture)
 
 
 class _ResumingContext(ssl.SSLContext):
@@ -162,16 +103,11 @@ class Stream:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         host: str,
-        charge: Callable[[int, bool], _Turn | None],
-        until: Callable[[_Turn], Awaitable[None]],
+        transfer: SchemeTransfer,
     ) -> None:
-        """``charge``: called with the size of each read, and whether the caller can wait; ``until``: waits for the
-        turn that it returned.
-        """
         self._reader = reader
-        self._charge = charge
-        self._until = until
         self._writer = writer
+        self._transfer = transfer
         self._host = host
         self._silent = True
         peer = writer.get_extra_info("peername")
@@ -198,16 +134,17 @@ class Stream:
             raise MalformedResponseError("a line without an end") from error
         self._silent = False
         # The reply to a command is never waited for because of the limit: its time is short.
-        self._charge(len(line), False)
+        self._transfer.charge(len(line), waits=False)
         if len(line) > longest:
             raise MalformedResponseError(f"a line of more than {longest} bytes")
         return line.rstrip(b"\r\n")
 
     async def read(self) -> bytes:
         """Return the bytes that have come, at least one; nothing at the end of the connection."""
+        await self._transfer.may_read()
         data = await self._reader.read(READ_BYTES)
-        if data and (turn := self._charge(len(data), True)) is not None:
-            await self._until(turn)
+        if data:
+            self._transfer.charge(len(data), waits=True)
         return data
 
     async def start_tls(self, context: ssl.SSLContext, resuming: Stream | None = None) -> None:
@@ -235,51 +172,31 @@ class Stream:
             self._writer.transport.abort()
 
 
-class _Turn:
-    """The wait of one transfer for the bandwidth limit."""
+class SchemeTransfer(Transfer):
+    """One request of another scheme: all that ``SchemeHandler.fetch`` does, on all of its connections."""
 
-    def __init__(self) -> None:
-        self.has_come = asyncio.Event()
-        self.has_come.set()
-
-    def slow_down(self) -> None:
-        self.has_come.clear()
-
-    def go_on(self) -> None:
-        self.has_come.set()
-
-
-class Transfer:
-    """One request on its way. All of it takes place within the time of one request and within the key's lease."""
-
-    def __init__(
-        self, handler: SchemeHandler, request: Request, fetch: FetchMeta, capture: Capture, network: Network
-    ) -> None:
+    def __init__(self, handler: SchemeHandler, request: Request, fetch: FetchMeta, capture: Capture) -> None:
         url = requested_form(request.url)
         if url is None:
             raise UnsupportedURLSchemeError(f"{request.url} names no host")
-        self.request = request
+        super().__init__(handler, request, fetch, capture)
         self.url = url
         """The URL without credentials and fragment, with a host as in http URLs."""
         self.host, self.port = host_of(url), port_of(url)
         self.path = url[url.index("/", url.index("/") + 2) :]
         """Path and query, as in the URL."""
-        self.network = network
-        self._handler = handler
-        self._fetch = fetch
-        self._capture = capture
-        self._since = monotonic()
-        self._deadline = self._since + (request.meta.get("download_timeout") or handler.timeout)
-        self._held_at: float | None = None
+        self._scheme_handler = handler
         self._attempt = Attempt(self.host, place=fetch.place)
         self._streams: list[Stream] = []
+        self._task: asyncio.Future[None] | None = None
         self._over: Exception | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._is_free = asyncio.Event()
+        self._is_free.set()
         self._status: int | None = None
         self._mime: str | None = None
         self._content_type: str | None = None
         self._location: str | None = None
-        self._size: int | None = None
+        self._size = 0
         self._body = bytearray()
         self._received = False
         self._refusal: str | None = None
@@ -288,25 +205,17 @@ class Transfer:
 
     async def connect(self, port: int | None = None, *, tls: bool = False, at: str | None = None) -> Stream:
         """Return a connection to the host: to ``port``, or the port of the URL; ``at``: to this address of it."""
-        began = monotonic()
+        attempt = self._attempt
         if at is not None:
-            self._attempt.place = at
-        while True:
-            await self.network.shortage.wait()
-            try:
-                opened = await self.network.open_socket(
-                    self.host, port or self.port, self._attempt, max(0.001, self._deadline - monotonic())
-                )
-                break
-            except LocalShortageError:
-                if monotonic() - began > SHORTAGE_PATIENCE_SECONDS:
-                    raise
-            finally:
-                self._capture.ip = self._attempt.ip
+            attempt.place = at
         try:
-            if self._fetch.validity.is_over():
-                raise DownloadCancelledError(f"{self.request.url}: the lease of its key has ended")
-            check_exclusions(self._fetch, self.url)
+            opened = await self.opened(
+                partial(self.network.open_socket, self.host, port or self.port, attempt)
+            )
+        finally:
+            self._capture.ip = attempt.ip
+        try:
+            self.check_may_send(self.url)
             name = self.host.strip("[]")
             reader, writer = await asyncio.open_connection(
                 sock=opened,
@@ -317,7 +226,7 @@ class Transfer:
         except BaseException:
             opened.close()
             raise
-        stream = Stream(reader, writer, name, self._charge, self._until)
+        stream = Stream(reader, writer, name, self)
         self._streams.append(stream)
         return stream
 
@@ -336,15 +245,12 @@ class Transfer:
         503. ``mime``: the type of the document, with parameters; None to determine it by the first bytes. ``reply``:
         the code in the protocol's own words, for the fetch log. ``size``: the announced length in bytes.
         """
-        self._status, self._size = status, size
+        self._status, self._size = status, size or 0
         self._location = location if 300 <= status < 400 else None
         self._capture.reply = reply
         if not 200 <= status < 300:
             return False
         self._set_type(mime)
-        announced = self._handler.announced_maxsize if self._fetch.kind == Kind.PAGE else 0
-        if self._refusal is None and size is not None and 0 < announced < size:
-            self._refusal = ANNOUNCED_OVERSIZE
         return self._refusal is None
 
     async def receive(self, stream: Stream, first: bytes = b"") -> None:
@@ -360,11 +266,11 @@ class Transfer:
                     self._set_type(sniffed_type(bytes(self._body)))
                     if self._refusal is not None:
                         return
-                if 0 < (limit := self._limit()) < len(self._body):
+                if 0 < (limit := self._read_limit()) < len(self._body):
                     del self._body[limit:]
                     self._capture.truncated = "length"
                     return
-                await self._account_for(limit)
+                self.grown(len(self._body))
         except (ConnectionError, MalformedResponseError):
             self.cut("disconnect")
 
@@ -401,16 +307,15 @@ class Transfer:
 
         Raises Refused.
         """
-        if self._is_unwanted(mime):
+        if self.refusal(_essence(mime), 0) is not None:
             raise Refused(UNWANTED_TYPE, f"{self.url} would be {mime}, which MIME_TYPES_WANTED does not have")
 
-    # -- calls of the base class -----------------------------------------------------------------------------
+    # -- calls of the base class, and of streams -------------------------------------------------------------
 
-    async def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do the work of a handler until it is done, or its time or its lease is over."""
-        task = asyncio.ensure_future(work)
-        self._task = task
-        self._look()
+    async def run(self) -> Response:
+        """Do the work of the handler until it is done, or its time or its lease is over; return the response."""
+        task = self._task = asyncio.ensure_future(self._scheme_handler.fetch(self))
+        self.watch()
         try:
             await task
         except asyncio.CancelledError:
@@ -426,15 +331,45 @@ class Transfer:
             self.cut("disconnect")
         finally:
             task.cancel()
-            if self._timer is not None:
-                self._timer.cancel()
+            self.end_watch()
             for stream in self._streams:
                 await stream.end(at_once=self._over is not None)
-            self._capture.ended_at = self._capture.started_at + monotonic() - self._since
+        self._capture.ended_at = self._capture.started_at + monotonic() - self.sent_at
+        self.check_kept()
+        return self._response()
 
-    def response(self) -> Response:
-        """Return Scrapy's Response, and complete the capture."""
-        capture, account = self._capture, self._fetch.account
+    def finish(self, response: Response) -> None:
+        """Find the links in the body."""
+        if 200 <= response.status < 300:
+            links = self._scheme_handler.links(self, response.body)
+            self._fetch.found = list(islice(links, self._scheme_handler.links_max))
+
+    def expire(self, reason: Exception) -> None:
+        """End the work of the handler."""
+        self._over = self._over or reason
+        if self._task is not None:
+            self._task.cancel()
+
+    def pause(self) -> None:
+        """Let ``may_read`` wait."""
+        self._is_free.clear()
+
+    def resume(self) -> None:
+        """Let it wait no longer, if no reason is left."""
+        if not self._holds:
+            self._is_free.set()
+
+    async def may_read(self) -> None:
+        """Wait while more must not be read."""
+        await self._is_free.wait()
+
+    def most_bytes(self) -> int | None:
+        """Return the most bytes that the body may need."""
+        return min(filter(None, (self._read_limit(), self._size)), default=None)
+
+    def _response(self) -> Response:
+        """Complete the capture and build Scrapy's Response."""
+        capture, account = self._capture, self._account
         status, body = self._status, bytes(self._body)
         if status is None:
             raise MalformedResponseError(f"{self.request.url}: no reply")
@@ -443,17 +378,15 @@ class Transfer:
             flags, body = [f"cancelled:{self._refusal}"], b""
         elif capture.truncated is not None:
             flags = ["truncated", "dataloss"] if capture.truncated == "disconnect" else ["truncated"]
-        maxsize = self._maxsize()
         if self._received and self._refusal is None and 200 <= status < 300:
             capture.payload = body
             capture.resource_type = self._content_type or self._mime or "application/octet-stream"
-            if 0 < maxsize < len(body):
-                capture.payload, capture.truncated = body[:maxsize], "length"
+            if 0 < self.limit < len(body):
+                capture.payload, capture.truncated = body[: self.limit], "length"
         else:
             capture.truncated = None
-        if account is not None:
-            account.resize(len(body) + (len(capture.payload) if capture.payload is not body else 0))
-            account.trim()
+        account.resize(len(body) + (len(capture.payload) if capture.payload is not body else 0))
+        account.trim()
         headers = Headers()
         if (declared := self._content_type or self._mime) is not None and 200 <= status < 300:
             headers[b"Content-Type"] = declared.encode("latin-1", "replace")
@@ -468,75 +401,14 @@ class Transfer:
     def _set_type(self, content_type: str | None) -> None:
         mime = self._mime = mime_type(content_type)
         self._content_type = content_type if mime is not None else None
-        if self._is_unwanted(mime):
-            self._refusal = UNWANTED_TYPE
+        self._refusal = self.refusal(_essence(mime), self._size)
 
-    def _is_unwanted(self, mime: str | None) -> bool:
-        wanted = self._fetch.wanted
-        if mime is None or wanted is None or mime in DIRECTORY_TYPES:
-            return False
-        return not is_wanted(mime.encode("latin-1", "replace"), wanted)
-
-    def _maxsize(self) -> int:
-        given = self.request.meta.get("download_maxsize")
-        given = self._fetch.maxsize if given is None else given
-        return self._handler.maxsize if given is None else int(given)
-
-    def _limit(self) -> int:
+    def _read_limit(self) -> int:
         """Return the number of bytes after which the document is cut, 0 for none."""
-        limit = self._maxsize()
         may_have_links = self._mime is None or self._mime in HTML_TYPES or self._mime in DIRECTORY_TYPES
-        return max(limit, self._handler.text_maxsize) if limit and may_have_links else limit
+        return self.text_limit if may_have_links else self.limit
 
-    def _charge(self, size: int, waits: bool) -> _Turn | None:
-        """Charge a read to the bandwidth limit. Return the turn for which the next one must wait."""
-        bandwidth = self._handler.bandwidth
-        if not bandwidth.is_on:
-            return None
-        fetch = self._fetch
-        fetch.received_bytes += size
-        turn = _Turn() if waits else None
-        fetch.reserved_bytes = bandwidth.received(size, fetch.reserved_bytes, turn)
-        return None if turn is None or turn.has_come.is_set() else turn
 
-    async def _until(self, turn: _Turn) -> None:
-        """Wait for a turn. Time stands still meanwhile."""
-        self._held_at = monotonic()
-        try:
-            await turn.has_come.wait()
-        finally:
-            self._handler.bandwidth.forget(turn)
-            self._fetch.held_seconds += monotonic() - self._held_at
-            self._held_at = None
-
-    async def _account_for(self, limit: int) -> None:
-        """Charge the body to the memory of all bodies; wait while there is none, for which time stands still."""
-        account = self._fetch.account
-        assert account is not None
-        account.resize(len(self._body))
-        if account.room or account.has_requested:
-            return
-        most = min(limit or UNLIMITED, self._size or UNLIMITED)
-        self._held_at = monotonic()
-        try:
-            await account.until_granted(most)
-        finally:
-            self._fetch.held_seconds += monotonic() - self._held_at
-            self._held_at = None
-
-    def _look(self) -> None:
-        """End the work if its time or its lease is over, else look again later."""
-        now, hold = monotonic(), self._fetch.validity
-        left = self._deadline + self._fetch.held_seconds - now
-        if self._held_at is not None:
-            left = max(left + now - self._held_at, HELD_SECONDS)
-        lease_left = inf if hold.ends_at == inf else hold.ends_at - uptime()
-        if left <= 0 or lease_left <= 0:
-            self._over = (
-                DownloadTimeoutError(f"{self.request.url}: no reply in time")
-                if lease_left > 0
-                else DownloadCancelledError(f"{self.request.url}: the lease of its key has ended")
-            )
-            self._task.cancel()
-        else:
-            self._timer = asyncio.get_running_loop().call_later(min(left, lease_left), self._look)
+def _essence(mime: str | None) -> bytes | None:
+    """Return a type as it is compared with those that are wanted; None for directories, which are always wanted."""
+    return None if mime is None or mime in DIRECTORY_TYPES else mime.encode("latin-1", "replace")

@@ -11,7 +11,7 @@ import pytest
 
 from webcrawl.archive.capture import Spooled
 from webcrawl.archive.listed_links import SpooledLinks
-from webcrawl.fetching.reading import BUFFER_BYTES, Spool
+from webcrawl.fetching.spool import BUFFER_BYTES, Spool
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,15 +8,18 @@ import itertools
 import os
 from bisect import bisect_left
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scrapy import Request
+from scrapy.utils.test import get_crawler
 
 from tests.unit.fetching.lab import Client, answering, run, serving
+from webcrawl.archive.capture import Capture
 from webcrawl.fetching import bandwidth as module
-from webcrawl.fetching import reading as reading_module
+from webcrawl.fetching import transfer as transfer_module
 from webcrawl.fetching.bandwidth import (
     BLOCKED_SECONDS,
     BURST_SECONDS,
@@ -29,7 +32,7 @@ from webcrawl.fetching.bandwidth import (
 )
 from webcrawl.fetching.body_memory import BodyMemory
 from webcrawl.fetching.meta import FetchMeta
-from webcrawl.fetching.reading import FlowControl
+from webcrawl.fetching.transfer import Transfer, TransferHandler
 from webcrawl.frontier.records import Kind
 from webcrawl.storage.contract import BandwidthShare
 
@@ -301,11 +304,11 @@ def test_small_limits_have_small_buffers() -> None:
     assert sizes == [module.BUFFER_LEAST, 31_250, None]
 
 
-class Connection:
-    """A connection that counts the reasons to pause it."""
+class Pausing(Transfer):
+    """A transfer that counts the reasons to pause it, and notes when it expires."""
 
-    def __init__(self) -> None:
-        self.holds = 0
+    holds = 0
+    expired = False
 
     def pause(self) -> None:
         self.holds += 1
@@ -313,46 +316,49 @@ class Connection:
     def resume(self) -> None:
         self.holds -= 1
 
+    def expire(self, reason: Exception) -> None:
+        self.expired = True
+
 
 def test_waiting_counts_neither_for_the_timeout_nor_for_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
-    monkeypatch.setattr(reading_module, "monotonic", world.clock)
-    fetch, connection = FetchMeta(), Connection()
+    monkeypatch.setattr(transfer_module, "monotonic", world.clock)
+    fetch = FetchMeta()
     fetch.account = BodyMemory(1000, 1).account()
-    expired: list[float] = []
-
-    class Exchange:
-        received = None
-        head = None
-        payload = b""
-
-        def expire(self) -> None:
-            expired.append(world.now)
+    request = Request("http://a.example/")
+    capture = Capture(request.url, "GET", 0.0, 0.0, None, b"", b"", b"", b"")
 
     async def test() -> None:
-        limit = limited(world, 1000)
-        reading = FlowControl(fetch, lambda head: 0, 60.0, connection, limit)  # type: ignore[arg-type]
-        exchange: Any = Exchange()
-        exchange.done = asyncio.get_running_loop().create_future()
-        reading.begin(exchange)
-        reading.received(1_000_000)
-        assert connection.holds == 1
+        handler = TransferHandler(get_crawler(settings_dict={"DOWNLOAD_TIMEOUT": 60}))
+        handler.bandwidth = limit = limited(world, 1000)
+        transfer = Pausing(handler, request, fetch, capture)
+        transfer.watch()
+        transfer.charge(1_000_000, waits=True)
+        assert transfer.holds == 1
         world.now = 500.0
-        reading._look_at_deadline()
-        assert expired == []
+        transfer.watch()
+        assert not transfer.expired
         world.run(1000.1)
-        assert connection.holds == 0
+        assert transfer.holds == 0
         assert fetch.held_seconds == pytest.approx(1000, abs=1)
         # Waiting for memory at the same time is not counted twice.
-        reading.slow_down()
+        transfer.slow_down()
         world.now += 10
-        reading.received(1)
-        reading.slow_down()
+        transfer.charge(1, waits=True)
+        transfer.slow_down()
         world.now += 10
-        reading.end()
+        transfer.end_watch()
         assert fetch.held_seconds == pytest.approx(1020, abs=1)
-        assert connection.holds == 0
+        assert transfer.holds == 0
         assert limit._waiting == module.deque()
+        world.now = 1070.0
+        transfer.watch()
+        assert not transfer.expired
+        world.now = 1090.0
+        transfer.watch()
+        assert transfer.expired
+        transfer.end_watch()
+        await handler.close()
 
     run(test())
 

@@ -126,7 +126,7 @@ def test_idle_connections_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_request_that_waited_long_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webcrawl.fetching.http.SHORTAGE_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("webcrawl.fetching.transfer.SHORTAGE_PATIENCE_SECONDS", 0.1)
 
     async def test() -> None:
         async with serving(answering(OK)) as site, Client() as client:

@@ -14,9 +14,9 @@ from xxhash import xxh3_128_digest
 
 from tests.unit.fetching.lab import Client, Peer, answering, run, serving
 from webcrawl.errors import StorageFull
-from webcrawl.fetching import reading
+from webcrawl.fetching import spool
 from webcrawl.fetching.body_memory import body_memory_of
-from webcrawl.fetching.reading import BUFFER_BYTES, Spool
+from webcrawl.fetching.spool import BUFFER_BYTES, Spool
 
 if TYPE_CHECKING:
     from webcrawl.archive.capture import Capture
@@ -74,7 +74,7 @@ def test_a_disk_without_room_is_an_error_and_leaves_nothing(
             raise OSError(errno.ENOSPC, "no room")
         return len(data)
 
-    monkeypatch.setattr(reading.os, "write", full)
+    monkeypatch.setattr(spool.os, "write", full)
 
     async def test() -> None:
         async with serving(answering(answer(LONG))) as site, Client() as client:
@@ -117,8 +117,8 @@ def test_a_connection_that_was_held_to_the_end_serves_the_next_request(
         may_write.wait(10)
         return len(data)
 
-    monkeypatch.setattr(reading.os, "write", slow)
-    monkeypatch.setattr(reading, "BUFFER_BYTES", 1000)
+    monkeypatch.setattr(spool.os, "write", slow)
+    monkeypatch.setattr(spool, "BUFFER_BYTES", 1000)
 
     async def test() -> None:
         async def pieces(peer: Peer) -> None:
