@@ -24,7 +24,7 @@ from webcrawl.politeness.health import Health
 from webcrawl.robots.rules import RulesCache
 from webcrawl.storage.memory.frontier import MemoryBackend
 from webcrawl.urls.fingerprint import fingerprint
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -97,7 +97,7 @@ class FocusCrawl:
             politeness=Politeness("fixed", delay, 60.0, 0.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0),
             robots=RobotsPolicy(agents=("webcrawl",), rules=RulesCache(10, "webcrawl")),
-            key_of=host_of,
+            key_of=get_host,
         )
         self._backend = MemoryBackend(delay_seconds=delay)
         self.frontier = Frontier(
@@ -178,10 +178,10 @@ class FocusCrawl:
                 entry.url, entry.link_features, entry.via, self._judged(page.relevance)
             )
             place = f"{standing.relevance}{standing.ancestors}{standing.distance}"
-            host = host_of(entry.url)
+            host = get_host(entry.url)
             for one, link in zip(entries, new, strict=True):
                 says = self._promises and not self.web.keywords.isdisjoint(link.text.split())
-                stays = host_of(link.url) == host
+                stays = get_host(link.url) == host
                 one.link_features = pack(f"{place}{int(says)}{int(stays)}0", link.text, link.around)
         return entries
 
@@ -194,7 +194,7 @@ class FocusCrawl:
 
     def _entry(self, url: str, found_on: UrlEntry | None) -> UrlEntry:
         depth, via = (0, None) if found_on is None else (found_on.depth + 1, found_on.url)
-        return UrlEntry(url, host_of(url), fingerprint(url), 0, 0, depth, via)
+        return UrlEntry(url, get_host(url), fingerprint(url), 0, 0, depth, via)
 
 
 async def _rest() -> None:

@@ -29,7 +29,7 @@ from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.refusal import Refused
 from webcrawl.scope.scope import Candidate
 from webcrawl.scope.url_rules import OffsiteRule
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -154,7 +154,7 @@ class InlineRequests:
         if isinstance(entry, str):
             return entry
         if self._offsite is not None and not (request.dont_filter or request.meta.get("allow_offsite")):
-            host = host_of(request.url)
+            host = get_host(request.url)
             if self._offsite.refuses(Candidate(request.url, host, entry.key, depth)):
                 return self._offsite.name
         entry.kind, entry.repeat, entry.attempts = Kind.INLINE.value, True, attempts

@@ -24,7 +24,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.python.failure import Failure
 
 from webcrawl.crawl.archiving import leave_out
-from webcrawl.crawl.context import context_of, limits_of, name_of
+from webcrawl.crawl.context import frontier_limits, get_context, spider_name
 from webcrawl.crawl.essentials import tell_of_beginning
 from webcrawl.crawl.given_settings import tell_of_settings
 from webcrawl.crawl.refused_start import REFUSALS, let_go, refused
@@ -144,7 +144,7 @@ class Scheduler:
             context.backend,
             context.store,
             context.policies,
-            limits_of(context.configuration),
+            frontier_limits(context.configuration),
             context.clock,
             changed=self.wake,
             broken=self.broken,
@@ -157,7 +157,7 @@ class Scheduler:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Scheduler:
         try:
-            return cls(crawler, context_of(crawler))
+            return cls(crawler, get_context(crawler))
         except REFUSALS:
             let_go(crawler.engine)
             raise
@@ -182,7 +182,7 @@ class Scheduler:
         try:
             if context.jobdir is not None:
                 context.jobdir.hold()
-                context.jobdir.refuse_another(name_of(self._crawler))
+                context.jobdir.refuse_another(spider_name(self._crawler))
                 if (frontier := context.configuration.storage.frontier_file) is not None:
                     context.jobdir.refuse_remains(frontier)
             if heartbeat is not None:
@@ -191,7 +191,7 @@ class Scheduler:
             self._mend_feeds()
             counts = await self._open_state()
             if context.jobdir is not None:
-                context.jobdir.belongs_to(name_of(self._crawler))
+                context.jobdir.belongs_to(spider_name(self._crawler))
         except BaseException as error:
             if heartbeat is not None:
                 heartbeat.end()

@@ -32,11 +32,11 @@ from webcrawl.config import Configuration, check
 from webcrawl.config.vocabulary import hint
 from webcrawl.crawl import essentials
 from webcrawl.crawl.arguments import STANDARD_INPUT, check_arguments, own_names
-from webcrawl.crawl.context import trouble_of
+from webcrawl.crawl.context import get_fatal_error
 from webcrawl.crawl.jobdir import new_folder
 from webcrawl.crawl.page_processing import BROKEN
-from webcrawl.crawl.refused_start import REFUSALS, answered, closing, let_go, reasons, refusal_of
-from webcrawl.crawl.schemes import schemes_of
+from webcrawl.crawl.refused_start import REFUSALS, answered, closing, get_refusal, let_go, reasons
+from webcrawl.crawl.schemes import supported_schemes
 from webcrawl.engine.engine import DirectEngine
 from webcrawl.engine.shutdown import SIGNALS, end_process, stopped_before_start
 from webcrawl.errors import ConfigurationError, JobdirUnusable, Problem
@@ -157,7 +157,7 @@ def find_problems(
         problems += _parts(merged)
         resuming = _holds_crawl(merged)
         try:
-            schemes = schemes_of(merged)
+            schemes = supported_schemes(merged)
         except ConfigurationError as error:
             return [*problems, *error.problems]
         configuration = Configuration.from_settings(merged)
@@ -343,7 +343,7 @@ class CrawlRun:
 
     def _status(self, crawler: RefusableCrawler) -> int:
         """Return the exit status; if it is not 0 write the reason to standard error."""
-        refusal = refusal_of(crawler) or self._error
+        refusal = get_refusal(crawler) or self._error
         if isinstance(refusal, REFUSALS):
             report(crawler.settings, reasons(refusal))
             return 2
@@ -363,4 +363,4 @@ class CrawlRun:
             return 1
         # The close reasons of crawls that ended because of errors.
         wrong = (UNANTICIPATED, BROKEN, "storage_lost", "start_error", "memusage_exceeded")
-        return 1 if self._reason in wrong or trouble_of(crawler) is not None else 0
+        return 1 if self._reason in wrong or get_fatal_error(crawler) is not None else 0

@@ -13,7 +13,7 @@ from webcrawl.frontier.records import UrlEntry
 from webcrawl.storage.contract import Batch
 from webcrawl.storage.sqlite.frontier import SqliteBackend, SqliteOptions
 from webcrawl.urls.fingerprint import fingerprint
-from webcrawl.urls.politeness_key import PolitenessKey, host_of
+from webcrawl.urls.politeness_key import PolitenessKey, get_host
 
 _AT_ONCE = 20_000
 
@@ -65,7 +65,7 @@ async def _commit_all(backend: SqliteBackend, web: Served, urls: int) -> None:
     batch: list[UrlEntry] = []
     for number in range(urls):
         url = f"{roots[number % len(roots)]}/some/longer/path/to/page-{number // len(roots)}"
-        entry = UrlEntry(url, key.of_host(host_of(url)), fingerprint(url), 0, number + 1, 1, roots[0])
+        entry = UrlEntry(url, key.of_host(get_host(url)), fingerprint(url), 0, number + 1, 1, roots[0])
         batch.append(entry)
         if len(batch) == _AT_ONCE:
             await backend.commit(Batch(discovered=batch))

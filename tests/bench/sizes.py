@@ -24,7 +24,7 @@ from webcrawl.storage.redis.leases import ServerClock
 from webcrawl.storage.redis.names import RedisOptions
 from webcrawl.storage.sqlite.frontier import SqliteBackend, SqliteOptions
 from webcrawl.urls.fingerprint import fingerprint
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 NOW = 1_700_000_000.0
 AT_ONCE = 5000
@@ -59,7 +59,7 @@ class Web:
             earlier = max(number - self.hosts * chance.randint(1, 50), number % self.hosts)
             other = chance.randrange(number + 1)
             via = self.url(earlier if chance.random() < 0.8 else other)
-            host = host_of(url)
+            host = get_host(url)
             key = host.removeprefix("www.")
             yield UrlEntry(url, key, fingerprint(url), 0, number + 1, 1 + number % 7, via)
 
@@ -75,7 +75,7 @@ class Web:
     def records(self) -> Iterator[HostRecord]:
         """Every host, as one that was fetched from."""
         keys = {
-            host_of(self.url(number)).removeprefix("www.") for number in range(min(self.hosts, self.urls))
+            get_host(self.url(number)).removeprefix("www.") for number in range(min(self.hosts, self.urls))
         }
         for key in sorted(keys):
             chance = random.Random(key)
@@ -85,7 +85,7 @@ class Web:
     def robots(self) -> Iterator[RobotsRecord]:
         """An answer of every host."""
         for number in range(min(self.hosts, self.urls)):
-            host = host_of(self.url(number))
+            host = get_host(self.url(number))
             chance = random.Random(number)
             text = "User-agent: *\n"
             while len(text) < self.robots_bytes:
@@ -128,7 +128,7 @@ class RedisSizes:
 async def opened_redis(server: RedisServer) -> RedisBackend:
     """A crawl on a server that is empty."""
     backend = RedisBackend(
-        {"url": server.url}, RedisOptions(), {}, lambda origin: host_of(f"{origin}/")[4:], ServerClock()
+        {"url": server.url}, RedisOptions(), {}, lambda origin: get_host(f"{origin}/")[4:], ServerClock()
     )
     await backend.open(time.time())
     return backend

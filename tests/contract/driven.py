@@ -30,7 +30,7 @@ from webcrawl.storage.sqlite import check
 from webcrawl.storage.sqlite.frontier import SqliteBackend, SqliteOptions
 from webcrawl.storage.sqlite.keys import parse
 from webcrawl.storage.technology import CrawlFacts
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -453,7 +453,7 @@ class DrivenTechnology(DrivenFolder):
 
     def _made(self) -> Backend:
         facts = CrawlFacts(
-            self._configuration, None, self.directory, None, IDENTITY, dict, host_of, lambda host: None
+            self._configuration, None, self.directory, None, IDENTITY, dict, get_host, lambda host: None
         )
         return self.technology.build(facts)[0]
 

@@ -21,7 +21,7 @@ from webcrawl.storage.redis.leases import ServerClock
 from webcrawl.storage.redis.marks import Words, state_from, unpack_marks
 from webcrawl.storage.redis.names import CrawlNames, RedisOptions, ShardNames
 from webcrawl.storage.redis.packing import chunk_key, chunk_prefix, unpack_entries, unpack_host
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 if TYPE_CHECKING:
     import asyncio
@@ -72,7 +72,7 @@ class DrivenRedis(Driven):
         self._options = RedisOptions(
             spider=spider, shards=shards, lease_seconds=LEASE_SECONDS, worker="test", **options
         )
-        self._owner_of = owner_of or (lambda origin: host_of(f"{origin}/"))
+        self._owner_of = owner_of or (lambda origin: get_host(f"{origin}/"))
         self.clock = GivenClock()
         self.client = client or Redis.from_url(url)
         self._left: list[RedisBackend] = []

@@ -16,7 +16,7 @@ from webcrawl.storage.redis.leases import ServerClock
 from webcrawl.storage.redis.marks import mark_bytes, segment_field, segment_of, segments_of
 from webcrawl.storage.redis.names import RedisOptions, ShardNames, shard_of
 from webcrawl.storage.redis.packing import chunk_prefix, pack_entry
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 if TYPE_CHECKING:
     import asyncio
@@ -164,7 +164,7 @@ class CrawlInCluster:
         self._url = cluster.url
         self._client = cluster.client()
         options = RedisOptions(spider="broad", lease_seconds=60.0)
-        backend = RedisBackend({"url": cluster.url}, options, {}, host_of, ServerClock())
+        backend = RedisBackend({"url": cluster.url}, options, {}, get_host, ServerClock())
         self._run(backend.open(0.0))
         for number in range(20):
             self._run(backend.commit(found(*pages(f"h{number}.test", 3))))

@@ -9,7 +9,7 @@ from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.robots.answer import RobotsState
 from webcrawl.storage.contract import Batch, Settled
 from webcrawl.urls.fingerprint import fingerprint
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 NOW = 1_700_000_000.0
 
@@ -18,7 +18,7 @@ _positions = itertools.count(1)
 
 def entry(url: str, level: int = 0, position: int | None = None, **fields: object) -> UrlEntry:
     """A placed entry of ``url``; its key is the host."""
-    made = UrlEntry(url, host_of(url), fingerprint(url), level)
+    made = UrlEntry(url, get_host(url), fingerprint(url), level)
     made.position = next(_positions) if position is None else position
     for name, value in fields.items():
         setattr(made, name, value)

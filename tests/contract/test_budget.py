@@ -19,7 +19,7 @@ from webcrawl.frontier.records import QUEUED, State, UrlEntry, UrlRecord
 from webcrawl.storage.contract import Batch, Filling, Room, Settled
 from webcrawl.storage.redis.frontier import RedisBackend
 from webcrawl.storage.redis.names import RedisOptions
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ class Worker:
             shards=SHARDS, lease_seconds=LEASE_SECONDS, worker=f"w{number}", budget_bytes=budget_bytes
         )
         self.backend = RedisBackend(
-            {"url": url}, options, IDENTITY, lambda origin: host_of(f"{origin}/"), self.clock
+            {"url": url}, options, IDENTITY, lambda origin: get_host(f"{origin}/"), self.clock
         )
         self.filling: Filling | None = None
         self.pages = self.queued = self.turned_away = self.crowded_out = 0
@@ -263,7 +263,7 @@ def test_on_a_full_server_a_new_robots_txt_takes_the_place_of_the_one_that_expir
     crawl.look()
     for origin in origins[200:]:
         crawl.run(worker.add(Batch(robots=[robots(origin, expires_at=NOW + 1000)])))
-    known = [crawl.run(worker.backend.robots_of(origin, host_of(f"{origin}/"))) for origin in origins]
+    known = [crawl.run(worker.backend.robots_of(origin, get_host(f"{origin}/"))) for origin in origins]
     assert sum(one is not None for one in known) == 200
     assert known[0] is None
     assert known[-1] is not None

@@ -14,7 +14,7 @@ from webcrawl.frontier.order import LevelSampler
 from webcrawl.storage.contract import HEAD
 from webcrawl.storage.redis.frontier import RedisBackend
 from webcrawl.storage.redis.names import RedisOptions
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 if TYPE_CHECKING:
     import asyncio
@@ -35,7 +35,7 @@ class Member:
         self.told: list[str] = []
         options = RedisOptions(spider="broad", shards=2, lease_seconds=1e6)
         self.backend = RedisBackend(
-            {"url": url}, options, {}, lambda origin: host_of(f"{origin}/"), GivenClock(), self.told.append
+            {"url": url}, options, {}, lambda origin: get_host(f"{origin}/"), GivenClock(), self.told.append
         )
         self.run(self.backend.open(NOW))
 

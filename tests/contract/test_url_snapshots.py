@@ -20,7 +20,7 @@ from webcrawl.storage.inspection import Activity, UrlSnapshot
 from webcrawl.storage.redis import inspection as on_redis
 from webcrawl.storage.redis.control import Control
 from webcrawl.storage.sqlite import inspection as in_sqlite
-from webcrawl.urls.politeness_key import origin_of
+from webcrawl.urls.politeness_key import get_origin
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ def look(driven: Driven, one: UrlEntry) -> UrlSnapshot:
         return one.key
 
     if isinstance(driven, DrivenFolder):
-        seen = driven.inspection.snapshot(key_of, one.fingerprint, origin_of(one.url), NOW)
+        seen = driven.inspection.snapshot(key_of, one.fingerprint, get_origin(one.url), NOW)
     else:
         assert isinstance(driven, DrivenRedis)
         seen = driven.run(_look_in_redis(driven, key_of, one))
@@ -72,7 +72,7 @@ async def _look_in_redis(driven: DrivenRedis, key_of: object, one: UrlEntry) -> 
     control = Control({"url": driven.url}, driven.spider, LEASE_SECONDS)
     await control.open()
     try:
-        return await on_redis.read_snapshot(control, key_of, one.fingerprint, origin_of(one.url))  # type: ignore[arg-type]
+        return await on_redis.read_snapshot(control, key_of, one.fingerprint, get_origin(one.url))  # type: ignore[arg-type]
     finally:
         await control.close()
 

@@ -11,7 +11,7 @@ from webcrawl.links.reading import LinkLogs
 from webcrawl.storage.sqlite.inspection import read_snapshot
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.fingerprint import fingerprint
-from webcrawl.urls.politeness_key import host_of, origin_of
+from webcrawl.urls.politeness_key import get_host, get_origin
 
 
 def linked(path):
@@ -21,7 +21,11 @@ def linked(path):
 def is_done(path, url):
     """By the books: a line of the log may be of a group that was not yet kept."""
     found = read_snapshot(
-        path / "frontier.db", lambda settings: host_of(url), fingerprint(canonical(url)), origin_of(url), 0.0
+        path / "frontier.db",
+        lambda settings: get_host(url),
+        fingerprint(canonical(url)),
+        get_origin(url),
+        0.0,
     )
     return found.state is State.DONE
 

@@ -17,7 +17,7 @@ from webcrawl.frontier.records import Kind
 from webcrawl.frontier.robots_requests import RobotsReply, origin_and_hops
 from webcrawl.politeness.host_record import HostRecord
 from webcrawl.robots.answer import RobotsState
-from webcrawl.urls.politeness_key import origin_of
+from webcrawl.urls.politeness_key import get_origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -179,9 +179,9 @@ class Truth:
 
     def _judge_page(self, lease: Lease, now: float) -> None:
         url = lease.entry.url
-        answers = [record for _, record in self._robots.get(origin_of(url), ())]
+        answers = [record for _, record in self._robots.get(get_origin(url), ())]
         assert answers, "its robots.txt is not known"
-        current = answers if self._is_doubtful(origin_of(url)) else answers[-1:]
+        current = answers if self._is_doubtful(get_origin(url)) else answers[-1:]
         good = [
             one
             for one in current

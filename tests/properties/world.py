@@ -14,7 +14,7 @@ from webcrawl.frontier.robots_requests import RobotsReply, origin_and_hops
 from webcrawl.politeness.host_record import HostRecord
 from webcrawl.robots.answer import RobotsState
 from webcrawl.urls.fingerprint import fingerprint
-from webcrawl.urls.politeness_key import host_of, origin_of
+from webcrawl.urls.politeness_key import get_host, get_origin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ CRAWL_DELAY = 60.0
 
 def key_of(url: str) -> str:
     """Hosts of one domain share a key."""
-    return ".".join(host_of(url).split(".")[-2:])
+    return ".".join(get_host(url).split(".")[-2:])
 
 
 def page(host: str, path: int, level: int = 0, repeat: bool = False) -> UrlEntry:
@@ -152,7 +152,7 @@ class World:
             mean = politeness.factor * sum(times[-5:]) / len(times[-5:])
             assert now >= ended + min(mean, politeness.max_delay), "the delay model owes more"
         assert now >= self.mirror[entry.key].next_fetch_at, "Retry-After or a park reaches further"
-        if entry.kind != Kind.ROBOTS and (record := self._ledger.robots.get(origin_of(entry.url))):
+        if entry.kind != Kind.ROBOTS and (record := self._ledger.robots.get(get_origin(entry.url))):
             assert now >= ended + (record.crawl_delay_seconds or 0.0), "Crawl-delay"
 
     def _judge_robots(self, entry: UrlEntry, now: float) -> None:
@@ -169,7 +169,7 @@ class World:
             assert (other.key, -other.level, other.position) != (entry.key, -entry.level, entry.position), (
                 "it is leased already"
             )
-        record = self._ledger.robots.get(origin_of(entry.url))
+        record = self._ledger.robots.get(get_origin(entry.url))
         assert record is not None, "its robots.txt is not known"
         assert now < record.expires_at, "its robots.txt is not fresh"
         assert record.state in (RobotsState.RULES, RobotsState.ALLOWED_ALL)
@@ -180,7 +180,7 @@ class World:
         if rule == "crawl-delay":
             assert entry.key in self.skipped, "no robots.txt of its host ever asked for so long a Crawl-delay"
             return
-        record = self._ledger.robots.get(origin_of(entry.url))
+        record = self._ledger.robots.get(get_origin(entry.url))
         assert rule == "robots"
         assert record is not None
         assert disallows(record, entry.url)
@@ -285,7 +285,7 @@ class World:
         return None
 
     def _is_blocked(self, entry: UrlEntry, until: float) -> bool:
-        record = self._ledger.robots.get(origin_of(entry.url))
+        record = self._ledger.robots.get(get_origin(entry.url))
         if entry.kind == Kind.ROBOTS or record is None or record.expires_at <= until:
             return False
         return record.state in (RobotsState.UNREACHABLE, RobotsState.PENDING)

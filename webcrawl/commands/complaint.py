@@ -20,7 +20,7 @@ from webcrawl.errors import Problem
 from webcrawl.reports import text
 from webcrawl.reports.text import moment, read_moment, second
 from webcrawl.terminal import tell
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 from webcrawl.urls.schemes import resolve_any
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ def domain_of(text: str) -> str | None:
     url = resolve_any(text if "://" in text else f"http://{text}/", "about:blank")
     if url is None:
         return None
-    host = host_of(url).rstrip(".")
+    host = get_host(url).rstrip(".")
     return host if _HOST.fullmatch(host) else None
 
 

@@ -56,10 +56,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def _handler_problems(settings: Settings) -> Sequence[Problem]:
     # Scrapy imports all commands at each start.
-    from webcrawl.crawl.schemes import schemes_of
+    from webcrawl.crawl.schemes import supported_schemes
 
     try:
-        schemes_of(settings)
+        supported_schemes(settings)
     except ConfigurationError as error:
         return error.problems
     return ()
@@ -70,9 +70,9 @@ def take_url(module: ModuleType, command: str, settings: Settings, args: Sequenc
     not say what is wrong. Exit with 2 when there is no such URL, or more than one; a shell needs none.
     """
     # Scrapy imports all commands at each start.
-    from webcrawl.crawl.schemes import schemes_of
+    from webcrawl.crawl.schemes import supported_schemes
 
-    names = {"file", *schemes_of(settings).names}
+    names = {"file", *supported_schemes(settings).names}
 
     def is_url(text: str) -> bool:
         return text.partition("://")[0] in names

@@ -59,12 +59,12 @@ class Command(ProjectCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
         # Scrapy imports all commands at each start.
-        from webcrawl.crawl.report_facts import name_of, report_facts
+        from webcrawl.crawl.report_facts import crawl_name, report_facts
         from webcrawl.reports import page
         from webcrawl.reports.sections.crawl import Prices
 
         folders = self._logs.folders
-        title = opts.title or name_of(folders)
+        title = opts.title or crawl_name(folders)
         about = report_facts(folders, self._logs.configuration)
         prices = Prices(opts.price_per_core_hour, opts.price_per_gb)
         target = folders[0] / page.NAME if opts.output is None else Path(opts.output)

@@ -22,7 +22,7 @@ from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.crawl.rules import CrawlRules
 from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
 from webcrawl.crawl.seeded_hosts import read_kept
-from webcrawl.crawl.storage import backend_of, identity_of
+from webcrawl.crawl.storage import build_backend, identity_settings
 from webcrawl.errors import CrawlError, JobdirUnusable, NoSuchCrawl, StorageAway, StorageFull
 from webcrawl.features.content_seen.store import SPEC as CONTENTS
 from webcrawl.features.hints.store import SPEC as HINTS
@@ -135,14 +135,14 @@ class SharedCopy:
     def _refuse(self, whole: WholeCrawl) -> None:
         if not whole.states_kept:
             raise CrawlError(f"{self._folder} cannot be copied: a Bloom filter cannot list what it has seen")
-        for name, here in identity_of(self._configuration, self._choices).items():
+        for name, here in identity_settings(self._configuration, self._choices).items():
             if (there := whole.begun_with.get(name, here)) != here:
                 raise JobdirUnusable(
                     f"{self._folder} was begun with {name}={there}, not {here}; give -s {name}=..."
                 )
 
     async def _copy(self, whole: WholeCrawl) -> CopyCounts:
-        backend, _ = backend_of(
+        backend, _ = build_backend(
             self._configuration, self._choices, self._settings, None, self._spider, self._arguments
         )
         assert isinstance(backend, SharedBackend)

@@ -20,9 +20,9 @@ from webcrawl.archive.disk import ArchiveError
 from webcrawl.archive.listed_links import LISTED
 from webcrawl.config import Configuration
 from webcrawl.control.selection import no_inspection_message, select_crawl
-from webcrawl.crawl.context import exclusions_of, scopes_of
-from webcrawl.crawl.rules import CrawlRules, politeness_of
-from webcrawl.crawl.schemes import schemes_of
+from webcrawl.crawl.context import build_scopes, load_exclusions
+from webcrawl.crawl.rules import CrawlRules, build_politeness
+from webcrawl.crawl.schemes import supported_schemes
 from webcrawl.crawl.storage import agreed
 from webcrawl.errors import CrawlError, JobdirUnusable
 from webcrawl.explain.account import (
@@ -71,7 +71,7 @@ from webcrawl.scope.whitelist import WhitelistError, whitelist_of
 from webcrawl.storage.technology import SCOPE
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.host_rules import HostRulesError
-from webcrawl.urls.politeness_key import host_of, port_of
+from webcrawl.urls.politeness_key import get_host, get_port
 from webcrawl.urls.schemes import resolve_any
 from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seed, read_seeds
 
@@ -270,10 +270,10 @@ class Inquiry:
     def _rules(self, private: PrivateAddressRule, ports: BadPortRule, traps: Iterable[Trap]) -> RulesForUrls:
         configuration = self._configuration
 
-        exclusions = exclusions_of(configuration)
+        exclusions = load_exclusions(configuration)
         if exclusions is not None:
             exclusions.add((one.entry, one.reason) for one in self._excluded)
-        fixed, followed = scopes_of(
+        fixed, followed = build_scopes(
             configuration,
             self._choices,
             self._spider,
@@ -288,7 +288,7 @@ class Inquiry:
         return RulesForUrls(
             followed.with_rule(trap) if configuration.traps_quarantine else followed,
             fixed,
-            politeness_of(configuration, self._choices.politeness_key()).raised(self._delays),
+            build_politeness(configuration, self._choices.politeness_key()).raised(self._delays),
             configuration.product_tokens,
             configuration.requests_per_key_max,
             configuration.page_budget,
@@ -297,15 +297,15 @@ class Inquiry:
 
     def _schemes(self) -> Schemes:
 
-        return schemes_of(self._settings)
+        return supported_schemes(self._settings)
 
     def _learn_named(self, address: Address, private: PrivateAddressRule, ports: BadPortRule) -> bool:
         """Allow the hosts of the seeds, as the crawl does; return True if the URL is one of them."""
         named, allowing = False, names_that_allow(address.host)
         for url in self._seeds():
-            if (host := host_of(url)).rstrip(".") in allowing:
+            if (host := get_host(url)).rstrip(".") in allowing:
                 private.allow_seed(host)
-                ports.allow_seed(host, port_of(url))
+                ports.allow_seed(host, get_port(url))
             named = named or canonical(url, self._choices.compared) == address.canonical
         return named
 
@@ -316,8 +316,8 @@ class Inquiry:
         """Allow the URL's host and port if the crawl has stored them as seeds."""
         if crawl.named(address.host):
             private.allow_seed(address.host)
-        if ports.is_bad(address.url) and crawl.named(f"{address.host}:{port_of(address.url)}"):
-            ports.allow_seed(address.host, port_of(address.url))
+        if ports.is_bad(address.url) and crawl.named(f"{address.host}:{get_port(address.url)}"):
+            ports.allow_seed(address.host, get_port(address.url))
 
     def _seeds(self) -> Iterator[str]:
         seeds, domains = (self._question.arguments.get(name) for name in ("seeds", "domains"))

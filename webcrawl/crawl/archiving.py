@@ -27,7 +27,7 @@ NOT_MODIFIED = 304
 _OURS = {item.name: item.field_name for item in SETTINGS}
 
 
-def archive_of(
+def build_archive(
     configuration: Configuration, jobdir: Jobdir, settings: BaseSettings, further: Sequence[str] = ()
 ) -> RemoteArchive:
     """Return the archive of the crawl in ``jobdir``, not opened yet. ``further``: import paths of archive sinks that
@@ -54,14 +54,14 @@ def archive_of(
         log_keep_days=configuration.fetch_log_keep_days,
         sinks=[
             (path, sink_settings(path, configuration, settings))
-            for path in (*sinks_of(configuration), *further)
+            for path in (*archive_sinks(configuration), *further)
         ],
         info=info,
         memory_bytes=configuration.child_memory_mib * MIB,
     )
 
 
-def sinks_of(configuration: Configuration) -> list[str]:
+def archive_sinks(configuration: Configuration) -> list[str]:
     """Return the import paths of all sinks; one that the operator names too is included once."""
     own = [LINK_LOG] if configuration.link_log_enabled else []
     return list(dict.fromkeys([*own, *configuration.archive_sinks]))

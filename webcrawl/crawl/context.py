@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.config import Configuration
 from webcrawl.crawl import essentials
-from webcrawl.crawl.archiving import archive_of
+from webcrawl.crawl.archiving import build_archive
 from webcrawl.crawl.feature import Parts
 from webcrawl.crawl.feature_table import FURTHER, SHAPING, Features, further_entries
 from webcrawl.crawl.jobdir import Jobdir, new_folder
-from webcrawl.crawl.ordering import best_first_of, order_of
-from webcrawl.crawl.page_processing import processing_of
+from webcrawl.crawl.ordering import best_first_of, build_order
+from webcrawl.crawl.page_processing import build_processing
 from webcrawl.crawl.refused_start import answering
 from webcrawl.crawl.request_codec import agent_of, is_explicit, may_have_errback, route_of
-from webcrawl.crawl.rules import CrawlRules, extensions_refused, politeness_of
-from webcrawl.crawl.schemes import schemes_of
+from webcrawl.crawl.rules import CrawlRules, build_politeness, extensions_refused
+from webcrawl.crawl.schemes import supported_schemes
 from webcrawl.crawl.seeded_hosts import SeededHosts
-from webcrawl.crawl.storage import backend_of
+from webcrawl.crawl.storage import build_backend
 from webcrawl.errors import ConfigurationError, Problem, StartRefused
 from webcrawl.fetching.bandwidth import Bandwidth, bandwidth_of
 from webcrawl.fetching.network import network_of, seed_addresses
@@ -55,7 +55,7 @@ from webcrawl.scope.url_rules import (
 from webcrawl.scope.whitelist import WhitelistRule, whitelist_of
 from webcrawl.storage.contract import Backend, ClockStore, SharedBackend
 from webcrawl.storage.machine_clocks import MachineClocks
-from webcrawl.urls.politeness_key import PolitenessKey, host_of
+from webcrawl.urls.politeness_key import PolitenessKey, get_host
 from webcrawl.urls.schemes import WEB, Schemes
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class CrawlContext:
         return tempfile.gettempdir() if self.jobdir is None else str(self.jobdir.spool)
 
 
-def context_of(crawler: Crawler) -> CrawlContext:
+def get_context(crawler: Crawler) -> CrawlContext:
     """Return the crawl's context, built with the first call. :raises ConfigurationError: a setting is wrong."""
     context: CrawlContext | None = vars(crawler).get(_ATTRIBUTE)
     if context is None:
@@ -134,7 +134,7 @@ def context_of(crawler: Crawler) -> CrawlContext:
     return context
 
 
-def configuration_of(crawler: Crawler) -> Configuration:
+def get_configuration(crawler: Crawler) -> Configuration:
     """Return the crawl's settings as typed values; they are read once for all who ask.
 
     :raises ConfigurationError: naming every setting that is wrong.
@@ -145,7 +145,7 @@ def configuration_of(crawler: Crawler) -> Configuration:
     return configuration
 
 
-def trouble_of(crawler: Crawler) -> BaseException | None:
+def get_fatal_error(crawler: Crawler) -> BaseException | None:
     """Return the error that ended a crawl; None if there was none, or no context."""
     context: CrawlContext | None = vars(crawler).get(_ATTRIBUTE)
     return None if context is None else context.trouble
@@ -153,7 +153,7 @@ def trouble_of(crawler: Crawler) -> BaseException | None:
 
 def _build(crawler: Crawler) -> CrawlContext:
     essentials.require(crawler.settings)
-    configuration = configuration_of(crawler)
+    configuration = get_configuration(crawler)
     if mode := getattr(crawler.spider, "mode", None):
         configuration = replace(configuration, crawl_mode=mode)
     if agent := getattr(crawler.spider, "user_agent", None):
@@ -166,22 +166,22 @@ def _build(crawler: Crawler) -> CrawlContext:
     choices = CrawlRules(configuration)
     key = choices.politeness_key()
     addresses = seed_addresses(crawler)
-    exclusions = exclusions_of(configuration)
+    exclusions = load_exclusions(configuration)
     directory = jobdir_path(crawler, configuration)
     jobdir = None if directory is None else Jobdir(directory)
     seeded = SeededHosts(
         addresses, BadPortRule(configuration.ports_allowed), allows=configuration.seeds_private_addresses
     )
-    owner, spider = name_of(crawler), crawler.spider
-    backend, clock = backend_of(
+    owner, spider = spider_name(crawler), crawler.spider
+    backend, clock = build_backend(
         configuration, choices, crawler.settings, directory, owner, spider, seeded.learn
     )
     features = Features()
     parts = Parts(configuration, spider, choices, clock, backend, directory, features)
     others = further_entries()
     features.build([*SHAPING, *(entry for entry in others if entry.is_shaping)], parts)
-    schemes = schemes_of(crawler.settings)
-    scopes = scopes_of(configuration, choices, spider, addresses.rule, seeded.ports, exclusions, schemes)
+    schemes = supported_schemes(crawler.settings)
+    scopes = build_scopes(configuration, choices, spider, addresses.rule, seeded.ports, exclusions, schemes)
     parts.intake = intake = _intake(key, scopes, choices, features, configuration.embed_hops_max, schemes)
     parts.archive = archive = None if jobdir is None else _archive(configuration, jobdir, crawler, features)
     features.build([*FURTHER, *(entry for entry in others if not entry.is_shaping)], parts)
@@ -205,7 +205,7 @@ def _build(crawler: Crawler) -> CrawlContext:
         features,
         next((one.results for one in features if one.results is not None), archive),
         _clocks(configuration, backend, clock),
-        *processing_of(configuration),
+        *build_processing(configuration),
     )
 
 
@@ -214,7 +214,7 @@ def require_contact(spider: object, configuration: Configuration) -> None:
     given = getattr(spider, "start_urls", None) or getattr(spider, "allowed_domains", None)
     if is_contact(configuration.user_agent) or not isinstance(given, list | tuple):
         return
-    hosts = [host for text in given if (host := (host_of(str(text)) if "://" in str(text) else str(text)))]
+    hosts = [host for text in given if (host := (get_host(str(text)) if "://" in str(text) else str(text)))]
     if hosts and all(map(is_public, hosts)):
         why = contact_problem(configuration.user_agent, configuration.crawler_contact, hosts)
         raise ConfigurationError([Problem("CRAWLER_CONTACT", why or "is missing")])
@@ -243,7 +243,7 @@ def _archive(
     configuration: Configuration, jobdir: Jobdir, crawler: Crawler, features: Features
 ) -> ArchiveThread:
     further = [path for feature in features for path in feature.sinks]
-    return ArchiveThread(archive_of(configuration, jobdir, crawler.settings, further))
+    return ArchiveThread(build_archive(configuration, jobdir, crawler.settings, further))
 
 
 def _intake(
@@ -279,7 +279,7 @@ class ScopesOfIntake(NamedTuple):
 
     @classmethod
     def of(cls, scopes: tuple[Scope, Scope], features: Features) -> ScopesOfIntake:
-        """``scopes``: see ``scopes_of``."""
+        """``scopes``: see ``build_scopes``."""
         fixed, followed = scopes
         requested = Scope(rule for rule in followed.rules if rule.name not in _OF_LINKS)
         standing = fixed
@@ -290,7 +290,7 @@ class ScopesOfIntake(NamedTuple):
         return cls(followed, fixed, requested, standing)
 
 
-def exclusions_of(configuration: Configuration) -> ExclusionList | None:
+def load_exclusions(configuration: Configuration) -> ExclusionList | None:
     """Load the list of the setting EXCLUSION_FILE; an empty one without a file, if operators can exclude sites while
     the crawl runs. Raises ExclusionError."""
     if configuration.exclusion_file is None:
@@ -299,7 +299,7 @@ def exclusions_of(configuration: Configuration) -> ExclusionList | None:
     return ExclusionList.load(configuration.exclusion_file, 0)
 
 
-def scopes_of(
+def build_scopes(
     configuration: Configuration,
     choices: CrawlRules,
     spider: object,
@@ -337,7 +337,7 @@ def scopes_of(
     return Scope(fixed), Scope(followed)
 
 
-def name_of(crawler: Crawler) -> str:
+def spider_name(crawler: Crawler) -> str:
     """Return the name of the spider; a spider class of a script may have none."""
     return getattr(crawler.spidercls, "name", None) or getattr(crawler.spider, "name", None) or "crawl"
 
@@ -350,7 +350,7 @@ def jobdir_path(crawler: Crawler, configuration: Configuration) -> Path | None:
         return Path(given)
     if not configuration.storage.is_lasting:
         return None
-    return new_folder(name_of(crawler))
+    return new_folder(spider_name(crawler))
 
 
 def _policies(
@@ -364,10 +364,10 @@ def _policies(
 ) -> Policies:
     scorer = next((one.scorer for one in features if one.scorer is not None), None)
     return Policies(
-        order=order_of(configuration, scorer),
+        order=build_order(configuration, scorer),
         sampler=LevelSampler(configuration.frontier_bias),
         best_first=best_first_of(configuration, scorer),
-        politeness=politeness_of(configuration, key),
+        politeness=build_politeness(configuration, key),
         health=configuration.build(Health, "health_"),
         robots=RobotsPolicy(
             configuration.robots_ttl_seconds,
@@ -400,7 +400,7 @@ def _policies(
     )
 
 
-def limits_of(configuration: Configuration) -> FrontierLimits:
+def frontier_limits(configuration: Configuration) -> FrontierLimits:
     return FrontierLimits(
         open_max=configuration.concurrent_requests,
         active_max=configuration.frontier_active_max,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from webcrawl.crawl.context import context_of
+from webcrawl.crawl.context import get_context
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -26,7 +26,7 @@ class FeatureMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> object:
         """Return the feature's middleware. :raises NotConfigured: the feature is off"""
-        if cls.feature not in context_of(crawler).features:
+        if cls.feature not in get_context(crawler).features:
             raise NotConfigured  # no log message: the feature is switched off
         return build_from_crawler(load_object(cls.path()), crawler)
 

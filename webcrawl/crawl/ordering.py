@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from webcrawl.frontier.order import Scorer
 
 
-def order_of(configuration: Configuration, scorer: Scorer | None = None) -> Order:
+def build_order(configuration: Configuration, scorer: Scorer | None = None) -> Order:
     """Return the order in which URLs enter their queues from now on."""
     prioritiser = configuration.frontier_prioritiser
     return Order(

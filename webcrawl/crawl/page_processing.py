@@ -33,7 +33,7 @@ WORD = "processing"
 """The error word in errors.log of a page for which a module failed."""
 
 
-def processing_of(configuration: Configuration) -> tuple[Chain | None, TextDigests | None]:
+def build_processing(configuration: Configuration) -> tuple[Chain | None, TextDigests | None]:
     """Return the modules of the setting PROCESSING_MODULES, None if it is empty, and the digests of main text, None
     if no other setting needs them. Both use the same processes."""
     modules, links_max = configuration.processing_modules, configuration.links_per_page_max
@@ -55,7 +55,7 @@ def processing_of(configuration: Configuration) -> tuple[Chain | None, TextDiges
     return chain, TextDigests(pool) if wants_texts else None
 
 
-def type_of(response: Response) -> str | None:
+def response_type(response: Response) -> str | None:
     """Return the MIME type as which a response is to be read."""
     content_type = response.headers.get("Content-Type")
     return document_type(mime_type(content_type.decode("latin-1") if content_type else None), response.body)
@@ -127,7 +127,7 @@ class PageTexts:
             declared = response.headers.get("Content-Type")
             headers = {"content-type": declared.decode("latin-1")} if declared else {}
             content = Content(
-                response.url, response.status, type_of(response) or "", None, headers, response.body
+                response.url, response.status, response_type(response) or "", None, headers, response.body
             )
             try:
                 facts.text_digest = await self._texts.of(content)

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from webcrawl.config.setting import MIB
-from webcrawl.crawl.context import context_of
+from webcrawl.crawl.context import get_context
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.items import Page
 from webcrawl.parsing.charset import encoding_of
@@ -44,12 +44,12 @@ class PageReading:
     @cached_property
     def _readers(self) -> ReaderProcesses:
         # Only when there is a page: the context's scope depends on the spider's arguments.
-        configuration = context_of(self.crawler).configuration
+        configuration = get_context(self.crawler).configuration
         return ReaderProcesses(
             configuration.extraction_processes, memory_bytes=configuration.child_memory_mib * MIB
         )
 
-    async def page_of(self, response: Response) -> Page | None:
+    async def read_page(self, response: Response) -> Page | None:
         """Return the page of a response; None if it has none that is of use."""
         content_type = response.headers.get("Content-Type")
         declared = content_type.decode("latin-1") if content_type else None
@@ -57,7 +57,7 @@ class PageReading:
             return None
         assert response.request is not None
         facts = fetch_meta(response.request)
-        context = context_of(self.crawler)
+        context = get_context(self.crawler)
         configuration = context.configuration
         mime = document_type(mime_type(declared), response.body)
         if is_style_sheet(mime) and IN_STYLES in configuration.link_types:
@@ -93,7 +93,7 @@ class PageReading:
         )
 
     def _input(self, response: Response, declared: str | None) -> PageInput:
-        context = context_of(self.crawler)
+        context = get_context(self.crawler)
         configuration = context.configuration
         return PageInput(
             response.body,
@@ -110,7 +110,7 @@ class PageReading:
         page = self._other(response, CSS, facts)
         document = await self._readers.extract(self._input(response, declared))
         page.links, page.links_dropped = document.links, document.links_dropped
-        processing = context_of(self.crawler).processing
+        processing = get_context(self.crawler).processing
         page.embedded = processing is None or not processing.wants(CSS)
         return page
 

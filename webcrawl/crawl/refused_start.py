@@ -117,7 +117,7 @@ def closing(crawler: Crawler, error: Exception) -> CloseSpider:
     return CloseSpider(START_REFUSED)
 
 
-def refusal_of(crawler: Crawler) -> Exception | None:
+def get_refusal(crawler: Crawler) -> Exception | None:
     """Return why ``crawler`` was refused; None if it was not."""
     return _refusals.get(crawler)
 
@@ -146,7 +146,7 @@ def _own_command() -> str | None:
 
 
 def _task_ended(command: str, crawler: Crawler, task: asyncio.Task[object]) -> None:
-    error = refusal_of(crawler) or (None if task.cancelled() else task.exception())
+    error = get_refusal(crawler) or (None if task.cancelled() else task.exception())
     if isinstance(error, REFUSALS):
         # The task's exception would be logged if it were never read.
         if not task.cancelled():

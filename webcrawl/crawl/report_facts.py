@@ -11,7 +11,7 @@ from webcrawl.archive import fetchlog
 from webcrawl.audit import TOLERANCE_SECONDS
 from webcrawl.audit.audit import AuditRules, totals_of
 from webcrawl.crawl.jobdir import Jobdir
-from webcrawl.crawl.rules import politeness_of, shared_clocks_of
+from webcrawl.crawl.rules import build_politeness, build_shared_clocks
 from webcrawl.reports import run_log
 from webcrawl.reports.fetch_logs import MergedRequests
 from webcrawl.reports.run_log import RunState
@@ -35,12 +35,12 @@ def audit_rules(
 ) -> AuditRules:
     """Return the rules of politeness in the settings. :raises GroupsError: their file is wrong"""
     return AuditRules(
-        politeness_of(configuration),
+        build_politeness(configuration),
         configuration.robots_ttl_seconds,
         configuration.download_timeout,
         tolerance_seconds,
         least_seconds,
-        shared_clocks_of(configuration),
+        build_shared_clocks(configuration),
     )
 
 
@@ -60,7 +60,7 @@ def report_facts(folders: Sequence[Path], configuration: Configuration) -> Repor
     audited = totals_of(MergedRequests(logs, window_seconds(configuration)), audit_rules(configuration))
     return ReportFacts(
         runs=[of_one[-1] for of_one in runs],
-        states=[state for folder in folders if (state := state_of(folder)) is not None],
+        states=[state for folder in folders if (state := run_state(folder)) is not None],
         begun_at=min((of_one[0].begun_at for of_one in runs), default=None),
         made_at=time.time(),
         folders=[str(folder) for folder in folders],
@@ -68,13 +68,13 @@ def report_facts(folders: Sequence[Path], configuration: Configuration) -> Repor
     )
 
 
-def state_of(folder: Path, runs: Sequence[Run] | None = None) -> RunState | None:
+def run_state(folder: Path, runs: Sequence[Run] | None = None) -> RunState | None:
     """Return the state of the crawl, or worker, in a folder; None if no run is recorded there."""
     runs = run_log.read(folder) if runs is None else runs
     return runs[-1].state(is_held=Jobdir(folder).holder() is not None) if runs else None
 
 
-def name_of(folders: Sequence[Path]) -> str:
+def crawl_name(folders: Sequence[Path]) -> str:
     """Return the name of the crawl: of its folder, or that of the crawl to which all folders of workers belong."""
     crawls = {runs[-1].crawl for folder in folders if (runs := run_log.read(folder))}
     if len(crawls) == 1 and (crawl := crawls.pop()) is not None:

@@ -79,7 +79,7 @@ def with_token(payload: str, token: str) -> str:
     return _text({**_loaded(payload), "token": token})
 
 
-def token_of(payload: str) -> str:
+def read_token(payload: str) -> str:
     """Return the token in ``payload``; empty if there is none."""
     return str(_facts(payload).get("token", "")) if '"token":' in payload else ""
 
@@ -89,7 +89,7 @@ def with_revisit(payload: str | None, known: list[Any]) -> str:
     return _text({**_loaded(payload or "{}"), "revisit": known})
 
 
-def revisit_of(payload: str | None) -> list[Any] | None:
+def read_revisit(payload: str | None) -> list[Any] | None:
     """Return the values that ``with_revisit`` added to ``payload``; None if it is no revisit."""
     known = _facts(payload).get("revisit") if payload and '"revisit":' in payload else None
     return known if isinstance(known, list) else None
@@ -388,7 +388,7 @@ class RequestSerializer:
             return decode(entry.url, route, self._spider, entry.repeat)
         if entry.payload is None or entry.kind == Kind.ROBOTS:
             return Request(entry.url, meta={"verbatim_url": True}, dont_filter=entry.repeat)
-        carried = self._carried.get(token_of(entry.payload))
+        carried = self._carried.get(read_token(entry.payload))
         if carried is None and (given := self._given.get(entry.fingerprint)) is not None:
             # What it was when it came is stored; what it has become since is not.
             carried = given if encode(given, self._spider).lost else None
@@ -397,7 +397,7 @@ class RequestSerializer:
     def done(self, entry: UrlEntry) -> None:
         """Release the Request of an entry, which was processed and is not tried again."""
         if entry.payload:
-            self._carried.pop(token_of(entry.payload), None)
+            self._carried.pop(read_token(entry.payload), None)
 
 
 def _counted(value: object) -> int:

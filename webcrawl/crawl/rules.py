@@ -91,7 +91,7 @@ class CrawlRules:
             hosts=None if path is None else load_host_rules(path),
         )
         """The differences between URLs that do not count."""
-        self.shared_clocks = shared_clocks_of(configuration)
+        self.shared_clocks = build_shared_clocks(configuration)
         self.expressions = {name: load_patterns(path) for name, path in _files(configuration).items()}
         """The lists of expressions that are in force, by the names of their settings."""
 
@@ -129,11 +129,11 @@ class CrawlRules:
         hosts = () if self.compared.hosts is None else self.compared.hosts.rules
         return {
             "CANONICAL_RULES": ",".join(name for name in SWITCHES if getattr(self.compared, name)) or "none",
-            "HOST_RULES_FILE": digest_of(" ".join(rule) for rule in hosts),
+            "HOST_RULES_FILE": list_digest(" ".join(rule) for rule in hosts),
         }
 
 
-def politeness_of(configuration: Configuration, key: PolitenessKey | None = None) -> Politeness:
+def build_politeness(configuration: Configuration, key: PolitenessKey | None = None) -> Politeness:
     """Return the delays between two requests to a site; without ``key`` the minima of all sites alone."""
     politeness = configuration.build(Politeness, "politeness_")
     delays: dict[str, float] = {}
@@ -144,7 +144,7 @@ def politeness_of(configuration: Configuration, key: PolitenessKey | None = None
     return replace(politeness, slot_delays=delays)
 
 
-def shared_clocks_of(configuration: Configuration) -> SharedClocks:
+def build_shared_clocks(configuration: Configuration) -> SharedClocks:
     """Return the clocks that sites share. :raises GroupsError: the file of groups is wrong"""
     path = configuration.politeness_groups_file
     return SharedClocks(
@@ -157,7 +157,7 @@ def shared_clocks_of(configuration: Configuration) -> SharedClocks:
     )
 
 
-def digest_of(lines: Iterable[str]) -> str:
+def list_digest(lines: Iterable[str]) -> str:
     """Return twelve hexadecimal digits that stand for a list; ``none`` for an empty one."""
     text = "\n".join(lines)
     return hashlib.sha256(text.encode()).hexdigest()[:12] if text else "none"

@@ -113,7 +113,7 @@ class InFlightRequest:
     """The response of a page, if the crawl revisits pages."""
 
 
-def in_flight_request_of(crawler: Crawler, request: Request | None) -> InFlightRequest | None:
+def get_in_flight_request(crawler: Crawler, request: Request | None) -> InFlightRequest | None:
     """Return the in-flight request of a Request; None for requests that the frontier does not know."""
     if request is None:
         return None

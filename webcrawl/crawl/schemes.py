@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 
-def schemes_of(settings: BaseSettings) -> Schemes:
+def supported_schemes(settings: BaseSettings) -> Schemes:
     """Return the schemes whose handler is a ``SchemeHandler``. URLs of all others come from Requests of spiders only,
     and if they were found on a page, only if DOWNLOAD_HANDLERS itself names a handler, be it Scrapy's own.
 

@@ -15,7 +15,7 @@ from webcrawl.errors import JobdirUnusable
 from webcrawl.fetching.private_addresses import FirstAddresses
 from webcrawl.scope.scope import Candidate
 from webcrawl.storage.contract import SharedBackend
-from webcrawl.urls.politeness_key import host_of, port_of
+from webcrawl.urls.politeness_key import get_host, get_port
 
 if TYPE_CHECKING:
     from webcrawl.crawl.context import CrawlContext
@@ -63,12 +63,12 @@ class SeededHosts:
         """Allow the host and port of a URL that the operator named here. It is resolved."""
         if not self._allows:
             return
-        host = host_of(url)
+        host = get_host(url)
         if host not in self._names and (
             len(self._names) < REMEMBERED or self.addresses.rule.refuses(Candidate("", host, ""))
         ):
             self._name(host)
-        if self.ports.is_bad(url) and (place := f"{host}:{port_of(url)}") not in self._names:
+        if self.ports.is_bad(url) and (place := f"{host}:{get_port(url)}") not in self._names:
             self._name(place)
 
     def learn(self, name: str) -> None:

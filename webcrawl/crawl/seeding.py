@@ -15,7 +15,7 @@ from webcrawl.politeness.contact import contact_problem, is_contact
 from webcrawl.reports import text
 from webcrawl.scope.whitelist import whitelist_of
 from webcrawl.storage.contract import SharedBackend
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 from webcrawl.urls.seeds import BadSeed, Seed, read_seeds
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class Seeding:
             if self._bad <= BAD_SHOWN:
                 logger.warning("Seed in line %d is no URL (%s): %s", seed.line, seed.reason, seed.text)
             return None
-        host = host_of(seed.url)
+        host = get_host(seed.url)
         if why := contact_problem(configuration.user_agent, configuration.crawler_contact, [host]):
             raise ContactMissing(why)
         self._context.seeded.allow(seed.url)

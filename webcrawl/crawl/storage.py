@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.crawl.rules import digest_of, extensions_refused
-from webcrawl.crawl.schemes import schemes_of
+from webcrawl.crawl.rules import extensions_refused, list_digest
+from webcrawl.crawl.schemes import supported_schemes
 from webcrawl.scope.whitelist import whitelist_of
 from webcrawl.storage.technology import SCOPE, CrawlFacts
 from webcrawl.urls.schemes import WEB, Schemes
@@ -26,7 +26,7 @@ _SHARED_DELAYS = ("POLITENESS_ADDRESS_DELAY", "POLITENESS_DOMAIN_DELAY", "POLITE
 _LISTS = ("ALLOW_FILE", "DENY_FILE", "USELESS_PATHS_FILE")
 
 
-def backend_of(
+def build_backend(
     configuration: Configuration,
     choices: CrawlRules,
     settings: BaseSettings,
@@ -42,15 +42,15 @@ def backend_of(
         settings,
         folder,
         owner,
-        identity_of(configuration, choices),
-        lambda: agreed(configuration, choices, spider, schemes_of(settings)),
+        identity_settings(configuration, choices),
+        lambda: agreed(configuration, choices, spider, supported_schemes(settings)),
         choices.politeness_key().of_url,
         learnt,
     )
     return configuration.storage.build(facts)
 
 
-def identity_of(configuration: Configuration, choices: CrawlRules) -> dict[str, str]:
+def identity_settings(configuration: Configuration, choices: CrawlRules) -> dict[str, str]:
     """Return the settings that determine the key of a URL, and which URLs are the same."""
     return {"POLITENESS_KEY": configuration.politeness_key, **choices.comparison()}
 
@@ -63,12 +63,12 @@ def agreed(
     scope = {
         "DEPTH_LIMIT": configuration.depth_limit,
         "URLLENGTH_LIMIT": configuration.urllength_limit,
-        "EXTENSIONS_REFUSED": digest_of(sorted(extensions_refused(configuration, spider))),
-        **{name: digest_of(one.text for one in choices.expressions.get(name, ())) for name in _LISTS},
-        "TOP_LEVEL_DOMAINS": digest_of(sorted(configuration.top_level_domains)),
+        "EXTENSIONS_REFUSED": list_digest(sorted(extensions_refused(configuration, spider))),
+        **{name: list_digest(one.text for one in choices.expressions.get(name, ())) for name in _LISTS},
+        "TOP_LEVEL_DOMAINS": list_digest(sorted(configuration.top_level_domains)),
         "PORTS_ALLOWED": ",".join(map(str, sorted(configuration.ports_allowed))) or "all",
         **{name: getattr(configuration, name.lower()) for name in _SHARED_DELAYS},
-        "POLITENESS_GROUPS_FILE": digest_of(map(str, choices.shared_clocks.groups.groups)),
+        "POLITENESS_GROUPS_FILE": list_digest(map(str, choices.shared_clocks.groups.groups)),
         "PATH_SEGMENTS_MAX": configuration.path_segments_max,
         "PATH_REPEATS_MAX": configuration.path_repeats_max,
         "REQUESTS_PER_KEY_MAX": configuration.requests_per_key_max,
@@ -84,9 +84,9 @@ def agreed(
         "allow": getattr(spider, "allow", None) or "none",
         "stay": getattr(spider, "stay", None) or "none",
         "domains": whitelist_of(domains).digest() if domains else "none",
-        "allowed_domains": digest_of(sorted(getattr(spider, "allowed_domains", None) or ())),
+        "allowed_domains": list_digest(sorted(getattr(spider, "allowed_domains", None) or ())),
     }
-    fixed = identity_of(configuration, choices)
+    fixed = identity_settings(configuration, choices)
     return {**fixed, **{f"{SCOPE}{name}": str(value) for name, value in scope.items()}}
 
 

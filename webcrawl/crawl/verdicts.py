@@ -14,14 +14,14 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
 
-from webcrawl.crawl.context import context_of
+from webcrawl.crawl.context import get_context
 from webcrawl.crawl.essentials import Detached
 from webcrawl.fetching.failures import failure_word
 from webcrawl.fetching.lifetime import response_lifetime
 from webcrawl.fetching.response_head import MAX_TYPE_BYTES
 from webcrawl.fetching.transfer import is_wanted
 from webcrawl.robots import answer as robots
-from webcrawl.urls.politeness_key import origin_of
+from webcrawl.urls.politeness_key import get_origin
 from webcrawl.urls.resolve import resolve
 
 if TYPE_CHECKING:
@@ -113,11 +113,11 @@ class VerdictMiddleware:
         )
 
     def _context(self) -> CrawlContext:
-        return context_of(self._crawler)
+        return get_context(self._crawler)
 
     async def _robots(self, url: str) -> robots.RobotsVerdict:
         context = self._context()
-        origin = origin_of(url)
+        origin = get_origin(url)
         robots_url = context.intake.schemes.robots_url(origin)
         if robots_url is None:
             return robots.RobotsVerdict(True, "the scheme has no robots.txt")

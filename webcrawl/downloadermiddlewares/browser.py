@@ -27,7 +27,7 @@ from scrapy.utils.misc import load_object
 from scrapy_playwright.handler import ScrapyPlaywrightDownloadHandler
 
 from webcrawl.archive.capture import REDIRECTS
-from webcrawl.crawl.context import context_of
+from webcrawl.crawl.context import get_context
 from webcrawl.fetching.meta import CURRENT
 from webcrawl.refusal import Refused
 
@@ -62,7 +62,7 @@ class Browser(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc]
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        settings, configuration = crawler.settings, context_of(crawler).configuration
+        settings, configuration = crawler.settings, get_context(crawler).configuration
         self.embeds_max = configuration.browser_embeds_max
         self.types = frozenset(configuration.browser_resource_types)
         self.seconds = settings.getfloat("DOWNLOAD_TIMEOUT")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.responsetypes import responsetypes
 
-from webcrawl.crawl.context import context_of
+from webcrawl.crawl.context import get_context
 from webcrawl.fetching.decoding import decode
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.parsing.mime import HTML_TYPES, mime_type
@@ -36,7 +36,7 @@ class DecodingMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        configuration = context_of(crawler).configuration
+        configuration = get_context(crawler).configuration
         self._limit = configuration.download_maxsize
         self._text_limit = max(self._limit, configuration.download_text_maxsize)
 

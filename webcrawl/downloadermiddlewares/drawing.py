@@ -14,7 +14,7 @@ from scrapy.exceptions import (
 from scrapy.http import HtmlResponse
 
 from webcrawl.crawl.drawing import draws
-from webcrawl.crawl.running import in_flight_request_of
+from webcrawl.crawl.running import get_in_flight_request
 from webcrawl.fetching.failures import failure_word
 from webcrawl.frontier.lease import Result
 from webcrawl.refusal import Refused
@@ -66,7 +66,7 @@ class DrawingMiddleware:
         try:
             return await self._browser.draw(request, response)
         except (DownloadFailedError, DownloadTimeoutError, DownloadCancelledError, Refused) as error:
-            flight = in_flight_request_of(self._crawler, request)
+            flight = get_in_flight_request(self._crawler, request)
             if flight is not None:
                 outcome = flight.outcome
                 outcome.result, outcome.rule = Result.FAILED, failure_word(error)

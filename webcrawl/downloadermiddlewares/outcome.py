@@ -14,9 +14,9 @@ from scrapy.exceptions import IgnoreRequest
 
 from webcrawl.archive.capture import ArchiveEntry, Capture, FetchRecord, LostSending
 from webcrawl.archive.records import digest
-from webcrawl.crawl.context import context_of
+from webcrawl.crawl.context import get_context
 from webcrawl.crawl.essentials import foreign_handlers
-from webcrawl.crawl.running import in_flight_request_of
+from webcrawl.crawl.running import get_in_flight_request
 from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.fetching.decoding import decode
 from webcrawl.fetching.failures import LocalShortageError, failure_word
@@ -53,7 +53,7 @@ class OutcomeMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        context = context_of(crawler)
+        context = get_context(crawler)
         self._clock = context.clock
         self._worker = context.configuration.worker_name
         self._agents = context.rules.agents
@@ -72,7 +72,7 @@ class OutcomeMiddleware:
             lines = [line.decode("latin-1") for line in directives]
             tags = page_directives.of_header(lines, self._agents, self._clock())
             fetch_meta(request).robots_tags = tags
-        flight = in_flight_request_of(self._crawler, request)
+        flight = get_in_flight_request(self._crawler, request)
         if flight is None or flight.over:
             return response
         started, ended, capture = self._times(request, flight)
@@ -115,7 +115,7 @@ class OutcomeMiddleware:
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        flight = in_flight_request_of(self._crawler, request)
+        flight = get_in_flight_request(self._crawler, request)
         if flight is None or flight.over:
             return
         if flight.lease.refusal is not None and not isinstance(exception, IgnoreRequest):

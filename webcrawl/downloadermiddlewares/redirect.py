@@ -10,14 +10,14 @@ from scrapy.settings import default_settings
 from webcrawl.archive.capture import REDIRECTS
 from webcrawl.config.readers import as_switch
 from webcrawl.config.scrapy_settings import is_given
-from webcrawl.crawl.context import context_of
-from webcrawl.crawl.request_codec import CONDITIONS, is_explicit, revisit_of
-from webcrawl.crawl.running import in_flight_request_of
+from webcrawl.crawl.context import get_context
+from webcrawl.crawl.request_codec import CONDITIONS, is_explicit, read_revisit
+from webcrawl.crawl.running import get_in_flight_request
 from webcrawl.fetching.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind
 from webcrawl.refusal import Refused
-from webcrawl.urls.politeness_key import origin_of
+from webcrawl.urls.politeness_key import get_origin
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -40,7 +40,7 @@ class RedirectMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        context = context_of(crawler)
+        context = get_context(crawler)
         self._max_times, self._schemes = context.configuration.redirect_max_times, context.intake.schemes
         # A spider that asks for a URL wants what is behind it; a link of a page is one of many.
         is_set = is_given(crawler.settings, "REDIRECT_MAX_TIMES")
@@ -54,7 +54,7 @@ class RedirectMiddleware:
     def process_response(self, request: Request, response: Response) -> Request | Response:
         if response.status not in REDIRECTS or not response.headers.get("Location"):
             return response
-        flight = in_flight_request_of(self._crawler, request)
+        flight = get_in_flight_request(self._crawler, request)
         # Redirects of robots.txt and of sitemaps lead to another document of their kind.
         kept = flight is not None and flight.lease.entry.kind not in (Kind.PAGE, Kind.INLINE)
         if kept or self._wanted(request, response):
@@ -102,7 +102,7 @@ class RedirectMiddleware:
         lease_id = flight.lease.id if flight is not None else None
         fresh = FetchMeta(lease_id, depth=facts.depth, via=request.url, embed_hops=facts.embed_hops)
         meta = {"redirect_times": times, "depth": facts.depth, "verbatim_url": True, KEY: fresh}
-        is_revisit = flight is not None and revisit_of(flight.lease.entry.payload) is not None
+        is_revisit = flight is not None and read_revisit(flight.lease.entry.payload) is not None
         # The target of a revisited page's redirect is a URL like any other.
         repeat = request.dont_filter and not is_revisit
         fresh.is_link = flight is not None and not is_explicit(flight.lease.entry.payload)
@@ -120,7 +120,7 @@ class RedirectMiddleware:
             followed = followed.replace(method="GET", body=b"")
             for name in ("Content-Type", "Content-Length"):
                 followed.headers.pop(name, None)
-        if origin_of(target) != origin_of(self._schemes.resolve(request.url, request.url) or target):
+        if get_origin(target) != get_origin(self._schemes.resolve(request.url, request.url) or target):
             for name in _SECRETS:
                 followed.headers.pop(name, None)
         return followed

@@ -10,9 +10,9 @@ from scrapy.utils.response import response_status_message
 
 from webcrawl.config.readers import as_switch
 from webcrawl.config.scrapy_settings import retried_exceptions, retried_statuses
-from webcrawl.crawl.context import context_of
+from webcrawl.crawl.context import get_context
 from webcrawl.crawl.request_codec import is_explicit
-from webcrawl.crawl.running import in_flight_request_of
+from webcrawl.crawl.running import get_in_flight_request
 from webcrawl.fetching.failures import failure_word
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.frontier.active_key import ROBOTS_UNREACHABLE
@@ -38,7 +38,7 @@ class RetryMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._is_on = as_switch(crawler.settings["RETRY_ENABLED"])
-        self._times = context_of(crawler).configuration.retry_times
+        self._times = get_context(crawler).configuration.retry_times
         statuses = retried_statuses(crawler.settings)
         self._statuses = RETRIED_STATUSES if statuses is None else statuses
         self._exceptions = retried_exceptions(crawler.settings)
@@ -54,7 +54,7 @@ class RetryMiddleware:
         return response if again is None else again
 
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
-        flight = in_flight_request_of(self._crawler, request)
+        flight = get_in_flight_request(self._crawler, request)
         if flight is not None and flight.lease.refusal == ROBOTS_UNREACHABLE:
             logger.error(
                 "Gave up %(request)s: the robots.txt of its host could not be fetched",
@@ -74,7 +74,7 @@ class RetryMiddleware:
 
     def _again(self, request: Request, reason: str) -> Request | None:
         """Have a request sent again; return None if that is not to be done. ``reason`` is for the statistics."""
-        flight = in_flight_request_of(self._crawler, request)
+        flight = get_in_flight_request(self._crawler, request)
         if not self._is_on or flight is None or flight.lease.refusal is not None:
             return None
         if flight.lease.entry.kind == Kind.ROBOTS or request.meta.get("dont_retry"):

@@ -16,8 +16,8 @@ from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
 from scrapy.utils.python import global_object_name
 
 from webcrawl.archive.listed_links import rows_of
-from webcrawl.crawl.context import context_of
-from webcrawl.crawl.running import in_flight_request_of
+from webcrawl.crawl.context import get_context
+from webcrawl.crawl.running import get_in_flight_request
 from webcrawl.downloadermiddlewares.sitemaps import add_link_counts, named_in_robots, resolved_all
 from webcrawl.engine.chains import raiser_of
 from webcrawl.engine.downloader import AROUND
@@ -113,7 +113,7 @@ class RobotsMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._context = context = context_of(crawler)
+        self._context = context = get_context(crawler)
         self._has_told = False
         self._keeps_links = context.archive is not None and context.archive.wants_links
         crawler.signals.connect(self._limit_cache, signal=signals.spider_opened)
@@ -255,7 +255,7 @@ class RobotsMiddleware:
         return replace(reply, previous=await self._context.frontier.with_retry(look))
 
     def _robots_flight(self, request: Request) -> InFlightRequest | None:
-        flight = in_flight_request_of(self._crawler, request)
+        flight = get_in_flight_request(self._crawler, request)
         return flight if flight is not None and flight.lease.entry.kind == Kind.ROBOTS else None
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webcrawl.crawl.context import context_of
-from webcrawl.crawl.running import has_frontier, in_flight_request_of
+from webcrawl.crawl.context import get_context
+from webcrawl.crawl.running import get_in_flight_request, has_frontier
 from webcrawl.fetching.failures import refusal
 from webcrawl.refusal import Refused
 
@@ -23,7 +23,7 @@ class ScopeMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._context = context_of(crawler)
+        self._context = get_context(crawler)
         self._admit = self._context.intake.admit
 
     @classmethod
@@ -33,7 +33,7 @@ class ScopeMiddleware:
     def process_request(self, request: Request) -> None:
         if not has_frontier(self._crawler):
             return
-        flight = in_flight_request_of(self._crawler, request)
+        flight = get_in_flight_request(self._crawler, request)
         if flight is None:
             raise Refused(
                 "around-the-frontier", f"{request} was not scheduled; yield it, or use download_async"

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from webcrawl.archive.disk import translated
 from webcrawl.archive.listed_links import ListedLinks, rows_of
-from webcrawl.crawl.context import context_of
-from webcrawl.crawl.running import GIVEN_AT_ONCE, in_flight_request_of
+from webcrawl.crawl.context import get_context
+from webcrawl.crawl.running import GIVEN_AT_ONCE, get_in_flight_request
 from webcrawl.fetching.decoding import decoded_chunks
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.frontier.lease import Result
@@ -95,7 +95,7 @@ class SitemapMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._context = context = context_of(crawler)
+        self._context = context = get_context(crawler)
         self._intake = context.intake
         self._urls_max = context.configuration.sitemap_urls_max
         self._nested_max = context.configuration.sitemap_nested_max
@@ -113,7 +113,7 @@ class SitemapMiddleware:
     def process_response(
         self, request: Request, response: Response
     ) -> Response | Coroutine[Any, Any, Response]:
-        flight = in_flight_request_of(self._crawler, request)
+        flight = get_in_flight_request(self._crawler, request)
         if flight is None or flight.lease.entry.kind != Kind.SITEMAP:
             return response
         return self._take(flight, request, response)

@@ -20,7 +20,7 @@ from webcrawl.scope.scope import Candidate
 from webcrawl.storage.inspection import Activity
 from webcrawl.urls.canonical import DEFAULT, CanonicalRules, Step, canonical, canonical_steps
 from webcrawl.urls.fingerprint import fingerprint
-from webcrawl.urls.politeness_key import host_of, origin_of
+from webcrawl.urls.politeness_key import get_host, get_origin
 from webcrawl.urls.resolve import PartChange, changes
 
 if TYPE_CHECKING:
@@ -88,11 +88,11 @@ def address_of(written: str, url: str, rules: CanonicalRules = DEFAULT, *, absol
         url=url,
         changes=tuple(changes(written, url)) if absolute else (),
         steps=tuple(canonical_steps(url, rules)),
-        host_steps=() if rules.hosts is None else tuple(rules.hosts.steps(host_of(url))),
+        host_steps=() if rules.hosts is None else tuple(rules.hosts.steps(get_host(url))),
         canonical=form,
         fingerprint=fingerprint(form),
-        host=host_of(url),
-        origin=origin_of(url),
+        host=get_host(url),
+        origin=get_origin(url),
     )
 
 
@@ -122,7 +122,7 @@ def logged_fetches(
     count = 0
     first: Mapping[str, Any] | None = None
     ip, ip_at = None, 0.0
-    begin = f"{origin_of(form)}/"
+    begin = f"{get_origin(form)}/"
     last: list[tuple[float, int, Mapping[str, Any]]] = []
     for line in lines:
         url = line.get("url")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.frontier.records import Kind
 from webcrawl.reports import text as units
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 from webcrawl.urls.resolve import resolve
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ def cut_pages_of(lines: Iterable[Line], host: str, fact: str = CUT) -> CutPages:
         if url is None or not isinstance(line.get(fact), int):
             continue
         number += 1
-        some = own if host_of(url) == host else others
+        some = own if get_host(url) == host else others
         if len(some) < TOLD and url not in some:
             some.append(url)
     return CutPages(number, tuple([*own, *others][:TOLD]))

@@ -14,7 +14,7 @@ from webcrawl.export.safe import in_html, shown
 from webcrawl.external_sort import Gathered
 from webcrawl.reports import text
 from webcrawl.reports.counting import Sums, summed
-from webcrawl.urls.politeness_key import host_of, registrable_domain
+from webcrawl.urls.politeness_key import get_host, registrable_domain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -150,7 +150,7 @@ def tree_of(lines: Iterable[Mapping[str, Any]], *, depth: int = 2, most: int = 5
 def host_in(url: str) -> str:
     """Return the host of a URL of the log; ``NO_HOST`` if it has none."""
     try:
-        return host_of(url) if url.startswith(("http://", "https://")) else NO_HOST
+        return get_host(url) if url.startswith(("http://", "https://")) else NO_HOST
     except ValueError:
         return NO_HOST
 

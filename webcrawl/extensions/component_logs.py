@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.crawl.context import configuration_of
+from webcrawl.crawl.context import get_configuration
 from webcrawl.extensions.metrics_reader import directory_of
 from webcrawl.logs import follow_level, log_level, unfollow_level
 from webcrawl.rotated_log import RotatedLog
@@ -85,7 +85,7 @@ class ComponentLogs:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        if not configuration_of(crawler).component_logs:
+        if not get_configuration(crawler).component_logs:
             raise NotConfigured  # without a message: they were not requested
         extension = cls(crawler)
         crawler.signals.connect(extension._opened, signal=signals.spider_opened)
@@ -96,7 +96,7 @@ class ComponentLogs:
         if (directory := directory_of(self._crawler)) is not None:
             folder = directory / FOLDER
             folder.mkdir(exist_ok=True)
-            configuration = configuration_of(self._crawler)
+            configuration = get_configuration(self._crawler)
             roll_bytes, keep_days = configuration.crawl_log_roll_bytes, configuration.crawl_log_keep_days
             self._handler = Splitting(folder, log_level(self._crawler.settings), roll_bytes, keep_days)
             logging.root.addHandler(self._handler)

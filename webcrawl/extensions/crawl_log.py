@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.crawl.context import configuration_of
+from webcrawl.crawl.context import get_configuration
 from webcrawl.extensions.metrics_reader import directory_of
 from webcrawl.logs import follow_level, log_level, unfollow_level
 from webcrawl.rotated_log import JsonLines, PlainLines, RotatedLog
@@ -48,7 +48,7 @@ class CrawlLog:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        configuration = configuration_of(crawler)
+        configuration = get_configuration(crawler)
         if not configuration.crawl_log or directory_of(crawler) is None:
             raise NotConfigured  # without a message: it was not requested
         extension = cls(crawler, configuration)

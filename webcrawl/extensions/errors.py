@@ -19,7 +19,7 @@ from scrapy import signals
 from scrapy.utils.defer import deferred_from_coro
 
 from webcrawl import fetch_errors
-from webcrawl.crawl.context import configuration_of
+from webcrawl.crawl.context import get_configuration
 from webcrawl.extensions.metrics_reader import directory_of
 from webcrawl.rotated_log import RotatedLog
 
@@ -110,7 +110,7 @@ class Errors:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        configuration = configuration_of(crawler)
+        configuration = get_configuration(crawler)
         brake = Brake(configuration.errors_unanticipated_max, configuration.errors_window_seconds)
         extension = cls(crawler, brake, configuration.crawl_log_roll_bytes, configuration.crawl_log_keep_days)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)

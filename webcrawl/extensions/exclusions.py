@@ -13,7 +13,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.crawl import exclusion_state
-from webcrawl.crawl.context import context_of
+from webcrawl.crawl.context import get_context
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.storage.contract import SharedBackend
 
@@ -53,7 +53,7 @@ class Exclusions:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        context = context_of(crawler)
+        context = get_context(crawler)
         if context.exclusions is None:
             raise NotConfigured  # without a message: a missing setting needs no warning
         extension = cls(context.exclusions, context)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from webcrawl.crawl.context import context_of
+from webcrawl.crawl.context import get_context
 from webcrawl.downloadermiddlewares.stats import StatsMiddleware
 from webcrawl.extensions.metrics_reader import Countable, frontier_of
 from webcrawl.extensions.periodic_task import PeriodicTask
@@ -64,7 +64,9 @@ class FrontierStats:
     def spider_opened(self) -> None:
         self._frontier = frontier_of(self._crawler)
         if self._frontier is not None:
-            self._storage = "disk" if context_of(self._crawler).configuration.storage.is_lasting else "memory"
+            self._storage = (
+                "disk" if get_context(self._crawler).configuration.storage.is_lasting else "memory"
+            )
             self._task.begin()
 
     def spider_closed(self) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.crawl.context import context_of
+from webcrawl.crawl.context import get_context
 from webcrawl.extensions.periodic_task import PeriodicTask
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Heartbeat:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        jobdir = context_of(crawler).jobdir
+        jobdir = get_context(crawler).jobdir
         if jobdir is None:
             raise NotConfigured  # without a message: a crawl in memory has no file
         extension = cls(jobdir)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.crawl.context import configuration_of
+from webcrawl.crawl.context import get_configuration
 from webcrawl.engine.loop_watch import Hold, Holds, LoopWatch
 from webcrawl.extensions.metrics_reader import Countable, frontier_of
 
@@ -36,7 +36,7 @@ class LoopWatchdog:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        threshold = configuration_of(crawler).loop_held_seconds
+        threshold = get_configuration(crawler).loop_held_seconds
         if not threshold:
             raise NotConfigured
         extension = cls(crawler, threshold)

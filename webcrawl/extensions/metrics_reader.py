@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from webcrawl.crawl.context import context_of
+from webcrawl.crawl.context import get_context
 from webcrawl.fetching.bandwidth import bandwidth_of
 from webcrawl.fetching.body_memory import body_memory_of
 from webcrawl.fetching.network import network_of
@@ -69,7 +69,7 @@ def frontier_of(crawler: Crawler) -> Countable | None:
 
 def directory_of(crawler: Crawler) -> Path | None:
     """Return the crawl's folder; None if it has none."""
-    jobdir = context_of(crawler).jobdir
+    jobdir = get_context(crawler).jobdir
     return None if jobdir is None else jobdir.path
 
 
@@ -77,7 +77,7 @@ def cache_figures(crawler: Crawler) -> dict[str, float]:
     """Return what the process holds in memory and caches, for other processes: ``cache_NAME_entries`` and, where they
     apply, ``_max``, ``_hits`` and ``_misses`` since its start. Call it on the event loop, while the spider is open.
     """
-    frontier, rules = getattr(crawler.engine.scheduler, "frontier", None), context_of(crawler).rules
+    frontier, rules = getattr(crawler.engine.scheduler, "frontier", None), get_context(crawler).rules
     network, bodies = network_of(crawler), body_memory_of(crawler)
     found: dict[str, float] = {}
 

@@ -16,7 +16,7 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.log import get_scrapy_root_handler
 
 from webcrawl import fetch_errors
-from webcrawl.crawl.context import configuration_of
+from webcrawl.crawl.context import get_configuration
 from webcrawl.extensions.metrics_reader import MetricsReader, directory_of, frontier_of
 from webcrawl.reports import live
 from webcrawl.reports.live import RecentError, Tone
@@ -74,7 +74,7 @@ class Progress:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        configuration = configuration_of(crawler)
+        configuration = get_configuration(crawler)
         if not _wanted(configuration.progress_display, sys.stderr):
             raise NotConfigured  # without a message: there is nothing to warn about
         from rich.console import Console  # a crawl without a display does not need rich

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.crawl.context import configuration_of
+from webcrawl.crawl.context import get_configuration
 from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier_of
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.processes import cpu_seconds, memory
@@ -46,7 +46,7 @@ class ProgressLog:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        configuration = configuration_of(crawler)
+        configuration = get_configuration(crawler)
         if not configuration.progress_log_seconds:
             raise NotConfigured
         extension = cls(crawler, configuration)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.crawl import essentials
-from webcrawl.crawl.context import context_of
+from webcrawl.crawl.context import get_context
 from webcrawl.engine.engine import DirectEngine
 from webcrawl.scrapy_private import use_engine
 
@@ -24,7 +24,7 @@ class Refusals:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        context_of(crawler)
+        get_context(crawler)
         if not essentials.is_detached(crawler.settings):
             use_engine(crawler, DirectEngine)
         raise NotConfigured  # without a message: there is nothing else to do

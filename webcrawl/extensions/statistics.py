@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.crawl.context import configuration_of
+from webcrawl.crawl.context import get_configuration
 from webcrawl.extensions.metrics_reader import MetricsReader, frontier_of
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.extensions.progress import Progress
@@ -38,7 +38,7 @@ class Statistics:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        configuration = configuration_of(crawler)
+        configuration = get_configuration(crawler)
         if not configuration.statistics_interval_seconds:
             raise NotConfigured
         extension = cls(crawler, configuration)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from webcrawl.crawl.context import context_of
+from webcrawl.crawl.context import get_context
 from webcrawl.engine.shutdown import LOOK_SECONDS, signals_of_process
 from webcrawl.extensions.summary import Summary
 
@@ -45,7 +45,7 @@ class Stopping:
 
     def _stopped(self) -> None:
         self._has_stopped = True
-        context = context_of(self._crawler)
+        context = get_context(self._crawler)
         if context.doing == LAST_STEP:
             context.doing = None
 
@@ -55,7 +55,7 @@ class Stopping:
         return is_running and not crawler.engine.running
 
     def waits(self) -> str | None:
-        context = context_of(self._crawler)
+        context = get_context(self._crawler)
         if self._has_closed:
             if self._has_stopped and context.doing is None:
                 return None
@@ -71,10 +71,10 @@ class Stopping:
         scheduler = self._crawler.engine.scheduler
         if not self._is_open or self._has_closed or scheduler is None:
             return
-        if context_of(self._crawler).doing is None:
+        if get_context(self._crawler).doing is None:
             await scheduler.release()  # type: ignore[attr-defined]
         # It is being closed: that may be a matter of moments.
-        while context_of(self._crawler).doing is not None and not self._has_closed:  # noqa: ASYNC110
+        while get_context(self._crawler).doing is not None and not self._has_closed:  # noqa: ASYNC110
             await asyncio.sleep(LOOK_SECONDS)
 
     def has_ended(self) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from webcrawl.archive.disk import ArchiveError
-from webcrawl.crawl.context import configuration_of, context_of, trouble_of
+from webcrawl.crawl.context import get_configuration, get_context, get_fatal_error
 from webcrawl.crawl.refused_start import START_REFUSED
 from webcrawl.extensions.errors import Errors
 from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier_of
@@ -62,7 +62,7 @@ class Summary:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        extension = cls(crawler, configuration_of(crawler))
+        extension = cls(crawler, get_configuration(crawler))
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
@@ -98,7 +98,7 @@ class Summary:
             return
         with suppress(OSError):
             await asyncio.to_thread(self._record_end, self._ended[1])
-        context = context_of(self._crawler)
+        context = get_context(self._crawler)
         context.doing = "report.html, which is written"
         report = await self._report(self._ended[0]) if self._directory is not None else None
         context.doing = None
@@ -124,7 +124,7 @@ class Summary:
         if not self._crawler.settings.getbool("LOG_ENABLED"):
             # As --nolog promises in Scrapy, nothing is said.
             return
-        errors, trouble = self._crawler.get_extension(Errors), trouble_of(self._crawler)
+        errors, trouble = self._crawler.get_extension(Errors), get_fatal_error(self._crawler)
         count = self._crawler.stats.get_value
         makes_items = getattr(self._crawler.spider, "makes_requests", True)
         ending = CrawlEnd(
@@ -158,7 +158,7 @@ class Summary:
         return command
 
     def _shared(self) -> Shared | None:
-        backend = context_of(self._crawler).backend
+        backend = get_context(self._crawler).backend
         if not isinstance(backend, SharedBackend):
             return None
         return Shared(self._configuration.worker_name, backend.place)

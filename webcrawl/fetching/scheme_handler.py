@@ -24,7 +24,7 @@ from webcrawl.fetching.network import Attempt
 from webcrawl.fetching.transfer import UNWANTED_TYPE, Transfer, TransferHandler
 from webcrawl.parsing.mime import DIRECTORY_TYPES, HTML_TYPES, mime_type, sniffed_type
 from webcrawl.refusal import Refused
-from webcrawl.urls.politeness_key import host_of, port_of
+from webcrawl.urls.politeness_key import get_host, get_port
 from webcrawl.urls.schemes import ROBOTS_PATH, requested_form
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class SchemeTransfer(Transfer):
         super().__init__(handler, request, fetch, capture)
         self.url = url
         """The URL without credentials and fragment, with a host as in http URLs."""
-        self.host, self.port = host_of(url), port_of(url)
+        self.host, self.port = get_host(url), get_port(url)
         self.path = url[url.index("/", url.index("/") + 2) :]
         """Path and query, as in the URL."""
         self._scheme_handler = handler

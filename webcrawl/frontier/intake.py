@@ -15,7 +15,7 @@ from webcrawl.scope.scope import Candidate, LinkBatch, Scope, Verdict
 from webcrawl.scope.url_rules import NOT_FOR_EMBEDS, DepthRule, ExtensionRule, StayRule
 from webcrawl.urls.canonical import DEFAULT, CanonicalRules, canonical, canonical_all
 from webcrawl.urls.fingerprint import fingerprint, fingerprint_all, request_fingerprint
-from webcrawl.urls.politeness_key import PolitenessKey, host_of
+from webcrawl.urls.politeness_key import PolitenessKey, get_host
 from webcrawl.urls.schemes import WEB, Schemes
 
 _BY_PAGE = frozenset((DepthRule.name, StayRule.name))
@@ -225,7 +225,7 @@ class Intake:
 
     def is_in_scope(self, entry: UrlEntry) -> bool:
         """Return whether an embed belongs to the crawl as a page too."""
-        host = host_of(entry.url)
+        host = get_host(entry.url)
         return self._as_page(
             Candidate(entry.url, host, entry.key, entry.depth, entry.redirects, entry.via)
         ).allowed
@@ -279,7 +279,7 @@ class Intake:
         A sitemap of the key's own is fetched like its robots.txt: it need not match the rules for pages. One
         elsewhere must be in scope. ``depth`` counts the indexes that lead to it.
         """
-        own = self._key(host_of(url)) == named_by
+        own = self._key(get_host(url)) == named_by
         entry = self._one(url, self._fixed if own else self._scope, depth, via, redirects, linked_from=via)
         if isinstance(entry, UrlEntry):
             entry.kind = Kind.SITEMAP.value
@@ -287,14 +287,14 @@ class Intake:
 
     def identify(self, url: str) -> tuple[str, int]:
         """Return the identity of a URL: its politeness key and its fingerprint."""
-        return self._key(host_of(url)), fingerprint(canonical(url, self._rules))
+        return self._key(get_host(url)), fingerprint(canonical(url, self._rules))
 
     def admit(self, entry: UrlEntry) -> str | None:
         """Check the rules that may have changed since the entry was queued. Returns None, or the rule that refuses
         it."""
         if not entry.url.startswith("http") and entry.origin is None:
             return None
-        host = host_of(entry.url)
+        host = get_host(entry.url)
         verdict = self._fixed if entry.via is None or entry.kind == Kind.INLINE else self._standing
         answer = verdict(Candidate(entry.url, host, entry.key, entry.depth))
         if answer.allowed:
@@ -318,7 +318,7 @@ class Intake:
     ) -> UrlEntry | str:
         """``linked_from``: the list that names a sitemap; of pages it is ``via``, unless that is a seed which
         redirects."""
-        host = host_of(url)
+        host = get_host(url)
         key = self._key(host)
         page = via if linked_from is None and depth > 0 else linked_from
         answer = verdict(Candidate(url, host, key, depth, redirects, page))

@@ -8,7 +8,7 @@ from enum import IntEnum, StrEnum
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from webcrawl.urls.politeness_key import origin_of
+from webcrawl.urls.politeness_key import get_origin
 
 
 class State(IntEnum):
@@ -115,7 +115,7 @@ class UrlEntry:
         if self.key.endswith(":") or "://" not in self.url:
             return None
         try:
-            return origin_of(self.url)
+            return get_origin(self.url)
         except ValueError:
             return None
 

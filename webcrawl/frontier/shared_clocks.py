@@ -30,7 +30,7 @@ from webcrawl.storage.contract import (
     RateLimitRequest,
     RateLimitReturn,
 )
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 LINE_MAX = 500
 """Keys in the line of one clock; further ones wait in the backend until it may be their turn."""
@@ -127,7 +127,7 @@ class SharedRateLimiter:
 
     def _claim(self, active: ActiveKey, entry: UrlEntry) -> RateLimitLease | None:
         claim, active.rate_limit_lease = active.rate_limit_lease, None
-        host = host_of(entry.url) if entry.origin is not None else ""
+        host = get_host(entry.url) if entry.origin is not None else ""
         if claim is not None:
             if claim.host == host and not claim.validity.is_over():
                 return claim

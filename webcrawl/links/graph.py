@@ -24,7 +24,7 @@ from webcrawl.atomic_file import replacement
 from webcrawl.links.line import PAGE
 from webcrawl.parquet import library
 from webcrawl.urls.fingerprint import fingerprint
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -173,9 +173,9 @@ def host_graph(pages: Iterable[Linking], choice: Choice) -> Graph:
     counted: Counter[tuple[int, int]] = Counter()
     fetched = bytearray()
     for page in _linking(pages):
-        host = host_of(page.canonical)
+        host = get_host(page.canonical)
         source = names.number(host)
-        targets = Counter(host_of(link.canonical) for link in choice.of(page))
+        targets = Counter(get_host(link.canonical) for link in choice.of(page))
         for target, count in targets.items():
             if target != host:
                 counted[source, names.number(target)] += count

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from webcrawl.reports.counting import number_in
-from webcrawl.urls.politeness_key import host_of, origin_of
+from webcrawl.urls.politeness_key import get_host, get_origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -139,7 +139,7 @@ class LoggedRequest:
     @property
     def host(self) -> str:
         """The host of the URL; empty if it has none."""
-        return "" if self.origin is None else host_of(self.url)
+        return "" if self.origin is None else get_host(self.url)
 
     @property
     def result(self) -> str:
@@ -230,6 +230,6 @@ def _robots(line: Mapping[str, Any], origin: str | None) -> RobotsAnswer | None:
 def _origin(url: str, key: str) -> str | None:
     """Return the origin of a URL; None if its key is its scheme (``data:``), to which no rules of hosts apply."""
     try:
-        return None if key.endswith(":") else origin_of(url)
+        return None if key.endswith(":") else get_origin(url)
     except ValueError:
         return None

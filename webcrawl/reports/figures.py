@@ -27,7 +27,7 @@ from webcrawl.reports.counting import (
     number_in,
 )
 from webcrawl.reports.fetch_logs import LogMerger
-from webcrawl.urls.politeness_key import host_of, is_address
+from webcrawl.urls.politeness_key import get_host, is_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -544,7 +544,7 @@ def digest(
 
 def _host(url: object) -> str:
     try:
-        return host_of(url) if isinstance(url, str) and "://" in url else ""
+        return get_host(url) if isinstance(url, str) and "://" in url else ""
     except ValueError:
         return ""
 

@@ -21,7 +21,7 @@ from webcrawl.reports import text
 from webcrawl.reports.counting import number_in
 from webcrawl.reports.fetch_logs import request_of
 from webcrawl.rotated_log import parts
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -102,7 +102,7 @@ class HostFilter:
 def host_in(url: str) -> str | None:
     """Return the host of a URL, in lower case; None if it has none."""
     try:
-        return host_of(_USER.sub("//", url, count=1)).lower().rstrip(".") or None
+        return get_host(_USER.sub("//", url, count=1)).lower().rstrip(".") or None
     except ValueError:
         return None
 

@@ -15,7 +15,7 @@ from xxhash import xxh3_64_hexdigest
 
 from webcrawl.urls.canonical import CanonicalRules, canonical
 from webcrawl.urls.lists import ListLine, WrongLine, hostname, printable, read_lines
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 from webcrawl.urls.schemes import resolve_any
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def _parse(lines: Iterable[ListLine], version: str) -> tuple[_Index, list[WrongL
                 WrongLine(line.number, printable(line.text), "not a URL with http://, https:// or ftp://")
             )
         else:
-            prefixes.setdefault(host_of(url).rstrip("."), []).append((_compared(url), url + reason))
+            prefixes.setdefault(get_host(url).rstrip("."), []).append((_compared(url), url + reason))
     return _Index(domains, prefixes, version), wrong
 
 

@@ -15,7 +15,7 @@ from uuid import uuid4
 from webcrawl.atomic_file import replacing
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
 from webcrawl.urls.lists import LONGEST_LINE, hostname, printable, read_lines
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 from webcrawl.urls.schemes import resolve_any
 
 if TYPE_CHECKING:
@@ -58,13 +58,13 @@ class Exclusion:
 
     def covers(self, url: str) -> bool:
         """Return True if it excludes a URL in resolved form."""
-        return self.alone.objection(url, host_of(url)) is not None
+        return self.alone.objection(url, get_host(url)) is not None
 
     def covered_by(self, exclusions: ExclusionList) -> str | None:
         """Return the line of a list that covers all of it already, with its reason; None if there is none."""
         if "/" in self.text:
             url = resolve_any(self.text, "about:blank")
-            return None if url is None else exclusions.objection(url, host_of(url))
+            return None if url is None else exclusions.objection(url, get_host(url))
         return exclusions.domain_objection(self.host)
 
     def line(self, reason: str, date: str) -> str:
@@ -77,7 +77,7 @@ def _host(text: str) -> str | None:
     if "/" not in text:
         return hostname(text.removeprefix("*."))
     url = resolve_any(text, "about:blank")
-    return None if url is None else host_of(url).rstrip(".")
+    return None if url is None else get_host(url).rstrip(".")
 
 
 class ExclusionFile:

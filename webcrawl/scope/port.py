@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webcrawl.urls.politeness_key import port_of
+from webcrawl.urls.politeness_key import get_port
 from webcrawl.urls.schemes import DEFAULT_PORTS
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class BadPortRule:
 
     def is_bad(self, url: str) -> bool:
         """Return True if this URL needs the operator's permission. The default port of its scheme needs none."""
-        return (port := port_of(url)) in self._bad and port != DEFAULT_PORTS.get(url.partition(":")[0])
+        return (port := get_port(url)) in self._bad and port != DEFAULT_PORTS.get(url.partition(":")[0])
 
     def allow_seed(self, host: str, port: int) -> None:
         """Allow a port for the host of a seed."""
@@ -58,7 +58,7 @@ class BadPortRule:
     def refuses(self, candidate: Candidate) -> str | None:
         if not self.is_bad(candidate.url):
             return None
-        port = port_of(candidate.url)
+        port = get_port(candidate.url)
         return (
             None if (candidate.host.rstrip("."), port) in self._seeded else f"port {port} is of no web server"
         )
@@ -78,7 +78,7 @@ class PortRule:
         self._has_usual = self._ports >= {80, 443}
 
     def refuses(self, candidate: Candidate) -> str | None:
-        port = port_of(candidate.url)
+        port = get_port(candidate.url)
         return None if port in self._ports else f"port {port}"
 
     def refuses_none(self, links: LinkBatch) -> bool:

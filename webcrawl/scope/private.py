@@ -134,7 +134,7 @@ class PrivateAddressRule:
         self._refuses_host.cache_clear()
 
     def allow_seed(self, host: str) -> None:
-        """Allow the host of a seed, in the form of ``host_of``."""
+        """Allow the host of a seed, in the form of ``get_host``."""
         if is_address(host):
             self.allow(host)
             return

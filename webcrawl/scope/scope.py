@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from webcrawl.urls.politeness_key import host_of, port_in
+from webcrawl.urls.politeness_key import get_host, port_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
@@ -24,7 +24,7 @@ class Candidate:
     url: str
     """The URL in the form of ``urls.resolve``."""
     host: str
-    """The host in the form of ``urls.politeness_key.host_of``."""
+    """The host in the form of ``urls.politeness_key.get_host``."""
     key: str
     """Its politeness key."""
     depth: int = 0
@@ -54,7 +54,7 @@ class LinkBatch:
         self.depth = depth
         # Most links of a page lead to its own site: facts about a host are computed once.
         authorities = [url.split("/", 3)[2] for url in urls]
-        host_at = {authority: host_of(f"http://{authority}/") for authority in set(authorities)}
+        host_at = {authority: get_host(f"http://{authority}/") for authority in set(authorities)}
         key_at = {authority: key_of(host) for authority, host in host_at.items()}
         self.keys = [key_at[authority] for authority in authorities]
         self.different_hosts = set(host_at.values())

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from webcrawl.scope.scope import Candidate, LinkBatch
-from webcrawl.urls.politeness_key import host_of, registrable_domain
+from webcrawl.urls.politeness_key import get_host, registrable_domain
 from webcrawl.urls.schemes import WEB_SCHEMES
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class StayRule:
         """Return the site of a page; None if the operator named the URL, or if the page has no host."""
         if page is None or "://" not in page:
             return None
-        return self._site(host_of(page))
+        return self._site(get_host(page))
 
 
 def _host_alone(host: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.lists import ListLine, WrongLine, hostname, printable, read_lines
-from webcrawl.urls.politeness_key import is_meant_as_host, origin_of, registrable_domain
+from webcrawl.urls.politeness_key import get_origin, is_meant_as_host, registrable_domain
 from webcrawl.urls.resolve import resolve
 from webcrawl.urls.seeds import BadSeed, read_seed
 
@@ -88,7 +88,7 @@ class Whitelist:
         for line in self._lines():
             if (host := _host_in(line.text)) is not None:
                 given = resolve(line.text, "about:blank") if "://" in line.text else _with_port(line.text)
-                yield f"{origin_of(given)}/" if given else f"http://{host}/"
+                yield f"{get_origin(given)}/" if given else f"http://{host}/"
 
     def _names(self, name: str, domain: str) -> bool:
         """Return True if a name was given, or with ``www.`` before it; for ``www.co.uk`` that is the domain."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.http import Request
 
-from webcrawl.crawl.context import context_of
-from webcrawl.crawl.page_processing import PageProcessing, tell, type_of
-from webcrawl.crawl.running import in_flight_request_of
+from webcrawl.crawl.context import get_context
+from webcrawl.crawl.page_processing import PageProcessing, response_type, tell
+from webcrawl.crawl.running import get_in_flight_request
 from webcrawl.fetching.meta import detach, fetch_meta
 from webcrawl.items import Page
 from webcrawl.parsing.links import EMBEDS, LinkColumns
@@ -60,7 +60,7 @@ class PageMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        context = context_of(crawler)
+        context = get_context(crawler)
         self._context = context
         self._intake = context.intake
         self._features = context.features
@@ -84,7 +84,7 @@ class PageMiddleware:
         async for output in result:
             if isinstance(output, Page):
                 in_header = self._complete(output, response)
-                flight = in_flight_request_of(self._crawler, response.request)
+                flight = get_in_flight_request(self._crawler, response.request)
                 place = None if flight is None else self._place_of(output, flight.lease.entry)
                 beside = output.document.beside if output.document is not None else {}
                 if self._processing is not None:
@@ -110,7 +110,7 @@ class PageMiddleware:
 
     def _tell_cut(self, response: Response) -> None:
         """Record that the page was cut, so some of its links may be missing."""
-        flight = in_flight_request_of(self._crawler, response.request)
+        flight = get_in_flight_request(self._crawler, response.request)
         if flight is not None:
             flight.tally.cut += 1
             if (kept := flight.outcome.entry) is not None:
@@ -136,7 +136,7 @@ class PageMiddleware:
         """Detach a callback's ordinary Request, which often has a copy of its response's meta: it is a link of its
         own.
         """
-        flight = in_flight_request_of(self._crawler, response.request)
+        flight = get_in_flight_request(self._crawler, response.request)
         facts = detach(request)
         facts.via = response.url
         facts.lease_id = flight.lease.id if flight is not None else None
@@ -151,7 +151,7 @@ class PageMiddleware:
         assert response.request is not None
         in_header = fetch_meta(response.request).robots_tags
         page.noindex, page.nofollow = in_header | RobotsTags(page.noindex, page.nofollow)
-        page.mime = page.mime or type_of(response)
+        page.mime = page.mime or response_type(response)
         if page.body_bytes is None:
             page.body_bytes = len(response.body)
         return in_header

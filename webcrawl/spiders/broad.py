@@ -93,17 +93,17 @@ class BroadSpider(Spider):
             yield nothing
 
     async def _queue_seeds(self, scheduler: Scheduler) -> None:
-        from webcrawl.crawl.context import context_of
+        from webcrawl.crawl.context import get_context
         from webcrawl.crawl.seeding import Seeding
 
-        context = context_of(self.crawler)
+        context = get_context(self.crawler)
         for feature in context.features:
             if await feature.queue_seeds(context, scheduler):
                 return
         await Seeding(context, scheduler, self.seeds, self.domains).run()
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Page]:
-        if (page := await self._reading.page_of(response)) is not None:
+        if (page := await self._reading.read_page(response)) is not None:
             yield page
 
     def pages_in_parsers(self) -> int:

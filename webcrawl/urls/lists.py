@@ -6,7 +6,7 @@ import io
 import re
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 from webcrawl.urls.resolve import resolve
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def hostname(text: str) -> str | None:
     with_scheme = text if "://" in text else f"http://{text}"
     if "@" in text or (url := resolve(with_scheme, "about:blank")) is None:
         return None
-    host = host_of(url)
+    host = get_host(url)
     host = host.removesuffix(".")
     if host.startswith("["):
         return host

@@ -85,7 +85,7 @@ REMEMBERED_PORTS = 4_096
 """The number of authorities whose port is cached: the same few are used repeatedly, for each page and its links."""
 
 
-def host_of(url: str) -> str:
+def get_host(url: str) -> str:
     """Return the host of a resolved URL, without its port; IPv6 addresses keep their brackets."""
     start = url.index("/") + 2
     host = url[start : url.index("/", start)]
@@ -94,7 +94,7 @@ def host_of(url: str) -> str:
     return host[: host.index("]") + 1] if host[0] == "[" else host[: host.index(":")]
 
 
-def port_of(url: str) -> int:
+def get_port(url: str) -> int:
     """Return the port of a resolved URL; its scheme's default if it has none, 0 if there is no default."""
     start = url.index("/") + 2
     port = port_in(url[start : url.index("/", start)])
@@ -109,7 +109,7 @@ def port_in(authority: str) -> int | None:
     return int(digits) if colon and digits.isdecimal() else None
 
 
-def origin_of(url: str) -> str:
+def get_origin(url: str) -> str:
     """Return ``scheme://host[:port]`` of a resolved URL, without a default port."""
     return url[: url.index("/", url.index("/") + 2)]
 
@@ -135,12 +135,12 @@ class PolitenessKey:
         self._cached: Callable[[str], str] = lru_cache(REMEMBERED_HOSTS)(key)
 
     def of_host(self, host: str) -> str:
-        """Return the key of a host as ``host_of`` gives it. Never raises."""
+        """Return the key of a host as ``get_host`` gives it. Never raises."""
         return self._cached(host)
 
     def of_url(self, url: str) -> str:
         """Return the key of a resolved URL."""
-        return self._cached(host_of(url))
+        return self._cached(get_host(url))
 
 
 def _host_alone(host: str) -> str:

@@ -14,7 +14,7 @@ from webcrawl.config import SETTINGS, Configuration, check
 from webcrawl.config.scrapy_settings import ATTRIBUTES, NOT_TOLD, ROWS, ScrapySetting, row_of
 from webcrawl.crawl import given_settings
 from webcrawl.crawl.given_settings import raised_delays, tell_of_settings, without_effect
-from webcrawl.crawl.rules import politeness_of
+from webcrawl.crawl.rules import build_politeness
 from webcrawl.politeness.host_record import HostRecord
 from webcrawl.urls.politeness_key import PolitenessKey
 
@@ -162,7 +162,7 @@ def test_the_delays_of_slots_raise_the_minima_of_their_sites() -> None:
     assert check(settings, ["DOWNLOAD_SLOTS"]) == []
     read = Configuration.from_settings(settings)
     assert read.first_delay == 30
-    delays = politeness_of(read, PolitenessKey("domain"))
+    delays = build_politeness(read, PolitenessKey("domain"))
     keys = ["one.example", "two.example", "three.example"]
     assert [delays.delay(HostRecord(key)) for key in keys] == [30, 5, 5]
     assert [one.partition(" has no effect")[0] for one in sentences(settings)] == [

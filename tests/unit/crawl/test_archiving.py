@@ -24,7 +24,7 @@ OTHER = "webcrawl.archive.fetchlog.FetchLog"
 def test_the_link_log_comes_before_the_operators_own_stores(
     given: dict[str, object], expected: list[str]
 ) -> None:
-    assert archiving.sinks_of(Configuration.from_settings(Settings(given))) == expected
+    assert archiving.archive_sinks(Configuration.from_settings(Settings(given))) == expected
 
 
 def test_a_store_is_given_plain_values_of_the_settings_that_it_names() -> None:

@@ -17,7 +17,7 @@ import webcrawl.features
 import webcrawl.web
 from webcrawl import settings as components
 from webcrawl.crawl import feature_middlewares as middlewares
-from webcrawl.crawl.context import context_of
+from webcrawl.crawl.context import get_context
 from webcrawl.crawl.feature import Feature
 from webcrawl.crawl.feature_table import FURTHER, SHAPING
 
@@ -72,7 +72,7 @@ def test_each_place_is_in_the_chain_and_has_a_middleware(place: type[FeatureMidd
 @pytest.mark.parametrize("spider", [Plain, Continuous])
 def test_the_settings_of_a_spider_switch_features_on(spider: type[Spider]) -> None:
     crawler = crawler_of(spider)
-    features = context_of(crawler).features
+    features = get_context(crawler).features
     for place in PLACES:
         if place.feature in features:
             made: Any = place.from_crawler(crawler)

@@ -24,9 +24,9 @@ from webcrawl.crawl.request_codec import (
     encode,
     is_explicit,
     is_repeatable,
-    revisit_of,
+    read_revisit,
+    read_token,
     route_of,
-    token_of,
     with_token,
 )
 from webcrawl.fetching.meta import KEY, FetchMeta
@@ -442,8 +442,8 @@ DEEP = '{"token":"t","revisit":[],"proxy":1,"meta":' + "[" * 100_000 + "]" * 100
 def test_what_is_no_request_is_a_value_error_of_decode_and_nothing_to_other_readers(payload: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         decode(URL, payload, SPIDER, False)
-    assert token_of(payload) == ""
-    assert revisit_of(payload) is None
+    assert read_token(payload) == ""
+    assert read_revisit(payload) is None
     assert is_explicit(payload)
     assert route_of(UrlEntry(URL, "http://a.test:80", b"", 0, 0, 0, payload=payload)) is None
     assert not is_repeatable(payload)
@@ -460,16 +460,16 @@ def test_a_proxy_that_is_no_proxy_of_a_request_is_none(meta: str) -> None:
 def test_a_token_is_found_again_and_changes_nothing_else() -> None:
     payload = encode(Request(URL, meta={"name": "\ud800"}, priority=3), SPIDER).payload
     assert payload is not None
-    assert token_of(payload) == ""
+    assert read_token(payload) == ""
     marked = with_token(payload, "t0ken")
-    assert token_of(marked) == "t0ken"
+    assert read_token(marked) == "t0ken"
     assert described(decode(URL, marked, SPIDER, False)) == described(decode(URL, payload, SPIDER, False))
 
 
 def test_a_token_in_somebody_s_meta_is_not_taken_for_ours() -> None:
     payload = encode(Request(URL, meta={"token": "theirs"}), SPIDER).payload
     assert payload is not None
-    assert token_of(payload) == ""
+    assert read_token(payload) == ""
 
 
 def test_of_two_requests_for_one_url_each_keeps_its_callback() -> None:

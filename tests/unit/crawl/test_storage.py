@@ -8,7 +8,7 @@ from scrapy.utils.test import get_crawler
 
 from webcrawl.config import Configuration
 from webcrawl.crawl.rules import CrawlRules
-from webcrawl.crawl.schemes import schemes_of
+from webcrawl.crawl.schemes import supported_schemes
 from webcrawl.crawl.storage import agreed
 from webcrawl.spiders.broad import BroadSpider
 from webcrawl.storage.redis.connection import connection_parameters
@@ -51,7 +51,9 @@ def told(settings, **arguments):
     crawler = get_crawler(BroadSpider, settings)
     crawler.spider = BroadSpider(**arguments)
     configuration = Configuration.from_settings(Settings(settings))
-    return agreed(configuration, CrawlRules(configuration), crawler.spider, schemes_of(crawler.settings))
+    return agreed(
+        configuration, CrawlRules(configuration), crawler.spider, supported_schemes(crawler.settings)
+    )
 
 
 @pytest.mark.parametrize(

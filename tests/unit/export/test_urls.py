@@ -9,7 +9,7 @@ from webcrawl.export.urls import FetchedUrls, FingerprintFilter
 from webcrawl.frontier.records import State
 from webcrawl.urls.canonical import DEFAULT
 from webcrawl.urls.fingerprint import fingerprint
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 
 def test_no_fingerprint_is_missed_and_few_others_are_told() -> None:
@@ -28,7 +28,7 @@ def test_no_fingerprint_is_missed_and_few_others_are_told() -> None:
 def test_a_link_is_told_once_as_it_was_written_and_only_where_no_request_tells_more() -> None:
     sought = FingerprintFilter()
     sought.add([fingerprint("http://h.test/~a"), fingerprint("http://h.test/b")])
-    urls = FetchedUrls(DEFAULT, host_of)
+    urls = FetchedUrls(DEFAULT, get_host)
     urls.add({"url": "http://h.test/b", "key": "h.test", "error": "dns", "end": 3.0})
     for page in ("http://p.test/", "http://q.test/"):
         links = [("http://h.test/%7ea", "http://h.test/~a"), ("http://h.test/b", "http://h.test/b")]

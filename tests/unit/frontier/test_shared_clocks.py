@@ -15,7 +15,7 @@ from webcrawl.frontier import shared_clocks
 from webcrawl.frontier.lease import FetchEnd, Result
 from webcrawl.politeness.groups import Group, Groups
 from webcrawl.politeness.shared_clocks import SharedClocks
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ class SharedCrawl(SmallCrawl):
         fetched = []
         while not self.is_finished():
             lease = self.wait_for_lease()
-            fetched.append((self.clock.now, host_of(lease.entry.url)))
+            fetched.append((self.clock.now, get_host(lease.entry.url)))
             if lease.entry.kind == "robots":
                 self.answer_robots(lease)
             else:
@@ -96,7 +96,7 @@ def test_a_host_at_another_address_does_not_wait(made):
     crawl = crawl_of(made, h1="192.0.2.2")
     crawl.add("h0.test/", "h1.test/", "h2.test/")
     leases = [crawl.lease(), crawl.lease(), crawl.lease()]
-    hosts = {host_of(lease.entry.url) for lease in leases if lease is not None}
+    hosts = {get_host(lease.entry.url) for lease in leases if lease is not None}
     assert len(hosts) == 2
     assert "h1.test" in hosts
 
@@ -146,7 +146,7 @@ def test_another_url_that_came_before_has_a_claim_of_its_own(made):
     assert crawl.loop.call(crawl.frontier.next) is None
     crawl.add("b.h0.test/1", level=5)
     lease = crawl.wait_for_lease()
-    assert host_of(lease.entry.url) == "b.h0.test"
+    assert get_host(lease.entry.url) == "b.h0.test"
     assert lease.rate_limit_lease.pauses == {"host b.h0.test": PAUSE}
     crawl.answer_robots(lease)
     hosts = [host for _, host in crawl.fetch_all()]
@@ -158,7 +158,7 @@ def test_a_key_that_is_lost_leaves_its_place_to_the_next(made):
     crawl.add(*(f"h{number}.test/" for number in range(4)))
     open_one = crawl.wait_for_lease()
     crawl.lease()
-    others = [f"h{number}.test" for number in range(4) if f"h{number}.test" != host_of(open_one.entry.url)]
+    others = [f"h{number}.test" for number in range(4) if f"h{number}.test" != get_host(open_one.entry.url)]
     crawl.loop.call(crawl.frontier._keys.lose, others[0])
     crawl.answer_robots(open_one)
     crawl.clock.now += PAUSE
@@ -171,7 +171,7 @@ def test_a_key_that_is_lost_leaves_its_place_to_the_next(made):
     crawl.rest()
     lease = crawl.lease()
     assert lease is not None
-    assert host_of(lease.entry.url) not in (others[0], granted[0])
+    assert get_host(lease.entry.url) not in (others[0], granted[0])
 
 
 def test_who_finds_too_long_a_line_comes_again_later(made, monkeypatch):
@@ -221,7 +221,7 @@ def test_whatever_comes_and_goes_the_clocks_are_kept_and_all_is_fetched(data: st
                     assert free_at.get(name, 0.0) <= crawl.clock.now + 1e-6, name
                     assert not any(name in other.rate_limit_lease.pauses for other in open_leases)
                 assert (
-                    f"address {elsewhere[host_of(lease.entry.url).split('.')[0]]}"
+                    f"address {elsewhere[get_host(lease.entry.url).split('.')[0]]}"
                     in lease.rate_limit_lease.pauses
                 )
                 open_leases.append(lease)

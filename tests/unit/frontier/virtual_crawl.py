@@ -17,7 +17,7 @@ from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.health import Health
 from webcrawl.robots.rules import RulesCache
 from webcrawl.urls.fingerprint import fingerprint
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ NO_ROBOTS = 404, Outcome(Result.FETCHED, robots=RobotsReply(404, b""))
 
 
 def page(url: str, via: str | None = None) -> UrlEntry:
-    return UrlEntry(url, host_of(url), fingerprint(url), via=via)
+    return UrlEntry(url, get_host(url), fingerprint(url), via=via)
 
 
 class VirtualCrawl:
@@ -63,7 +63,7 @@ class VirtualCrawl:
             politeness=Politeness("fixed", DELAY, 50.0, 0.0, crawl_delay_max=300.0),
             health=Health(),
             robots=RobotsPolicy(agents=("webcrawl",), rules=RulesCache(10, "webcrawl")),
-            key_of=host_of,
+            key_of=get_host,
             **rules,
         )
         limits = FrontierLimits(

@@ -7,7 +7,7 @@ import pytest
 
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList, ExclusionRule, Refreshed
 from webcrawl.scope.scope import Candidate
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 from webcrawl.urls.resolve import resolve
 
 
@@ -19,7 +19,7 @@ def file(tmp_path) -> Path:
 def objection(exclusions: ExclusionList, url: str) -> str | None:
     resolved = resolve(url, "about:blank")
     assert resolved is not None
-    host = host_of(resolved)
+    host = get_host(resolved)
     return ExclusionRule(exclusions).refuses(Candidate(resolved, host, host))
 
 

@@ -15,7 +15,7 @@ from webcrawl.scope.patterns import ListedRule, Pattern, Patterns, PatternsError
 from webcrawl.scope.port import PortRule
 from webcrawl.scope.scope import Candidate, Rule
 from webcrawl.scope.url_rules import RepeatsRule, SegmentsRule, TopLevelRule
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 CASES = json.loads((Path(__file__).parents[2] / "data/scope_choices.json").read_text())
 RULES: list[Rule] = [
@@ -28,7 +28,7 @@ RULES: list[Rule] = [
 
 
 def candidate(url: str) -> Candidate:
-    return Candidate(url, host_of(url), "a key")
+    return Candidate(url, get_host(url), "a key")
 
 
 def patterns(*texts: str) -> Patterns:

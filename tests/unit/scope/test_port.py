@@ -6,13 +6,13 @@ import pytest
 
 from webcrawl.scope.port import BAD_PORTS, COMMAND_PORTS, BadPortRule
 from webcrawl.scope.scope import Candidate, LinkBatch
-from webcrawl.urls.politeness_key import host_of, port_of
+from webcrawl.urls.politeness_key import get_host, get_port
 
 WEB = (80, 443, 8000, 8008, 8080, 8081, 8443, 8888, 3000, 5000, 9000, 65535)
 
 
 def refused(url: str, rule: BadPortRule) -> str | None:
-    one = rule.refuses(Candidate(url, host_of(url), host_of(url)))
+    one = rule.refuses(Candidate(url, get_host(url), get_host(url)))
     assert one is None or not rule.refuses_none(LinkBatch(["http://h.test/a:22", url], 1, str))
     return one
 
@@ -38,7 +38,7 @@ def test_a_port_of_the_web_is_not(port):
     ("url", "port"), [("http://h.test/:22", 80), ("https://[::1]/", 443), ("http://[::22]/", 80)]
 )
 def test_a_url_without_a_port_has_that_of_its_scheme(url, port):
-    assert port_of(url) == port
+    assert get_port(url) == port
     assert refused(url, BadPortRule()) is None
 
 

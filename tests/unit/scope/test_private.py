@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from webcrawl.scope.private import PrivateAddressRule, kind_of_address
 from webcrawl.scope.scope import Candidate
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 from webcrawl.urls.resolve import resolve
 
 DATA = Path(__file__).parents[2] / "data"
@@ -22,7 +22,7 @@ with (DATA / "urls_private_addresses.csv").open(encoding="utf-8") as table:
 def refused(url: str, rule: PrivateAddressRule) -> str | None:
     resolved = resolve(url, "about:blank")
     assert resolved is not None
-    host = host_of(resolved)
+    host = get_host(resolved)
     return rule.refuses(Candidate(resolved, host, host))
 
 

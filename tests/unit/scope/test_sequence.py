@@ -22,11 +22,11 @@ from webcrawl.scope.url_rules import (
     TopLevelRule,
 )
 from webcrawl.scope.whitelist import Whitelist, WhitelistRule
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 
 def candidate(url: str, depth: int = 0) -> Candidate:
-    return Candidate(url, host_of(url), host_of(url), depth)
+    return Candidate(url, get_host(url), get_host(url), depth)
 
 
 USUAL = Scope(

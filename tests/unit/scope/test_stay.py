@@ -5,7 +5,7 @@ import pytest
 from webcrawl.frontier.intake import Intake
 from webcrawl.scope.scope import Candidate, LinkBatch, Scope
 from webcrawl.scope.url_rules import StayRule
-from webcrawl.urls.politeness_key import PolitenessKey, host_of
+from webcrawl.urls.politeness_key import PolitenessKey, get_host
 
 PAGE = "http://www.a.co.uk:8080/x"
 CASES = [
@@ -22,10 +22,10 @@ CASES = [
 @pytest.mark.parametrize("site", ["domain", "host"])
 def test_a_link_stays_or_is_refused(site, url, in_domain, on_host):
     rule, stays = StayRule(site), in_domain if site == "domain" else on_host
-    objection = rule.refuses(Candidate(url, host_of(url), "", 1, linked_from=PAGE))
+    objection = rule.refuses(Candidate(url, get_host(url), "", 1, linked_from=PAGE))
     assert objection == (None if stays else f"another {site} than the page that leads there")
     assert rule.refuses_none(LinkBatch([PAGE, url], 1, str, PAGE)) is stays
-    assert rule.refuses(Candidate(url, host_of(url), "")) is None
+    assert rule.refuses(Candidate(url, get_host(url), "")) is None
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from webcrawl.urls import politeness_key
 from webcrawl.urls import politeness_key as registrable
 from webcrawl.urls.politeness_key import (
     PolitenessKey,
+    get_host,
+    get_origin,
     has_known_suffix,
-    host_of,
-    origin_of,
     registrable_domain,
 )
 
@@ -82,8 +82,8 @@ def test_a_domain_is_the_end_of_its_host(host):
     ],
 )
 def test_host_and_origin_are_cut_from_a_resolved_url(url, host, origin):
-    assert host_of(url) == host
-    assert origin_of(url) == origin
+    assert get_host(url) == host
+    assert get_origin(url) == origin
 
 
 def test_another_mode_is_refused():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.urls.canonical import canonical
-from webcrawl.urls.politeness_key import PolitenessKey, host_of, origin_of, port_of
+from webcrawl.urls.politeness_key import PolitenessKey, get_host, get_origin, get_port
 from webcrawl.urls.schemes import WEB, Schemes, requested_form, resolve_any
 
 ALL = Schemes({"ftp": "/robots.txt", "ftps": "/robots.txt", "gopher": "/0/robots.txt", "gemini": None})
@@ -68,9 +68,9 @@ def test_key_origin_and_port_are_those_of_the_host():
     key = PolitenessKey("domain")
     for url in ("ftp://f.example.org/a", "gopher://g.example.org:7070/1", "https://example.org/"):
         assert key.of_url(url) == "example.org"
-    assert origin_of("ftp://a/x") == "ftp://a"
-    assert origin_of("gopher://a.example:7070/1/x") == "gopher://a.example:7070"
-    assert host_of("gopher://[::1]:7070/1") == "[::1]"
+    assert get_origin("ftp://a/x") == "ftp://a"
+    assert get_origin("gopher://a.example:7070/1/x") == "gopher://a.example:7070"
+    assert get_host("gopher://[::1]:7070/1") == "[::1]"
     ports = {
         "ftp://a/": 21,
         "ftps://a/": 990,
@@ -79,8 +79,8 @@ def test_key_origin_and_port_are_those_of_the_host():
         "https://a/": 443,
         "other://a/": 0,
     }
-    assert {url: port_of(url) for url in ports} == ports
-    assert port_of("gopher://[::1]:7070/1") == 7070
+    assert {url: get_port(url) for url in ports} == ports
+    assert get_port("gopher://[::1]:7070/1") == 7070
 
 
 def test_robots_txt_has_its_place_in_each_scheme():
@@ -96,6 +96,6 @@ def test_no_text_breaks_it_and_each_form_is_final(rest, scheme):
     if form is not None:
         assert requested_form(form) == form
         assert form.startswith((f"{scheme}://", "http"))
-        assert host_of(form)
-        assert port_of(form) >= 0
-        assert origin_of(form) + form[len(origin_of(form)) :] == form
+        assert get_host(form)
+        assert get_port(form) >= 0
+        assert get_origin(form) + form[len(get_origin(form)) :] == form

@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from webcrawl.archive.capture import Revisit
-from webcrawl.crawl.context import context_of
+from webcrawl.crawl.context import get_context
 from webcrawl.crawl.page_processing import PageTexts
-from webcrawl.crawl.running import in_flight_request_of
+from webcrawl.crawl.running import get_in_flight_request
 from webcrawl.features.content_seen.content_seen import digest, follows, payload_digest
 from webcrawl.features.content_seen.store import Body
 from webcrawl.fetching.meta import fetch_meta
@@ -34,7 +34,7 @@ class ContentSeenMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        context = context_of(crawler)
+        context = get_context(crawler)
         feature: ContentSeenFeature | None = context.features.get("content_seen")
         self._seen = None if feature is None else feature.seen
         self._texts = None if context.texts is None else PageTexts(crawler, context.texts)
@@ -52,7 +52,7 @@ class ContentSeenMiddleware:
         seen = self._seen
         if seen is None or not response.body or not 200 <= response.status < 300 or response.flags:
             return response
-        flight = in_flight_request_of(self._crawler, request)
+        flight = get_in_flight_request(self._crawler, request)
         if flight is None or flight.lease.entry.kind != Kind.PAGE:
             return response
         return self._look_up(seen, flight, request, response)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.crawl.context import context_of
-from webcrawl.crawl.running import in_flight_request_of
+from webcrawl.crawl.context import get_context
+from webcrawl.crawl.running import get_in_flight_request
 from webcrawl.frontier.records import Kind
 from webcrawl.parsing.offload import TURN_SECONDS
 from webcrawl.parsing.sitemap import SitemapReading
@@ -38,11 +38,11 @@ class HintsMiddleware:
     def __init__(self, crawler: Crawler, feature: HintsFeature) -> None:
         self._crawler = crawler
         self._feature = feature
-        self._urls_max = context_of(crawler).configuration.sitemap_urls_max
+        self._urls_max = get_context(crawler).configuration.sitemap_urls_max
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> HintsMiddleware:
-        feature: HintsFeature | None = context_of(crawler).features.get("hints")
+        feature: HintsFeature | None = get_context(crawler).features.get("hints")
         if feature is None:
             raise NotConfigured  # no log message: hints would have no use
         return cls(crawler, feature)
@@ -52,7 +52,7 @@ class HintsMiddleware:
     ) -> Response | Coroutine[None, None, Response]:
         if not 200 <= response.status < 300 or not _is_feed(response.body[:_LOOKED_AT]):
             return response
-        flight = in_flight_request_of(self._crawler, request)
+        flight = get_in_flight_request(self._crawler, request)
         if flight is None or flight.lease.entry.kind != Kind.PAGE:
             return response
         return self._read(flight, response)

@@ -70,7 +70,7 @@ class KnownPage:
 
 def known_of(entry: UrlEntry) -> KnownPage | None:
     """Return the known data of an entry; None if the page is visited for the first time."""
-    packed = request_codec.revisit_of(entry.payload)
+    packed = request_codec.read_revisit(entry.payload)
     if packed is None:
         return None
     digest, came_at, *more, etag, last_modified = packed

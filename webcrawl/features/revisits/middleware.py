@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.archive.capture import Revisit
-from webcrawl.crawl.context import context_of
+from webcrawl.crawl.context import get_context
 from webcrawl.crawl.page_processing import PageTexts
-from webcrawl.crawl.running import Came, in_flight_request_of
+from webcrawl.crawl.running import Came, get_in_flight_request
 from webcrawl.features.content_seen.content_seen import digest
 from webcrawl.features.revisits.feature import known_of
 from webcrawl.fetching.lifetime import response_lifetime
@@ -38,7 +38,7 @@ class RevisitsMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        context = context_of(crawler)
+        context = get_context(crawler)
         if context.features.get("revisits") is None:
             raise NotConfigured  # no log message: the crawl visits each page once
         self._crawler = crawler
@@ -52,7 +52,7 @@ class RevisitsMiddleware:
     def process_response(
         self, request: Request, response: Response
     ) -> Response | Coroutine[None, None, Response]:
-        flight = in_flight_request_of(self._crawler, request)
+        flight = get_in_flight_request(self._crawler, request)
         if flight is None or flight.lease.entry.kind in (Kind.ROBOTS, Kind.INLINE):
             return response
         if response.status == NOT_MODIFIED:

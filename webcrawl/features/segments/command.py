@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, cast
 from webcrawl.config import Configuration
 from webcrawl.control.selection import require_crawl, select_crawl
 from webcrawl.crawl.jobdir import Jobdir
-from webcrawl.crawl.ordering import order_of
+from webcrawl.crawl.ordering import build_order
 from webcrawl.crawl.rules import CrawlRules
-from webcrawl.crawl.storage import backend_of, identity_of
+from webcrawl.crawl.storage import build_backend, identity_settings
 from webcrawl.errors import CrawlError, JobdirLocked, NoSuchCrawl
 from webcrawl.features.segments import files, results
 from webcrawl.features.segments.feature import completed_by
@@ -43,7 +43,7 @@ class SegmentTransfer:
         self._spider = spider
         self._configuration = Configuration.from_settings(settings)
         self._choices = CrawlRules(self._configuration)
-        self._identity = identity_of(self._configuration, self._choices)
+        self._identity = identity_settings(self._configuration, self._choices)
         self._complete = completed_by(self._choices)
 
     # -- export ----------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ class SegmentTransfer:
         yield from _in_words(merged)
 
     async def _merge(self, backend: Backend, sources: Sequence[Path]) -> ImportCounts:
-        merging = Merging(backend, order_of(self._configuration))
+        merging = Merging(backend, build_order(self._configuration))
         await backend.open(time.time())
         try:
             for path in sources:
@@ -95,14 +95,14 @@ class SegmentTransfer:
         configuration = self._configuration
         if configuration.storage.is_shared:
             self._refuse_workers()
-            yield backend_of(configuration, self._choices, self._settings, None, self._spider)[0]
+            yield build_backend(configuration, self._choices, self._settings, None, self._spider)[0]
             return
         if not configuration.storage.is_lasting or configuration.jobdir is None:
             raise CrawlError("into which crawl? give -s REDIS_URL=... for one on Redis, or -s JOBDIR=DIR")
         jobdir = Jobdir(configuration.jobdir)
         jobdir.hold()
         try:
-            yield backend_of(configuration, self._choices, self._settings, jobdir.path)[0]
+            yield build_backend(configuration, self._choices, self._settings, jobdir.path)[0]
         finally:
             jobdir.leave()
 

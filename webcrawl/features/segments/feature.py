@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from webcrawl.atomic_file import replacement
 from webcrawl.crawl.feature import Feature
 from webcrawl.crawl.feature_table import SEGMENT_FILE
-from webcrawl.crawl.storage import identity_of
+from webcrawl.crawl.storage import identity_settings
 from webcrawl.errors import ContactMissing
 from webcrawl.features.segments import files
 from webcrawl.features.segments.files import row_of
 from webcrawl.politeness.contact import contact_problem
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.fingerprint import fingerprint
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -48,7 +48,7 @@ class SegmentsFeature(Feature):
     def __init__(
         self, given: Path | None, jobdir: Path, identity: Mapping[str, str], complete: Callable[[str], Key]
     ) -> None:
-        """``given``: the segment; None for a resumed crawl. ``identity``: see ``crawl.storage.identity_of``."""
+        """``given``: the segment; None for a resumed crawl. ``identity``: see ``crawl.storage.identity_settings``."""
         self._given = given
         self._copy = jobdir / SEGMENT_FILE
         self._identity = identity
@@ -85,7 +85,7 @@ class SegmentsFeature(Feature):
         for number, entry in enumerate(files.read(self._copy, self._complete, self._identity), start=1):
             if entry.key != key:
                 key = entry.key
-                hosts = [host_of(entry.url)]
+                hosts = [get_host(entry.url)]
                 if why := contact_problem(configuration.user_agent, configuration.crawler_contact, hosts):
                     raise ContactMissing(why)
             # Before all positions that are assigned during the crawl.
@@ -111,7 +111,7 @@ def build(parts: Parts) -> SegmentsFeature:
     given, choices = getattr(parts.spider, "segment", None), parts.choices
     assert parts.folder is not None
     copied_from = Path(given) if given else None
-    identity = identity_of(parts.configuration, choices)
+    identity = identity_settings(parts.configuration, choices)
     return SegmentsFeature(copied_from, parts.folder, identity, completed_by(choices))
 
 

@@ -11,8 +11,8 @@ from scrapy import signals
 from scrapy.extensions.closespider import CloseSpider
 from scrapy.utils.defer import deferred_from_coro
 
-from webcrawl.crawl.context import ScopesOfIntake, limits_of, scopes_of
-from webcrawl.crawl.rules import CrawlRules, politeness_of
+from webcrawl.crawl.context import ScopesOfIntake, build_scopes, frontier_limits
+from webcrawl.crawl.rules import CrawlRules, build_politeness
 from webcrawl.features.steering.live_settings import LIVE
 from webcrawl.fetching.body_memory import body_memory_of
 from webcrawl.fetching.network import seed_addresses
@@ -77,16 +77,16 @@ class Effects:
         context, configuration = self._context, values.configuration
         context.policies = replace(
             context.policies,
-            politeness=politeness_of(configuration, context.key).raised(delays),
+            politeness=build_politeness(configuration, context.key).raised(delays),
             health=configuration.build(Health, "health_"),
             requests_per_key_max=configuration.requests_per_key_max,
             page_budget=configuration.page_budget,
         )
-        self._context.frontier.change(context.policies, limits_of(configuration))
+        self._context.frontier.change(context.policies, frontier_limits(configuration))
 
     def _change_scope(self, values: Values) -> None:
         context, configuration = self._context, values.configuration
-        scopes = scopes_of(
+        scopes = build_scopes(
             configuration,
             CrawlRules(configuration),
             SimpleNamespace(**values.arguments),

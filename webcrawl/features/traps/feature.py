@@ -111,7 +111,7 @@ class TrapsFeature(Feature):
     ) -> None:
         entry = flight.lease.entry
         # A revisited page has the content that it had before, which is no sign of a trap.
-        if page.mime not in HTML_TYPES or request_codec.revisit_of(entry.payload) is not None:
+        if page.mime not in HTML_TYPES or request_codec.read_revisit(entry.payload) is not None:
             return
         if self._evidence is None:
             self._evaluate(page, response, entry, found)

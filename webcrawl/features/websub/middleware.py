@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.crawl.context import context_of
-from webcrawl.crawl.running import in_flight_request_of
+from webcrawl.crawl.context import get_context
+from webcrawl.crawl.running import get_in_flight_request
 from webcrawl.errors import CrawlError
 from webcrawl.features.websub.discovery import advertised, may_be_feed_with_hub
 from webcrawl.fetching.failures import LocalShortageError
@@ -43,11 +43,11 @@ class WebsubMiddleware:
     def __init__(self, crawler: Crawler, feature: WebSubFeature) -> None:
         self._crawler = crawler
         self._feature = feature
-        self._clock = context_of(crawler).clock
+        self._clock = get_context(crawler).clock
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> WebsubMiddleware:
-        feature: WebSubFeature | None = context_of(crawler).features.get("websub")
+        feature: WebSubFeature | None = get_context(crawler).features.get("websub")
         if feature is None:
             raise NotConfigured  # no log message: the feature is switched off
         return cls(crawler, feature)
@@ -55,7 +55,7 @@ class WebsubMiddleware:
     def process_response(
         self, request: Request, response: Response
     ) -> Response | Coroutine[Any, Any, Response]:
-        flight = in_flight_request_of(self._crawler, request)
+        flight = get_in_flight_request(self._crawler, request)
         if flight is None:
             return response
         entry = flight.lease.entry
@@ -85,7 +85,7 @@ class WebsubMiddleware:
         raise Refused("websub", "an answer for the subscriber, not for the spider")
 
     def process_exception(self, request: Request, exception: Exception) -> Coroutine[Any, Any, None] | None:
-        flight = in_flight_request_of(self._crawler, request)
+        flight = get_in_flight_request(self._crawler, request)
         if (
             flight is None
             or flight.lease.entry.kind != Kind.WEBSUB

@@ -12,7 +12,7 @@ from webcrawl.features.steering.store import SteeringStore
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
 from webcrawl.storage.inspection import Activity
 from webcrawl.urls.lists import hostname
-from webcrawl.urls.politeness_key import origin_of
+from webcrawl.urls.politeness_key import get_origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,7 +85,7 @@ def _origins(key: str, urls: Sequence[str]) -> list[str]:
     origins = dict.fromkeys((f"https://{key}", f"http://{key}"))
     for url in urls:
         with suppress(ValueError):
-            origins.setdefault(origin_of(url))
+            origins.setdefault(get_origin(url))
     return list(origins)[:ORIGINS_MAX]
 
 

@@ -14,7 +14,7 @@ from webcrawl.features.segments import files
 from webcrawl.features.segments.files import LineError, entry_of, line_of
 from webcrawl.frontier.records import CARRIED, UrlEntry
 from webcrawl.urls.fingerprint import fingerprint
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 CASES = json.loads((Path(__file__).parents[3] / "data/segments_lines.json").read_text("utf-8"))
 IDENTITY = {"POLITENESS_KEY": "host"}
@@ -34,7 +34,7 @@ QUEUE = [FULL, *(entry(f"http://{host}.test/{n}", 0, 0) for host in "cab" for n 
 
 
 def complete(url: str) -> tuple[str, int]:
-    return host_of(url), fingerprint(url)
+    return get_host(url), fingerprint(url)
 
 
 def written(folder: Path, entries: list[UrlEntry], urls_each: int) -> list[tuple[str, int]]:
