@@ -27,7 +27,7 @@ from webcrawl.frontier.records import Kind
 from webcrawl.refusal import Refused
 from webcrawl.scope.exclusion import ExclusionRule
 from webcrawl.storage.contract import uptime
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import get_host
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -219,7 +219,7 @@ class Transfer:
             raise self._lease_ended()
         exclusions = fetch.exclusions
         if exclusions is not None:
-            detail, fetch.sent_under = exclusions.look(url, host_of(url))
+            detail, fetch.sent_under = exclusions.look(url, get_host(url))
             if detail is not None:
                 raise Refused(ExclusionRule.name, f"{url} is covered by {detail} since a moment ago")
 
