@@ -269,6 +269,12 @@ def test_each_import_goes_down_or_stays_in_its_part():
     assert upward == set()
 
 
+def test_no_modules_import_each_other_in_a_circle():
+    """All imports count here too. Raises CycleError, which names one circle."""
+    graph = {name_of(path): imported_modules(path) - {name_of(path)} for path in FILES}
+    assert len(list(graphlib.TopologicalSorter(graph).static_order())) == len(MODULES)
+
+
 def test_fetching_and_the_storages_do_not_know_each_other_nor_a_feature():
     found = {
         (module, name)

@@ -34,7 +34,7 @@ from webcrawl.urls.politeness_key import get_host
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.crawl.feature import CrawlContext
     from webcrawl.crawl.running import InFlightRequest, RunningCrawl
 
 PUT_BACK_MAX = 5

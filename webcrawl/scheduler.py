@@ -24,8 +24,8 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.python.failure import Failure
 
 from webcrawl.crawl.archiving import leave_out
+from webcrawl.crawl.beginning import tell_of_beginning
 from webcrawl.crawl.context import frontier_limits, get_context, spider_name
-from webcrawl.crawl.essentials import tell_of_beginning
 from webcrawl.crawl.given_settings import tell_of_settings
 from webcrawl.crawl.refused_start import REFUSALS, let_go, refused
 from webcrawl.crawl.request_codec import RequestSerializer, is_explicit, may_have_errback
@@ -50,6 +50,7 @@ from webcrawl.reports import run_log, text
 from webcrawl.reports.waiting import Oldest, Waits
 from webcrawl.scope.url_rules import DepthRule, LengthRule, OffsiteRule
 from webcrawl.scrapy_private import slot_of
+from webcrawl.storage.contract import SharedBackend
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Iterator, Sequence
@@ -59,8 +60,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
 
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.crawl.feature import Feature
+    from webcrawl.crawl.feature import CrawlContext, Feature
     from webcrawl.frontier.robots_requests import RobotsReply
     from webcrawl.scrapy_private import Slot
     from webcrawl.storage.contract import Counts
@@ -152,7 +152,8 @@ class Scheduler:
             bandwidth=context.bandwidth,
             worker=self._configuration.worker_name,
         )
-        remember_seeds(context, self.frontier.with_retry)
+        folder = None if context.jobdir is None else context.jobdir.path
+        remember_seeds(context.seeded, context.backend, folder, self.frontier.with_retry)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Scheduler:
@@ -169,7 +170,9 @@ class Scheduler:
         if not hasattr(spider, "state"):
             # Scrapy gives it to a spider with a JOBDIR; here it is not stored.
             spider.state = {}  # type: ignore[attr-defined]
-        self.requests = RequestSerializer(self._context, spider)
+        self.requests = RequestSerializer(
+            self._context.intake, spider, is_shared=isinstance(self._context.backend, SharedBackend)
+        )
         self.inline = InlineRequests(self, self._context, self._crawler)
         return deferred_from_coro(self._open())
 

@@ -10,7 +10,7 @@ line.
 
 from scrapy.settings import default_settings as _scrapy
 
-from webcrawl.config import defaults as _defaults
+from webcrawl.config.table import defaults as _defaults
 
 globals().update(_defaults())
 

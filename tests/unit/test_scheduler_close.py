@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from webcrawl.crawl.feature import Feature
-from webcrawl.crawl.feature_table import Features
+from webcrawl.crawl.feature import Feature, Features
 from webcrawl.errors import CrawlError, StorageLost
 from webcrawl.scheduler import Scheduler, take_all
 

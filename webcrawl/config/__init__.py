@@ -1,8 +1,8 @@
-"""The table of the crawler's settings. They are declared here alone: name, reader, default, unit and meaning.
+"""The crawler's settings as typed values, and their checks. The other modules declare them; ``table`` lists all.
 
 ``check`` finds all wrong values in Scrapy's ``Settings``, which hold text from the command line or Python values.
 ``Configuration.from_settings`` reads them as typed values, and the crawl uses only these. The name of a setting is
-that of its field in capitals. ``webcrawl/settings.py`` takes the defaults from here.
+that of its field in capitals. ``webcrawl/settings.py`` takes the defaults from ``table``.
 
 To add a setting, add a field to one of these modules and the code that uses it. ``python -m tests.docs_tables`` then
 adds its row to ``docs/reference/settings.md``.
@@ -10,36 +10,21 @@ adds its row to ``docs/reference/settings.md``.
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from webcrawl import storage
-from webcrawl.config.archive import ArchiveSettings
 from webcrawl.config.checks import contradictions, sink_contradictions
-from webcrawl.config.dashboard import DashboardSettings
-from webcrawl.config.display import DisplaySettings, own_name
-from webcrawl.config.features import (
-    FocusSettings,
-    HintSettings,
-    RevisitSettings,
-    SeedRefillSettings,
-    WebsubSettings,
-    seed_refill_contradictions,
-)
-from webcrawl.config.fetching import FetchingSettings
-from webcrawl.config.frontier import FrontierSettings
-from webcrawl.config.identity import IdentitySettings, identity_contradictions
-from webcrawl.config.metrics import MetricsSettings, metrics_contradictions
-from webcrawl.config.notifications import NotificationSettings
-from webcrawl.config.politeness import PolitenessSettings
-from webcrawl.config.processing import ProcessingSettings, processing_contradictions
-from webcrawl.config.scope import ScopeSettings
+from webcrawl.config.display import own_name
+from webcrawl.config.features import seed_refill_contradictions
+from webcrawl.config.identity import identity_contradictions
+from webcrawl.config.metrics import metrics_contradictions
+from webcrawl.config.processing import processing_contradictions
 from webcrawl.config.scrapy_settings import translate, wrong_values
-from webcrawl.config.search import SearchSettings, search_contradictions
-from webcrawl.config.service import ServiceSettings
+from webcrawl.config.search import search_contradictions
 from webcrawl.config.setting import Setting
+from webcrawl.config.table import SETTINGS, DeclaredSettings, defaults, value_of
 from webcrawl.config.vocabulary import misspelt_names, unknown_names, wrong_types
 from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.politeness import contact
@@ -58,28 +43,8 @@ __all__ = ["SETTINGS", "Configuration", "Setting", "check", "contact_problem", "
 _T = TypeVar("_T")
 
 
-# A dataclass has the fields of its last base first: the order of the table.
 @dataclass(frozen=True, kw_only=True)
-class Configuration(
-    ServiceSettings,
-    NotificationSettings,
-    MetricsSettings,
-    DashboardSettings,
-    DisplaySettings,
-    SearchSettings,
-    ArchiveSettings,
-    RevisitSettings,
-    WebsubSettings,
-    HintSettings,
-    FocusSettings,
-    ProcessingSettings,
-    FetchingSettings,
-    IdentitySettings,
-    SeedRefillSettings,
-    ScopeSettings,
-    PolitenessSettings,
-    FrontierSettings,
-):
+class Configuration(DeclaredSettings):
     """The settings of a crawl as typed values. Without arguments: the defaults."""
 
     politeness_slot_delays: Mapping[str, float] = field(default_factory=dict)
@@ -132,24 +97,6 @@ class Configuration(
         """Build a dataclass of the machine, each field of which is the setting with this prefix and its name."""
         names = [item.name for item in fields(kind)]  # type: ignore[arg-type]
         return kind(**{name: getattr(self, f"{prefix}{name}") for name in names})
-
-
-SETTINGS: tuple[Setting, ...] = tuple(
-    Setting(item.name.upper(), **item.metadata) for item in fields(Configuration) if item.metadata
-)
-"""Every setting of ours, in the order of Configuration."""
-
-_BY_NAME = {item.name: item for item in SETTINGS}
-
-
-def defaults() -> dict[str, Any]:
-    """Return the default of each setting by its name, as a settings module has it; the lists are copies."""
-    return {item.name: copy(item.default) for item in SETTINGS}
-
-
-def value_of(settings: BaseSettings, name: str) -> Any:
-    """Return the value of one setting of ours, as it was given or by a preset; it is not checked."""
-    return _BY_NAME[name].value(settings)
 
 
 def check(settings: BaseSettings, given: Iterable[str] = (), known: Iterable[str] = ()) -> list[Problem]:

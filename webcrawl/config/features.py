@@ -31,7 +31,7 @@ FOCUS_FORMS = (
 
 
 def focus() -> SettingReader:
-    """An argument of ``classifier_of``, as it was typed; None when empty."""
+    """An argument of ``classifier_for``, as it was typed; None when empty."""
 
     def read(value: object) -> str | None:
         if value in EMPTY:
@@ -39,10 +39,11 @@ def focus() -> SettingReader:
         if not isinstance(value, str):
             raise TypeError
         # A crawl without a focus does not import this.
-        from webcrawl.features.focus.relevance import FocusError, classifier_of
+        from webcrawl.features.focus.classifiers import classifier_for
+        from webcrawl.features.focus.relevance import FocusError
 
         try:
-            classifier_of(value)
+            classifier_for(value)
         except FocusError as error:
             raise Refusal(f"must be {FOCUS_FORMS} ({error})") from error
         return value.strip()

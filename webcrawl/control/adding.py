@@ -1,10 +1,10 @@
-"""Judges a URL that an operator adds, by its explanation."""
+"""The result of adding a URL, judged by its explanation."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webcrawl.control.steering import Added
 from webcrawl.explain.account import Fate
 from webcrawl.features.steering.store import Place
 from webcrawl.frontier.active_keys import LONG_SECONDS
@@ -15,6 +15,21 @@ from webcrawl.urls.lists import printable
 if TYPE_CHECKING:
     from webcrawl.explain.account import Explanation
     from webcrawl.storage.inspection import UrlSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """The result of adding a URL."""
+
+    url: str
+    verdict: str
+    """``queued``, ``known``, ``refused`` or ``invalid``."""
+    rule: str | None
+    """The rule that refuses it, or would when its turn comes."""
+    robots: str
+    """The word of robots.txt, as far as the crawl knows it: ``allowed``, ``forbidden`` or ``unknown``."""
+    sentence: str
+
 
 _KNOWN = {
     Fate.DONE: "fetched",

@@ -33,7 +33,6 @@ from webcrawl.explain.account import (
     RulesForUrls,
     address_of,
     explain,
-    logged_fetches,
 )
 from webcrawl.explain.as_json import as_json
 from webcrawl.explain.as_text import as_text
@@ -50,6 +49,7 @@ from webcrawl.explain.discovery import (
     way_of,
 )
 from webcrawl.explain.features import Remembered, worth_of
+from webcrawl.explain.logged_fetches import logged_fetches
 from webcrawl.features.revisits.feature import visit_rules
 from webcrawl.features.revisits.policies import LearningPolicy
 from webcrawl.features.revisits.store import VisitStore
@@ -81,8 +81,9 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from webcrawl.control.selection import StoredCrawl
-    from webcrawl.explain.account import Address, LoggedFetches
+    from webcrawl.explain.account import Address
     from webcrawl.explain.clocks import WaitReason
+    from webcrawl.explain.logged_fetches import LoggedFetches
     from webcrawl.features.steering.store import Excluded
     from webcrawl.features.traps.quarantine import Trap
     from webcrawl.links.line import Linking, LoggedLink

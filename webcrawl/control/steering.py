@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from webcrawl.config import SETTINGS, Configuration
 from webcrawl.config.readers import real
 from webcrawl.config.setting import DAY
+from webcrawl.control.adding import Added, added
 from webcrawl.control.operating import state_of, this_operator
 from webcrawl.errors import ConfigurationError, CrawlError, Problem
 from webcrawl.features.steering.failures import FailureStore, Selection
@@ -88,20 +89,6 @@ class Changed:
     name: str
     old: str
     new: str
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """The result of adding a URL."""
-
-    url: str
-    verdict: str
-    """``queued``, ``known``, ``refused`` or ``invalid``."""
-    rule: str | None
-    """The rule that refuses it, or would when its turn comes."""
-    robots: str
-    """The word of robots.txt, as far as the crawl knows it: ``allowed``, ``forbidden`` or ``unknown``."""
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,9 +416,6 @@ class Steering:
         if isinstance(seed, BadSeed):
             return Added(shown, "invalid", None, "unknown", seed.reason)
         explanation = self._explained(seed.url)
-        # A change of a setting explains no URL.
-        from webcrawl.control.adding import added
-
         return added(explanation, places)
 
     def _explained(self, url: str) -> Explanation:

@@ -6,17 +6,15 @@ same parts here.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.config import Configuration
 from webcrawl.crawl import essentials
 from webcrawl.crawl.archiving import build_archive
-from webcrawl.crawl.feature import Parts
-from webcrawl.crawl.feature_table import FURTHER, SHAPING, Features, further_entries
+from webcrawl.crawl.feature import CrawlContext, Features, Parts
+from webcrawl.crawl.feature_table import FURTHER, SHAPING, build_features, further_entries
 from webcrawl.crawl.jobdir import Jobdir, new_folder
 from webcrawl.crawl.ordering import best_first_of, build_order
 from webcrawl.crawl.page_processing import build_processing
@@ -61,11 +59,6 @@ from webcrawl.urls.schemes import WEB, Schemes
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from webcrawl.frontier.committer import Store
-    from webcrawl.frontier.frontier import Frontier
-    from webcrawl.frontier.tally import Tally
-    from webcrawl.processing.chain import Chain
-    from webcrawl.processing.text_digest import TextDigests
     from webcrawl.storage.technology import CrawlClock
 
 ROBOTS_PARSED = 5_000
@@ -77,51 +70,6 @@ _OF_LINKS = frozenset((ExtensionRule.name,))
 _ATTRIBUTE, _CONFIGURATION = "_webcrawl_context", "_webcrawl_configuration"
 """The attributes of the crawler that hold its context and its settings. The parts of a crawl refer to the crawler,
 so a table here would keep all crawls of the process in memory, whatever kind of references it has."""
-
-
-@dataclass(slots=True, weakref_slot=True)
-class CrawlContext:
-    """The parts of a crawl that its components share."""
-
-    configuration: Configuration
-    clock: Callable[[], float]
-    key: PolitenessKey
-    intake: Intake
-    policies: Policies
-    rules: RulesCache
-    jobdir: Jobdir | None
-    backend: Backend
-    archive: ArchiveThread | None
-    exclusions: ExclusionList | None
-    seeded: SeededHosts
-    bandwidth: Bandwidth
-    """The bandwidth limit; ``bandwidth.set_limit(bytes_per_second)`` changes it."""
-    features: Features
-    """The features that are on."""
-    store: Store | None
-    """Takes the results of URLs before the frontier does: the archive, or the visits, which pass them on to it."""
-    clocks: ClockStore | None = None
-    """The store of the clocks that keys share with keys of other processes; None if there are none."""
-    processing: Chain | None = None
-    """The modules that find fields in pages; None if there are none."""
-    texts: TextDigests | None = None
-    """Computes digests of the main text of pages; None if no setting needs them."""
-    trouble: BaseException | None = None
-    """The error that ended the crawl."""
-    doing: str | None = None
-    """The step by which the crawl is being opened or closed, as a noun; None while it runs."""
-    frontier: Frontier = field(init=False)
-    """The frontier, from the moment when the scheduler is built."""
-
-    @property
-    def tally(self) -> Tally:
-        """The figures of the crawl, which its parts count."""
-        return self.frontier.tally
-
-    @property
-    def spool(self) -> str:
-        """The folder for payloads that are read from files."""
-        return tempfile.gettempdir() if self.jobdir is None else str(self.jobdir.spool)
 
 
 def get_context(crawler: Crawler) -> CrawlContext:
@@ -179,12 +127,12 @@ def _build(crawler: Crawler) -> CrawlContext:
     features = Features()
     parts = Parts(configuration, spider, choices, clock, backend, directory, features)
     others = further_entries()
-    features.build([*SHAPING, *(entry for entry in others if entry.is_shaping)], parts)
+    build_features([*SHAPING, *(entry for entry in others if entry.is_shaping)], parts)
     schemes = supported_schemes(crawler.settings)
     scopes = build_scopes(configuration, choices, spider, addresses.rule, seeded.ports, exclusions, schemes)
     parts.intake = intake = _intake(key, scopes, choices, features, configuration.embed_hops_max, schemes)
     parts.archive = archive = None if jobdir is None else _archive(configuration, jobdir, crawler, features)
-    features.build([*FURTHER, *(entry for entry in others if not entry.is_shaping)], parts)
+    build_features([*FURTHER, *(entry for entry in others if not entry.is_shaping)], parts)
     for feature in features:
         if feature.signer is not None:
             sign_requests(crawler, feature.signer)

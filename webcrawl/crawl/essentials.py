@@ -3,13 +3,10 @@ start.
 
 Scrapy lets a spider, the command line, an add-on and a settings module replace any part. Added parts do no harm, and
 neither do replacements of parts that a crawl can do without; the parts named here hold the invariants.
-
-The module also logs the first messages of a crawl: which crawl is continued or joined, and which parts are not ours.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -21,16 +18,11 @@ from scrapy.utils.python import global_object_name
 from webcrawl.config.identity import KEY_VARIABLE
 from webcrawl.crawl import drawing
 from webcrawl.errors import ConfigurationError, Problem
-from webcrawl.reports import text
-from webcrawl.storage.contract import SharedBackend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from scrapy.settings import BaseSettings
-
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.storage.contract import Counts
 
 
 _SINGLE = {
@@ -76,7 +68,7 @@ def missing(settings: BaseSettings) -> list[Problem]:
     """Return the missing essential parts of a crawl that has any of ours; a problem for each wrong setting."""
     if is_detached(settings):
         return []
-    chains = {name: _chain(settings, name) for name in _CHAINS}
+    chains = {name: components(settings, name) for name in _CHAINS}
     single = {name: _is(settings[name], load_object(path)) for name, path in _SINGLE.items()}
     lacks = {
         name: [path for path in paths if not _has(chains[name], path)] for name, paths in _CHAINS.items()
@@ -103,7 +95,7 @@ def missing(settings: BaseSettings) -> list[Problem]:
         if paths:
             problems.append(Problem(name, f"the crawl needs {' and '.join(paths)}; {_back(name)}"))
         problems += _disordered(name, chains[name])
-    extensions = _chain(settings, "EXTENSIONS")
+    extensions = components(settings, "EXTENSIONS")
     if not _has(extensions, _ENGINE):
         why = f"the crawl needs {_ENGINE}, which sets the engine for files and inline requests"
         problems.append(Problem("EXTENSIONS", f"{why}; {_back('EXTENSIONS')}"))
@@ -134,9 +126,10 @@ def foreign_handlers(settings: BaseSettings) -> Iterator[tuple[str, str]]:
             yield scheme, handler if isinstance(handler, str) else global_object_name(handler)
 
 
-def _chain(settings: BaseSettings, name: str) -> list[type]:
-    components = build_component_list(settings.get_component_priority_dict_with_base(name))
-    return [load_object(component) for component in components]
+def components(settings: BaseSettings, name: str) -> list[type]:
+    """Return the classes of a setting that lists components, in their order."""
+    paths = build_component_list(settings.get_component_priority_dict_with_base(name))
+    return [load_object(path) for path in paths]
 
 
 def _has(chain: Sequence[type], path: str) -> bool:
@@ -164,50 +157,3 @@ def _disordered(name: str, chain: Sequence[type]) -> Iterator[Problem]:
     for (place, path), (further, other) in pairwise(places):
         if place > further:
             yield Problem(name, f"{path} must come before {other}; {_back(name)}")
-
-
-logger = logging.getLogger(__name__)
-
-
-def tell_of_beginning(context: CrawlContext, counts: Counts, settings: BaseSettings) -> None:
-    """Log the start of the crawl, and the handlers that are not ours."""
-    if welcome := _welcome(context, counts):
-        logger.info("%s", welcome)
-    for middleware in _chain(settings, "DOWNLOADER_MIDDLEWARES"):
-        name = global_object_name(middleware)
-        if "useragent" in middleware.__name__.lower() and not name.startswith(("scrapy.", "webcrawl.")):
-            logger.warning(
-                "%s has no effect: all requests are sent with the User-Agent for which robots.txt is read, %s. "
-                "Set USER_AGENT, or the header of a Request",
-                name,
-                context.configuration.user_agent,
-            )
-    schemes: dict[str, list[str]] = {}
-    for scheme, handler in foreign_handlers(settings):
-        schemes.setdefault(handler, []).append(scheme)
-    for handler, names in schemes.items():
-        logger.warning(
-            "%s is fetched by %s. For what it fetches the crawl does not check private addresses and exclusions when "
-            "it connects, does not apply MIME_TYPES_WANTED and DOWNLOAD_MAXSIZE, and does not log the IP address. "
-            "WARC files have resource records of its pages, without heads",
-            " and ".join(names),
-            handler,
-        )
-
-
-def _welcome(context: CrawlContext, counts: Counts) -> str | None:
-    """Return the message for a crawl that is continued or joined; None for a new one of this process alone."""
-    backend, begun = context.backend, bool(counts.done or counts.queued)
-    figures = (
-        f": {text.things(counts.done, 'URL')} done, {text.count(counts.queued)} queued on "
-        f"{text.things(counts.hosts, 'host')}"
-    )
-    folder = context.jobdir.path if context.jobdir else "memory"
-    if not isinstance(backend, SharedBackend):
-        return f"Going on with the crawl in {folder}{figures}" if begun else None
-    others = backend.workers - 1
-    verb = "Joining the" if others else "Going on with the" if begun else "Beginning a"
-    beside = f" beside {text.things(others, 'other')}" if others else ""
-    message = f"{verb} crawl on {backend.place} as worker {context.configuration.worker_name}{beside}"
-    kept = "" if context.jobdir is None else f". The data of this worker is kept in {folder}"
-    return f"{message}{figures if others or begun else ''}{kept}"

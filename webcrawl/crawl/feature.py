@@ -1,30 +1,41 @@
-"""The life cycle that the features of a crawl share."""
+"""The features of a crawl: their life cycle, the parts of the crawl that they are built of, and the context that they
+are given."""
 
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from scrapy.http import Response
 
     from webcrawl.config import Configuration
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.crawl.feature_table import Features
+    from webcrawl.crawl.jobdir import Jobdir
     from webcrawl.crawl.rules import CrawlRules
     from webcrawl.crawl.running import InFlightRequest, RunningCrawl
+    from webcrawl.crawl.seeded_hosts import SeededHosts
+    from webcrawl.fetching.bandwidth import Bandwidth
     from webcrawl.fetching.signing import HeadSigner
     from webcrawl.frontier.committer import ArchiveThread, Store
+    from webcrawl.frontier.frontier import Frontier
     from webcrawl.frontier.intake import Intake, Linked, Withhold
     from webcrawl.frontier.order import Scorer
+    from webcrawl.frontier.policies import Policies
     from webcrawl.frontier.records import UrlEntry
+    from webcrawl.frontier.tally import Tally
     from webcrawl.items import Page
+    from webcrawl.processing.chain import Chain
+    from webcrawl.processing.text_digest import TextDigests
+    from webcrawl.robots.rules import RulesCache
+    from webcrawl.scope.exclusion import ExclusionList
     from webcrawl.scope.scope import Rule
-    from webcrawl.storage.contract import Backend, Counts
+    from webcrawl.storage.contract import Backend, ClockStore, Counts
+    from webcrawl.urls.politeness_key import PolitenessKey
 
 
 class Feature:
@@ -110,6 +121,80 @@ class Feature:
 
     async def close(self) -> None:
         """Release resources. The frontier and its storage are closed."""
+
+
+class Features:
+    """The features of a crawl that are on, in the order of the table."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Feature] = {}
+
+    def add(self, name: str, feature: Feature) -> None:
+        """Add a feature behind those that are there."""
+        self._by_name[name] = feature
+
+    def refused(self, entry: UrlEntry) -> None:
+        """Pass a queued URL that was refused at its lease to all features."""
+        for feature in self:
+            feature.refused(entry)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    def __iter__(self) -> Iterator[Feature]:
+        return iter(self._by_name.values())
+
+    def __reversed__(self) -> Iterator[Feature]:
+        return reversed(self._by_name.values())
+
+    def get(self, name: str) -> Any:
+        """Return a feature by its name in the table; None if it is off."""
+        return self._by_name.get(name)
+
+
+@dataclass(slots=True, weakref_slot=True)
+class CrawlContext:
+    """The parts of a crawl that its components share."""
+
+    configuration: Configuration
+    clock: Callable[[], float]
+    key: PolitenessKey
+    intake: Intake
+    policies: Policies
+    rules: RulesCache
+    jobdir: Jobdir | None
+    backend: Backend
+    archive: ArchiveThread | None
+    exclusions: ExclusionList | None
+    seeded: SeededHosts
+    bandwidth: Bandwidth
+    """The bandwidth limit; ``bandwidth.set_limit(bytes_per_second)`` changes it."""
+    features: Features
+    """The features that are on."""
+    store: Store | None
+    """Takes the results of URLs before the frontier does: the archive, or the visits, which pass them on to it."""
+    clocks: ClockStore | None = None
+    """The store of the clocks that keys share with keys of other processes; None if there are none."""
+    processing: Chain | None = None
+    """The modules that find fields in pages; None if there are none."""
+    texts: TextDigests | None = None
+    """Computes digests of the main text of pages; None if no setting needs them."""
+    trouble: BaseException | None = None
+    """The error that ended the crawl."""
+    doing: str | None = None
+    """The step by which the crawl is being opened or closed, as a noun; None while it runs."""
+    frontier: Frontier = field(init=False)
+    """The frontier, from the moment when the scheduler is built."""
+
+    @property
+    def tally(self) -> Tally:
+        """The figures of the crawl, which its parts count."""
+        return self.frontier.tally
+
+    @property
+    def spool(self) -> str:
+        """The folder for payloads that are read from files."""
+        return tempfile.gettempdir() if self.jobdir is None else str(self.jobdir.spool)
 
 
 @dataclass(slots=True)

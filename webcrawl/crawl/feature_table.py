@@ -14,15 +14,14 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.errors import ConfigurationError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable
 
-    from webcrawl.crawl.feature import Feature, Parts
-    from webcrawl.frontier.records import UrlEntry
+    from webcrawl.crawl.feature import Parts
 
 
 GROUP = "webcrawl.features"
@@ -123,37 +122,9 @@ FURTHER = (
 """The other features."""
 
 
-class Features:
-    """The features of a crawl that are on, in the order of the table."""
-
-    def __init__(self) -> None:
-        self._by_name: dict[str, Feature] = {}
-
-    def build(self, entries: Sequence[Entry], parts: Parts) -> None:
-        """Build the features that are on. Raises as the function ``build`` of each."""
-        for entry in entries:
-            if entry.is_on(parts):
-                module = import_module(entry.module or f"webcrawl.features.{entry.name}.feature")
-                self.add(entry.name, module.build(parts))
-
-    def add(self, name: str, feature: Feature) -> None:
-        """Add a feature behind those that are there."""
-        self._by_name[name] = feature
-
-    def refused(self, entry: UrlEntry) -> None:
-        """Pass a queued URL that was refused at its lease to all features."""
-        for feature in self:
-            feature.refused(entry)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._by_name
-
-    def __iter__(self) -> Iterator[Feature]:
-        return iter(self._by_name.values())
-
-    def __reversed__(self) -> Iterator[Feature]:
-        return reversed(self._by_name.values())
-
-    def get(self, name: str) -> Any:
-        """Return a feature by its name in the table; None if it is off."""
-        return self._by_name.get(name)
+def build_features(entries: Iterable[Entry], parts: Parts) -> None:
+    """Build the features that are on and add them to ``parts.features``. Raises as the function ``build`` of each."""
+    for entry in entries:
+        if entry.is_on(parts):
+            module = import_module(entry.module or f"webcrawl.features.{entry.name}.feature")
+            parts.features.add(entry.name, module.build(parts))

@@ -27,14 +27,13 @@ from webcrawl.frontier import robots_requests as requests
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.plain_values import LOST, found_as, plain, plain_from, plain_items
 from webcrawl.robots.text import product_token
-from webcrawl.storage.contract import SharedBackend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy import Spider
 
-    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.frontier.intake import Intake
 
 
 _OWN_META = frozenset(
@@ -301,10 +300,11 @@ class RequestSerializer:
     any of them may have to restore the Request, so it is refused.
     """
 
-    def __init__(self, context: CrawlContext, spider: Spider) -> None:
-        self._context = context
+    def __init__(self, intake: Intake, spider: Spider, *, is_shared: bool) -> None:
+        """``is_shared``: several processes share the crawl."""
+        self._intake = intake
         self._spider = spider
-        self._shared = isinstance(context.backend, SharedBackend)
+        self._shared = is_shared
         self._carried: dict[str, Request] = {}
         self._given: WeakValueDictionary[int, Request] = WeakValueDictionary()
         """The encoded Requests that came from no page, by fingerprint, while their owner keeps them: Scrapy's shell
@@ -322,7 +322,7 @@ class RequestSerializer:
         redirects = _counted(request.meta.get("redirect_times"))
         depth = int(request.meta.get("depth", facts.depth))
         follows = facts.via is not None or redirects > 0
-        entry = self._context.intake.request(
+        entry = self._intake.request(
             request.url,
             request.method,
             request.body,

@@ -14,11 +14,10 @@ from webcrawl.crawl.repeated_warning import RepeatedWarning
 from webcrawl.errors import JobdirUnusable
 from webcrawl.fetching.private_addresses import FirstAddresses
 from webcrawl.scope.scope import Candidate
-from webcrawl.storage.contract import SharedBackend
+from webcrawl.storage.contract import Backend, SharedBackend
 from webcrawl.urls.politeness_key import get_host, get_port
 
 if TYPE_CHECKING:
-    from webcrawl.crawl.context import CrawlContext
     from webcrawl.fetching.private_addresses import SeedAddresses
     from webcrawl.scope.port import BadPortRule
 
@@ -116,12 +115,12 @@ class SeedMemory(FirstAddresses, Protocol):
         known."""
 
 
-def remember_seeds(context: CrawlContext, with_retry: WithRetry) -> None:
-    """Store the seeds' hosts where the crawl's state is kept."""
-    if isinstance(context.backend, SharedBackend):
-        context.seeded.remember_in(SharedSeeds(context.backend, with_retry))
-    elif context.jobdir is not None:
-        context.seeded.remember_in(KeptSeeds(context.jobdir.path))
+def remember_seeds(seeded: SeededHosts, backend: Backend, folder: Path | None, with_retry: WithRetry) -> None:
+    """Store the seeds' hosts with the crawl's state. ``folder`` is the JOBDIR; None for a crawl in memory."""
+    if isinstance(backend, SharedBackend):
+        seeded.remember_in(SharedSeeds(backend, with_retry))
+    elif folder is not None:
+        seeded.remember_in(KeptSeeds(folder))
 
 
 class SharedSeeds:

@@ -21,7 +21,7 @@ from webcrawl.urls.seeds import BadSeed, Seed, read_seeds
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.crawl.feature import CrawlContext
     from webcrawl.crawl.running import RunningCrawl
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.storage.shared_parts import SeedLists

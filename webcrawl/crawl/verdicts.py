@@ -27,7 +27,7 @@ from webcrawl.urls.resolve import resolve
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.crawl.feature import CrawlContext
     from webcrawl.politeness.host_record import RobotsRecord
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from scrapy.http import Request, Response
 
     from webcrawl.archive.capture import FetchRecord
-    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.crawl.feature import CrawlContext
     from webcrawl.crawl.running import InFlightRequest
     from webcrawl.fetching.meta import FetchMeta
 

@@ -17,7 +17,7 @@ from webcrawl.urls.resolve import resolve
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from webcrawl.explain.account import LoggedFetches
+    from webcrawl.explain.logged_fetches import LoggedFetches
     from webcrawl.storage.inspection import UrlSnapshot
 
     Line = Mapping[str, Any]

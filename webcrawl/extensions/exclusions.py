@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.crawl.feature import CrawlContext
     from webcrawl.scope.exclusion import ExclusionList
 
 logger = logging.getLogger(__name__)

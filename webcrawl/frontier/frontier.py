@@ -22,7 +22,7 @@ from webcrawl.frontier.active_keys import ActiveKeys
 from webcrawl.frontier.committer import Committer, FrontierChange, Store
 from webcrawl.frontier.heartbeat import SharedBandwidth, WorkerHeartbeat
 from webcrawl.frontier.inline import ROBOTS_UNAVAILABLE, STOPPED, InlineRequest
-from webcrawl.frontier.lease import FetchEnd, Lease, Outcome, Result, count, verdict
+from webcrawl.frontier.lease import FetchEnd, Lease, Outcome, Result
 from webcrawl.frontier.moves import Mover
 from webcrawl.frontier.order import FIRST
 from webcrawl.frontier.policies import BUSY_STATUSES, FrontierLimits, Policies
@@ -33,6 +33,7 @@ from webcrawl.frontier.shared_clocks import SharedRateLimiter
 from webcrawl.frontier.storage_retry import StorageRetry
 from webcrawl.frontier.tally import Backlog, Snapshot, Tally
 from webcrawl.frontier.unparking import Unparking
+from webcrawl.frontier.verdict import count, verdict
 from webcrawl.politeness.health import HOST_FAILURES
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord, counts
 from webcrawl.storage.contract import (

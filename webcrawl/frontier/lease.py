@@ -1,19 +1,17 @@
-"""A URL that is being fetched, and the result of its fetch: the state in which it ends, or its next attempt."""
+"""A URL that is being fetched, and the result of its fetch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from webcrawl.archive.capture import ArchiveEntry
 from webcrawl.frontier.inline import InlineRequest
-from webcrawl.frontier.policies import Policies
-from webcrawl.frontier.records import QUEUED, Kind, State, UrlEntry, UrlRecord
+from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.robots_requests import RobotsReply
-from webcrawl.frontier.tally import Tally
 from webcrawl.politeness.host_record import HostRecord
-from webcrawl.storage.contract import FOREVER, NO_RATE_LIMITS, LeaseValidity, RateLimitLease, Settled
+from webcrawl.storage.contract import FOREVER, NO_RATE_LIMITS, LeaseValidity, RateLimitLease
 
 
 @dataclass(slots=True, eq=False)
@@ -123,53 +121,3 @@ class Outcome:
                 archived=self.archived,
             )
         return self
-
-
-_STATES = {
-    Result.FETCHED: State.DONE,
-    Result.REDIRECTED: State.DONE,
-    Result.FAILED: State.FAILED,
-    Result.REFUSED: State.REFUSED,
-}
-
-
-def verdict(entry: UrlEntry, outcome: Outcome, policies: Policies, tally: Tally) -> Settled:
-    """Return the state in which a URL ends, or its next attempt; it is counted in ``tally``."""
-    result, status = outcome.result, _status(entry, outcome)
-    if result is Result.ABANDONED:
-        return Settled(entry, QUEUED, _again(entry, entry.attempts, policies))
-    if result is Result.RETRY and entry.attempts < policies.retry_times:
-        tally.retries += 1
-        return Settled(entry, QUEUED._replace(status=status), _again(entry, entry.attempts + 1, policies))
-    if result is Result.RETRY:
-        result = Result.FAILED
-    _count(result, outcome.rule, tally)
-    state = _STATES[result]
-    tally.done += state is State.DONE
-    return Settled(entry, UrlRecord(state, None if state is State.DONE else outcome.rule, status))
-
-
-def count(outcome: Outcome, tally: Tally) -> None:
-    """Count the result of an inline request, of which nothing is stored."""
-    tally.retries += outcome.result is Result.RETRY
-    _count(outcome.result, outcome.rule, tally)
-
-
-def _count(result: Result, rule: str | None, tally: Tally) -> None:
-    if result is Result.FAILED:
-        tally.failures += 1
-    elif result is Result.REDIRECTED:
-        tally.redirects += 1
-    elif result is Result.REFUSED:
-        tally.refused(rule or "other")
-
-
-def _status(entry: UrlEntry, outcome: Outcome) -> int | None:
-    """Return the status of the response to a request for the URL itself."""
-    if outcome.entry is None or entry.kind in (Kind.ROBOTS, Kind.WEBSUB):
-        return None
-    return outcome.entry.record.status
-
-
-def _again(entry: UrlEntry, attempts: int, policies: Policies) -> UrlEntry:
-    return policies.order.place_again(replace(entry, position=0, attempts=attempts))

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from webcrawl.parsing.findings import HREF_MAX
 from webcrawl.parsing.links import TEXT_MAX, Link
 from webcrawl.parsing.mime import unwanted
 from webcrawl.parsing.text import line
-from webcrawl.processing.contract import LINKS, TITLE, FieldType, LoadedModule, Value, cleaned, schema_of
+from webcrawl.processing.contract import (
+    LINKS,
+    TITLE,
+    FieldType,
+    LoadedModule,
+    ModuleResult,
+    Value,
+    cleaned,
+    schema_of,
+)
 from webcrawl.urls.resolve import resolve_all, resolve_other_scheme
 
 if TYPE_CHECKING:
@@ -20,16 +29,6 @@ if TYPE_CHECKING:
 
 WHY_MAX = 300
 """The number of characters of an exception's message that are kept."""
-
-
-class ModuleResult(NamedTuple):
-    """The result of one module for one page; plain values."""
-
-    fields: dict[str, Value]
-    links: list[tuple[str, str]]
-    """URL as written in the page, and text."""
-    problem: str | None = None
-    """The reason why there is no result, or an incomplete one."""
 
 
 def run(module: Module, declared: Mapping[str, FieldType], content: Content, links_max: int) -> ModuleResult:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, assert_never
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, assert_never
 
 from webcrawl.parsing.charset import encoding_of
 from webcrawl.parsing.text import line, lines
@@ -182,6 +182,16 @@ class Module(Protocol):
         """Return the fields of a page; missing ones and None are left out. May raise any exception: it is an error of
         this page.
         """
+
+
+class ModuleResult(NamedTuple):
+    """The result of one module for one page; plain values."""
+
+    fields: dict[str, Value]
+    links: list[tuple[str, str]]
+    """URL as written in the page, and text."""
+    problem: str | None = None
+    """The reason why there is no result, or an incomplete one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from webcrawl.child_process import KEEPS_FREED, OUT_OF_MEMORY, frame, receive_from, start_on_socket
 from webcrawl.processes import resident_bytes
-from webcrawl.processing.chain import ModuleResult
-from webcrawl.processing.contract import Row
+from webcrawl.processing.contract import ModuleResult, Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from webcrawl.search.engine import plain
+from webcrawl.search.characters import plain
 
 if TYPE_CHECKING:
     from webcrawl.archive.capture import ArchiveEntry

@@ -15,13 +15,12 @@ import socket
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
+from webcrawl.search.characters import UNSPACED, UNSPACED_MARKS
 from webcrawl.search.document import sites_of
 from webcrawl.search.engine import (
     BOOSTS,
     NO_STEMMER,
     NOT_EXCLUDED_BY,
-    UNSPACED,
-    UNSPACED_MARKS,
     Engine,
     EngineAway,
     EngineError,

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import tantivy
 from tantivy import Filter, Occur, Tokenizer
 
+from webcrawl.search.characters import JOINING, UNSPACED, UNSPACED_MARKS
 from webcrawl.search.document import sites_of
 from webcrawl.search.engine import (
     BOOSTS,
-    JOINING,
     NO_STEMMER,
     NOT_EXCLUDED_BY,
-    UNSPACED,
-    UNSPACED_MARKS,
     Engine,
     EngineAway,
     EngineError,

@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, IntEnum
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -474,9 +473,8 @@ def test_a_token_in_somebody_s_meta_is_not_taken_for_ours() -> None:
 
 def test_of_two_requests_for_one_url_each_keeps_its_callback() -> None:
     intake = Intake(PolitenessKey("domain"), Scope([]), Scope([]))
-    context: Any = SimpleNamespace(intake=intake, backend=object())
     spider = Books()
-    serializer = RequestSerializer(context, spider)
+    serializer = RequestSerializer(intake, spider, is_shared=False)
     first = Request("http://a.test/", callback=spider.parse, dont_filter=True)
     second = Request("http://a.test/", callback=lambda response: None, dont_filter=True)
     entries = [serializer.entry(request) for request in (first, second)]
@@ -488,8 +486,7 @@ def test_of_two_requests_for_one_url_each_keeps_its_callback() -> None:
 
 def test_a_callback_that_is_set_later_is_called_while_its_request_is_kept() -> None:
     intake = Intake(PolitenessKey("domain"), Scope([]), Scope([]))
-    context: Any = SimpleNamespace(intake=intake, backend=object())
-    serializer = RequestSerializer(context, Books())
+    serializer = RequestSerializer(intake, Books(), is_shared=False)
     request = Request("http://a.test/")
     entry = serializer.entry(request)
     assert isinstance(entry, UrlEntry)

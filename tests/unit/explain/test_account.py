@@ -15,7 +15,6 @@ from webcrawl.explain.account import (
     ExaminedCrawl,
     Explanation,
     Fate,
-    LoggedFetches,
     RulesForUrls,
     address_of,
     explain,
@@ -23,6 +22,7 @@ from webcrawl.explain.account import (
 from webcrawl.explain.as_json import as_json
 from webcrawl.explain.as_text import as_text, moment
 from webcrawl.explain.features import Remembered, worth_of
+from webcrawl.explain.logged_fetches import LoggedFetches
 from webcrawl.explain.rules import RuleStage
 from webcrawl.features.focus.learner import BELIEVED, Learner
 from webcrawl.features.focus.link_features import pack

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from webcrawl.explain.account import logged_fetches
 from webcrawl.explain.discovery import (
     DROPPED,
     By,
@@ -20,6 +19,7 @@ from webcrawl.explain.discovery import (
     rows,
     way_of,
 )
+from webcrawl.explain.logged_fetches import logged_fetches
 from webcrawl.frontier.records import QUEUED, Kind, UrlEntry
 from webcrawl.storage.inspection import UrlSnapshot
 from webcrawl.urls.canonical import canonical

@@ -1,6 +1,6 @@
 """The lines of one URL in a log of any length."""
 
-from webcrawl.explain.account import logged_fetches
+from webcrawl.explain.logged_fetches import logged_fetches
 
 
 def test_the_last_lines_are_kept_and_all_are_counted_in_any_spelling() -> None:

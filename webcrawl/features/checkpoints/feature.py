@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webcrawl.config import Configuration
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.feature import CrawlContext, Parts
     from webcrawl.crawl.running import RunningCrawl
 
 logger = logging.getLogger(__name__)

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import re2
 
-from webcrawl.features.focus.relevance import FocusError, visible
+from webcrawl.features.focus.relevance import FocusError, Function, visible
 from webcrawl.parsing.charset import encoding_of
 from webcrawl.parsing.mime import unwanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from webcrawl.features.focus.relevance import FetchedPage
+    from webcrawl.features.focus.relevance import Classifier, FetchedPage
 
 
 FILES_MAX = 1_000
@@ -323,3 +323,36 @@ def _load(path: Path) -> Any:
         return library.load(path)
     except Exception as error:  # a pickle may raise anything
         raise FocusError(f"{path} cannot be read: {type(error).__name__}: {error}") from error
+
+
+def classifier_for(focus: str) -> Classifier:
+    """Return the classifier of a focus, see the setting ``FOCUS``. :raises FocusError: it is none of the allowed
+    forms, or its file cannot be used."""
+    focus = focus.strip()
+    kind, colon, rest = focus.partition(":")
+    if not focus:
+        raise FocusError("it is empty")
+    if not colon:
+        return KeywordClassifier(focus)
+    rest = rest.strip()
+    if kind == "re":
+        return Expression(rest)
+    if kind == "mime":
+        return MimeTypes(rest)
+    if kind == "pages":
+        return Examples(read(rest))
+    if kind == "model":
+        return Model(rest)
+    return _imported(kind, rest)
+
+
+def _imported(module: str, name: str) -> Classifier:
+    if not all(part.isidentifier() for part in (*module.split("."), name)):
+        raise FocusError(f"{module!r} is none of re, mime, pages, model, and no module")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise FocusError(str(error)) from error
+    if not callable(found):
+        raise FocusError(f"{module}.{name} is no function")
+    return Function(found)

@@ -11,9 +11,10 @@ from webcrawl import fetch_errors
 from webcrawl.crawl.feature import Feature
 from webcrawl.errors import CrawlError
 from webcrawl.extensions.periodic_task import PeriodicTask
+from webcrawl.features.focus.classifiers import classifier_for
 from webcrawl.features.focus.learner import Learner, LinkScorer
 from webcrawl.features.focus.link_features import PageContext, pack
-from webcrawl.features.focus.relevance import FetchedPage, Function, clamped, classifier_of
+from webcrawl.features.focus.relevance import FetchedPage, Function, clamped
 from webcrawl.features.focus.store import LearnerFile, NoStore
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.feature import CrawlContext, Parts
     from webcrawl.crawl.running import InFlightRequest, RunningCrawl
     from webcrawl.features.focus.relevance import Classifier
     from webcrawl.frontier.lease import Outcome
@@ -234,7 +234,7 @@ def build(parts: Parts) -> FocusFeature:
     argued, method = getattr(spider, "focus", None), getattr(spider, "relevance", None)
     classifier: Classifier
     if isinstance(argued, str) and argued:
-        name, classifier = argued, classifier_of(argued)
+        name, classifier = argued, classifier_for(argued)
     elif callable(method):
         name, classifier = (
             f"{type(spider).__module__}:{type(spider).__qualname__}.relevance",
@@ -242,7 +242,7 @@ def build(parts: Parts) -> FocusFeature:
         )
     else:
         assert configuration.focus is not None
-        name, classifier = configuration.focus, classifier_of(configuration.focus)
+        name, classifier = configuration.focus, classifier_for(configuration.focus)
     learner = Learner(configuration.focus_relevant)
     store = _store(parts.backend, parts.folder, name)
     return FocusFeature(classifier, learner, store, parts.clock)

@@ -7,7 +7,6 @@ import html
 import math
 import re
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -119,41 +118,6 @@ class Function:
 
     def promises(self, url: str, text: str) -> bool:
         return False
-
-
-def classifier_of(focus: str) -> Classifier:
-    """Return the classifier of a focus, see the setting ``FOCUS``. :raises FocusError: it is none of the allowed
-    forms, or its file cannot be used."""
-    from webcrawl.features.focus import classifiers
-
-    focus = focus.strip()
-    kind, colon, rest = focus.partition(":")
-    if not focus:
-        raise FocusError("it is empty")
-    if not colon:
-        return classifiers.KeywordClassifier(focus)
-    rest = rest.strip()
-    if kind == "re":
-        return classifiers.Expression(rest)
-    if kind == "mime":
-        return classifiers.MimeTypes(rest)
-    if kind == "pages":
-        return classifiers.Examples(classifiers.read(rest))
-    if kind == "model":
-        return classifiers.Model(rest)
-    return _imported(kind, rest)
-
-
-def _imported(module: str, name: str) -> Classifier:
-    if not all(part.isidentifier() for part in (*module.split("."), name)):
-        raise FocusError(f"{module!r} is none of re, mime, pages, model, and no module")
-    try:
-        found = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise FocusError(str(error)) from error
-    if not callable(found):
-        raise FocusError(f"{module}.{name} is no function")
-    return Function(found)
 
 
 def clamped(relevance: float) -> float:

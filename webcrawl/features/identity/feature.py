@@ -16,8 +16,7 @@ from webcrawl.features.identity.web_bot_auth import RequestSigner
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.feature import CrawlContext, Parts
     from webcrawl.crawl.running import RunningCrawl
     from webcrawl.features.identity.keys import KeyRing
 

@@ -16,8 +16,7 @@ from webcrawl.storage.contract import SharedBackend
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.feature import CrawlContext, Parts
     from webcrawl.crawl.running import RunningCrawl
 
 logger = logging.getLogger(__name__)

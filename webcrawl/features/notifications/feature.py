@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from webcrawl.config import Configuration
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.feature import CrawlContext, Parts
     from webcrawl.crawl.running import RunningCrawl
     from webcrawl.frontier.tally import Snapshot, Tally
     from webcrawl.storage.contract import Backend, Counts

@@ -16,8 +16,7 @@ from webcrawl.storage.contract import SharedBackend
 if TYPE_CHECKING:
     from scrapy import Spider
 
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.feature import CrawlContext, Parts
     from webcrawl.crawl.running import RunningCrawl
     from webcrawl.storage.contract import Counts
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
 
     from webcrawl.config import Configuration
-    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.crawl.feature import CrawlContext
     from webcrawl.crawl.running import RunningCrawl
     from webcrawl.storage.shared_parts import StartList
 

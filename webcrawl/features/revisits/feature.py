@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from webcrawl.archive.capture import ArchiveEntry, Fact
     from webcrawl.config import Configuration
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.feature import CrawlContext, Parts
     from webcrawl.crawl.running import InFlightRequest, RunningCrawl
     from webcrawl.features.revisits.estimate import Expectation
     from webcrawl.features.revisits.page import RevisitedPage

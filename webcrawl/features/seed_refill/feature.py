@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webcrawl.config import Configuration
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.feature import CrawlContext, Parts
     from webcrawl.crawl.running import RunningCrawl
     from webcrawl.features.seed_refill.refill import RefillTurns
     from webcrawl.features.seed_refill.sources import Source

@@ -26,8 +26,7 @@ from webcrawl.urls.politeness_key import get_host
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.feature import CrawlContext, Parts
     from webcrawl.crawl.rules import CrawlRules
     from webcrawl.crawl.running import InFlightRequest, RunningCrawl
     from webcrawl.features.segments.files import Key

@@ -24,7 +24,7 @@ from webcrawl.reports import text
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.crawl.feature import CrawlContext
     from webcrawl.crawl.running import RunningCrawl
     from webcrawl.features.checkpoints.feature import CheckpointsFeature
     from webcrawl.features.steering.failures import FailedUrl, FailureStore

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.crawl.feature import CrawlContext
     from webcrawl.crawl.running import RunningCrawl
     from webcrawl.features.steering.live_settings import Values
 

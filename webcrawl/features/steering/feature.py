@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.feature import CrawlContext, Parts
     from webcrawl.crawl.running import InFlightRequest, RunningCrawl
     from webcrawl.features.steering.live_settings import Values
     from webcrawl.features.steering.store import Excluded, HostDelay, Injected, OperatorRequest, Override

@@ -30,8 +30,7 @@ from webcrawl.version import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.feature import CrawlContext, Parts
     from webcrawl.crawl.running import RunningCrawl
     from webcrawl.frontier.tally import Snapshot, Tally
 

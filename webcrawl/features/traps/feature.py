@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from webcrawl.config import Configuration
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.feature import CrawlContext, Parts
     from webcrawl.crawl.running import InFlightRequest, RunningCrawl
     from webcrawl.features.traps.detector import TrapEvidence
     from webcrawl.features.traps.quarantine import Withheld

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
 
     from webcrawl.config import Configuration
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.feature import CrawlContext, Parts
     from webcrawl.crawl.running import RunningCrawl
     from webcrawl.features.revisits.feature import RevisitsFeature
     from webcrawl.features.websub.discovery import Advertised

@@ -15,8 +15,7 @@ from webcrawl.web.dashboard.process import given_of, with_token
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
 
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.feature import CrawlContext, Parts
     from webcrawl.crawl.running import RunningCrawl
 
 MODULE = "webcrawl.web.dashboard.process"

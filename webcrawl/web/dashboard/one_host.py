@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.politeness.host_record import HostRecord, RobotsRecord
     from webcrawl.storage.inspection import KeySnapshot
-    from webcrawl.web.dashboard.source import CrawlSource
+    from webcrawl.web.dashboard.state import ReadableCrawl
 
 QUEUE_SHOWN = 20
 """Entries of the queue."""
@@ -33,7 +33,7 @@ LOG_TAIL_BYTES = 4 << 20
 """The part of the fetch log in which the last requests to the host are searched."""
 
 
-def describe_host(source: CrawlSource, name: str) -> dict[str, Any] | None:
+def describe_host(source: ReadableCrawl, name: str) -> dict[str, Any] | None:
     """Return what is known of a host, given by its politeness key, or by a name with a port or a scheme; None for one
     that the crawl does not know.
 
@@ -48,7 +48,7 @@ def describe_host(source: CrawlSource, name: str) -> dict[str, Any] | None:
     return description if host is None or host == name else _described(source, host)
 
 
-def _described(source: CrawlSource, key: str) -> dict[str, Any] | None:
+def _described(source: ReadableCrawl, key: str) -> dict[str, Any] | None:
     crawl = source.crawl
     queue = crawl.queue(key, QUEUE_SHOWN)
     fetches = [] if source.folder is None else list(_fetches(source.folder, key))
@@ -107,7 +107,7 @@ def _health(record: HostRecord) -> str | None:
     return None
 
 
-def _excluded(source: CrawlSource, host: str) -> str | None:
+def _excluded(source: ReadableCrawl, host: str) -> str | None:
     """Return the sentence of the entry that excludes all of a host."""
     entries = source.crawl.read_store(SteeringStore, SteeringStore.excluded)
     for exclusion in entries:

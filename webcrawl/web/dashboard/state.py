@@ -13,7 +13,7 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from webcrawl.archive.disk import size_of
 from webcrawl.control.remaining import Remaining
@@ -29,9 +29,11 @@ from webcrawl.storage.inspection import Demand
 from webcrawl.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from webcrawl.config import Configuration
+    from webcrawl.control.selection import StoredCrawl
     from webcrawl.features.steering.store import ChangeNumbers, Override, WorkerState
     from webcrawl.features.timeseries.store import Latest
     from webcrawl.reports.limiting import Bottleneck
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from webcrawl.storage.contract import Counts
     from webcrawl.storage.inspection import CrawlStatus, Worker
     from webcrawl.storage.tables import Tables
-    from webcrawl.web.dashboard.source import CrawlSource
 
 LIVE_SECONDS = 30.0
 """A process that has published nothing for this long does not run any more, or has no time to publish."""
@@ -137,10 +138,25 @@ class _Stores:
         )
 
 
+class ReadableCrawl(Protocol):
+    """A crawl whose state is read; see ``CrawlSource``."""
+
+    crawl: StoredCrawl
+    configuration: Configuration
+    spider: str
+    folder: Path | None
+    is_shared: bool
+
+    @property
+    def name(self) -> str: ...
+
+    def started(self, workers: Sequence[WorkerState]) -> Configuration: ...
+
+
 class StateReader:
     """Reads the state of one crawl. All methods block; ``read`` may be called by one thread at a time."""
 
-    def __init__(self, source: CrawlSource) -> None:
+    def __init__(self, source: ReadableCrawl) -> None:
         self._source = source
         self._configuration = source.configuration
         """The configuration with which the crawl was started last."""

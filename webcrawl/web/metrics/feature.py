@@ -15,8 +15,7 @@ from webcrawl.version import __version__
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
 
-    from webcrawl.crawl.context import CrawlContext
-    from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.feature import CrawlContext, Parts
     from webcrawl.crawl.running import RunningCrawl
     from webcrawl.features.timeseries.feature import TimeSeriesFeature
 

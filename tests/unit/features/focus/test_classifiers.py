@@ -11,13 +11,12 @@ import pytest
 
 from webcrawl.config.features import FOCUS_FORMS
 from webcrawl.features.focus import classifiers
-from webcrawl.features.focus.classifiers import Examples
+from webcrawl.features.focus.classifiers import Examples, classifier_for
 from webcrawl.features.focus.relevance import (
     LOOKED_AT,
     FetchedPage,
     FocusError,
     clamped,
-    classifier_of,
     visible,
 )
 
@@ -35,12 +34,12 @@ def page(body: str, title: str = "", url: str = "http://h.test/", **more: Any) -
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['focus']}-{case['body'][:20]}")
 def test_a_page_is_as_relevant_as_it_says(case: dict[str, Any]) -> None:
     more = {name: case[name] for name in ("url", "mime", "fields") if name in case}
-    found = classifier_of(case["focus"]).relevance(page(case["body"], case["title"], **more))
+    found = classifier_for(case["focus"]).relevance(page(case["body"], case["title"], **more))
     assert case["least"] <= found <= case["most"], found
 
 
 def test_more_of_a_keyword_is_more_relevant_but_ever_less_so() -> None:
-    classifier = classifier_of("star")
+    classifier = classifier_for("star")
     found = [classifier.relevance(page("star " * count)) for count in (1, 2, 4, 8, 16, 1000)]
     assert found == sorted(found)
     assert found[-1] < 1
@@ -48,7 +47,7 @@ def test_more_of_a_keyword_is_more_relevant_but_ever_less_so() -> None:
 
 
 def test_a_long_text_needs_more_than_a_short_one() -> None:
-    classifier = classifier_of("star")
+    classifier = classifier_for("star")
     assert classifier.relevance(page("star " + "word " * 5000)) < classifier.relevance(page("star")) / 2
 
 
@@ -62,7 +61,7 @@ def test_pages_like_the_examples_are_found(tmp_path: Path) -> None:
     for number in range(3):
         text = f"{STARS} Number {number}."
         (tmp_path / f"{number}.html").write_text(f"<html><p>{text}</p></html>")
-    classifier = classifier_of(f"pages:{tmp_path}")
+    classifier = classifier_for(f"pages:{tmp_path}")
     for number in range(60):
         classifier.relevance(page(f"{COOKING} {number}", url=f"http://h.test/{number}"))
     assert classifier.relevance(page(f"<p>{STARS}</p>")) > 0.8
@@ -82,7 +81,7 @@ def test_what_is_usual_in_a_crawl_makes_no_page_relevant() -> None:
 
 def test_a_function_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(DATA.parent))
-    classifier = classifier_of("tests.unit.features.focus.test_classifiers:length")
+    classifier = classifier_for("tests.unit.features.focus.test_classifiers:length")
     assert classifier.relevance(page("abcd")) == 4
 
 
@@ -99,7 +98,7 @@ def test_a_missing_library_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     (tmp_path / "m.joblib").write_bytes(b"")
     monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(FocusError, match=r"pip install scikit-learn"):
-        classifier_of(f"model:{tmp_path / 'm.joblib'}")
+        classifier_for(f"model:{tmp_path / 'm.joblib'}")
 
 
 def test_a_model_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,12 +110,12 @@ def test_a_model_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
             return [[0.25, 0.75] for _ in texts]
 
     monkeypatch.setattr(classifiers, "_load", lambda path: Pipeline())
-    assert classifier_of("model:x").relevance(page("star")) == 0.75
+    assert classifier_for("model:x").relevance(page("star")) == 0.75
     monkeypatch.delattr(Pipeline, "predict_proba")
-    assert classifier_of("model:x").relevance(page("star")) == 1
+    assert classifier_for("model:x").relevance(page("star")) == 1
     monkeypatch.setattr(classifiers, "_load", lambda path: object())
     with pytest.raises(FocusError, match="no method predict"):
-        classifier_of("model:x")
+        classifier_for("model:x")
 
 
 def test_what_is_allowed_names_every_way() -> None:
