@@ -15,7 +15,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from tests.served import Files, serving
-from webcrawl.features.focus.relevance import FetchedPage, classifier_of
+from webcrawl.features.focus.classifiers import classifier_for
+from webcrawl.features.focus.relevance import FetchedPage
 
 TREES = Path(os.environ.get("DOCUMENT_TREES", "/usr/share/doc"))
 LEAST_PAGES, LEAST_TREES = 100, 4
@@ -124,7 +125,7 @@ def test_on_real_pages_a_focused_crawl_finds_five_times_as_much(trees, seed, cra
     print(f"{count} pages in {len(trees)} trees")
     all_times = []
     for subject in SUBJECTS:
-        classifier = classifier_of(subject)
+        classifier = classifier_for(subject)
         hits = {host: sum(is_relevant(classifier, path) for path in tree[1]) for host, tree in trees.items()}
         share, home = sum(hits.values()) / count, max(hits, key=hits.__getitem__)
         together = hits[home] / max(sum(hits.values()), 1)
