@@ -191,6 +191,8 @@ def test_the_last_words_of_a_released_key_come_back_with_it(backend: Driven) -> 
         forgiven_at=NOW + 12.5,
         pages=70_000,
         asked_until=NOW + 3600.5,
+        rate_limit_seconds=12.5,
+        rate_limit_until=NOW + 600.25,
         last_error="tim\u00e9out",
     )
     backend.release(last)

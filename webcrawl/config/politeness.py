@@ -48,6 +48,12 @@ class PolitenessSettings:
         "seconds",
         "Longest Crawl-delay that is obeyed. Hosts with a longer one are not crawled.",
     )
+    politeness_rate_limit_max: float = setting(
+        real(0, DAY, zero="ignore the fields"),
+        60.0,
+        "seconds",
+        "Longest delay that the RateLimit fields of a site cause while requests remain.",
+    )
     politeness_address_delay: float = setting(
         real(0, DAY, zero="no clock for addresses"),
         0.0,

@@ -21,6 +21,7 @@ from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.fetching.decoding import decode
 from webcrawl.fetching.failures import LocalShortageError, failure_word
 from webcrawl.fetching.meta import fetch_meta
+from webcrawl.fetching.rate_limits import response_rate_limit
 from webcrawl.fetching.response_head import MAX_TYPE_BYTES
 from webcrawl.frontier.lease import FetchEnd, Result
 from webcrawl.frontier.policies import BUSY_STATUSES
@@ -81,13 +82,21 @@ class OutcomeMiddleware:
         is_cached = source == CACHE and not fetch_meta(request).contacted and self._has_cache()
         if capture is None:
             capture = self._resource(request, response, started, ended, source)
-        header = response.headers.get(b"Retry-After") if response.status in BUSY_STATUSES else None
+        is_busy = response.status in BUSY_STATUSES
+        header = response.headers.get(b"Retry-After") if is_busy else None
+        retry_after = retry_after_seconds(header, ended) if header else None
+        limit = response_rate_limit(response, ended)
+        if limit is not None and is_busy:
+            # One wait is enough, and Retry-After is stronger.
+            retry_after = limit.wait_seconds or None if retry_after is None else retry_after
+            limit = limit.without_wait()
         mime = response.headers.get(b"Content-Type")
         ending = FetchEnd(
             None if is_cached else started,
             ended,
             status=response.status,
-            retry_after_seconds=retry_after_seconds(header, ended) if header else None,
+            retry_after_seconds=retry_after,
+            rate_limit=limit,
             payload_bytes=len(response.body) or (0 if capture is None else capture.length),
             mime=_mime_type(mime[:MAX_TYPE_BYTES]) if mime else None,
             resent=_is_resent(capture),
@@ -111,6 +120,10 @@ class OutcomeMiddleware:
         flight.outcome.result = Result.FETCHED
         flight.scheduler.ended(flight, ending)
         if not is_cached:
+            if limit is not None:
+                record.extra["rate_limit"] = {
+                    name: round(seconds, 3) for name, seconds in limit.told().items()
+                }
             _add_pauses(record, flight, ending)
         return response
 

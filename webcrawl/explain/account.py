@@ -251,7 +251,7 @@ def _queued(
         return Conclusion(Fate.WILL_BE_REFUSED, rule, leased=leased)
     if waiting.earliest_at is None or record is None:
         return Conclusion(Fate.KEPT, leased=leased)
-    turn_at = waiting.earliest_at + snapshot.before * rules.politeness.delay(record)
+    turn_at = waiting.earliest_at + snapshot.before * rules.politeness.delay(record, snapshot.now)
     return Conclusion(Fate.WAITS, turn_at=turn_at, leased=leased)
 
 

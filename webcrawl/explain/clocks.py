@@ -14,6 +14,7 @@ from typing import Any
 
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.host_record import HostRecord, Pauses, RobotsRecord
+from webcrawl.politeness.rate_limits import limits_in_words
 from webcrawl.politeness.shared_clocks import SharedClocks
 from webcrawl.robots.answer import RobotsState, is_fresh
 from webcrawl.storage.inspection import Use
@@ -46,7 +47,7 @@ class Facts:
     @property
     def delay_seconds(self) -> float:
         """The delay owed after the next request."""
-        return self.politeness.delay(self.record)
+        return self.politeness.delay(self.record, self.now)
 
 
 def politeness(facts: Facts) -> WaitReason | None:
@@ -56,9 +57,10 @@ def politeness(facts: Facts) -> WaitReason | None:
         return None
     if record.failures or (record.parked and not record.blocked_until):
         return WaitReason("politeness", record.next_fetch_at, _failing(record))
-    return WaitReason(
-        "politeness", record.next_fetch_at, f"{record.delay_seconds:g} s after the last request to the key"
-    )
+    because = f"{record.delay_seconds:g} s after the last request to the key"
+    if limits := limits_in_words(record, facts.now):
+        because = limits if record.asked_until > facts.now else f"{because}; {limits}"
+    return WaitReason("politeness", record.next_fetch_at, because)
 
 
 def given_up(facts: Facts) -> WaitReason | None:

@@ -304,7 +304,8 @@ class ActiveKeys:
         stride = with_urls // CAPACITY_KEYS + 1
         keys = (active for key, active in self._keys.items() if key not in self._dry)
         some = list(itertools.islice(keys, 0, None, stride))
-        rates = (self._policies.politeness.rate(active.record) for active in some)
+        politeness, now = self._policies.politeness, self._clock()
+        rates = (politeness.rate(active.record, now) for active in some)
         return math.fsum(rates) * with_urls / len(some) if some else 0.0
 
     def in_memory(self) -> tuple[int, int]:

@@ -404,7 +404,7 @@ class Frontier:
         active.unsettled += 1
         active.awaits_robots = entry.kind == Kind.ROBOTS
         fence, validity = active.record.fence, active.validity
-        pause = max(self._policies.politeness.delay(active.record), claim.longest_pause)
+        pause = max(self._policies.politeness.delay(active.record, now), claim.longest_pause)
         lease = Lease(next(self._lease_ids), entry, now, None, fence, validity, claim, refusal, pause)
         self._unsettled[lease.id] = lease
         return lease
@@ -418,7 +418,7 @@ class Frontier:
         return NO_RATE_LIMITS
 
     def _delay_of(self, record: HostRecord) -> float:
-        return self._policies.politeness.delay(record)
+        return self._policies.politeness.delay(record, self._clock())
 
     def _turned_away(self, active: ActiveKey) -> None:
         self._keys.turned_away(active)
@@ -528,6 +528,8 @@ class Frontier:
         if ending.started_at is not None:
             is_robots = lease.entry.kind == Kind.ROBOTS
             record.fetches += ending.resent
+            if ending.rate_limit is not None:
+                policies.politeness.limit(record, ending.rate_limit, ending.ended_at)
             policies.politeness.fetched(record, ending.started_at, ending.ended_at, is_robots=is_robots)
             self._update_health(record, lease, ending)
             ending.set_pause(record)

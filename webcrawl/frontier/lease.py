@@ -11,6 +11,7 @@ from webcrawl.frontier.inline import InlineRequest
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.robots_requests import RobotsReply
 from webcrawl.politeness.host_record import HostRecord
+from webcrawl.politeness.rate_limits import RateLimit
 from webcrawl.storage.contract import FOREVER, NO_RATE_LIMITS, LeaseValidity, RateLimitLease
 
 
@@ -71,6 +72,8 @@ class FetchEnd:
     error: str | None = None
     """A word from ``politeness.health.FAILURES``; set if ``status`` is not."""
     retry_after_seconds: float | None = None
+    rate_limit: RateLimit | None = None
+    """The limits that the response names."""
     payload_bytes: int = 0
     mime: str | None = None
     delay_seconds: float | None = None

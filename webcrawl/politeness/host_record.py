@@ -26,6 +26,10 @@ class HostRecord:
     """Durations of the last downloads, newest last, at most ``delay.REMEMBERED_DOWNLOADS``."""
     crawl_delay_seconds: float | None = None
     """The largest Crawl-delay that any origin of this key asks for; None if none does."""
+    rate_limit_seconds: float = 0.0
+    """The pause that the host's rate limit asks for, bounded; 0 for none."""
+    rate_limit_until: float = 0.0
+    """The time until which that pause holds, unless a later response names another."""
     fetches: int = 0
     """Requests that ended, with whatever outcome."""
     pages: int = 0
@@ -41,7 +45,7 @@ class HostRecord:
     forgiven_at: float = 0.0
     """Time at which that is forgiven, if it asks for no further pause until then."""
     asked_until: float = 0.0
-    """The end of the longest pause that the host has asked for by its length."""
+    """The end of the longest pause that the host has asked for by its length: Retry-After, or a rate limit."""
     given_up: bool = False
     """No longer contacted in this run; its URLs stay queued."""
     parked: bool = False

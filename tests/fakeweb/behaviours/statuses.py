@@ -86,6 +86,8 @@ def _later(stage: Stage, code: int) -> Answer | None:
     if stage.visit > stage.number("times", 1):
         return None
     seconds = stage.number("seconds", 2)
+    if stage.text("form", "seconds") == "limit":
+        return http_answer(code, b"Not now.\n", [("RateLimit", f'"x";r=0;t={int(seconds)}')])
     as_date = formatdate(time.time() + seconds, usegmt=True)
     form = as_date if stage.text("form", "seconds") == "date" else str(int(seconds))
     return http_answer(code, b"Not now.\n", [("Retry-After", form)])
@@ -93,7 +95,7 @@ def _later(stage: Stage, code: int) -> Answer | None:
 
 @behaviour(STATUSES, "too-many")
 def too_many(stage: Stage) -> Answer:
-    """429 with Retry-After ``seconds`` (2) for the first ``times`` (1); ``form=date``: as an HTTP date."""
+    """429 with Retry-After ``seconds`` (2) for the first ``times`` (1); ``form``: ``date`` or ``limit``."""
     return _later(stage, 429) or _page(stage)
 
 

@@ -287,9 +287,10 @@ def test_the_settings_of_a_prefix_become_the_fields_of_a_dataclass() -> None:
         "POLITENESS_FACTOR": 3,
         "POLITENESS_CRAWL_DELAY_MAX": 4,
         "POLITENESS_UNKNOWN_DELAY": 5,
+        "POLITENESS_RATE_LIMIT_MAX": 6,
     }
     assert Configuration.from_settings(Settings(given)).build(Politeness, "politeness_") == Politeness(
-        "last", min_delay=1, max_delay=2, factor=3, crawl_delay_max=4, unknown_delay=5
+        "last", min_delay=1, max_delay=2, factor=3, crawl_delay_max=4, unknown_delay=5, rate_limit_max=6
     )
     read = Configuration.from_settings(Settings({"HEALTH_PARK_SECONDS": 7}))
     assert read.build(Health, "health_") == Health(park_seconds=7)

@@ -59,6 +59,7 @@ _GROUPS = {
         "POLITENESS_FACTOR",
         "POLITENESS_UNKNOWN_DELAY",
         "POLITENESS_CRAWL_DELAY_MAX",
+        "POLITENESS_RATE_LIMIT_MAX",
     ),
     "failing hosts": (
         "HEALTH_FAILURES_TO_PARK",

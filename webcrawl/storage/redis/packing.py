@@ -54,8 +54,9 @@ _RANKS = 1 << 47
 _POSITIONS = 1 << 63
 _HEADER = struct.Struct("<III14s6sdddBB")
 _RECORD = struct.Struct("<dddBB")
+_RATE_LIMIT = struct.Struct("<dd")
 _REST = struct.Struct("<IIIIdBdB")
-_ANSWERED, _CRAWL_DELAY, _ERROR, _PAGES, _ASKED = 1, 2, 4, 8, 16
+_ANSWERED, _CRAWL_DELAY, _ERROR, _PAGES, _ASKED, _LIMITED = 1, 2, 4, 8, 16, 32
 _MICROSECONDS = 1_000_000
 _ENTRY = struct.Struct(">HIQIcBq")
 """Queue position (two parts of its rank, its position), length of the rest, repeat, flags, fingerprint."""
@@ -359,6 +360,8 @@ def pack_record(record: HostRecord, slack_seconds: float) -> bytes:
         flags |= _PAGES
     if record.asked_until:
         flags |= _ASKED
+    if record.rate_limit_seconds:
+        flags |= _LIMITED
     downloads = [min(max(round(one * _MICROSECONDS), 0), 0xFFFFFFFF) for one in record.download_seconds]
     return b"".join(
         (
@@ -382,6 +385,9 @@ def pack_record(record: HostRecord, slack_seconds: float) -> bytes:
             struct.pack(f"<{len(downloads)}I", *downloads),
             struct.pack("<I", record.pages) if record.pages else b"",
             struct.pack("<d", record.asked_until) if record.asked_until else b"",
+            _RATE_LIMIT.pack(record.rate_limit_seconds, record.rate_limit_until)
+            if record.rate_limit_seconds
+            else b"",
             encoded(record.last_error or ""),
         )
     )
@@ -415,6 +421,9 @@ def _unpack_rest(record: HostRecord, rest: bytes) -> None:
     if flags & _ASKED:
         [record.asked_until] = struct.unpack_from("<d", rest, at)
         at += 8
+    if flags & _LIMITED:
+        record.rate_limit_seconds, record.rate_limit_until = _RATE_LIMIT.unpack_from(rest, at)
+        at += _RATE_LIMIT.size
     if flags & _ERROR:
         record.last_error = decoded(rest[at:])
 

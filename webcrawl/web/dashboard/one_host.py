@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.archive import fetchlog
 from webcrawl.features.steering.store import SteeringStore
+from webcrawl.politeness.rate_limits import limits_in_words
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
 from webcrawl.storage.inspection import Activity
 from webcrawl.urls.lists import hostname
@@ -37,7 +38,8 @@ def describe_host(source: ReadableCrawl, name: str) -> dict[str, Any] | None:
     """Return what is known of a host, given by its politeness key, or by a name with a port or a scheme; None for one
     that the crawl does not know.
 
-    ``key``, ``state``, ``holder``, ``queued``; ``health`` and ``excluded``, each a sentence or None;
+    ``key``, ``state``, ``holder``, ``queued``; ``health``, ``limits`` (those that the host names
+    itself) and ``excluded``, each a sentence or None;
     ``delay_override`` (seconds); ``record``; ``robots``, one for each origin; ``queue``, its first entries;
     ``fetches``, the last ones.
 
@@ -71,6 +73,7 @@ def _described(source: ReadableCrawl, key: str) -> dict[str, Any] | None:
         "hosts_before": snapshot_of_key.hosts_before,
         "queued": snapshot_of_key.queued,
         "health": _health(snapshot_of_key.record),
+        "limits": limits_in_words(snapshot_of_key.record, now),
         "excluded": _excluded(source, key),
         "delay_override": None if override is None else override.seconds,
         "record": _record(snapshot_of_key.record),

@@ -39,6 +39,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "POLITENESS_FACTOR",
             "POLITENESS_UNKNOWN_DELAY",
             "POLITENESS_CRAWL_DELAY_MAX",
+            "POLITENESS_RATE_LIMIT_MAX",
             "POLITENESS_ADDRESS_DELAY",
             "POLITENESS_HOST_DELAY",
             "POLITENESS_DOMAIN_DELAY",

@@ -13,6 +13,8 @@ from tests.gauntlet.promises.table import judge, need
 from tests.gauntlet.promises.web import ANSWER_SECONDS, page, until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.gauntlet.promises.stages import Live
     from tests.gauntlet.promises.table import Promise
 
@@ -120,6 +122,44 @@ def limits_crawl_delay(stage: Live, promise: Promise) -> str:
         stage.web.hits(over) and not stage.web.pages(over) and min(gaps) >= 0.9,
         f"Crawl-delay 1.2 s: {counted(len(stage.web.pages(over)), 'page')}; 0.9 s: "
         f"{counted(len(stage.web.pages(under)), 'page')}, shortest pause {min(gaps):.2f} s",
+    )
+
+
+@judge
+def keeps_rate_limits(stage: Live, promise: Promise) -> str:
+    """Hosts that allow ten requests in 15 s, or none for 3 s after each fourth page, by the pauses that they get."""
+
+    def host_with(fields: Callable[[str], str]) -> str:
+        host = fresh(stage, "rate-limit")
+        hub = page([f"/{number}" for number in range(7)], host)
+        stage.site.answers[host, "*"] = lambda request: http_answer(
+            200, hub, [("RateLimit", fields(request.path))]
+        )
+        stage.site.announce(stage.site.url(host, "/hub"))
+        return host
+
+    def shortest(host: str) -> float:
+        need(until(lambda: len(stage.web.pages(host)) >= 4), f"{host} was not crawled")
+        # robots.txt has no such field: the pause after it is the usual one.
+        return min(stage.web.gaps([host])[1:])
+
+    def steady(path: str) -> str:
+        return '"steady";r=10;t=15'
+
+    emptied = host_with(lambda path: '"window";r=0;t=3' if path == "/1" else '"window";r=9')
+    before = shortest(host_with(steady))
+    with changed(stage, POLITENESS_RATE_LIMIT_MAX=0.9):
+        bounded = shortest(host_with(steady))
+    with changed(stage, POLITENESS_RATE_LIMIT_MAX=0):
+        ignored = shortest(host_with(steady))
+    need(until(lambda: len(stage.web.pages(emptied)) == 8), f"{emptied} was not crawled")
+    hits = stage.web.hits(emptied)
+    waits = {a.path: b.start_mono - a.end_mono for a, b in pairwise(hits)}
+    rest = [wait for path, wait in waits.items() if path != "/1"]
+    return need(
+        before >= 1.5 > bounded >= 0.9 > ignored and waits["/1"] >= 3.0 > min(rest),
+        f"shortest pause {before:.2f} s where 10 requests in 15 s are allowed, {bounded:.2f} s with 0.9, "
+        f"{ignored:.2f} s with 0; {waits['/1']:.2f} s after none remained for 3 s, else {min(rest):.2f} s",
     )
 
 
