@@ -47,6 +47,7 @@ from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.frontier.tally import BACKLOG_FULL
 from webcrawl.inline_requests import InlineRequests
 from webcrawl.reports import run_log, text
+from webcrawl.reports.standing import CrawlState, folder_state
 from webcrawl.reports.waiting import Oldest, Waits
 from webcrawl.scope.url_rules import DepthRule, LengthRule, OffsiteRule
 from webcrawl.scrapy_private import slot_of
@@ -224,7 +225,7 @@ class Scheduler:
         runs: list[run_log.Run] = []
         with suppress(OSError):
             runs = [] if jobdir is None else run_log.read(jobdir.path)
-        if runs and runs[-1].state(is_held=False) is run_log.RunState.KILLED:
+        if runs and folder_state(runs[-1], None) is CrawlState.KILLED:
             for sentence in mend_feeds(self._crawler.settings):
                 logger.warning("%s", sentence)
 

@@ -34,7 +34,7 @@ def frontier(redis, *words):
 def crawl(redis):
     storage = technology_named("redis")
     made = partial(RedisInspection, {"url": redis.url}, "broad", 60.0, DELAY)
-    return SharedCrawl(storage, "broad", made, 60.0)
+    return SharedCrawl(storage, "broad", made)
 
 
 def checked(redis):

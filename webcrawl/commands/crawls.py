@@ -93,7 +93,6 @@ class Command(ProjectCommand):
     def _remove(self, found: Sequence[CrawlFolder], names: Sequence[str], *, ask: bool) -> int:
         """Remove crawls by name, all or none if a name is wrong."""
         from webcrawl.control import folders
-        from webcrawl.reports.run_log import RunState
 
         by_name = {crawl.name: crawl for crawl in found}
         # A shell completes names to paths.
@@ -103,7 +102,7 @@ class Command(ProjectCommand):
                 meant = nearest(name, list(by_name))
                 hint = f"; did you mean {meant}?" if meant else ""
                 raise CrawlError(f"--remove: {name} is no crawl in {self._root}/{hint}")
-            if crawl.state is RunState.RUNNING:
+            if crawl.state.is_live:
                 raise CrawlError(f"--remove: {crawl.path} is running; stop it first")
         for crawl in chosen:
             assert crawl is not None
@@ -146,10 +145,11 @@ def _pages(crawl: CrawlFolder) -> int | None:
 
 
 def _state(crawl: CrawlFolder) -> str:
+    from webcrawl.reports.standing import CrawlState
     from webcrawl.reports.summary import state_in_words
 
-    if crawl.state is None:
-        return "not running" if crawl.unreadable is None else "unknown"
+    if crawl.state is CrawlState.NOT_RUNNING and crawl.unreadable is not None:
+        return "unknown"
     return state_in_words(crawl.state, crawl.reason)
 
 

@@ -18,6 +18,7 @@ from webcrawl.config.vocabulary import hint
 from webcrawl.control.selection import apply_spider_settings, require_crawl
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text
+from webcrawl.reports.standing import ProcessState, process_state
 from webcrawl.reports.totals import STATUS_CLASSES, figures_of
 from webcrawl.storage.inspection import MEANINGS, Demand, FindingKind
 from webcrawl.terminal import crawl_as_json, instead, table, tell
@@ -35,13 +36,10 @@ if TYPE_CHECKING:
     from webcrawl.terminal import NamedCrawl
 
 
-SILENT_SECONDS = 10.0
-"""A worker sends a heartbeat each second: one that is silent for more seconds than this hangs, is disconnected, or
-dead.
-"""
-
 _HEAD = ("worker", "state", "since", "heartbeat", "pages", "pages/s", "received", "errors", "hosts", "open")
 _BY_OPERATOR = {Demand.PAUSE: "paused by its operator, ", Demand.STOP: "stopped by its operator, "}
+_WORDS = {ProcessState.LOST: "silent", ProcessState.IDLE: "waits", ProcessState.WORKING: "works"}
+"""The states of processes that have other words here."""
 _LEFT = 4
 """The number of left-aligned columns; the others are right-aligned figures."""
 
@@ -127,7 +125,7 @@ def _memory(status: CrawlStatus) -> list[str]:
 
 
 def _state(status: CrawlStatus) -> str:
-    workers = [worker for worker in status.workers if not _is_silent(worker, status)]
+    workers = [worker for worker in status.workers if worker_state(worker, status) != "silent"]
     by_operator = _BY_OPERATOR.get(status.demand, "")
     if not status.is_shared:
         if not status.workers:
@@ -156,20 +154,8 @@ def _row(worker: Worker, status: CrawlStatus) -> tuple[str, ...]:
 
 def worker_state(worker: Worker, status: CrawlStatus) -> str:
     """Return the state of a worker of a shared crawl, in one word."""
-    figures = worker.figures
-    if _is_silent(worker, status):
-        return "silent"
-    if status.demand is Demand.STOP:
-        return "stopping"
-    if figures.get("paused"):
-        return "pausing" if figures.get("open") else "paused"
-    # A worker with few hosts asks for more while it waits for their delays: that is work.
-    is_idle = figures.get("waiting") and not figures.get("open") and not figures.get("active")
-    return "waits" if is_idle else "works"
-
-
-def _is_silent(worker: Worker, status: CrawlStatus) -> bool:
-    return status.now - worker.heartbeat_at > SILENT_SECONDS
+    state = process_state(worker, status)
+    return _WORDS.get(state, str(state))
 
 
 def _ago(worker: Worker, status: CrawlStatus) -> str:

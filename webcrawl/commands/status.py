@@ -94,12 +94,11 @@ def _read(folder: Path) -> CrawlFolder:
 def _folder_as_text(folder: Path, settings: BaseSettings) -> Iterator[str]:
     from webcrawl.control import folders
     from webcrawl.crawl.jobdir import Jobdir
-    from webcrawl.reports.run_log import RunState
     from webcrawl.reports.summary import ending_in_words
 
     crawl = _read(folder)
-    state = "not running" if crawl.state is None else ending_in_words(crawl.state, crawl.reason)
-    if crawl.state is RunState.RUNNING:
+    state = ending_in_words(crawl.state, crawl.reason)
+    if crawl.state.is_live:
         state += f" ({Jobdir(folder).holder() or 'its process has just ended'})"
     elif crawl.ended_at is not None:
         state += f", {text.second(crawl.ended_at)} UTC"
@@ -122,8 +121,8 @@ def _folder_as_text(folder: Path, settings: BaseSettings) -> Iterator[str]:
             f"{text.count(counts.parked_hosts)} parked, {text.count(counts.given_up_hosts)} given up"
         )
     if (figures := folders.rates(folder, crawl.status)) is not None:
-        yield f"pages    {_pages(figures, is_running=crawl.state is RunState.RUNNING)}"
-    if crawl.state is RunState.RUNNING and figures is not None and figures.memory:
+        yield f"pages    {_pages(figures, is_running=crawl.state.is_live)}"
+    if crawl.state.is_live and figures is not None and figures.memory:
         yield f"memory   {_memory(figures.memory)}"
     if (numbers := folders.numbers_of(folder, crawl.status)) is not None:
         yield f"errors   {text.count(numbers.pop('errors'))}: requests without a response"
@@ -191,7 +190,6 @@ def _memory(used: dict[str, int]) -> str:
 
 def _folder_as_json(folder: Path, settings: BaseSettings) -> str:
     from webcrawl.control import folders
-    from webcrawl.reports.run_log import RunState
 
     crawl = _read(folder)
     figures = folders.rates(folder, crawl.status)
@@ -213,7 +211,7 @@ def _folder_as_json(folder: Path, settings: BaseSettings) -> str:
         found["bytes"] = figures.bytes
         found["pages_per_second"] = figures.per_second
         found["pages_per_second_mean"] = figures.mean_per_second
-        found["memory"] = figures.memory if crawl.state is RunState.RUNNING else {}
+        found["memory"] = figures.memory if crawl.state.is_live else {}
     if (numbers := folders.numbers_of(folder, crawl.status)) is not None:
         found["errors"] = numbers.pop("errors")
         found["statuses"] = numbers

@@ -35,6 +35,7 @@ from webcrawl.features.traps.store import SPEC as TRAPS
 from webcrawl.features.websub.store import SPEC as SUBSCRIPTIONS
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.reports import text
+from webcrawl.reports.standing import SILENT_SECONDS
 from webcrawl.storage import technology_in
 from webcrawl.storage.contract import Activated, Batch, Settled, SharedBackend
 from webcrawl.urls.lists import printable
@@ -57,8 +58,6 @@ TABLES = (FAILURES, TRAPS, HINTS, PAGES, LESSONS, SUBSCRIPTIONS, CONTENTS)
 """The tables of features that are copied, too. The time series stay: they are of one process."""
 AT_ONCE = 500
 """URLs, answers or rows of a step."""
-SILENT_SECONDS = 10.0
-"""A worker that runs sends a heartbeat each second or more often: one that was silent for so long does not run."""
 LOOK_SECONDS = 0.5
 """Interval at which it is looked whether workers are silent."""
 

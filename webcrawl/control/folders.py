@@ -17,7 +17,7 @@ from webcrawl.crawl.jobdir import SPIDER, Jobdir
 from webcrawl.errors import CrawlError, JobdirUnusable
 from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
-from webcrawl.reports.run_log import RunState
+from webcrawl.reports.standing import CrawlState
 from webcrawl.reports.totals import STATUS_CLASSES, figures_of
 from webcrawl.storage import technology_in
 
@@ -38,8 +38,8 @@ class CrawlFolder:
 
     path: Path
     spider: str | None
-    state: RunState | None
-    """None for a crawl of an older version that is not running: how it ended is not recorded."""
+    state: CrawlState
+    """By the folder alone: what operators want of the crawl is in its storage."""
     begun_at: float | None
     """The start of its first run."""
     ended_at: float | None
@@ -64,7 +64,7 @@ class CrawlFolder:
     @property
     def is_resumable(self) -> bool | None:
         """Return True if the same command would go on with it; None if that is stored elsewhere, or unknown."""
-        return None if self.queued is None or self.state is RunState.RUNNING else self.queued > 0
+        return None if self.queued is None or self.state.is_live else self.queued > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,23 +102,25 @@ def _look_if_crawl(path: Path) -> CrawlFolder | None:
         return look(path) if is_crawl(path) else None
     except OSError as error:
         why = f"{error.filename or path} cannot be used: {error.strerror or error}"
-        return CrawlFolder(path, None, None, None, None, None, None, size_of(path), None, unreadable=why)
+        return CrawlFolder(
+            path, None, CrawlState.NOT_RUNNING, None, None, None, None, size_of(path), None, unreadable=why
+        )
 
 
 def look(path: Path) -> CrawlFolder:
     """Return what the folder of a crawl says. :raises OSError: it cannot be read"""
     runs = run_log.read(path)
     last = runs[-1] if runs else None
-    is_held = Jobdir(path).holder() is not None
-    state = last.state(is_held=is_held) if last is not None else RunState.RUNNING if is_held else None
+    state = Jobdir(path).state(last)
+    ended = None if last is None or state.is_live else last
     status, unreadable = _status(path)
     return CrawlFolder(
         path=path,
         spider=last.spider if last is not None else _spider(path),
         state=state,
         begun_at=runs[0].begun_at if runs else None,
-        ended_at=None if last is None else last.ended_at,
-        reason=None if last is None else last.reason,
+        ended_at=None if ended is None else ended.ended_at,
+        reason=None if ended is None else ended.reason,
         shared=None if last is None else last.crawl,
         size_bytes=size_of(path),
         status=status,
@@ -229,7 +231,7 @@ def as_object(crawl: CrawlFolder) -> Iterator[tuple[str, Any]]:
     yield "name", crawl.name
     yield "path", str(crawl.path)
     yield "spider", crawl.spider
-    yield "state", None if crawl.state is None else str(crawl.state)
+    yield "state", None if crawl.state is CrawlState.NOT_RUNNING else str(crawl.state)
     yield "reason", crawl.reason
     yield "begun_at", crawl.begun_at
     yield "ended_at", crawl.ended_at

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from webcrawl.errors import CrawlError
 from webcrawl.features.steering.store import LASTING, ChangeNumbers, Operation, SteeringStore, WorkerState
 from webcrawl.reports import text
+from webcrawl.reports.standing import HANGING_SECONDS
 from webcrawl.storage.inspection import Demand
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ TELL_SECONDS = 10.0
 """Interval at which it is said what is still waited for."""
 UNKNOWN_SECONDS = 10.0
 """A process that has not said within this time that it obeys operators is of a version that does not."""
-SILENT_SECONDS = 15.0
-"""A process whose heartbeat is older than this hangs, or its disk does."""
 OBEY_SECONDS = 120.0
 """Time after which a process that has not read a command is left alone. One that has is waited for."""
 
@@ -236,7 +235,7 @@ class _Waiting:
         for name in sorted(self._waited.keys() & running.keys()):
             state, worker = states.get(name), running[name]
             age = self._clock.epoch() - worker.heartbeat_at
-            if passed >= UNKNOWN_SECONDS and age > SILENT_SECONDS and not self._crawl.is_shared:
+            if passed >= UNKNOWN_SECONDS and age > HANGING_SECONDS and not self._crawl.is_shared:
                 raise NotObeyed(
                     f"{worker.name} had its last heartbeat {text.duration(age)} ago: a callback blocks its event "
                     "loop, or its disk hangs. It obeys when it goes on"

@@ -12,8 +12,9 @@ from webcrawl.config import Configuration
 from webcrawl.control.steering import situation_of
 from webcrawl.errors import CrawlError
 from webcrawl.features.steering.kept_settings import settings_of_crawl
-from webcrawl.reports.limiting import Longest, Situation, estimate, limiting
-from webcrawl.storage.inspection import Activity, Demand
+from webcrawl.reports.limiting import Longest, estimate, limiting
+from webcrawl.reports.standing import CrawlState, crawl_state, situation
+from webcrawl.storage.inspection import Activity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,34 +51,9 @@ def longest_of(hosts: Iterable[Sequence[HostSummary]], min_delay: float) -> Long
 
 
 def verdict_of(status: CrawlStatus) -> Bottleneck | None:
-    """Return what limits a crawl, by the figures that its processes published last; None without these. Rates are not
-    known from one look."""
-    figures = [worker.figures for worker in status.workers if "open_max" in worker.figures]
-    if not figures:
-        return None
-
-    def total(name: str) -> float:
-        return sum(process.get(name, 0.0) for process in figures)
-
-    counts = status.counts
-    return limiting(
-        Situation(
-            queued=counts.queued,
-            hosts=counts.hosts,
-            with_urls=int(total("active")),
-            ready=total("ready"),
-            open=total("open"),
-            open_max=total("open_max"),
-            unsettled=total("unsettled"),
-            parked=counts.parked_hosts,
-            bandwidth_used=total("bandwidth_used"),
-            bandwidth_limit=max(process.get("bandwidth_limit", 0.0) for process in figures),
-            stalled="it is full or cannot be reached"
-            if all(process.get("stalled") for process in figures)
-            else None,
-            is_paused=any(process.get("paused") for process in figures),
-        )
-    )
+    """Return what limits a crawl, by the figures that its processes published last; None without these."""
+    known = situation(status, crawl_state(status))
+    return None if known is None else limiting(known)
 
 
 class EstimatedCrawl(Protocol):
@@ -168,8 +144,7 @@ class Remaining:
 def ends_of(crawl: StoredCrawl, status: CrawlStatus, settings: BaseSettings) -> Estimate | None:
     """Return when a crawl ends; None if it does not run, or that cannot be said. ``settings``: for a crawl that has
     not said with which values it was started. Blocks. :raises CrawlError: the crawl cannot be read"""
-    is_paused = any(worker.figures.get("paused") for worker in status.workers)
-    if not status.workers or is_paused or status.demand is not Demand.RUN:
+    if crawl_state(status) is not CrawlState.RUNNING:
         return None
     changes = situation_of(crawl)
     delay = Configuration.from_settings(settings_of_crawl(settings, changes.workers)).politeness_min_delay

@@ -62,7 +62,6 @@ def select_crawl(settings: BaseSettings, configuration: Configuration, spider: s
             storage,
             spider,
             lambda: storage.inspect_shared(configuration, settings, spider),
-            configuration.lease_seconds,
         )
     return None if configuration.jobdir is None else select_crawl_in(configuration.jobdir, storage)
 

@@ -13,6 +13,7 @@ from webcrawl.control import Result, Store, blocking
 from webcrawl.control.operating import demand_of, operate, this_operator
 from webcrawl.features.steering.store import SteeringStore
 from webcrawl.features.timeseries.store import SeriesStore
+from webcrawl.reports.standing import LOST_LEASES, leases_missed
 from webcrawl.scope.private import names_that_allow
 
 if TYPE_CHECKING:
@@ -86,15 +87,12 @@ class SharedCrawl:
         storage: Technology,
         spider: str,
         inspection: Callable[[], SharedInspection],
-        lease_seconds: float,
     ) -> None:
-        """``inspection`` returns a new one, not opened yet. ``lease_seconds``: a worker that was silent for this long
-        does not run any more."""
+        """``inspection`` returns a new one, not opened yet."""
         self.storage = storage.name
         """The name of the storage technology."""
         self._spider = spider
         self._inspection = inspection
-        self._lease_seconds = lease_seconds
         self.place = ""
         """The place in JSON; known after the first connection."""
         self._where = ""
@@ -268,10 +266,10 @@ class SharedCrawl:
         now = await control.now()
         heard, silent = [], []
         for worker in await control.workers():
-            leases = (now - worker.heartbeat_at) / (worker.lease_seconds or self._lease_seconds)
+            leases = leases_missed(worker, now)
             if leases < 1:
                 heard.append(worker)
-            elif leases < 2:
+            elif leases < LOST_LEASES:
                 silent.append(worker)
         return heard, silent
 

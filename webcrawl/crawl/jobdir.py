@@ -11,9 +11,13 @@ import time
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from webcrawl.errors import JobdirDamaged, JobdirLocked, JobdirUnusable
+from webcrawl.reports.standing import CrawlState, folder_state
+
+if TYPE_CHECKING:
+    from webcrawl.reports.run_log import Run
 
 SPIDER = "spider"
 """The file that names the spider of the crawl, or of the worker, in the folder."""
@@ -151,6 +155,11 @@ class Jobdir:
             return (self.path / "lock").stat().st_mtime
         except OSError:
             return None
+
+    def state(self, last: Run | None) -> CrawlState:
+        """Return the state of the crawl here, whose last run is ``last``."""
+        held_at = (self.heartbeat_at() or time.time()) if self.holder() is not None else None
+        return folder_state(last, held_at)
 
     def touch(self) -> None:
         """Show that the holder lives: set the time of the lock file. Does nothing if it is not held.

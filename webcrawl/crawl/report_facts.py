@@ -14,7 +14,6 @@ from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.crawl.rules import build_politeness, build_shared_clocks
 from webcrawl.reports import run_log
 from webcrawl.reports.fetch_logs import MergedRequests
-from webcrawl.reports.run_log import RunState
 from webcrawl.reports.sections.head import ReportFacts
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from webcrawl.config import Configuration
     from webcrawl.reports.run_log import Run
+    from webcrawl.reports.standing import CrawlState
 
 ORDER_SECONDS = 60.0
 """Seconds by which a request may be in the log later than the end of its response, besides its duration."""
@@ -68,10 +68,10 @@ def report_facts(folders: Sequence[Path], configuration: Configuration) -> Repor
     )
 
 
-def run_state(folder: Path, runs: Sequence[Run] | None = None) -> RunState | None:
+def run_state(folder: Path, runs: Sequence[Run] | None = None) -> CrawlState | None:
     """Return the state of the crawl, or worker, in a folder; None if no run is recorded there."""
     runs = run_log.read(folder) if runs is None else runs
-    return runs[-1].state(is_held=Jobdir(folder).holder() is not None) if runs else None
+    return Jobdir(folder).state(runs[-1]) if runs else None
 
 
 def crawl_name(folders: Sequence[Path]) -> str:

@@ -31,7 +31,7 @@ from webcrawl.frontier.records import Kind, State, UrlEntry, UrlRecord
 from webcrawl.frontier.reordering import Reordering
 from webcrawl.frontier.shared_clocks import SharedRateLimiter
 from webcrawl.frontier.storage_retry import StorageRetry
-from webcrawl.frontier.tally import Backlog, Snapshot, Tally
+from webcrawl.frontier.tally import PAUSED, Backlog, Snapshot, Tally
 from webcrawl.frontier.unparking import Unparking
 from webcrawl.frontier.verdict import count, verdict
 from webcrawl.politeness.health import HOST_FAILURES
@@ -348,7 +348,7 @@ class Frontier:
             oldest_open=(opened[0].entry.key, opened[0].leased_at) if opened else None,
             last_parked=self._keys.last_parked,
             next_ready_at=self._keys.next_at(),
-            stalled=self._retry.stalled or ("paused" if self._paused else None),
+            stalled=self._retry.stalled or (PAUSED if self._paused else None),
             crowded=self._backlog.crowded,
             workers=None if self._heartbeat is None else self._heartbeat.workers,
         )

@@ -152,6 +152,10 @@ class Tally:
         self.refused_by_rule[rule] += count
 
 
+PAUSED = "paused"
+"""The reason why a crawl stalls that an operator paused."""
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The state of the frontier in figures. Hosts are politeness keys."""

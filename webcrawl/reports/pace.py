@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from webcrawl.frontier.tally import PAUSED
 from webcrawl.reports import text
 from webcrawl.reports.limiting import Bound, Situation, estimate, limiting
 
@@ -354,10 +355,6 @@ class PaceMeter:
             f"{text.things(frontier.known_hosts, 'host')}: politeness is the limit; "
             f"for your own site -s POLITENESS_MIN_DELAY={SHORT_DELAY_SECONDS:g}"
         )
-
-
-PAUSED = "paused"
-"""The reason why a crawl stalls that an operator paused; see ``Frontier.snapshot``."""
 
 
 def _look(now: float, tally: Tally, frontier: Snapshot, means: Means) -> _TallySample:

@@ -8,7 +8,6 @@ second line.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.reports import progress_log
@@ -18,15 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = "runs.jsonl"
-
-
-class RunState(StrEnum):
-    """The state of a crawl, or of one of its workers."""
-
-    RUNNING = "running"
-    ENDED = "ended"
-    KILLED = "killed"
-    """No end is recorded: its process was killed, or its machine went down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +36,6 @@ class Run:
     ended_at: float | None = None
     reason: str | None = None
     """Scrapy's close reason."""
-
-    def state(self, *, is_held: bool) -> RunState:
-        """``is_held``: a process works in the folder now."""
-        if self.ended_at is not None:
-            return RunState.ENDED
-        return RunState.RUNNING if is_held else RunState.KILLED
 
 
 def begin(directory: Path, run: Run) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webcrawl.reports import text
-from webcrawl.reports.run_log import RunState
+from webcrawl.reports.standing import CrawlState
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -162,9 +162,9 @@ def how_it_ended(reason: str) -> str:
     return _REASONS.get(reason, f"ended ({reason})")
 
 
-def state_in_words(state: RunState, reason: str | None) -> str:
+def state_in_words(state: CrawlState, reason: str | None) -> str:
     """Return the state of a crawl in one or two words, with the close reason of one that has ended."""
-    if state is not RunState.ENDED or reason is None:
+    if state is not CrawlState.ENDED or reason is None:
         return str(state)
     if reason.startswith("closespider_"):
         return "limit reached"
@@ -175,7 +175,7 @@ def state_in_words(state: RunState, reason: str | None) -> str:
     return "finished" if reason == "finished" else "ended"
 
 
-def ending_in_words(state: RunState, reason: str | None) -> str:
+def ending_in_words(state: CrawlState, reason: str | None) -> str:
     """Return the same with its details: which limit, which errors."""
     words, reason = state_in_words(state, reason), reason or ""
     if words == "limit reached":
@@ -184,7 +184,7 @@ def ending_in_words(state: RunState, reason: str | None) -> str:
         return f"{words}: it {how_it_ended(reason)}"
     if words == "ended" and reason:
         return f"{words} ({reason})"
-    if state is RunState.KILLED:
+    if state is CrawlState.KILLED:
         return f"{words}: its last run has no end on record"
     return {"stopped": "stopped with the whole crawl", FORCED: "stopped by force"}.get(reason, words)
 

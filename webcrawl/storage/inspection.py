@@ -343,7 +343,8 @@ class Worker:
     process: int = 0
     """The number of its process there."""
     lease_seconds: float | None = None
-    """A worker of a shared crawl that was silent for this long has lost its hosts, and begins nothing."""
+    """A worker of a shared crawl that was silent for this long has lost its hosts, and begins nothing. None for a
+    crawl of one process."""
 
 
 @dataclass(frozen=True, slots=True)

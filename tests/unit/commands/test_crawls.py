@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -143,6 +144,26 @@ def test_a_running_crawl_is_not_removed_and_nothing_else_either(
     assert refused(done) == "--remove: crawls/running is running; stop it first"
     assert first.exists()
     assert running.exists()
+
+
+def test_a_crawl_that_is_started_again_runs_before_that_is_on_record(
+    crawls: Command, status: Command, tmp_path: Path
+) -> None:
+    jobdir = Jobdir(made(tmp_path, "again", 0, "shutdown", 10))
+    jobdir.hold()
+    try:
+        for held_at, state, reason in ((T0 + 20, "ended", "shutdown"), (T0 + 40, "running", None)):
+            os.utime(jobdir.path / "lock", (held_at, held_at))
+            shown = json.loads(status(str(jobdir.path), "--json").out)
+            assert (shown["state"], shown["reason"], shown["ended_at"] is None) == (
+                state,
+                reason,
+                reason is None,
+            )
+        assert status(str(jobdir.path)).out.startswith(f"{jobdir.path}: running (process {os.getpid()})\n")
+        assert refused(crawls("--remove", "again", "--yes")).endswith("is running; stop it first")
+    finally:
+        jobdir.leave()
 
 
 def test_one_that_begins_meanwhile_is_not_removed(tmp_path: Path, running: Path) -> None:

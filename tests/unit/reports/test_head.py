@@ -10,8 +10,9 @@ from lxml import html
 from tests.unit.reports.log_lines import T0, line, robots
 from webcrawl.reports import page, run_log
 from webcrawl.reports.figures import digest
-from webcrawl.reports.run_log import Run, RunState
+from webcrawl.reports.run_log import Run
 from webcrawl.reports.sections.head import ReportFacts
+from webcrawl.reports.standing import CrawlState, folder_state
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +39,7 @@ def test_what_crawl_it_is_stands_above_all() -> None:
     ended = Run(
         **{name: getattr(RUN, name) for name in RUN.__slots__} | {"ended_at": T0 + 20, "reason": "finished"}
     )
-    found = shown(ReportFacts([ended], [RunState.ENDED], T0 - 3, T0 + 99, ["crawls/first"], {}))
+    found = shown(ReportFacts([ended], [CrawlState.ENDED], T0 - 3, T0 + 99, ["crawls/first"], {}))
     assert found.xpath("string(//title)") == found.xpath("string(//h1)") == "first"
     assert facts(found) == {
         "spider": "broad",
@@ -95,24 +96,24 @@ def test_errors_and_failing_hosts_name_urls_and_the_commands_to_look_further() -
     assert found.xpath("//section[h2='Failing hosts']//code/text()") == [
         "scrapy complaint a.test crawls/first"
     ]
-    shared = ReportFacts([Run(T0, "broad", "w1", crawl="broad on Redis")], [RunState.ENDED], folders=["w1"])
+    shared = ReportFacts([Run(T0, "broad", "w1", crawl="broad on Redis")], [CrawlState.ENDED], folders=["w1"])
     assert shared.explain("http://a.test/?a&b") == "scrapy explain 'http://a.test/?a&b' -s REDIS_URL=..."
 
 
 def test_how_workers_ended_is_said_of_each_unless_they_ended_alike() -> None:
-    def ending(*of: tuple[str, RunState, str | None]) -> str:
+    def ending(*of: tuple[str, CrawlState, str | None]) -> str:
         runs = [
             Run(T0, "broad", name, ended_at=T0 if reason else None, reason=reason) for name, _, reason in of
         ]
         return facts(shown(ReportFacts(runs, [state for _, state, _ in of])))["ended"]
 
     at = "2026-09-21 14:13:20 UTC"
-    finished = ("w1", RunState.ENDED, "finished"), ("w2", RunState.ENDED, "finished")
+    finished = ("w1", CrawlState.ENDED, "finished"), ("w2", CrawlState.ENDED, "finished")
     assert ending(*finished) == f"finished, {at}"
-    assert ending(*finished, ("w3", RunState.KILLED, None)) == (
+    assert ending(*finished, ("w3", CrawlState.KILLED, None)) == (
         f"w1, w2: finished, {at}; w3: killed: its last run has no end on record"
     )
-    running = ReportFacts([RUN], [RunState.RUNNING])
+    running = ReportFacts([RUN], [CrawlState.RUNNING])
     assert facts(shown(running))["state"] == "running when this report was made"
 
 
@@ -129,11 +130,12 @@ def test_the_runs_of_a_crawl_are_read_back(tmp_path: Path) -> None:
     run_log.begin(tmp_path, RUN)
     [run] = run_log.read(tmp_path)
     assert run == RUN
-    assert (run.state(is_held=True), run.state(is_held=False)) == (RunState.RUNNING, RunState.KILLED)
+    assert (folder_state(run, T0), folder_state(run, None)) == (CrawlState.RUNNING, CrawlState.KILLED)
     run_log.end(tmp_path, T0 + 5, "shutdown")
     with (tmp_path / run_log.NAME).open("a") as file:
         file.write('{"begun_at": "soon"}\n{"begun')
     run_log.begin(tmp_path, RUN)
     first, second = run_log.read(tmp_path)
     assert (first.ended_at, first.reason, second.ended_at) == (T0 + 5, "shutdown", None)
-    assert first.state(is_held=True) is RunState.ENDED
+    assert folder_state(first, T0 + 5) is CrawlState.ENDED, "it still writes its report"
+    assert folder_state(first, T0 + 6) is CrawlState.RUNNING, "another process has just started"

@@ -23,7 +23,7 @@ from webcrawl.features.notifications.messages import CrawlOrigin, Message
 from webcrawl.features.notifications.receivers import Mailbox, MailServer, Receiver, Webhook
 from webcrawl.features.notifications.rules import BAD_STATUSES, Announcer, Measurement, Thresholds, Watch
 from webcrawl.reports import text
-from webcrawl.reports.run_log import RunState
+from webcrawl.reports.standing import CrawlState
 from webcrawl.reports.summary import how_it_ended, state_in_words
 from webcrawl.storage.contract import SharedBackend
 
@@ -173,7 +173,7 @@ class NotificationsFeature(Feature):
         )
         details: dict[str, float | str] = {
             "reason": reason,
-            "outcome": state_in_words(RunState.ENDED, reason),
+            "outcome": state_in_words(CrawlState.ENDED, reason),
             "seconds": round(seconds, 3),
             "other_workers": others,
         }

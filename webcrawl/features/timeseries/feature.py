@@ -23,6 +23,7 @@ from webcrawl.features.timeseries.figures import KINDS, kind_of
 from webcrawl.features.timeseries.reading import SAVE_SECONDS, Slot
 from webcrawl.features.timeseries.runs import ProcessRun, RunStore, killed
 from webcrawl.features.timeseries.store import Latest, SeriesStore
+from webcrawl.frontier.tally import PAUSED
 from webcrawl.processes import cpu_seconds, memory
 from webcrawl.reports.totals import by_class
 from webcrawl.version import __version__
@@ -280,8 +281,8 @@ def gauges_of(snapshot: Snapshot) -> dict[str, float]:
         "ready": snapshot.ready_hosts,
         "open": snapshot.in_flight,
         "unsettled": snapshot.unsettled,
-        "paused": float(snapshot.stalled == "paused"),
-        "stalled": float(snapshot.stalled not in (None, "paused")),
+        "paused": float(snapshot.stalled == PAUSED),
+        "stalled": float(snapshot.stalled not in (None, PAUSED)),
         "workers": 1,
     }
 

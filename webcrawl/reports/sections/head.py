@@ -7,7 +7,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from webcrawl.reports import html, text
-from webcrawl.reports.run_log import RunState
+from webcrawl.reports.standing import CrawlState
 from webcrawl.reports.summary import ending_in_words
 from webcrawl.reports.text import second
 
@@ -30,7 +30,7 @@ class ReportFacts:
 
     runs: Sequence[Run] = ()
     """The last run of each worker that recorded one."""
-    states: Sequence[RunState] = ()
+    states: Sequence[CrawlState] = ()
     """The state of each of these."""
     begun_at: float | None = None
     """The start of the first run."""
@@ -112,7 +112,7 @@ def _of_runs(figures: Digest, about: ReportFacts) -> list[tuple[str, str]]:
     if (begun_at := about.begun_at or figures.started_at) is not None:
         rows.append(("begun", f"{second(begun_at)} UTC"))
     if about.runs:
-        rows.append(("ended" if RunState.RUNNING not in about.states else "state", _ending(about)))
+        rows.append(("ended" if CrawlState.RUNNING not in about.states else "state", _ending(about)))
     if about.made_at is not None:
         rows.append(("report made", f"{second(about.made_at)} UTC"))
     return rows
@@ -122,9 +122,9 @@ def _ending(about: ReportFacts) -> str:
     """Describe how the crawl ended; several workers that ended alike are one phrase."""
     phrases: dict[str, list[str]] = {}
     for run, state in zip(about.runs, about.states, strict=True):
-        if state is RunState.RUNNING:
+        if state is CrawlState.RUNNING:
             phrase = "running when this report was made"
-        elif state is RunState.KILLED:
+        elif state is CrawlState.KILLED:
             phrase = ending_in_words(state, None)
         else:
             assert run.ended_at is not None

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from webcrawl.reports.standing import ProcessState
 from webcrawl.web.metrics.exposition import CrawlMetrics, WorkerView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _COUNTS = ("queued", "hosts", "parked", "given_up", "done", "failed", "refused")
-SILENT = "silent"
-"""The state of a worker whose leases have ended."""
 
 
 def view_of(state: Mapping[str, Any]) -> CrawlMetrics:
@@ -24,7 +23,7 @@ def view_of(state: Mapping[str, Any]) -> CrawlMetrics:
                 row["name"], row["figures"], row["started_at"], round(max(now - row["heartbeat_at"], 0.0), 3)
             )
             for row in state["workers"]
-            if row["state"] != SILENT
+            if row["state"] != ProcessState.LOST
         ],
         version=state["version"],
         crawl={name: counts[name] for name in _COUNTS if counts.get(name) is not None},

@@ -11,7 +11,7 @@ import json
 import shutil
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -22,10 +22,9 @@ from webcrawl.features.steering.store import SteeringStore
 from webcrawl.features.timeseries.store import SeriesStore
 from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
-from webcrawl.reports.limiting import Situation, limiting
-from webcrawl.reports.run_log import RunState
+from webcrawl.reports.limiting import limiting
+from webcrawl.reports.standing import CrawlState, ProcessState, crawl_state, process_state, situation
 from webcrawl.reports.totals import STATUS_CLASSES, figures_of
-from webcrawl.storage.inspection import Demand
 from webcrawl.version import __version__
 
 if TYPE_CHECKING:
@@ -34,12 +33,12 @@ if TYPE_CHECKING:
 
     from webcrawl.config import Configuration
     from webcrawl.control.selection import StoredCrawl
-    from webcrawl.features.steering.store import ChangeNumbers, Override, WorkerState
+    from webcrawl.features.steering.store import Override, WorkerState
     from webcrawl.features.timeseries.store import Latest
-    from webcrawl.reports.limiting import Bottleneck
+    from webcrawl.reports.limiting import Bottleneck, Situation
     from webcrawl.reports.run_log import Run
     from webcrawl.storage.contract import Counts
-    from webcrawl.storage.inspection import CrawlStatus, Worker
+    from webcrawl.storage.inspection import CrawlStatus
     from webcrawl.storage.tables import Tables
 
 LIVE_SECONDS = 30.0
@@ -128,12 +127,11 @@ class _Stores:
         self._series = SeriesStore(tables)
         self._steering = SteeringStore(tables)
 
-    async def read(self) -> tuple[list[Latest], dict[str, Override], ChangeNumbers, list[WorkerState]]:
+    async def read(self) -> tuple[list[Latest], dict[str, Override], list[WorkerState]]:
         steering = self._steering
         return (
             await self._series.latest(),
             await steering.overlay(),
-            await steering.numbers(),
             await steering.workers(),
         )
 
@@ -170,28 +168,28 @@ class StateReader:
         """Return the object of the endpoint ``crawl``. :raises CrawlError: it cannot be read"""
         source = self._source
         status = source.crawl.status()
-        published, overlay, numbers, workers = source.crawl.read_store(_Stores, _Stores.read)
+        published, overlay, workers = source.crawl.read_store(_Stores, _Stores.read)
         self._configuration = source.started(workers)
         latest = _live(published, status)
         self._rates.add(latest)
         run, begun_at = self._run()
         counts = status.counts
         progress = self._progress(run)
-        state, politeness = self._state(status, latest, numbers, run), self._politeness(latest, overlay)
+        state, politeness = self._state(status, run), self._politeness(latest, overlay)
         totals = _totals(status, latest, progress)
         verdict, ends = None, None
-        if latest and state in _WORKING:
-            verdict = limiting(self._situation(status, latest, state, politeness["capacity_per_second"]))
-            if state == "running":
+        if latest and (known := self._situation(status, latest, state)) is not None:
+            verdict = limiting(replace(known, capacity=politeness["capacity_per_second"]))
+            if state is CrawlState.RUNNING:
                 ends = self._remaining.look(status, politeness["min_delay"] or 0.0)
         return {
             "name": source.name,
             "spider": source.spider if run is None else run.spider or source.spider,
-            "state": state,
+            "state": str(state),
             "has": self._has(status.now, counts, totals["errors"]),
             "limit": _verdict(verdict),
             "ends": None if ends is None else ends.as_object(),
-            "reason": None if run is None or status.workers else run.reason,
+            "reason": None if run is None or state.is_live else run.reason,
             "begun_at": begun_at or min((process.begun_at for process in latest), default=None),
             "now": status.now,
             "user_agent": self._configuration.user_agent if run is None else run.user_agent,
@@ -238,24 +236,9 @@ class StateReader:
                 runs = run_log.read(folder)
         return (runs[-1], runs[0].begun_at) if runs else (None, None)
 
-    def _state(
-        self, status: CrawlStatus, latest: list[Latest], numbers: ChangeNumbers, run: Run | None
-    ) -> str:
-        source = self._source
-        if any(not self._is_silent(worker, status.now) for worker in status.workers):
-            if status.demand is Demand.STOP:
-                return "stopping"
-            return "paused" if status.demand is Demand.PAUSE or _all(latest, "paused") else "running"
-        if run is None or source.is_shared:
-            return "not running"
-        held = source.folder is not None and Jobdir(source.folder).holder() is not None
-        state = run.state(is_held=held)
-        return "running" if state is RunState.RUNNING else str(state)
-
-    def _is_silent(self, worker: Worker, now: float) -> bool:
-        """Return True for a worker of a shared crawl whose leases have ended."""
-        lease = self._configuration.lease_seconds
-        return self._source.is_shared and now - worker.heartbeat_at >= 2 * lease
+    def _state(self, status: CrawlStatus, run: Run | None) -> CrawlState:
+        folder = None if self._source.is_shared else self._source.folder
+        return crawl_state(status, None if folder is None else Jobdir(folder).state(run))
 
     def _workers(self, status: CrawlStatus, latest: list[Latest]) -> list[dict[str, Any]]:
         published = {
@@ -266,11 +249,11 @@ class StateReader:
         for worker in status.workers:
             process = published.get(worker.name)
             figures = {**worker.figures, **({} if process is None else process.figures)}
-            state = "paused" if figures.get("paused") else "stalled" if figures.get("stalled") else "running"
+            state = process_state(replace(worker, figures=figures), status)
             rows.append(
                 {
                     "name": worker.name if process is None else process.worker,
-                    "state": "silent" if self._is_silent(worker, status.now) else state,
+                    "state": _WORDS.get(state, str(state)),
                     "host": None if process is None else process.host,
                     "pid": None if process is None else process.process,
                     "version": None if process is None else process.version,
@@ -322,34 +305,22 @@ class StateReader:
             }
         return sections | self._has_rows
 
-    def _situation(
-        self, status: CrawlStatus, latest: list[Latest], state: str, capacity: float | None
-    ) -> Situation:
-        """Return the figures that say what limits the crawl, of all processes together."""
-        counts, rates = status.counts, self._rates
+    def _situation(self, status: CrawlStatus, latest: list[Latest], state: CrawlState) -> Situation | None:
+        """Return the figures that say what limits the crawl, with means and rates of the last seconds."""
+        known, rates = situation(status, state), self._rates
+        if known is None:
+            return None
         # Processes of one machine have the same cores.
         machines = {process.host: process.figures.get("cores", 0.0) for process in latest}
         cores, cpu, loop = sum(machines.values()), rates.of_steps("cpu_seconds"), rates.of("loop_seconds")
-        return Situation(
-            queued=counts.queued,
-            hosts=counts.hosts,
-            with_urls=int(_sum(latest, "active") or 0),
+        return replace(
+            known,
             ready=rates.mean("ready"),
             open=rates.mean("open"),
-            open_max=_sum(latest, "open_max"),
             unsettled=rates.mean("unsettled"),
-            parked=counts.parked_hosts,
             rate=rates.of("requests"),
-            capacity=capacity,
-            bandwidth_used=_sum(latest, "bandwidth_used") or 0.0,
-            bandwidth_limit=max(
-                (process.figures.get("bandwidth_limit", 0.0) for process in latest), default=0.0
-            ),
             cpu_share=cpu / cores if cpu is not None and cores else None,
             loop_share=None if loop is None else loop / len(latest),
-            stalled="it is full or cannot be reached" if _all(latest, "stalled") else None,
-            is_paused=state == "paused",
-            is_closing=state == "stopping",
         )
 
     def _limits(self, overlay: Mapping[str, Override]) -> dict[str, float | None]:
@@ -392,7 +363,12 @@ class StateReader:
         return progress
 
 
-_WORKING = ("running", "paused", "stopping")
+_WORDS = {
+    ProcessState.PAUSING: "paused",
+    ProcessState.IDLE: "running",
+    ProcessState.WORKING: "running",
+}
+"""The states of processes that have other words here."""
 
 
 def _verdict(verdict: Bottleneck | None) -> dict[str, str] | None:
@@ -419,10 +395,6 @@ def _live(published: Iterable[Latest], status: CrawlStatus) -> list[Latest]:
 def _sum(latest: list[Latest], name: str) -> float | None:
     values = [process.figures[name] for process in latest if name in process.figures]
     return sum(values) if values else None
-
-
-def _all(latest: list[Latest], name: str) -> bool:
-    return bool(latest) and all(process.figures.get(name) for process in latest)
 
 
 _TOTALS = ("pages", "bytes", "errors", *(f"pages_{name}" for name in STATUS_CLASSES))

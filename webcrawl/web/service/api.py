@@ -15,7 +15,7 @@ from webcrawl.web.access import Denial, Right
 from webcrawl.web.dashboard.api import ENDPOINTS as DASHBOARDS
 from webcrawl.web.dashboard.api import Endpoint
 from webcrawl.web.fields import Field
-from webcrawl.web.service.records import NAME_FORM, CrawlOrder, CrawlState
+from webcrawl.web.service.records import NAME_FORM, CrawlOrder, OrderState
 from webcrawl.web.service.service import OrderRefused
 from webcrawl.web.service.supervisor import ServiceError
 
@@ -152,7 +152,7 @@ _ROW = {
     "properties": {
         "name": {"type": "string"},
         "spider": {"type": "string"},
-        "state": {"enum": [str(state) for state in CrawlState]},
+        "state": {"enum": [str(state) for state in OrderState]},
         "is_paused": {"type": "boolean", "description": "It runs, and an operator has paused it."},
         "since": {"type": "number", "description": "The time of this state."},
         "reason": {"type": "string", "description": "Why it is in this state; empty if that is plain."},

@@ -9,7 +9,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from webcrawl.features.notifications.messages import CrawlOrigin, Message
-from webcrawl.web.service.records import CrawlState
+from webcrawl.web.service.records import OrderState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +25,7 @@ class CrashNotices:
         again. ``folder_of`` returns the JOBDIR of a crawl."""
         self._interval = interval_seconds
         self._folder_of = folder_of
-        self._seen: dict[str, tuple[CrawlState, float]] = {}
+        self._seen: dict[str, tuple[OrderState, float]] = {}
         self._told_at: dict[str, float] = {}
 
     def begin(self, records: Iterable[CrawlRecord]) -> None:
@@ -38,9 +38,9 @@ class CrashNotices:
         for record in records:
             name = record.order.name
             self._seen[name] = is_now = (record.state, record.since)
-            if before.get(name) == is_now or record.state not in (CrawlState.RESTARTING, CrawlState.FAILED):
+            if before.get(name) == is_now or record.state not in (OrderState.RESTARTING, OrderState.FAILED):
                 continue
-            if record.state is CrawlState.RESTARTING:
+            if record.state is OrderState.RESTARTING:
                 if now - self._told_at.get(name, -self._interval) < self._interval:
                     continue
                 self._told_at[name] = now
@@ -51,7 +51,7 @@ class CrashNotices:
         order = record.order
         jobdir = str(self._folder_of(order.name))
         crawl = CrawlOrigin(order.name, order.spider, "", socket.gethostname(), jobdir)
-        is_last = record.state is CrawlState.FAILED
+        is_last = record.state is OrderState.FAILED
         what = "does not run any more" if is_last else "has crashed, and is started again"
         details = {"state": str(record.state), "reason": record.reason, "crashes": record.crashes}
         return Message("crash", now, crawl, f"{what}: {record.reason}", details)

@@ -17,8 +17,8 @@ NAME_FORM = "a letter or digit, then up to 63 letters, digits, dots, hyphens and
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}").fullmatch
 
 
-class CrawlState(StrEnum):
-    """The state of a crawl of the service."""
+class OrderState(StrEnum):
+    """The state of what was ordered: whether it has a process, or when it gets one."""
 
     WAITING = "waiting"
     """It runs as soon as there is room."""
@@ -35,9 +35,9 @@ class CrawlState(StrEnum):
     """It could not start, or crashed too often."""
 
 
-LIVE = frozenset((CrawlState.RUNNING, CrawlState.STOPPING))
+LIVE = frozenset((OrderState.RUNNING, OrderState.STOPPING))
 """States in which there is a process."""
-WANTED = frozenset((CrawlState.WAITING, CrawlState.RUNNING, CrawlState.RESTARTING))
+WANTED = frozenset((OrderState.WAITING, OrderState.RUNNING, OrderState.RESTARTING))
 """States of crawls that go on after a restart of the service."""
 
 
@@ -59,7 +59,7 @@ class CrawlRecord:
     """A crawl of the service. Times are epoch seconds."""
 
     order: CrawlOrder
-    state: CrawlState
+    state: OrderState
     since: float
     """The time of the state."""
     ticket: int
@@ -91,7 +91,7 @@ def read(content: bytes) -> CrawlRecord:
     try:
         found: dict[str, Any] = json.loads(content)
         order = CrawlOrder(**found.pop("order"))
-        state = CrawlState(found.pop("state"))
+        state = OrderState(found.pop("state"))
         record = CrawlRecord(order=order, state=state, **found)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(str(error)) from error

@@ -24,7 +24,7 @@ from webcrawl.web.dashboard.state import StateReader
 from webcrawl.web.service.order_form import form_of
 from webcrawl.web.service.orders import order_problems
 from webcrawl.web.service.processes import Crawls, tail
-from webcrawl.web.service.records import LIVE, CrawlOrder, CrawlRecord, CrawlState, name_problem
+from webcrawl.web.service.records import LIVE, CrawlOrder, CrawlRecord, OrderState, name_problem
 from webcrawl.web.service.supervisor import ServiceError, Supervisor
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class _Figures:
     """Figures of a crawl, and when they were read."""
 
     at: float
-    state: CrawlState
+    state: OrderState
     values: dict[str, float | None] = field(default_factory=dict)
     is_paused: bool = False
 
@@ -197,7 +197,7 @@ class Service:
             "position": queue.index(order.name) + 1 if order.name in queue else None,
             "pid": self._supervisor.pid(order.name),
             "crashes": record.crashes,
-            "next_start_at": record.due_at if record.state is CrawlState.RESTARTING else None,
+            "next_start_at": record.due_at if record.state is OrderState.RESTARTING else None,
             "started_at": record.started_at,
             "has_begun": record.has_begun,
             "ordered_by": order.by,
@@ -246,7 +246,7 @@ class Service:
             # It has not opened its frontier yet, or its folder is gone.
             return found
         totals, rates, counts = state["totals"], state["rates"], state["counts"]
-        found.is_paused = record.state is CrawlState.RUNNING and state["state"] == "paused"
+        found.is_paused = record.state is OrderState.RUNNING and state["state"] == "paused"
         found.values = {
             "pages": totals["pages"],
             "bytes": totals["bytes"],
@@ -354,7 +354,7 @@ class Service:
 
     def _command(self, record: CrawlRecord, command: Operation, by: str) -> str:
         name = record.order.name
-        if record.state is not CrawlState.RUNNING:
+        if record.state is not OrderState.RUNNING:
             raise ServiceError(f"{name} does not run: it is {record.state}")
         messages: list[str] = []
         self._stored(name).command(command, seconds=OBEY_SECONDS, tell=messages.append, by=by)
@@ -381,7 +381,7 @@ class Service:
         # The answer says what came of it, unless open requests take longer.
         with suppress(TimeoutError):
             async with asyncio.timeout(OBEY_SECONDS):
-                while (await self.record(name)).state is CrawlState.STOPPING:
+                while (await self.record(name)).state is OrderState.STOPPING:
                     self._soon.set()
                     await asyncio.sleep(LOOK_SECONDS)
         return await self.row(name)

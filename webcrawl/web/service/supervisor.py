@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from webcrawl.errors import CrawlError
-from webcrawl.web.service.records import LIVE, WANTED, CrawlOrder, CrawlRecord, CrawlState
+from webcrawl.web.service.records import LIVE, WANTED, CrawlOrder, CrawlRecord, OrderState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -178,7 +178,7 @@ class Supervisor:
 
     def queue(self) -> list[str]:
         """Return the crawls that wait, in their order."""
-        waiting = (one for one in self._records.values() if one.state is CrawlState.WAITING)
+        waiting = (one for one in self._records.values() if one.state is OrderState.WAITING)
         return [one.order.name for one in sorted(waiting, key=lambda one: one.ticket)]
 
     @property
@@ -201,21 +201,21 @@ class Supervisor:
         if process is not None:
             self._processes[record.order.name] = process
             record.has_begun = True
-            if record.state is not CrawlState.STOPPING:
+            if record.state is not OrderState.STOPPING:
                 logger.info("%s: its process %d is adopted", record.order.name, process.pid)
-                self._turn(record, CrawlState.RUNNING, now)
+                self._turn(record, OrderState.RUNNING, now)
             return
-        if record.state is CrawlState.STOPPING:
-            self._turn(record, CrawlState.STOPPED, now)
+        if record.state is OrderState.STOPPING:
+            self._turn(record, OrderState.STOPPED, now)
             return
         ended = None
-        if record.state is CrawlState.RUNNING and record.started_at is not None:
+        if record.state is OrderState.RUNNING and record.started_at is not None:
             ended = self._launcher.last_exit(record.order, record.started_at)
         if ended is not None and ended.close_reason not in (None, *STOPS):
-            self._turn(record, CrawlState.ENDED, now, ended.close_reason or "")
+            self._turn(record, OrderState.ENDED, now, ended.close_reason or "")
         else:
             # Neither a reboot nor the end of the service is the crawl's fault.
-            self._turn(record, CrawlState.WAITING, now)
+            self._turn(record, OrderState.WAITING, now)
 
     def end(self, now: float) -> None:
         """Stop all crawls; they go on when the service begins again."""
@@ -225,7 +225,7 @@ class Supervisor:
             return
         self._is_ending = True
         for name, process in self._processes.items():
-            if self._records[name].state is not CrawlState.STOPPING:
+            if self._records[name].state is not OrderState.STOPPING:
                 self._records[name].due_at = now + STOP_SECONDS
                 process.stop()
 
@@ -240,7 +240,7 @@ class Supervisor:
             raise ServiceError(f"there are {KNOWN_MAX} crawls already; remove one first")
         if self._launcher.is_there(order):
             raise ServiceError(f"there is a folder {name} already that is no crawl of this service")
-        state = CrawlState.WAITING if start else CrawlState.STOPPED
+        state = OrderState.WAITING if start else OrderState.STOPPED
         record = CrawlRecord(order=order, state=state, since=now, ticket=self._ticket())
         self._store.put(record)
         self._records[name] = record
@@ -249,14 +249,14 @@ class Supervisor:
     def start(self, name: str, now: float) -> CrawlRecord:
         """Have a crawl run, or go on. :raises ServiceError: :raises OSError:"""
         record = self._found(name)
-        if record.state is CrawlState.STOPPING:
+        if record.state is OrderState.STOPPING:
             raise ServiceError(f"{name} is stopping; start it when it has stopped")
-        if record.state in WANTED and record.state is not CrawlState.RESTARTING:
+        if record.state in WANTED and record.state is not OrderState.RESTARTING:
             return replace(record)
         self._refuse_missing(record)
         before = replace(record)
         record.ticket, record.crashes = self._ticket(), 0
-        self._change(record, before, CrawlState.WAITING, now)
+        self._change(record, before, OrderState.WAITING, now)
         return replace(record)
 
     def stop(self, name: str, now: float) -> CrawlRecord:
@@ -265,10 +265,10 @@ class Supervisor:
         before = replace(record)
         process = self._processes.get(name)
         if process is None and record.state in WANTED:
-            self._change(record, before, CrawlState.STOPPED, now)
-        elif process is not None and record.state is not CrawlState.STOPPING:
+            self._change(record, before, OrderState.STOPPED, now)
+        elif process is not None and record.state is not OrderState.STOPPING:
             record.due_at = now + STOP_SECONDS
-            self._change(record, before, CrawlState.STOPPING, now)
+            self._change(record, before, OrderState.STOPPING, now)
             process.stop()
         return replace(record)
 
@@ -300,15 +300,15 @@ class Supervisor:
         if self._is_ending:
             return
         for record in self._records.values():
-            if record.state is CrawlState.RESTARTING and record.due_at is not None and now >= record.due_at:
-                self._turn(record, CrawlState.WAITING, now, record.reason)
+            if record.state is OrderState.RESTARTING and record.due_at is not None and now >= record.due_at:
+                self._turn(record, OrderState.WAITING, now, record.reason)
         for name in self.queue()[: max(0, self._running_max - len(self._processes))]:
             self._launch(self._records[name], now)
 
     def _launch(self, record: CrawlRecord, now: float) -> None:
         order = record.order
         if record.has_begun and not self._launcher.is_there(order):
-            self._turn(record, CrawlState.FAILED, now, _GONE)
+            self._turn(record, OrderState.FAILED, now, _GONE)
             return
         try:
             # Somebody may have started the same crawl in a shell: a second process would be refused.
@@ -318,7 +318,7 @@ class Supervisor:
             return
         self._processes[order.name] = process
         record.has_begun, record.started_at = True, now
-        self._turn(record, CrawlState.RUNNING, now)
+        self._turn(record, OrderState.RUNNING, now)
         logger.info("%s: started as process %d", order.name, process.pid)
 
     def _force(self, record: CrawlRecord, process: Process, now: float) -> None:
@@ -333,28 +333,28 @@ class Supervisor:
 
     def _ended(self, record: CrawlRecord, ended: Exit, now: float) -> None:
         name = record.order.name
-        if self._is_ending and record.state is not CrawlState.STOPPING:
+        if self._is_ending and record.state is not OrderState.STOPPING:
             if ended.close_reason in (None, *STOPS):
-                self._turn(record, CrawlState.WAITING, now)
+                self._turn(record, OrderState.WAITING, now)
                 return
-        elif record.state is CrawlState.STOPPING:
-            self._turn(record, CrawlState.STOPPED, now)
+        elif record.state is OrderState.STOPPING:
+            self._turn(record, OrderState.STOPPED, now)
             logger.info("%s: stopped", name)
             return
         if ended.status == WRONG and (other := self._launcher.adopt(record.order)) is not None:
             # It was refused, since the process of an earlier service holds the folder.
             self._processes[name] = other
-            self._turn(record, CrawlState.RUNNING, now)
+            self._turn(record, OrderState.RUNNING, now)
         elif ended.status == WRONG:
-            self._turn(record, CrawlState.FAILED, now, ended.last_line or "it was refused")
+            self._turn(record, OrderState.FAILED, now, ended.last_line or "it was refused")
             logger.warning("%s: refused: %s", name, record.reason)
         elif ended.is_crash:
             self._crashed(record, ended.sentence, now)
         elif ended.is_stopped:
-            self._turn(record, CrawlState.STOPPED, now, "it was stopped from outside of the service")
+            self._turn(record, OrderState.STOPPED, now, "it was stopped from outside of the service")
             logger.info("%s: stopped from outside of the service", name)
         else:
-            self._turn(record, CrawlState.ENDED, now, ended.close_reason or "")
+            self._turn(record, OrderState.ENDED, now, ended.close_reason or "")
             logger.info("%s: ended (%s)", name, record.reason)
 
     def _crashed(self, record: CrawlRecord, why: str, now: float) -> None:
@@ -363,13 +363,13 @@ class Supervisor:
         record.crashes += 1
         name, crashes = record.order.name, record.crashes
         if record.has_begun and not self._launcher.is_there(record.order):
-            self._turn(record, CrawlState.FAILED, now, _GONE)
+            self._turn(record, OrderState.FAILED, now, _GONE)
         elif crashes > self._restarts_max:
             row = "its first crash" if crashes == 1 else f"{crashes} crashes in a row, the last one"
-            self._turn(record, CrawlState.FAILED, now, f"given up after {row}: {why}")
+            self._turn(record, OrderState.FAILED, now, f"given up after {row}: {why}")
         else:
             pause = PAUSES[min(crashes, len(PAUSES)) - 1]
-            self._turn(record, CrawlState.RESTARTING, now, why)
+            self._turn(record, OrderState.RESTARTING, now, why)
             record.due_at = now + pause
         logger.warning("%s: %s (%s)", name, record.state, record.reason)
 
@@ -389,7 +389,7 @@ class Supervisor:
         self._tickets += 1
         return self._tickets
 
-    def _change(self, record: CrawlRecord, before: CrawlRecord, state: CrawlState, now: float) -> None:
+    def _change(self, record: CrawlRecord, before: CrawlRecord, state: OrderState, now: float) -> None:
         """Change a record for a command; if it cannot be stored, it stays as it was. :raises OSError:"""
         record.state, record.since, record.reason = state, now, ""
         try:
@@ -398,7 +398,7 @@ class Supervisor:
             self._records[record.order.name] = before
             raise
 
-    def _turn(self, record: CrawlRecord, state: CrawlState, now: float, reason: str = "") -> None:
+    def _turn(self, record: CrawlRecord, state: OrderState, now: float, reason: str = "") -> None:
         """Change a record for something that has happened. If it cannot be stored, it is in memory at least."""
         record.state, record.since, record.reason, record.due_at = state, now, reason, None
         try:

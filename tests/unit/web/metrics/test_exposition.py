@@ -116,8 +116,8 @@ def test_a_worker_without_figures_is_counted_and_a_crawl_that_does_not_answer_is
 def test_the_state_of_a_dashboard_gives_the_metrics_of_all_workers() -> None:
     rows = [
         {"name": "w1", "state": "running", "started_at": 5.0, "heartbeat_at": 99.0, "figures": FULL},
-        {"name": "old", "state": "paused", "started_at": None, "heartbeat_at": 101.0, "figures": {"open": 2}},
-        {"name": "gone", "state": "silent", "started_at": 1.0, "heartbeat_at": 2.0, "figures": FULL},
+        {"name": "old", "state": "silent", "started_at": None, "heartbeat_at": 101.0, "figures": {"open": 2}},
+        {"name": "gone", "state": "lost", "started_at": 1.0, "heartbeat_at": 2.0, "figures": FULL},
     ]
     counts = {**OF_CRAWL, "active": 3, "ready": None, "given_up": None}
     view = view_of({"now": 100.0, "counts": counts, "workers": rows, "version": "7"})

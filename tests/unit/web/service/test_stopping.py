@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from webcrawl.web.service import service as module
-from webcrawl.web.service.records import CrawlState
+from webcrawl.web.service.records import OrderState
 from webcrawl.web.service.service import Service
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ class Slow(Service):
 
     async def record(self, name: str) -> Any:
         self.left -= 1
-        return SimpleNamespace(state=CrawlState.STOPPING if self.left > 0 else CrawlState.STOPPED)
+        return SimpleNamespace(state=OrderState.STOPPING if self.left > 0 else OrderState.STOPPED)
 
     async def row(self, name: str) -> dict[str, Any]:
-        return {"state": str(CrawlState.STOPPING if self.left > 0 else CrawlState.STOPPED)}
+        return {"state": str(OrderState.STOPPING if self.left > 0 else OrderState.STOPPED)}
 
 
 @pytest.mark.parametrize(("looks", "state"), [(3, "stopped"), (float("inf"), "stopping")])

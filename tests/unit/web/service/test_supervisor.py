@@ -16,7 +16,7 @@ from tests.unit.web.service.supervising import (
     Machine,
     Service,
 )
-from webcrawl.web.service.records import LIVE, CrawlOrder, CrawlState, read
+from webcrawl.web.service.records import LIVE, CrawlOrder, OrderState, read
 from webcrawl.web.service.supervisor import (
     FORCE_SECONDS,
     PAUSES,
@@ -357,7 +357,7 @@ class Chance(RuleBasedStateMachine):
             record = self.service.supervisor.stop(name, self.service.now)
         except ServiceError:
             return
-        if record.state in (CrawlState.STOPPED, CrawlState.STOPPING):
+        if record.state in (OrderState.STOPPED, OrderState.STOPPING):
             self.unwanted.add(name)
 
     @rule(name=names)
@@ -401,10 +401,10 @@ class Chance(RuleBasedStateMachine):
             name = record.order.name
             if name in self.unwanted:
                 assert record.state in (
-                    CrawlState.STOPPED,
-                    CrawlState.STOPPING,
-                    CrawlState.ENDED,
-                    CrawlState.FAILED,
+                    OrderState.STOPPED,
+                    OrderState.STOPPING,
+                    OrderState.ENDED,
+                    OrderState.FAILED,
                 )
             has_process = name in self.service.machine.running
             assert has_process == (record.state in LIVE)

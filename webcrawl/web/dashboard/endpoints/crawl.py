@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import CrawlError
 from webcrawl.explain.account import Fate
+from webcrawl.reports.standing import CrawlState
 from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, denial_of
 from webcrawl.web.fields import Field
 
@@ -73,7 +74,7 @@ _CRAWL = {
     "properties": {
         "name": {"type": "string"},
         "spider": {"type": "string"},
-        "state": {"enum": ["running", "paused", "stopping", "ended", "killed", "not running"]},
+        "state": {"enum": [str(state) for state in CrawlState]},
         "reason": _TEXT,
         "begun_at": _NUMBER,
         "now": {"type": "number", "description": "Time of these figures, by the clock of the crawl."},

@@ -163,11 +163,10 @@ function aboutCrawl(state) {
 function showWorkers(element, state) {
   const workers = state.workers ?? [];
   if (!workers.length) return fill(element, h("p", { class: "quiet" }, "No worker runs now."));
-  const late = (one) => isNumber(one.heartbeat_at) && state.now - one.heartbeat_at > 15;
   const known = workers.some((one) => one.state || one.heartbeat_at);
   const columns = [
     { label: "worker", cell: (one) => h("bdi", {}, one.name ?? "") },
-    known && { label: "state", cell: (one) => (late(one) ? badge("silent", "bad") : badge(one.state ?? "running", STATES[one.state] ?? "good")) },
+    known && { label: "state", cell: (one) => badge(one.state ?? "running", STATES[one.state] ?? "good") },
     workers.some((one) => one.host) && { label: "on", cell: (one) => `${one.host ?? NONE}${one.pid ? ` (${one.pid})` : ""}` },
     { label: "since", cell: (one) => (isNumber(one.started_at) ? relative(one.started_at, state.now).replace(" ago", "") : NONE), number: true },
     { label: "last sign", cell: (one) => relative(one.heartbeat_at, state.now), number: true },
@@ -180,7 +179,7 @@ function showWorkers(element, state) {
   return fill(element, table(columns, workers, "Workers"));
 }
 
-const STATES = { running: "good", paused: "warn", stopping: "warn", stalled: "bad", silent: "bad" };
+const STATES = { running: "good", paused: "warn", stopping: "warn", stalled: "bad", silent: "bad", lost: "bad" };
 /** Figures of a worker that are worth a column. */
 const FIGURES = [
   ["pages", "pages", count],
