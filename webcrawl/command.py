@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from webcrawl.control.operating import Tell
-    from webcrawl.control.selection import StoredCrawl
+    from webcrawl.control.stored import StoredCrawl
 
 SERVERS = ("redis://", "rediss://", "unix://")
 """The beginnings of REDIS_URL."""

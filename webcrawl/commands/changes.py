@@ -12,8 +12,8 @@ from webcrawl.urls.lists import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from webcrawl.control.selection import StoredCrawl
     from webcrawl.control.steering import SteeringState
+    from webcrawl.control.stored import StoredCrawl
     from webcrawl.features.steering.store import HostDelay, Override
 
 _VALUE_MOST = 60

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from webcrawl.control.selection import StoredCrawl
     from webcrawl.control.steering import Delayed, Steering
+    from webcrawl.control.stored import StoredCrawl
 
 
 class Command(CrawlCommand):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webcrawl.control.error_log import ErrorReport, LoggedError
-    from webcrawl.control.selection import StoredCrawl
+    from webcrawl.control.stored import StoredCrawl
     from webcrawl.features.steering.failures import FailedUrl, FailureStore
     from webcrawl.storage.inspection import CrawlStatus
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from webcrawl.control.selection import StoredCrawl
+    from webcrawl.control.stored import StoredCrawl
     from webcrawl.scope.exclusion import ExclusionList
     from webcrawl.storage.inspection import Worker
 

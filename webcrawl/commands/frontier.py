@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from webcrawl.control.selection import StoredCrawl
     from webcrawl.control.steering import SteeringState
+    from webcrawl.control.stored import StoredCrawl
     from webcrawl.reports.limiting import Bottleneck, Estimate
     from webcrawl.storage.inspection import CheckResult, CrawlStatus, Findings, Worker
     from webcrawl.terminal import NamedCrawl

@@ -22,8 +22,8 @@ from webcrawl.urls.lists import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webcrawl.control.selection import StoredCrawl
     from webcrawl.control.steering import Changed, SettingState
+    from webcrawl.control.stored import StoredCrawl
 
 _CHANGE = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*)", re.DOTALL).fullmatch
 

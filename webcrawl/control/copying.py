@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from webcrawl.control.local import LocalCrawl
-    from webcrawl.control.selection import StoredCrawl
+    from webcrawl.control.stored import StoredCrawl
     from webcrawl.frontier.records import UrlRecord
     from webcrawl.politeness.host_record import HostRecord
     from webcrawl.storage.contract import Committed
@@ -174,19 +174,14 @@ class SharedCopy:
     async def _copy_learned(self, backend: SharedBackend) -> int:
         """Copy what a focused crawl has learned, unless workers have gone on learning; return from how many pages."""
         # Few crawls are focused.
-        from webcrawl.features.focus import store as learned
         from webcrawl.features.focus.learner import Learner
+        from webcrawl.features.focus.store import load
 
-        path = self._folder / learned.NAME
-        try:
-            if (saved := learned.read(path)) is None:
-                return 0
-            learner = Learner()
-            learner.restore(saved.pack())
-        except (OSError, ValueError) as error:
-            raise JobdirUnusable(f"{path}: {error}") from error
-        if not await backend.learner_store(saved.focus).begin(Learner()):
-            await backend.learner_store(saved.focus).step(learner, time.monotonic(), last=True)
+        if (loaded := load(self._folder)) is None:
+            return 0
+        learner, focus = loaded
+        if not await backend.learner_store(focus).begin(Learner()):
+            await backend.learner_store(focus).step(learner, time.monotonic(), last=True)
         return learner.weights.learned
 
 

@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from webcrawl.control.selection import StoredCrawl
+    from webcrawl.control.stored import StoredCrawl
     from webcrawl.explain.account import Address
     from webcrawl.explain.clocks import WaitReason
     from webcrawl.explain.logged_fetches import LoggedFetches

@@ -6,19 +6,18 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.control import Result, Store, blocking
-from webcrawl.control.operating import demand_of, operate, this_operator
+from webcrawl.control import Store
+from webcrawl.control.operating import demand_of
+from webcrawl.control.stored import StoredCrawl
 from webcrawl.crawl import exclusion_state
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
 from webcrawl.crawl.seeded_hosts import read_kept
 from webcrawl.errors import CrawlError, JobdirUnusable
 from webcrawl.features.steering.store import Operation, SteeringStore
-from webcrawl.features.timeseries.reading import Series
 from webcrawl.features.timeseries.store import Latest, SeriesStore
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.politeness.host_record import Pauses
@@ -45,27 +44,23 @@ if TYPE_CHECKING:
     from webcrawl.features.focus.learner import Learner
 
 
-class LocalCrawl:
-    """Reads the state of the crawl, also while it runs. Only ``repair`` changes it; the crawl must not be running."""
+class LocalCrawl(StoredCrawl):
+    """The crawl in a JOBDIR. The process that works on it holds the folder."""
 
     is_shared = False
-    """True if several processes can work on it."""
 
     def __init__(self, folder: Path, storage: Technology) -> None:
         self._jobdir = Jobdir(folder)
         self._technology = storage
         self._frontier = storage.inspect_folder(folder)
         self.storage = storage.name
-        """The name of the storage technology."""
 
     @property
     def name(self) -> str:
-        """The name in text."""
         return f"the crawl in {self._jobdir.path}"
 
     @property
     def place(self) -> str:
-        """The place in JSON."""
         return str(self._jobdir.path)
 
     def status(self) -> CrawlStatus:
@@ -88,16 +83,9 @@ class LocalCrawl:
             return None
         return found[0] if found else None
 
-    def series(self, names: Sequence[str], from_: float | None, to: float | None, points: int) -> Series:
-        """Return time series; see ``SeriesStore.read``."""
-        now = time.time()
-        read = partial(SeriesStore.read, names=names, from_=from_, to=to, points=points, now=now)
-        return self.read_store(SeriesStore, read)
-
     def snapshot(
         self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
     ) -> UrlSnapshot:
-        """See ``FolderInspection.snapshot``; the process that works on the crawl holds the active keys."""
         found = self._frontier.snapshot(key_of, fingerprint, origin, time.time())
         found = replace(found, demand=self._demand())
         holder = self._jobdir.holder()
@@ -109,37 +97,28 @@ class LocalCrawl:
         return replace(found, key=key, running_workers=(holder,))
 
     def named(self, host: str) -> bool:
-        """Return True if ``host`` is a host that the operator named, or a subdomain of one."""
         return not read_kept(self._jobdir.path / SEED_ADDRESSES).keys().isdisjoint(names_that_allow(host))
 
     def uses(self, pauses: Pauses) -> dict[str, Use]:
-        """Return the state of shared clocks: none, since the process keeps them in memory; its log has them."""
+        # The process keeps them in memory; its log has them.
         return {}
 
     def check(self, progress: Callable[[int, int], None] | None) -> CheckResult:
         return self._frontier.check()
 
     def hosts(self) -> Iterator[Sequence[HostSummary]]:
-        """Yield all politeness keys, some at a time, each of its own moment."""
         return self._frontier.hosts()
 
     def queue(self, key: str, most: int) -> list[UrlEntry]:
-        """Return the first entries of the queue of a politeness key; none for an unknown one."""
         return self._frontier.queue(key, most)
 
     def url_states(self) -> AbstractContextManager[UrlStateReader]:
-        """Return the states of its URLs."""
         return self._frontier.url_states()
 
     def impact(self, selection: UrlSelection) -> ExclusionImpact:
-        """Return the effect of an exclusion on its queues."""
         return self._frontier.impact(selection)
 
     def look(self) -> list[Worker]:
-        """Make the process that works on it, if there is one, read its exclusion file now; return that process.
-
-        :raises webcrawl.errors.JobdirUnusable: the request cannot be written
-        """
         if not self.running_workers():
             return []
         try:
@@ -150,39 +129,17 @@ class LocalCrawl:
             ) from error
         return self.running_workers()
 
-    @blocking
-    async def read_store(
-        self, store: Callable[[Tables], Store], read: Callable[[Store], Awaitable[Result]]
-    ) -> Result:
-        """Return what ``read`` gives for the store of a feature, which ``store`` makes of the crawl's tables.
-
-        :raises webcrawl.errors.JobdirUnusable: it is no crawl, or its tables cannot be read
-        """
-        async with self._store(store) as opened:
-            return await read(opened)
-
-    @blocking
-    async def change_store(
-        self, store: Callable[[Tables], Store], change: Callable[[Store, float], Awaitable[Result]]
-    ) -> Result:
-        """Return what ``change`` gives for the store of a feature and the time by the crawl's clock (epoch seconds).
-        The crawl may be running.
-
-        :raises webcrawl.errors.JobdirUnusable: it is no crawl, or its tables cannot be used
-        """
-        async with self._store(store, changing=True) as opened:
-            return await change(opened, time.time())
-
     @asynccontextmanager
-    async def _store(
+    async def _open_store(
         self, store: Callable[[Tables], Store], *, changing: bool = False
-    ) -> AsyncIterator[Store]:
+    ) -> AsyncIterator[tuple[Store, Callable[[], Awaitable[float]]]]:
         self._is_crawl()
         tables = self._frontier.tables(changing=changing)
+        # It names its tables before they are opened.
         opened = store(tables)
         await tables.open()
         try:
-            yield opened
+            yield opened, _now
         finally:
             await tables.close()
 
@@ -196,23 +153,13 @@ class LocalCrawl:
         return self._frontier.whole()
 
     def learner(self) -> Learner | None:
-        """Return the trained model of link scores; None if the crawl is not focused."""
         # Few crawls are focused.
-        from webcrawl.features.focus import store as learned
-        from webcrawl.features.focus.learner import Learner
+        from webcrawl.features.focus.store import load
 
-        try:
-            saved = learned.read(self._jobdir.path / learned.NAME)
-            if saved is None:
-                return None
-            learner = Learner()
-            learner.restore(saved.pack())
-            return learner
-        except (OSError, ValueError) as error:
-            raise JobdirUnusable(f"{self._jobdir.path / learned.NAME}: {error}") from error
+        loaded = load(self._jobdir.path)
+        return None if loaded is None else loaded[0]
 
     def running_workers(self) -> list[Worker]:
-        """Return the process that works on it, if there is one, with the exclusion list that it applies."""
         holder = self._jobdir.holder()
         if holder is None:
             return []
@@ -222,33 +169,18 @@ class LocalCrawl:
         return [Worker(holder, None, heartbeat_at, exclusions=version, process=_number_of(holder))]
 
     def silent_workers(self) -> list[Worker]:
-        """Return no process: one that hangs holds the folder, and counts as running."""
+        # One that hangs holds the folder, and counts as running.
         return []
 
-    def command(
-        self,
-        command: Operation,
-        *,
-        tell: Callable[[str], None],
-        arguments: Mapping[str, Any] | None = None,
-        seconds: float | None = None,
-        by: str | None = None,
-    ) -> bool:
-        """Give a command to the process that works on it; see ``operating.operate``. A pause lasts until a resume or
-        a stop, also if the process is started again meanwhile.
-
-        :raises webcrawl.control.operating.NotObeyed: the process does not obey, or could not carry it out
-        :raises webcrawl.errors.JobdirUnusable: it is no crawl, or the command cannot be written
-        """
+    def command(self, command: Operation, **how: Any) -> bool:
         self._is_crawl()
-        try:
+        return super().command(command, **how)
+
+    def _last_run(self) -> tuple[str | None, float] | None:
+        runs: list[run_log.Run] = []
+        with suppress(OSError):
             runs = run_log.read(self._jobdir.path)
-        except OSError:
-            runs = []
-        last = runs[-1] if runs else None
-        run = None if last is None else (last.version, last.begun_at)
-        who = by or this_operator()
-        return operate(self, command, who, tell, arguments=arguments, seconds=seconds, run=run)
+        return (runs[-1].version, runs[-1].begun_at) if runs else None
 
     def _demand(self) -> Demand:
         """Return what operators want; that it runs, if it cannot be read."""
@@ -265,6 +197,10 @@ class LocalCrawl:
             return self._frontier.repair()
         finally:
             self._jobdir.leave()
+
+
+async def _now() -> float:
+    return time.time()
 
 
 def _number_of(holder: str) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from webcrawl.control.selection import StoredCrawl
+    from webcrawl.control.stored import StoredCrawl
     from webcrawl.features.timeseries.reading import Series
     from webcrawl.reports.limiting import Bottleneck, Estimate
     from webcrawl.storage.inspection import CrawlStatus, HostSummary

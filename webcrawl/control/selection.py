@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from webcrawl.control.local import LocalCrawl
-    from webcrawl.control.shared import SharedCrawl
+    from webcrawl.control.stored import StoredCrawl
     from webcrawl.storage.technology import Technology
-
-    StoredCrawl = SharedCrawl | LocalCrawl
-    """A crawl as other processes see it."""
 
 
 def no_inspection_message(configuration: Configuration) -> str:

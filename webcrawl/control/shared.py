@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from webcrawl.control import Result, Store, blocking
-from webcrawl.control.operating import demand_of, operate, this_operator
+from webcrawl.control import Store, blocking
+from webcrawl.control.operating import demand_of
+from webcrawl.control.stored import StoredCrawl
 from webcrawl.features.steering.store import SteeringStore
 from webcrawl.features.timeseries.store import SeriesStore
 from webcrawl.reports.standing import LOST_LEASES, leases_missed
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from webcrawl.features.focus.learner import Learner
-    from webcrawl.features.steering.store import Operation
-    from webcrawl.features.timeseries.reading import Series
     from webcrawl.features.timeseries.store import Latest
     from webcrawl.frontier.records import UrlEntry, UrlRecord
     from webcrawl.politeness.host_record import Pauses
@@ -63,9 +62,10 @@ class SharedUrlStateReader:
         self._reader = reader
 
     def queued(self) -> Iterator[UrlEntry]:
-        entries = self._reader.queued()
-        while (entry := self._runner.run(anext(entries, None))) is not None:
-            yield entry
+        parts = self._reader.queued()
+        # A step of the event loop takes longer than reading an entry.
+        while (entries := self._runner.run(anext(parts, None))) is not None:
+            yield from entries
 
     def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, UrlRecord]:
         return self._runner.run(self._reader.known(key, fingerprints))
@@ -76,11 +76,10 @@ class SharedUrlStateReader:
             yield marks
 
 
-class SharedCrawl:
-    """Opens a connection for each query. Every method raises a CrawlError if there is no such crawl."""
+class SharedCrawl(StoredCrawl):
+    """The crawl of any number of workers. It opens a connection for each query."""
 
     is_shared = True
-    """True if several processes can work on it."""
 
     def __init__(
         self,
@@ -90,21 +89,21 @@ class SharedCrawl:
     ) -> None:
         """``inspection`` returns a new one, not opened yet."""
         self.storage = storage.name
-        """The name of the storage technology."""
         self._spider = spider
         self._inspection = inspection
-        self.place = ""
-        """The place in JSON; known after the first connection."""
-        self._where = ""
+        self._address = self._where = ""
 
     @property
     def name(self) -> str:
-        """The name in text."""
         return f"{self._spider} on {self._where}"
+
+    @property
+    def place(self) -> str:
+        return self._address
 
     def _new(self) -> SharedInspection:
         made = self._inspection()
-        self.place, self._where = made.address, made.place
+        self._address, self._where = made.address, made.place
         return made
 
     @asynccontextmanager
@@ -127,32 +126,20 @@ class SharedCrawl:
             return replace(found, workers=workers, demand=await _demand(control))
 
     @blocking
-    async def series(
-        self, names: Sequence[str], from_: float | None, to: float | None, points: int
-    ) -> Series:
-        """Return time series of all workers together; see ``SeriesStore.read``."""
-        async with self._control() as control:
-            now = await control.now()
-            return await SeriesStore(control.tables).read(names, from_, to, points, now)
-
-    @blocking
     async def snapshot(
         self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
     ) -> UrlSnapshot:
-        """See ``FolderInspection.snapshot``."""
         async with self._control() as control:
             found = await control.snapshot(key_of, fingerprint, origin)
             return replace(found, demand=await _demand(control))
 
     @blocking
     async def named(self, host: str) -> bool:
-        """Return True if ``host`` is a host that the operator named, or a subdomain of one."""
         async with self._control() as control:
             return await control.seeded(names_that_allow(host))
 
     @blocking
     async def uses(self, pauses: Pauses) -> dict[str, Use]:
-        """Return the state of the shared clocks that are in use, or were lately."""
         async with self._control() as control:
             return await control.uses(pauses)
 
@@ -162,7 +149,6 @@ class SharedCrawl:
             return await control.check(progress or _unwatched)
 
     def hosts(self) -> Iterator[Sequence[HostSummary]]:
-        """Yield all politeness keys, some at a time, each of its own moment; one may come twice."""
         control = self._new()
         with asyncio.Runner() as runner:
             runner.run(control.open())
@@ -175,72 +161,41 @@ class SharedCrawl:
 
     @blocking
     async def queue(self, key: str, most: int) -> list[UrlEntry]:
-        """Return the first entries of the queue of a politeness key; none for an unknown one."""
         async with self._control() as control:
             return await control.queue(key, most)
 
     def url_states(self) -> AbstractContextManager[SharedUrlStateReader]:
-        """Return the states of its URLs."""
         return shared_url_states(self._new())
 
     @blocking
     async def impact(self, selection: UrlSelection) -> ExclusionImpact:
-        """Return the effect of an exclusion on its queues."""
         async with self._control() as control:
             return await control.impact(selection)
 
     @blocking
     async def repair(self, progress: Callable[[int, int], None] | None) -> CheckResult:
-        """:raises webcrawl.errors.StartRefused: workers are running"""
         async with self._control() as control:
             return await control.repair(progress or _unwatched)
 
     @blocking
     async def learner(self) -> Learner | None:
-        """Return the shared model of link scores; None if the crawl is not focused."""
         # Few crawls are focused.
         from webcrawl.features.focus.learner import Learner
 
         async with self._control() as control:
             return await control.learner(Learner)
 
-    @blocking
-    async def read_store(
-        self, store: Callable[[Tables], Store], read: Callable[[Store], Awaitable[Result]]
-    ) -> Result:
-        """Return what ``read`` gives for the store of a feature, which ``store`` makes of the crawl's tables."""
+    @asynccontextmanager
+    async def _open_store(
+        self, store: Callable[[Tables], Store], *, changing: bool = False
+    ) -> AsyncIterator[tuple[Store, Callable[[], Awaitable[float]]]]:
         async with self._control() as control:
-            return await read(store(control.tables))
-
-    @blocking
-    async def change_store(
-        self, store: Callable[[Tables], Store], change: Callable[[Store, float], Awaitable[Result]]
-    ) -> Result:
-        """Return what ``change`` gives for the store of a feature and the time by the crawl's clock (epoch seconds).
-        Workers may be running."""
-        async with self._control() as control:
-            return await change(store(control.tables), await control.now())
+            yield store(control.tables), control.now
 
     # -- commanding ------------------------------------------------------------------------------------------
 
-    def command(
-        self,
-        command: Operation,
-        *,
-        tell: Callable[[str], None],
-        arguments: Mapping[str, Any] | None = None,
-        seconds: float | None = None,
-        by: str | None = None,
-    ) -> bool:
-        """Give a command to all workers; see ``operating.operate``.
-
-        :raises webcrawl.control.operating.NotObeyed: a worker does not obey, or could not carry it out
-        """
-        return operate(self, command, by or this_operator(), tell, arguments=arguments, seconds=seconds)
-
     @blocking
     async def look(self) -> list[Worker]:
-        """Make all workers with recent heartbeats read their exclusion files now; return these workers."""
         async with self._control() as control:
             await control.request_reload(uuid4().hex)
             heard, _ = await self._workers(control)
@@ -248,14 +203,11 @@ class SharedCrawl:
 
     @blocking
     async def running_workers(self) -> list[Worker]:
-        """Return the workers with recent heartbeats."""
         async with self._control() as control:
             return (await self._workers(control))[0]
 
     @blocking
     async def silent_workers(self) -> list[Worker]:
-        """Return the workers that were silent for their lease time, and have not left: they have lost their hosts,
-        and begin nothing before they have read the commands of operators."""
         async with self._control() as control:
             return (await self._workers(control))[1]
 

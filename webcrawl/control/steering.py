@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from webcrawl.control.selection import StoredCrawl
+    from webcrawl.control.stored import StoredCrawl
     from webcrawl.explain.account import Explanation
     from webcrawl.features.steering.store import (
         ChangeNumbers,

@@ -431,7 +431,9 @@ class FolderInspection(Protocol):
 class AsyncUrlStateReader(Protocol):
     """A ``UrlStateReader`` with methods to await."""
 
-    def queued(self) -> AsyncIterator[UrlEntry]: ...
+    def queued(self) -> AsyncIterator[Sequence[UrlEntry]]:
+        """Yield the same entries, those of a part of a queue at a time."""
+        ...
 
     async def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, UrlRecord]: ...
 

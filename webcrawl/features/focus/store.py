@@ -14,6 +14,7 @@ from webcrawl.features.focus.saved import Saved, unpack
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from webcrawl.features.focus.learner import Learner
     from webcrawl.storage.shared_parts import Learned
 
 
@@ -76,6 +77,25 @@ class LearnerFile:
     def _write(self, learner: Learned) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         replace(self._path, learner.pack(self._focus), sync=True)
+
+
+def load(folder: Path) -> tuple[Learner, str] | None:
+    """Return what the crawl in a folder has learned, and its focus; None if it has learned nothing.
+
+    :raises JobdirUnusable: it cannot be read
+    """
+    # A store is imported where nothing is scored.
+    from webcrawl.features.focus.learner import Learner
+
+    path = folder / NAME
+    try:
+        if (saved := read(path)) is None:
+            return None
+        learner = Learner()
+        learner.restore(saved.pack())
+    except (OSError, ValueError) as error:
+        raise JobdirUnusable(f"{path}: {error}") from error
+    return learner, saved.focus
 
 
 def read(path: Path) -> Saved | None:

@@ -58,7 +58,7 @@ class RedisUrlStateReader:
         self._words: dict[int, Words] = {}
         """The words of each shard that was read."""
 
-    async def queued(self) -> AsyncIterator[UrlEntry]:
+    async def queued(self) -> AsyncIterator[list[UrlEntry]]:
         for reader in self._readers:
             async for views in reader.hosts():
                 for view in views:
@@ -67,9 +67,7 @@ class RedisUrlStateReader:
                             entries = list(unpack_entries(part, view.name))
                         except _UNREADABLE as error:
                             raise _lost(f"the queue of {view.name}") from error
-                        for entry in entries:
-                            if entry.kind not in (Kind.ROBOTS, Kind.WEBSUB):
-                                yield entry
+                        yield [entry for entry in entries if entry.kind not in (Kind.ROBOTS, Kind.WEBSUB)]
 
     async def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, UrlRecord]:
         reader = self._readers[shard_of(key, len(self._readers))]

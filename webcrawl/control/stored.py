@@ -1,0 +1,170 @@
+"""A stored crawl as other processes see it, whichever technology stores it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from webcrawl.control import Result, Store, blocking
+from webcrawl.control.operating import operate, this_operator
+from webcrawl.features.timeseries.store import SeriesStore
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
+
+    from webcrawl.features.focus.learner import Learner
+    from webcrawl.features.steering.store import Operation
+    from webcrawl.features.timeseries.reading import Series
+    from webcrawl.frontier.records import UrlEntry
+    from webcrawl.politeness.host_record import Pauses
+    from webcrawl.storage.inspection import (
+        CheckResult,
+        CrawlStatus,
+        ExclusionImpact,
+        HostSummary,
+        UrlSelection,
+        UrlSnapshot,
+        UrlStateReader,
+        Use,
+        Worker,
+    )
+    from webcrawl.storage.tables import Tables
+
+
+class StoredCrawl(ABC):
+    """Reads the state of a crawl, also while it runs, and gives commands to its processes. Only ``repair`` and the
+    stores of features change it. All methods block, and may raise a CrawlError: there is no such crawl, or it cannot
+    be read.
+    """
+
+    is_shared: ClassVar[bool]
+    """True if several processes can work on it."""
+    storage: str
+    """The name of the storage technology."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name in text."""
+
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """The place in JSON; of a shared crawl known after the first connection."""
+
+    # -- looking ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def status(self) -> CrawlStatus: ...
+
+    @abstractmethod
+    def snapshot(
+        self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
+    ) -> UrlSnapshot:
+        """Return the snapshot of one URL; see ``FolderInspection.snapshot``."""
+
+    @abstractmethod
+    def named(self, host: str) -> bool:
+        """Return True if ``host`` is a host that the operator named, or a subdomain of one."""
+
+    @abstractmethod
+    def uses(self, pauses: Pauses) -> dict[str, Use]:
+        """Return the state of the shared clocks that are in use, or were lately, as far as they are stored."""
+
+    @abstractmethod
+    def hosts(self) -> Iterator[Sequence[HostSummary]]:
+        """Yield all politeness keys, some at a time, each of its own moment; of a shared crawl one may come twice."""
+
+    @abstractmethod
+    def queue(self, key: str, most: int) -> list[UrlEntry]:
+        """Return the first entries of the queue of a politeness key; none for an unknown one."""
+
+    @abstractmethod
+    def url_states(self) -> AbstractContextManager[UrlStateReader]:
+        """Return the states of its URLs."""
+
+    @abstractmethod
+    def impact(self, selection: UrlSelection) -> ExclusionImpact:
+        """Return the effect of an exclusion on its queues."""
+
+    @abstractmethod
+    def learner(self) -> Learner | None:
+        """Return the trained model of link scores; None if the crawl is not focused."""
+
+    @abstractmethod
+    def running_workers(self) -> list[Worker]:
+        """Return the processes with recent heartbeats, with the exclusion lists that they apply."""
+
+    @abstractmethod
+    def silent_workers(self) -> list[Worker]:
+        """Return the workers that were silent for their lease time, and have not left: they have lost their hosts,
+        and begin nothing before they have read the commands of operators."""
+
+    @abstractmethod
+    def check(self, progress: Callable[[int, int], None] | None) -> CheckResult: ...
+
+    # -- stores of features ----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _open_store(
+        self, store: Callable[[Tables], Store], *, changing: bool = False
+    ) -> AbstractAsyncContextManager[tuple[Store, Callable[[], Awaitable[float]]]]:
+        """Open what ``store`` makes of the crawl's tables, with a function that returns epoch seconds by the clock of
+        the crawl."""
+
+    @blocking
+    async def read_store(
+        self, store: Callable[[Tables], Store], read: Callable[[Store], Awaitable[Result]]
+    ) -> Result:
+        """Return what ``read`` gives for the store of a feature, which ``store`` makes of the crawl's tables."""
+        async with self._open_store(store) as (opened, _):
+            return await read(opened)
+
+    @blocking
+    async def change_store(
+        self, store: Callable[[Tables], Store], change: Callable[[Store, float], Awaitable[Result]]
+    ) -> Result:
+        """Return what ``change`` gives for the store of a feature and the time by the crawl's clock (epoch seconds).
+        Its processes may be running."""
+        async with self._open_store(store, changing=True) as (opened, now):
+            return await change(opened, await now())
+
+    @blocking
+    async def series(
+        self, names: Sequence[str], from_: float | None, to: float | None, points: int
+    ) -> Series:
+        """Return time series of all processes together; see ``SeriesStore.read``."""
+        async with self._open_store(SeriesStore) as (opened, now):
+            return await opened.read(names, from_, to, points, await now())
+
+    # -- changing --------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def repair(self, progress: Callable[[int, int], None] | None) -> CheckResult:
+        """:raises webcrawl.errors.JobdirLocked, webcrawl.errors.StartRefused: a process works on it"""
+
+    @abstractmethod
+    def look(self) -> list[Worker]:
+        """Make all processes with recent heartbeats read their exclusion files now; return these processes."""
+
+    def command(
+        self,
+        command: Operation,
+        *,
+        tell: Callable[[str], None],
+        arguments: Mapping[str, Any] | None = None,
+        seconds: float | None = None,
+        by: str | None = None,
+    ) -> bool:
+        """Give a command to all processes; see ``operating.operate``. A pause lasts until a resume or a stop, also if
+        a process is started again meanwhile.
+
+        :raises webcrawl.control.operating.NotObeyed: a process does not obey, or could not carry it out
+        """
+        who = by or this_operator()
+        return operate(self, command, who, tell, arguments=arguments, seconds=seconds, run=self._last_run())
+
+    def _last_run(self) -> tuple[str | None, float] | None:
+        """Return the version and the start of the last run, if its process is the only one."""
+        return None
