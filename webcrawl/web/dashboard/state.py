@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webcrawl.config import Configuration
-    from webcrawl.control.selection import StoredCrawl
+    from webcrawl.control.stored import StoredCrawl
     from webcrawl.features.steering.store import Override, WorkerState
     from webcrawl.features.timeseries.store import Latest
     from webcrawl.reports.limiting import Bottleneck, Situation
