@@ -18,7 +18,8 @@ from typing import Any
 from webcrawl import settings as project
 from webcrawl.config import SETTINGS, Setting
 from webcrawl.config.scrapy_settings import ATTRIBUTES, ROWS, ScrapySetting
-from webcrawl.features.timeseries.figures import FIGURES, SHARE
+from webcrawl.features.timeseries.reading import SHARE
+from webcrawl.frontier.figures import FIGURES, LOGGED
 from webcrawl.politeness.health import FAILURES
 from webcrawl.scope.url_rules import USELESS_EXTENSIONS
 from webcrawl.web.access import Right
@@ -143,6 +144,14 @@ def series_table() -> str:
     return SERIES_HEAD + "".join(rows)
 
 
+LOGGED_HEAD = "| figure | of the process, until then |\n| --- | --- |\n"
+
+
+def logged_table() -> str:
+    """Return the table of the figures in progress.jsonl."""
+    return LOGGED_HEAD + "".join(f"| `{one.name}` | {one.meaning} |\n" for one in LOGGED)
+
+
 API_HEAD = "| endpoint | right | meaning | parameters |\n| --- | --- | --- | --- |\n"
 WORDS_HEAD = "| word | meaning |\n| --- | --- |\n"
 RIGHTS = {Right.NONE: "", Right.READ: "read", Right.WRITE: "operate"}
@@ -174,7 +183,7 @@ def _with(text: str, *tables: str) -> str:
 PAGES = {
     METRICS_PAGE: (metrics_table(), series_table()),
     API_PAGE: (api_table(),),
-    LOGS_PAGE: (words_table(),),
+    LOGS_PAGE: (words_table(), logged_table()),
 }
 """Pages with tables of which every row is made, and these."""
 

@@ -12,8 +12,8 @@ import pytest
 from webcrawl.control.selection import select_crawl_in
 from webcrawl.errors import StartRefused
 from webcrawl.features.timeseries.archives import ARCHIVES, unpacked
-from webcrawl.features.timeseries.figures import COUNTERS, FIGURES
 from webcrawl.features.timeseries.store import SPEC
+from webcrawl.frontier.figures import COUNTERS, FIGURES
 from webcrawl.storage import technology_in
 from webcrawl.storage.sqlite.tables import SqliteTables
 from webcrawl.storage.tables import RowId

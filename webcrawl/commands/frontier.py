@@ -17,9 +17,10 @@ from webcrawl.commands.changes import changes_as_object, changes_as_text, change
 from webcrawl.config.vocabulary import hint
 from webcrawl.control.selection import apply_spider_settings, require_crawl
 from webcrawl.errors import CrawlError, Problem
+from webcrawl.frontier.figures import STATUS_CLASSES
 from webcrawl.reports import text
 from webcrawl.reports.standing import ProcessState, process_state
-from webcrawl.reports.totals import STATUS_CLASSES, figures_of
+from webcrawl.reports.totals import figures_of
 from webcrawl.storage.inspection import MEANINGS, Demand, FindingKind
 from webcrawl.terminal import crawl_as_json, instead, table, tell
 

@@ -15,10 +15,11 @@ from webcrawl.archive.disk import size_of
 from webcrawl.control.selection import select_crawl_in
 from webcrawl.crawl.jobdir import SPIDER, Jobdir
 from webcrawl.errors import CrawlError, JobdirUnusable
+from webcrawl.frontier.figures import STATUS_CLASSES
 from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
 from webcrawl.reports.standing import CrawlState
-from webcrawl.reports.totals import STATUS_CLASSES, figures_of
+from webcrawl.reports.totals import figures_of
 from webcrawl.storage import technology_in
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from webcrawl.downloadermiddlewares.stats import StatsMiddleware
 from webcrawl.extensions.metrics_reader import Countable, frontier_of
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.fetching.bandwidth import bandwidth_of
+from webcrawl.frontier.figures import COUNTERS, ONLY_STATISTICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,14 +34,10 @@ _BY_RULE = {
 
 def figures(tally: Tally, storage: str) -> Iterator[tuple[str, int]]:
     """Yield the names and values of the statistics. ``storage`` is Scrapy's word for that of the queues."""
-    enqueued, dequeued = tally.enqueued, tally.dequeued
-    yield from (
-        ("scheduler/enqueued", enqueued),
-        (f"scheduler/enqueued/{storage}", enqueued),
-        ("scheduler/dequeued", dequeued),
-        (f"scheduler/dequeued/{storage}", dequeued),
-        ("dupefilter/filtered", tally.known),
-    )
+    for figure in (*COUNTERS, *ONLY_STATISTICS):
+        for name in figure.stats:
+            assert figure.tally is not None
+            yield name.format(storage=storage), int(figure.tally(tally))
     for rule, name in _BY_RULE.items():
         yield name, tally.refused_by_rule[rule]
 

@@ -13,9 +13,9 @@ from scrapy.exceptions import NotConfigured
 from webcrawl.crawl.context import get_configuration
 from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier_of
 from webcrawl.extensions.periodic_task import PeriodicTask
+from webcrawl.frontier.figures import LOGGED, read_figures
 from webcrawl.processes import cpu_seconds, memory
 from webcrawl.reports import progress_log
-from webcrawl.reports.totals import by_class
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,17 +84,8 @@ class ProgressLog:
             "at": round(time.time(), 3),
             "worker": self._configuration.worker_name,
             "run": self._began_at,
-            "pages": tally.pages,
-            "bytes": tally.bytes,
-            "errors": tally.errors.total(),
-            **by_class(tally.statuses),
+            **read_figures(LOGGED, tally, stands),
             "cpu_seconds": round(cpu_seconds() - self._cpu_before, 3),
-            "queued": stands.queued,
-            "hosts": stands.known_hosts,
-            "active": stands.active_hosts,
-            "ready": stands.ready_hosts,
-            "open": stands.in_flight,
-            "holds": tally.holds,
             "longest_hold": round(tally.longest_hold_seconds, 3),
         }
         if (used := memory()) is not None:

@@ -1,13 +1,11 @@
 """``progress.jsonl``: periodic lines on the frontier and the resources of the process, which the fetch log does not
 have.
 
-A line has ``at`` (epoch seconds), ``worker``, ``run`` (when its process began), of this process until then ``pages``,
-``bytes``, ``errors``, ``pages_2xx``, ``pages_3xx``, ``pages_4xx``, ``pages_5xx``, ``pages_other`` (pages by class of
-status), ``cpu_seconds`` (its own and that of the processes it has started), ``holds`` (times at which something
-blocked the event loop), ``longest_hold`` (its CPU seconds) and ``memory`` (resident bytes by process: ``crawl``, the
-modules of its children such as ``parsing.reader``, other programs); and of the frontier ``queued``, ``hosts``
-(known), ``active``, ``ready``, ``open``; on a shared crawl ``workers``, and then ``queued`` and ``hosts`` are the
-whole crawl's.
+A line has ``at`` (epoch seconds), ``worker``, ``run`` (when its process began); of this process until then the
+figures ``frontier.figures.LOGGED``, ``cpu_seconds`` (its own and that of the processes it has started),
+``longest_hold`` (the CPU seconds of the longest time that something blocked the event loop) and ``memory`` (resident
+bytes by process: ``crawl``, the modules of its children such as ``parsing.reader``, other programs); on a shared
+crawl ``workers``, and then ``queued`` and ``hosts`` are the whole crawl's.
 """
 
 from __future__ import annotations

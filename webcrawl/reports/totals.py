@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webcrawl.frontier.figures import by_class
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-STATUS_CLASSES = ("2xx", "3xx", "4xx", "5xx", "other")
-
-
-def class_of(status: int) -> str:
-    """Return the class of an HTTP status."""
-    name = f"{status // 100}xx"
-    return name if name in STATUS_CLASSES else "other"
 
 
 def figures_of(counted: Mapping[str, int]) -> dict[str, int]:
@@ -33,11 +27,3 @@ def errors_of(counted: Mapping[str, int]) -> dict[str, int]:
 
 def _is(name: str, kind: str) -> bool:
     return name.partition(" ")[0] == kind
-
-
-def by_class(statuses: Mapping[int, int]) -> dict[str, int]:
-    """Return the figures of pages by class of status: ``pages_2xx`` and so on."""
-    found = {f"pages_{name}": 0 for name in STATUS_CLASSES}
-    for status, number in statuses.items():
-        found[f"pages_{class_of(status)}"] += number
-    return found

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from webcrawl.features.timeseries.figures import COUNTERS, FIGURES
+from webcrawl.frontier.figures import COUNTERS, FIGURES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -19,13 +19,11 @@ from webcrawl.errors import CrawlError
 from webcrawl.extensions.metrics_reader import cache_figures, cores
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.features.timeseries.archives import ARCHIVES, Recorder
-from webcrawl.features.timeseries.figures import KINDS, kind_of
 from webcrawl.features.timeseries.reading import SAVE_SECONDS, Slot
 from webcrawl.features.timeseries.runs import ProcessRun, RunStore, killed
 from webcrawl.features.timeseries.store import Latest, SeriesStore
-from webcrawl.frontier.tally import PAUSED
+from webcrawl.frontier.figures import FIGURES, read_figures
 from webcrawl.processes import cpu_seconds, memory
-from webcrawl.reports.totals import by_class
 from webcrawl.version import __version__
 
 if TYPE_CHECKING:
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 
     from webcrawl.crawl.feature import CrawlContext, Parts
     from webcrawl.crawl.running import RunningCrawl
-    from webcrawl.frontier.tally import Snapshot, Tally
 
 TICK_SECONDS = 0.5
 """Interval at which the delay of the event loop is measured."""
@@ -197,7 +194,7 @@ class TimeSeriesFeature(Feature):
         """Return the figures of this moment."""
         frontier, stats = self._context.frontier, self._scheduler.crawler.stats
         snapshot = frontier.snapshot()
-        found = counters_of(frontier.tally)
+        found = read_figures(FIGURES, frontier.tally, snapshot)
         found["items"] = stats.get_value("item_scraped_count", 0) if stats is not None else 0
         archive, parsers = self._context.archive, getattr(self._scheduler.spider, "pages_in_parsers", None)
         found["archive_bytes"] = 0 if archive is None else archive.bytes_written
@@ -207,7 +204,7 @@ class TimeSeriesFeature(Feature):
         found |= {"open_max": frontier.open_max, "cores": self._cores}
         # This runs on the event loop.
         found["loop_seconds"] = round(time.thread_time() - self._loop_before, 3)
-        found |= gauges_of(snapshot) | {"loop_lag": round(self._lag, 4)} | self._gauges
+        found |= {"loop_lag": round(self._lag, 4)} | self._gauges
         if snapshot.active_hosts <= FEW_HOSTS:
             found["capacity"] = round(frontier.capacity(), 3)
         return found
@@ -245,46 +242,6 @@ class TimeSeriesFeature(Feature):
             began_at = time.monotonic()
             self._gauges["crawl_bytes"] = await asyncio.to_thread(size_of, folder)
             await asyncio.sleep(max(SIZE_SECONDS, 500 * (time.monotonic() - began_at)))
-
-
-def counters_of(tally: Tally) -> dict[str, float]:
-    """Return the counters of a tally."""
-    found: dict[str, float] = {
-        "pages": tally.pages,
-        "bytes": tally.bytes,
-        "requests": tally.requests,
-        "robots": tally.robots,
-        "sitemaps": tally.sitemaps,
-        "redirects": tally.redirects,
-        "enqueued": tally.enqueued,
-        "done": tally.done,
-        "failed": tally.failures,
-        "refused": tally.refusals,
-        "retries": tally.retries,
-        "errors": tally.errors.total(),
-        "holds": tally.holds,
-    }
-    found |= by_class(tally.statuses) | {f"errors_{kind}": 0 for kind in KINDS}
-    for word, number in tally.errors.items():
-        found[f"errors_{kind_of(word)}"] += number
-    return found
-
-
-def gauges_of(snapshot: Snapshot) -> dict[str, float]:
-    """Return the gauges of a snapshot."""
-    return {
-        "queued": snapshot.queued,
-        "hosts": snapshot.known_hosts,
-        "parked": snapshot.parked_hosts,
-        "given_up": snapshot.given_up_hosts,
-        "active": snapshot.active_hosts,
-        "ready": snapshot.ready_hosts,
-        "open": snapshot.in_flight,
-        "unsettled": snapshot.unsettled,
-        "paused": float(snapshot.stalled == PAUSED),
-        "stalled": float(snapshot.stalled not in (None, PAUSED)),
-        "workers": 1,
-    }
 
 
 def build(parts: Parts) -> TimeSeriesFeature:

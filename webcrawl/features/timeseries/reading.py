@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webcrawl.features.timeseries.archives import ARCHIVES, STEPS
-from webcrawl.features.timeseries.figures import BY_NAME, MAX, SHARE, Combine
+from webcrawl.frontier.figures import BY_NAME, Combine, Figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from webcrawl.features.timeseries.archives import SeriesBlock
 
+SHARE = Figure(name="share", unit="", meaning="Requests per second, as a part of the capacity")
+"""Derived when series are read."""
+MAX = ":max"
+"""The suffix of the largest mean of 10 seconds within each step of a series."""
 POINTS_MAX = 3000
 SAVE_SECONDS = (10.0, 60.0, 60.0, 60.0)
 """The intervals at which a process stores its archives."""

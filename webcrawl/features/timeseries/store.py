@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import StorageLost
 from webcrawl.features.timeseries.archives import ARCHIVES, STEPS, BlockError, SeriesBlock, unpacked
-from webcrawl.features.timeseries.figures import BY_NAME, FIGURES, MAX, SHARE, SeriesFigure
-from webcrawl.features.timeseries.reading import Series, Slot, Window, read_window, window_of
+from webcrawl.features.timeseries.reading import MAX, SHARE, Series, Slot, Window, read_window, window_of
+from webcrawl.frontier.figures import BY_NAME, FIGURES, Figure
 from webcrawl.storage.tables import HEADER, Change, Row, RowId, TableSpec
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Latest:
     version: str
     """The version of webcrawl."""
     figures: Mapping[str, float] = field(default_factory=dict)
-    """Counters since the start of the process, and gauges; see ``figures.FIGURES``."""
+    """Counters since the start of the process, and gauges; see ``frontier.figures.FIGURES``."""
 
     def packed(self) -> bytes:
         return json.dumps(
@@ -76,7 +76,7 @@ class SeriesStore:
     # -- reading -------------------------------------------------------------------------------------------
 
     @staticmethod
-    def names() -> list[SeriesFigure]:
+    def names() -> list[Figure]:
         """Return all figures, with units and meanings. Each but the last one has a series of its maxima, too, whose
         name ends in ``:max``."""
         return [*FIGURES, SHARE]

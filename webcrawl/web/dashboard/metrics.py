@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.reports.standing import ProcessState
+from webcrawl.web.metrics import names
 from webcrawl.web.metrics.exposition import CrawlMetrics, WorkerView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_COUNTS = ("queued", "hosts", "parked", "given_up", "done", "failed", "refused")
+_COUNTS = tuple(figure for metric in (*names.OF_CRAWL, names.URLS) for figure in metric.figures.values())
 
 
 def view_of(state: Mapping[str, Any]) -> CrawlMetrics:

@@ -20,11 +20,12 @@ from webcrawl.control.remaining import Remaining
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.features.steering.store import SteeringStore
 from webcrawl.features.timeseries.store import SeriesStore
+from webcrawl.frontier.figures import STATUS_CLASSES
 from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
 from webcrawl.reports.limiting import limiting
 from webcrawl.reports.standing import CrawlState, ProcessState, crawl_state, process_state, situation
-from webcrawl.reports.totals import STATUS_CLASSES, figures_of
+from webcrawl.reports.totals import figures_of
 from webcrawl.version import __version__
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The table of metrics: names, types, labels and meanings, and the figures that each is made of."""
+"""The metrics that Prometheus reads: those of the table of figures, and a few of the endpoint itself."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from webcrawl.features.timeseries.figures import KINDS
-from webcrawl.reports.totals import STATUS_CLASSES
+from webcrawl.frontier.figures import FIGURES, Combine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from webcrawl.frontier.figures import Figure
 
 PREFIX = "webcrawl"
 
@@ -40,83 +41,37 @@ class Metric:
         return ("worker",) if self.label is None else ("worker", self.label)
 
 
-def _counter(name: str, meaning: str, figure: str) -> Metric:
-    return Metric(f"{PREFIX}_{name}_total", MetricType.COUNTER, meaning, {"": figure})
-
-
-def _gauge(name: str, meaning: str, figure: str) -> Metric:
-    return Metric(f"{PREFIX}_{name}", MetricType.GAUGE, meaning, {"": figure})
-
-
-OF_WORKERS: tuple[Metric, ...] = (
-    Metric(
-        f"{PREFIX}_pages_total",
-        MetricType.COUNTER,
-        "Page fetches that ended with an HTTP response, by class of status.",
-        {name: f"pages_{name}" for name in STATUS_CLASSES},
-        "status",
-    ),
-    _counter("received_bytes", "Payload bytes received by all requests.", "bytes"),
-    _counter("requests", "Requests of all kinds that were sent and have ended.", "requests"),
-    Metric(
-        f"{PREFIX}_request_errors_total",
-        MetricType.COUNTER,
-        "Errors: requests that ended without a response, without those that were sent again at once, by kind.",
-        {kind: f"errors_{kind}" for kind in KINDS},
+LABELLED: Mapping[str, tuple[str, str]] = {
+    "pages": ("status", "Page fetches that ended with an HTTP response, by class of status."),
+    "request_errors": (
         "kind",
+        "Errors: requests that ended without a response, without those that were sent again at once, by kind.",
     ),
-    _counter("robots_fetches", "Fetches of robots.txt that ended.", "robots"),
-    _counter("sitemaps", "Fetches of sitemaps that ended with an HTTP response.", "sitemaps"),
-    _counter("redirects", "Responses that were redirects.", "redirects"),
-    _counter("items", "Items that passed the pipelines.", "items"),
-    _counter("enqueued_urls", "URLs that were put into queues, further tries included.", "enqueued"),
-    Metric(
-        f"{PREFIX}_ended_urls_total",
-        MetricType.COUNTER,
-        "URLs that ended: done, failed for good, or refused by a rule.",
-        {"done": "done", "failed": "failed", "refused": "refused"},
+    "ended_urls": ("state", "URLs that ended: done, failed for good, or refused by a rule."),
+    "hosts": (
         "state",
-    ),
-    _counter("retries", "Failed requests whose URL went back into its queue.", "retries"),
-    _counter("event_loop_holds", "Times that the event loop was blocked for too long.", "holds"),
-    _counter("archive_written_bytes", "Bytes written to WARC files, fetch log and sinks.", "archive_bytes"),
-    _counter("cpu_seconds", "CPU time of the process and its children.", "cpu_seconds"),
-    _counter("event_loop_cpu_seconds", "CPU time of the thread of the event loop.", "loop_seconds"),
-    Metric(
-        f"{PREFIX}_hosts",
-        MetricType.GAUGE,
         "Hosts with URLs that a process works on, and those of them that may be contacted now.",
-        {"active": "active", "ready": "ready"},
-        "state",
     ),
-    _gauge("open_requests", "Requests that are open.", "open"),
-    _gauge("open_requests_max", "Requests that may be open or unsettled: CONCURRENT_REQUESTS.", "open_max"),
-    _gauge("unsettled_urls", "Requests that have ended, and whose results are not yet stored.", "unsettled"),
-    _gauge("parsing_pages", "Pages that wait for another process to parse them, or are there.", "parsing"),
-    _gauge(
-        "politeness_capacity_pages_per_second",
-        "Pages per second that the delays of the hosts with URLs allow.",
-        "capacity",
-    ),
-    _gauge(
-        "bandwidth_used_bytes_per_second",
-        "Bandwidth used while there is a limit; 0 without.",
-        "bandwidth_used",
-    ),
-    _gauge(
-        "bandwidth_limit_bytes_per_second",
-        "Bandwidth limit of the whole crawl; 0 for none.",
-        "bandwidth_limit",
-    ),
-    _gauge("event_loop_lag_seconds", "Longest delay of the event loop in the last two seconds.", "loop_lag"),
-    _gauge("resident_memory_bytes", "Resident memory of the process.", "rss"),
-    _gauge("resident_memory_all_bytes", "Resident memory of the process and its children.", "rss_all"),
-    _gauge("disk_free_bytes", "Free space on the disk of the JOBDIR.", "disk_free"),
-    _gauge("disk_size_bytes", "Size of the disk of the JOBDIR.", "disk_total"),
-    _gauge("jobdir_bytes", "Size of the JOBDIR, measured every few minutes.", "crawl_bytes"),
-    _gauge("paused", "1 while the crawl is paused.", "paused"),
-    _gauge("stalled", "1 while the storage is full or cannot be reached.", "stalled"),
-)
+}
+"""The further label, and the meaning, of metrics that several figures make."""
+
+
+def _metrics(figures: Iterable[Figure]) -> Iterator[Metric]:
+    """Yield the metrics of some figures, in their order."""
+    members: dict[str, list[Figure]] = {}
+    for figure in figures:
+        if figure.metric:
+            members.setdefault(figure.metric, []).append(figure)
+    for name, some in members.items():
+        first = some[0]
+        label, meaning = LABELLED.get(name, (None, first.help or f"{first.meaning}."))
+        kind = MetricType.COUNTER if first.is_counter else MetricType.GAUGE
+        suffix = "_total" if first.is_counter else ""
+        values = {figure.value: figure.name for figure in some}
+        yield Metric(f"{PREFIX}_{name}{suffix}", kind, meaning, values, label)
+
+
+OF_WORKERS = tuple(_metrics(figure for figure in FIGURES if figure.combine is not Combine.MEAN))
 """The metrics of each process. A process that publishes no such figure has no such sample."""
 
 START_TIME = Metric(
@@ -128,25 +83,7 @@ AGE = Metric(
     "Age of the figures of the process when they were read.",
 )
 
-QUEUED = Metric(
-    f"{PREFIX}_queued_urls", MetricType.GAUGE, "URLs in queues, of the whole crawl.", {"": "queued"}
-)
-KNOWN_HOSTS = Metric(
-    f"{PREFIX}_known_hosts", MetricType.GAUGE, "Known hosts, of the whole crawl.", {"": "hosts"}
-)
-PARKED = Metric(
-    f"{PREFIX}_parked_hosts",
-    MetricType.GAUGE,
-    "Hosts that failed too often and rest, of the whole crawl.",
-    {"": "parked"},
-)
-GIVEN_UP = Metric(
-    f"{PREFIX}_given_up_hosts",
-    MetricType.GAUGE,
-    "Hosts that are no longer contacted in this run, of the whole crawl.",
-    {"": "given_up"},
-)
-OF_CRAWL = (QUEUED, KNOWN_HOSTS, PARKED, GIVEN_UP)
+OF_CRAWL = tuple(_metrics(figure for figure in FIGURES if figure.combine is Combine.MEAN))
 """Metrics of the whole crawl, without the label ``worker``: each process says the same."""
 
 URLS = Metric(

@@ -23,6 +23,7 @@ from aiohttp import web
 
 from webcrawl.child_process import frame, leave_signals_to_the_crawl, receive_from, socket_to_parent
 from webcrawl.web.connections import Listener
+from webcrawl.web.metrics import names
 from webcrawl.web.metrics.exposition import CrawlMetrics, WorkerView, exposed
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 NICENESS = 10
 SILENT_SECONDS = 30.0
 """A crawl that sent nothing for this long does not live, or its event loop is blocked."""
-OF_CRAWL = ("queued", "hosts", "parked", "given_up")
+OF_CRAWL = tuple(figure for metric in names.OF_CRAWL for figure in metric.figures.values())
 
 
 @dataclass(slots=True)

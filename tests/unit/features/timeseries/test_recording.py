@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webcrawl.features.timeseries.archives import ARCHIVES, STEPS, BlockError, Recorder, SeriesBlock, unpacked
-from webcrawl.features.timeseries.figures import COUNTERS, GAUGES
 from webcrawl.features.timeseries.reading import Slot
 from webcrawl.features.timeseries.store import SeriesStore
+from webcrawl.frontier.figures import COUNTERS, GAUGES
 from webcrawl.storage.memory.tables import MemoryTables
 
 NOW = 1_700_000_000.0

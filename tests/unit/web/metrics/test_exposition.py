@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics
 from prometheus_client.parser import text_string_to_metric_families as plain_text
 
-from webcrawl.features.timeseries.figures import COUNTERS, FIGURES
+from webcrawl.frontier.figures import COUNTERS, FIGURES
 from webcrawl.web.dashboard.metrics import view_of
 from webcrawl.web.metrics import names
 from webcrawl.web.metrics.exposition import WORKERS_MAX, CrawlMetrics, WorkerView, exposed
