@@ -92,6 +92,7 @@ FLOORS = {
         "commands.fetch_logs",
         "archive.command",
         "audit.command",
+        "features.identity.command",
         "features.notifications.command",
         "features.segments.command",
         "features.websub.command",

@@ -211,7 +211,7 @@ def test_the_key_may_be_in_the_environment(crawled, site, port, key_file, crawl,
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"IDENTITY_KEY_FILE": "{folder}/none"}, "IDENTITY_KEY_FILE: must be a file of scrapy identity make"),
+        ({"IDENTITY_KEY_FILE": "{folder}/none"}, "IDENTITY_KEY_FILE: must be a file of scrapy identity new"),
         ({"IDENTITY_KEY_FILE": "{folder}/open"}, "(it can be read by others; chmod 600 it)"),
         ({"IDENTITY_KEY_FILE": "{folder}/damaged"}, "(it is neither a JSON Web Key nor PEM)"),
         ({"IDENTITY_KEY_FILE": "{folder}/ended"}, "IDENTITY_KEY_FILE: has no key that is in force now"),

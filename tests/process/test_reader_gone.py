@@ -50,6 +50,7 @@ OTHERS = {
     "checkpoint": "it copies a crawl",
     "dashboard": "it serves until it is stopped",
     "demo": "it serves until it is stopped",
+    "identity": "it writes files, and lists the keys of one",
     "notify": "it sends a message",
     "pause": "it is for a running crawl",
     "report": "it writes a file",

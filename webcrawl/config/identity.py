@@ -29,7 +29,7 @@ _AGENT_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 
 def key_file() -> SettingReader:
     """The path of a file with signing keys; None when empty."""
-    allowed = "a file of scrapy identity make, which nobody else can read"
+    allowed = "a file of scrapy identity new, which nobody else can read"
 
     def read(value: object) -> Path | None:
         if value in EMPTY:
@@ -148,7 +148,7 @@ def identity_contradictions(read: Read) -> Iterator[Problem]:
             yield Problem(
                 "IDENTITY_AGENT",
                 "needs a key: set IDENTITY_KEY_FILE, or the environment variable "
-                f"{KEY_VARIABLE}; scrapy identity make writes one",
+                f"{KEY_VARIABLE}; scrapy identity new writes one",
             )
         return
     if agent is None:

@@ -160,7 +160,7 @@ def read_keys(text: str) -> KeyRing:
         raise KeyFileError("has one key twice")
     if _TEST_KEY in thumbprints:
         raise KeyFileError(
-            "has the example key of RFC 9421, which everybody knows; make one: scrapy identity make"
+            "has the example key of RFC 9421, which everybody knows; make one: scrapy identity new"
         )
     return KeyRing(keys)
 

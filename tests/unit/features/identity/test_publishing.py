@@ -1,0 +1,144 @@
+"""What the crawler publishes about itself: address ranges, card, and the headers for web servers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from webcrawl.config import Configuration
+from webcrawl.features.identity import address_ranges, agent_card, keys
+from webcrawl.features.identity.agent_card import AgentFacts
+from webcrawl.features.identity.keys import KeyRing
+from webcrawl.features.identity.publishing import published_files, write_files
+
+AGENT = "https://bot.example.org"
+NOW = 1_800_000_000.0
+
+
+def ranges(addresses: list[str], at: float = NOW) -> dict[str, object]:
+    content: dict[str, object] = json.loads(address_ranges.address_ranges(addresses, "bot", at))
+    return content
+
+
+def test_the_ranges_are_those_of_the_draft() -> None:
+    """Its first example, with the token that the text demands, and a service."""
+    content = ranges(["66.249.64.0/20", "34.64.0.0/12", "2001:4860:4000::/36"], 1_755_268_200.7)
+    assert content.pop("synctoken")
+    assert content == {
+        "formatVersion": "1.0",
+        "creationTime": "2025-08-15T14:30:00Z",
+        "prefixes": [
+            {"ipv4Prefix": "66.249.64.0/20", "service": "bot"},
+            {"ipv4Prefix": "34.64.0.0/12", "service": "bot"},
+            {"ipv6Prefix": "2001:4860:4000::/36", "service": "bot"},
+        ],
+    }
+
+
+def test_an_address_is_a_range_and_the_token_changes_with_the_ranges_alone() -> None:
+    first = ranges(["192.0.2.7", "2001:db8::1"])
+    assert first["prefixes"] == [
+        {"ipv4Prefix": "192.0.2.7/32", "service": "bot"},
+        {"ipv6Prefix": "2001:db8::1/128", "service": "bot"},
+    ]
+    assert ranges(["192.0.2.7", "2001:db8::1"], NOW + 1)["synctoken"] == first["synctoken"]
+    assert ranges(["192.0.2.8", "2001:db8::1"])["synctoken"] != first["synctoken"]
+
+
+def test_ranges_are_read_as_the_draft_says() -> None:
+    written = address_ranges.address_ranges(["192.0.2.0/24", "2001:db8::/32"], "", NOW)
+    assert address_ranges.read_ranges(written) == ["192.0.2.0/24", "2001:db8::/32"]
+    both = b'{"formatVersion": "1.7", "prefixes": [{"ipv4Prefix": "192.0.2.0/24", "ipv6Prefix": "::/0"}, {}]}'
+    assert address_ranges.read_ranges(both) == []
+    for wrong, reason in (
+        (b"", "is no JSON"),
+        (b"[]", "has no list of prefixes"),
+        (b'{"formatVersion": "2.0", "prefixes": []}', "is of another version than 1"),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            address_ranges.read_ranges(wrong)
+
+
+def test_the_card_has_the_members_of_the_draft() -> None:
+    facts = AgentFacts(
+        url="https://example.com/bot",
+        name="Example Bot",
+        page_url="https://example.com/bot/about.html",
+        contacts=["bot-support@example.com"],
+        keys_url="https://example.com/.well-known/http-message-signatures-directory",
+        user_agent="Mozilla/5.0 ExampleBot",
+        product_token="ExampleBot",
+        purpose="search",
+        rate_expectation="one request at a time",
+        ranges_url="https://example.com/ips.json",
+    )
+    content = json.loads(agent_card.card(facts))
+    about = content.pop("web_bot_auth")
+    assert content == {
+        "client_id": "https://example.com/bot",
+        "client_name": "Example Bot",
+        "client_uri": "https://example.com/bot/about.html",
+        "contacts": ["mailto:bot-support@example.com"],
+        "jwks_uri": "https://example.com/.well-known/http-message-signatures-directory",
+    }
+    assert about.pop("rate-control")
+    assert about == {
+        "expected-user-agent": "Mozilla/5.0 ExampleBot",
+        "rfc9309-product-token": "ExampleBot",
+        "rfc9309-compliance": True,
+        "trigger": "crawler",
+        "purpose": "search",
+        "rate-expectation": "one request at a time",
+        "known-urls": ["/robots.txt"],
+        "ips_uri": "https://example.com/ips.json",
+    }
+    assert agent_card.card_problems(agent_card.card(facts), facts.url, facts.keys_url) == []
+
+
+@pytest.mark.parametrize(
+    ("card", "problem"),
+    [
+        ('{"client_id": "https://example.com/other", "jwks_uri": "K"}', "has the client_id"),
+        ('{"client_id": "C", "jwks_uri": "K", "jwks": {"keys": []}}', "has both jwks and jwks_uri"),
+        ('{"client_id": "C", "jwks_uri": "https://example.com/x"}', "names the keys at"),
+        ("[]", "is no JSON object"),
+        ("<html>", "is no JSON"),
+    ],
+)
+def test_a_wrong_card_is_told(card: str, problem: str) -> None:
+    [told] = agent_card.card_problems(card.encode(), "C", "K")
+    assert told.startswith(problem)
+
+
+def test_the_files_have_no_private_key_and_the_headers_that_they_need(tmp_path: Path) -> None:
+    ring = KeyRing([keys.new_key(), keys.new_key(NOW + 60)])
+    configuration = Configuration(
+        crawler_contact="https://example.org/bot.html",
+        botpage_contact="bot@example.org",
+        botpage_addresses=("192.0.2.7",),
+        user_agent="library-bot/2 (+https://example.org/bot.html)",
+    )
+    files = list(published_files(configuration, AGENT, ring, NOW, 100.0))
+    paths = [path.relative_to(tmp_path).as_posix() for path in write_files(tmp_path, files)]
+    assert paths == [
+        ".well-known/http-message-signatures-directory",
+        "signature-agent-card.json",
+        "client-ranges.json",
+        "_headers",
+        "nginx-identity.conf",
+    ]
+    content = "".join((tmp_path / path).read_text() for path in paths)
+    for key in ring.keys:
+        assert key.thumbprint in content
+        assert key.private_jwk()["d"] not in content
+    card = json.loads((tmp_path / "signature-agent-card.json").read_text())
+    assert card["client_id"] == f"{AGENT}/signature-agent-card.json"
+    assert card["client_uri"] == "https://example.org/bot.html"
+    assert card["contacts"] == ["mailto:bot@example.org"]
+    for name in ("_headers", "nginx-identity.conf"):
+        text = (tmp_path / name).read_text()
+        for header, value in files[0].headers.items():
+            assert value in text, header
+    assert f"expires={int(NOW) + 100}" in files[0].headers["Signature-Input"]
