@@ -48,6 +48,12 @@ class Page:
     """
     nofollow: bool = False
     """True if the author asks, likewise, that none of its links be followed."""
+    usage: dict[str, str] = field(default_factory=dict)
+    """What it may be used for: ``yes`` or ``no`` by purpose; what is not in it is unknown. Added on the way."""
+    withheld: bool = False
+    """True if it may not be used for what the crawl is for (USAGE_PURPOSES). Such a page reaches no item pipeline and
+    no feed. Added on the way.
+    """
     duplicate_of: str | None = None
     """The URL whose page had the same bytes before. Such a page is not processed: it reaches no item pipeline and no
     feed, and is yielded only for its links.
@@ -79,12 +85,13 @@ COLUMNS: Mapping[str, FieldType] = {
     "encoding": FieldType.LINE,
     "truncated": FieldType.FLAG,
     "nofollow": FieldType.FLAG,
+    "usage": FieldType.NAMED,
     "error": FieldType.LINE,
     "links_count": FieldType.WHOLE,
 }
 """The columns of every page in a feed, in order; those of its ``schema`` follow."""
 
-ON_DEMAND = frozenset({"links", "noindex", "duplicate_of"})
+ON_DEMAND = frozenset({"links", "noindex", "withheld", "duplicate_of"})
 """Columns that a feed has only if they are named (FEED_EXPORT_FIELDS)."""
 
 

@@ -49,6 +49,9 @@ COLUMNS = {
     "resent": "bool",
     "noindex": "bool",
     "nofollow": "bool",
+    "usage": "words",
+    "usage_sources": "string",
+    "withheld": "bool",
     "exclusions": "category",
     "delay": "double",
     "number": "int64",
@@ -78,7 +81,8 @@ COLUMNS = {
     MORE: "string",
 }
 """The columns with their types: ``timestamp`` in microseconds UTC, ``category`` a string with few values, ``numbers``
-a map from names to numbers. Every column may be null.
+a map from names to numbers, ``words`` one from
+names to strings. Every column may be null.
 """
 
 
@@ -123,6 +127,7 @@ def _type(arrow: Any, kind: str) -> Any:
         "int64": arrow.int64(),
         "double": arrow.float64(),
         "numbers": arrow.map_(arrow.string(), arrow.float64()),
+        "words": arrow.map_(arrow.string(), arrow.string()),
     }
     return types[kind]
 
@@ -139,6 +144,11 @@ def _table(arrow: Any, schema: Any, lines: list[Mapping[str, Any]]) -> Any:
 def _row(line: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a line by column; a value of another type than the column's is kept in ``more``."""
     row, more = {}, {}
+    usage = line.get("usage")
+    if isinstance(usage, dict) and "sources" in usage:
+        # The verdicts have a column of their own: they are what is searched for.
+        verdicts = {name: value for name, value in usage.items() if name != "sources"}
+        line = {**line, "usage": verdicts, "usage_sources": json.dumps(usage["sources"], ensure_ascii=False)}
     for name, value in line.items():
         kind = COLUMNS.get(name) if name != MORE else None
         if value is None:
@@ -183,6 +193,13 @@ def _numbers(value: object) -> list[tuple[str, float]] | None:
     return None if any(number is None for _, number in found) else found  # type: ignore[return-value]
 
 
+def _words(value: object) -> list[tuple[str, str]] | None:
+    if not isinstance(value, dict):
+        return None
+    words = [(str(_string(name)), _string(word)) for name, word in value.items()]
+    return None if any(word is None for _, word in words) else words  # type: ignore[return-value]
+
+
 _VALUES: dict[str, Callable[[Any], Any]] = {
     "timestamp": _timestamp,
     "string": _string,
@@ -193,4 +210,5 @@ _VALUES: dict[str, Callable[[Any], Any]] = {
     "int64": _whole(63),
     "double": _double,
     "numbers": _numbers,
+    "words": _words,
 }

@@ -152,6 +152,15 @@ def server_error(stage: Stage) -> Answer:
     return http_answer(int(stage.number("status", 500)), b"Oops.\n", headers, "text/plain")
 
 
+@robots("robots-usage", private)
+def about_use(stage: Stage) -> Answer:
+    """/private/ is forbidden, and the ``lines`` follow, which are parted by ``|``; after ``times`` visits,
+    ``later``."""
+    later = stage.visit > stage.number("times", 1e9)
+    lines = stage.text("later" if later else "lines", "").replace("|", "\n")
+    return _text(KEEP_PRIVATE + f"{lines}\n".encode())
+
+
 @robots("robots-lost", private)
 def lost(stage: Stage) -> Answer:
     """/private/ is forbidden; after ``times`` (1) nothing but ``status`` (500), ``pause`` seconds (0) late.

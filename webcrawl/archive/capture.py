@@ -16,8 +16,8 @@ Truncated = Literal["length", "time", "disconnect", "unspecified"]
 """The reason why a payload is shorter than the one the server had (WARC 1.1, section 5.13)."""
 
 
-Fact = str | int | float | bool | None | Mapping[str, float]
-"""The type of a further fact in a line of the fetch log: a value, or numbers by name."""
+Fact = str | int | float | bool | None | Mapping[str, Any]
+"""The type of a further fact in a line of the fetch log: a value, or values by name."""
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 """Statuses whose ``Location`` is followed."""

@@ -12,10 +12,10 @@ from base64 import b32encode
 from datetime import UTC, datetime
 from hashlib import sha1
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from webcrawl.archive.capture import Capture, FetchRecord, Revisit, Spooled
 
@@ -273,6 +273,13 @@ def uri(url: str) -> str:
     return _NOT_IN_A_URI.sub(lambda found: f"%{ord(found.group()):02X}", uri)
 
 
+def _usage_facts(usage: Any) -> Iterator[tuple[str, object]]:
+    """Yield the verdicts on the use of a page and their sources, one after the other in one field each."""
+    verdicts = [f"{purpose}={verdict}" for purpose, verdict in usage.items() if purpose != "sources"]
+    yield "usage", ", ".join(verdicts) or "unknown"
+    yield "usage-sources", "; ".join(f"{source['place']} {source['text']}" for source in usage["sources"])
+
+
 UNDER_ROBOTS = frozenset({"page", "sitemap"})
 """Kinds of requests that are sent only if robots.txt allows them."""
 
@@ -300,4 +307,8 @@ def facts_of(record: FetchRecord) -> dict[str, object]:
         facts["robots"] = state
     if tags := [name for name in ("noindex", "nofollow") if extra.get(name)]:
         facts["robots-tags"] = ", ".join(tags)
+    if usage := extra.get("usage"):
+        facts |= dict(_usage_facts(usage))
+    if extra.get("withheld"):
+        facts["withheld"] = "usage"
     return facts

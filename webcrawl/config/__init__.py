@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from webcrawl import storage
 from webcrawl.config.checks import contradictions, sink_contradictions
 from webcrawl.config.display import own_name
-from webcrawl.config.features import seed_refill_contradictions
+from webcrawl.config.features import seed_refill_contradictions, usage_contradictions
 from webcrawl.config.identity import identity_contradictions
 from webcrawl.config.metrics import metrics_contradictions
 from webcrawl.config.processing import processing_contradictions
@@ -128,6 +128,7 @@ def check(settings: BaseSettings, given: Iterable[str] = (), known: Iterable[str
     problems += sink_contradictions(read)
     problems += seed_refill_contradictions(read)
     problems += identity_contradictions(read)
+    problems += usage_contradictions(read)
     return problems
 
 

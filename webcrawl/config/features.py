@@ -1,7 +1,8 @@
-"""Settings of the features: focus, hints of sitemaps and feeds, seed refill, revisits, WebSub."""
+"""Settings of the features: usage preferences, focus, hints of sitemaps and feeds, seed refill, revisits, WebSub."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,12 +17,15 @@ from webcrawl.config.readers import (
     import_path,
     optional,
     real,
+    some_of,
     switch,
     text,
     whole,
+    words,
 )
 from webcrawl.config.setting import DAY, MIB, YEAR, setting
 from webcrawl.errors import Problem
+from webcrawl.features.usage.statements import PURPOSES
 
 FOCUS_FORMS = (
     "keywords such as 'telescope, radio astronomy', re:EXPRESSION, mime:TYPE[,TYPE...], pages:FILE, model:FILE "
@@ -49,6 +53,68 @@ def focus() -> SettingReader:
         return value.strip()
 
     return SettingReader(FOCUS_FORMS, read)
+
+
+_PRODUCT_TOKEN = re.compile(r"[A-Za-z0-9_-]{1,100}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsageSettings:
+    """A part of ``Configuration``. Each field is the setting of the same name in capitals."""
+
+    usage_record: bool = setting(
+        switch(),
+        True,
+        "",
+        "Record with each page what it may be used for, as its site says it in robots.txt, header fields and meta "
+        "elements.",
+    )
+    usage_purposes: tuple[str, ...] = setting(
+        some_of(*PURPOSES),
+        [],
+        "",
+        "What the crawl is for. USAGE_DISALLOWED says what happens to pages that may not be used for all of these.",
+    )
+    usage_disallowed: str = setting(
+        choice("record", "withhold", "refuse"),
+        "withhold",
+        "",
+        "record does nothing more. withhold keeps such pages in the archive, and out of feeds, item pipelines, "
+        "search and exports. refuse does the same, and does not request pages of which robots.txt or a file of "
+        "their site says so already.",
+    )
+    usage_unknown: str = setting(
+        choice("allow", "refuse"),
+        "allow",
+        "",
+        "How a page counts of which nothing is said about one of USAGE_PURPOSES: refuse withholds it.",
+    )
+    usage_tokens: tuple[str, ...] = setting(
+        words("a list of product tokens such as GPTBot,CCBot", _PRODUCT_TOKEN),
+        [],
+        "",
+        "Other crawlers of which a Disallow in robots.txt counts as one of what they crawl for: train-ai for most.",
+    )
+
+    @property
+    def usage_withheld(self) -> tuple[str, ...]:
+        """The purposes for all of which a page must be usable to leave the archive; empty for none."""
+        return self.usage_purposes if self.usage_record and self.usage_disallowed != "record" else ()
+
+    @property
+    def usage_refused(self) -> tuple[str, ...]:
+        """The purposes for all of which a page must be usable to be requested, as far as that is known."""
+        return self.usage_withheld if self.usage_disallowed == "refuse" else ()
+
+
+def usage_contradictions(read: Read) -> Iterator[Problem]:
+    """Yield the settings of usage that contradict each other."""
+    if (
+        read.keys() >= {"USAGE_PURPOSES", "USAGE_RECORD"}
+        and read["USAGE_PURPOSES"]()
+        and not read["USAGE_RECORD"]()
+    ):
+        yield Problem("USAGE_PURPOSES", "needs USAGE_RECORD, which is off")
 
 
 @dataclass(frozen=True, kw_only=True)

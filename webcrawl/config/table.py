@@ -15,6 +15,7 @@ from webcrawl.config.features import (
     HintSettings,
     RevisitSettings,
     SeedRefillSettings,
+    UsageSettings,
     WebsubSettings,
 )
 from webcrawl.config.fetching import FetchingSettings
@@ -47,6 +48,7 @@ class DeclaredSettings(
     WebsubSettings,
     HintSettings,
     FocusSettings,
+    UsageSettings,
     ProcessingSettings,
     FetchingSettings,
     IdentitySettings,

@@ -97,6 +97,7 @@ SHAPING = (
 """The features that give rules, scores or archive sinks to the crawl, and are built before these parts of it."""
 FURTHER = (
     Entry("identity", lambda parts: parts.configuration.signs_requests),
+    Entry("usage", lambda parts: parts.configuration.usage_record),
     Entry("content_seen", lambda parts: bool(parts.configuration.content_seen)),
     Entry("revisits", lambda parts: parts.configuration.crawl_mode == "continuous"),
     Entry("hints", lambda parts: parts.configuration.hints_follow and "revisits" in parts.features),

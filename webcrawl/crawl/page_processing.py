@@ -80,7 +80,7 @@ class PageProcessing:
         needed, and those of HTML are known."""
         if page.duplicate_of is not None or not self._chain.wants(page.mime):
             return False
-        return not page.noindex or (page.mime not in HTML_TYPES and not page.nofollow)
+        return not (page.noindex or page.withheld) or (page.mime not in HTML_TYPES and not page.nofollow)
 
     def begin(self, page: Page) -> None:
         """Set the fields that a page may have, so that all pages have the same columns."""
@@ -97,7 +97,7 @@ class PageProcessing:
         page.document = None
         page.links += found.links
         page.other_links += found.other_links
-        if not page.noindex:
+        if not (page.noindex or page.withheld):
             page.fields |= found.fields
             page.title = page.title or found.title
         for name, why in found.problems:
@@ -150,7 +150,7 @@ def _stop(crawler: Crawler, error: ProcessingBroken) -> None:
 
 def tell(page: Page, entry: ArchiveEntry, keeps_fields: bool) -> None:
     """Write the language of a page to the log, and give all results to the stores, if they want them."""
-    if page.noindex or page.duplicate_of is not None:
+    if page.noindex or page.withheld or page.duplicate_of is not None:
         return
     if language := page.fields.get("language"):
         entry.record.extra["language"] = str(language)

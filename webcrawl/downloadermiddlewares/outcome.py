@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from scrapy.http import Request, Response
 
     from webcrawl.crawl.running import InFlightRequest
+    from webcrawl.robots.page_directives import RobotsTags
 
 CONTENT_LOCATION_MAX = 2083
 """The number of bytes of a Content-Location in the log; all of it is in the archive."""
@@ -59,6 +60,7 @@ class OutcomeMiddleware:
         self._worker = context.configuration.worker_name
         self._agents = context.rules.agents
         self._obeys_header = context.configuration.robots_header_obey
+        self._usage = context.features.get("usage")
         self._exclusions = context.exclusions
         self._foreign = dict(foreign_handlers(crawler.settings))
         self._decoded_max = context.configuration.download_maxsize
@@ -68,11 +70,7 @@ class OutcomeMiddleware:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        directives = response.headers.getlist(b"X-Robots-Tag") if self._obeys_header else None
-        if directives:
-            lines = [line.decode("latin-1") for line in directives]
-            tags = page_directives.of_header(lines, self._agents, self._clock())
-            fetch_meta(request).robots_tags = tags
+        tags = self._tags(request, response) if self._obeys_header else page_directives.NOTHING
         flight = get_in_flight_request(self._crawler, request)
         if flight is None or flight.over:
             return response
@@ -110,8 +108,10 @@ class OutcomeMiddleware:
         record.location = location.decode("utf-8", "replace") if location else None
         if elsewhere := response.headers.get(b"Content-Location"):
             record.extra["content_location"] = elsewhere[:CONTENT_LOCATION_MAX].decode("utf-8", "replace")
-        if directives:
+        if tags is not page_directives.NOTHING:
             record.extra |= tags.facts()
+        if self._usage is not None and record.kind in ("page", "inline"):
+            self._record_usage(record, flight, request, response)
         if capture is not None and not capture.response_head and capture.resource_type is None:
             # Another protocol than HTTP replied without a document: there is nothing to archive.
             capture = None
@@ -126,6 +126,29 @@ class OutcomeMiddleware:
                 }
             _add_pauses(record, flight, ending)
         return response
+
+    def _tags(self, request: Request, response: Response) -> RobotsTags:
+        """Return the directives in the header, older and newer field, and keep them for the page."""
+        tags = page_directives.NOTHING
+        if directives := response.headers.getlist(b"X-Robots-Tag"):
+            lines = [line.decode("latin-1") for line in directives]
+            tags = page_directives.of_header(lines, self._agents, self._clock())
+        if directives := response.headers.getlist(b"Robots-Tag"):
+            lines = [line.decode("latin-1") for line in directives]
+            tags |= page_directives.of_field(lines, self._agents, self._clock())
+        if tags is not page_directives.NOTHING:
+            fetch_meta(request).robots_tags = tags
+        return tags
+
+    def _record_usage(
+        self, record: FetchRecord, flight: InFlightRequest, request: Request, response: Response
+    ) -> None:
+        """Record what is said about the use of a page by robots.txt and the header."""
+        if not (200 <= response.status < 300 or response.status == 304):
+            return
+        facts = fetch_meta(request)
+        facts.usage = self._usage.read_response(flight.lease.usage, flight.lease.entry.url, response.headers)
+        facts.withheld = self._usage.note(record, facts.usage)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         flight = get_in_flight_request(self._crawler, request)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from webcrawl.robots.page_directives import NOTHING, RobotsTags
 from webcrawl.storage.contract import FOREVER, LeaseValidity
@@ -69,6 +69,12 @@ class FetchMeta:
     """A digest of its main text, 16 bytes; empty if there is none, None if it was not computed."""
     robots_tags: RobotsTags = NOTHING
     """The directives in the response's ``X-Robots-Tag``."""
+    usage: tuple[Any, ...] = ()
+    """What is said about its use: by robots.txt and the header, and by the page's elements once these are read."""
+    usage_of_page_read: bool = False
+    """True once the page's elements were looked at for items that are no pages."""
+    withheld: bool = False
+    """True if it may not be used for what the crawl is for: nothing of it reaches item pipelines and feeds."""
     validity: LeaseValidity = FOREVER
     """The time during which the key may be contacted; afterwards another process may contact it."""
     place: str | None = None

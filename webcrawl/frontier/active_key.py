@@ -27,6 +27,9 @@ ROBOTS_UNREACHABLE = "robots-unreachable"
 """The rule by which a spider's own Request waits no longer: its robots.txt has failed as often as a page may fail."""
 
 
+USAGE = "usage"
+"""The rule by which a page is not requested that may not be used for what the crawl is for."""
+
 RECENT_SECONDS = 60.0
 """Time after which a robots.txt that has failed is requested again for the next Request, be it a spider's own."""
 
@@ -239,6 +242,10 @@ class ActiveKey:
                 self.unread, pick.want = (known, policies.agent_of(entry)), Need.RULES
                 return pick
             elif _is_allowed(known, entry, now, policies):
+                if _is_useless(known, entry, policies):
+                    self.inline.pop(0).turn_away(USAGE, is_refusal=True)
+                    pick.refused.append((entry, USAGE))
+                    continue
                 pick.entry, pick.inline = entry, inline
                 return pick
             elif known.state == RobotsState.PENDING:
@@ -377,7 +384,7 @@ class ActiveKey:
         if origin is None or record is None:
             return None
         if _is_allowed(record, entry, now, policies):
-            return None
+            return USAGE if _is_useless(record, entry, policies) else None
         if record.state in (RobotsState.UNREACHABLE, RobotsState.PENDING):
             if self._is_given_up(entry, record, now, policies):
                 return ROBOTS_UNREACHABLE
@@ -410,6 +417,16 @@ def _is_allowed(record: RobotsRecord, entry: UrlEntry, now: float, policies: Pol
     """Return True if what a robots.txt says to every name under which an entry is requested allows it."""
     rules = policies.robots.rules.rules(record, policies.agent_of(entry))
     return robots.is_allowed(record, rules, entry.url, now)
+
+
+def _is_useless(record: RobotsRecord, entry: UrlEntry, policies: Policies) -> bool:
+    """Return True if a robots.txt says that a page may not be used for what the crawl is for, and it is not to be
+    requested then."""
+    purposes = policies.robots.usage_refused
+    if not purposes or entry.kind not in (Kind.PAGE, Kind.INLINE):
+        return False
+    usage = policies.robots.rules.usage(record, policies.agent_of(entry))
+    return usage is not None and usage.refuses(entry.url, purposes)
 
 
 def _robots_of(entry: UrlEntry, policies: Policies) -> tuple[str | None, str | None]:

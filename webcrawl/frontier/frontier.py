@@ -59,6 +59,8 @@ SCANNED_AT_ONCE = 1000
 """Queued entries that are read at a time."""
 ERRORS_KEPT = 10_000
 """Hosts whose last failure is remembered after they have left memory."""
+USED = frozenset({Kind.PAGE, Kind.INLINE})
+"""The kinds of URLs whose content is used."""
 NO_REPLY = requests.RobotsReply(0, b"", UNANSWERED)
 
 logger = logging.getLogger(__name__)
@@ -406,6 +408,8 @@ class Frontier:
         fence, validity = active.record.fence, active.validity
         pause = max(self._policies.politeness.delay(active.record, now), claim.longest_pause)
         lease = Lease(next(self._lease_ids), entry, now, None, fence, validity, claim, refusal, pause)
+        if entry.kind in USED and (known := active.robots.get(entry.origin or "")) is not None:
+            lease.usage = self._policies.robots.rules.usage(known, self._policies.agent_of(entry))
         self._unsettled[lease.id] = lease
         return lease
 

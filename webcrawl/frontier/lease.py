@@ -12,6 +12,7 @@ from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.robots_requests import RobotsReply
 from webcrawl.politeness.host_record import HostRecord
 from webcrawl.politeness.rate_limits import RateLimit
+from webcrawl.robots.rules import UsageReading
 from webcrawl.storage.contract import FOREVER, NO_RATE_LIMITS, LeaseValidity, RateLimitLease
 
 
@@ -41,6 +42,8 @@ class Lease:
     """It was given for an inline request, perhaps for the robots.txt that comes first."""
     inline: InlineRequest | None = None
     """The inline request that is fetched."""
+    usage: UsageReading | None = None
+    """What the robots.txt under which it is fetched says about use; None if that is nothing."""
 
     @property
     def validity(self) -> LeaseValidity:

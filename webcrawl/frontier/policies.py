@@ -44,6 +44,8 @@ class RobotsPolicy:
     """The product tokens by which robots.txt may name the crawler."""
     rules: RulesCache = field(default_factory=lambda: RulesCache(10_000, "webcrawl"))
     absence: Absence = field(default_factory=Absence)
+    usage_refused: tuple[str, ...] = ()
+    """No page is requested of which a robots.txt says that it may not be used for all of these purposes."""
     schemes: Schemes = WEB
     """The schemes of the crawl, with the place of robots.txt in each."""
     ttl_min_seconds: float = 3600.0

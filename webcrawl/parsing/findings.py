@@ -34,6 +34,8 @@ SPELLINGS = 4
 
 METAS_MAX = 200
 """The number of meta elements, and of translations, that are kept of a page."""
+KEPT_METAS = frozenset({"tdm-reservation", "tdm-policy"})
+"""Names of meta elements that are kept behind many others, too: what they say would be missed."""
 
 ALWAYS = frozenset({"title", "base", "meta", "html"})
 
@@ -148,7 +150,10 @@ class PageFindings:
         name = values.get("name")
         if name and (name := name.strip().lower()) and (name == "robots" or name in self.agents):
             self.robots.append(content)
-        elif (name := name or values.get("property")) and len(self.metas) < METAS_MAX:
+        elif (name := name or values.get("property")) and (
+            len(self.metas) < METAS_MAX
+            or (name.strip().lower() in KEPT_METAS and len(self.metas) < 2 * METAS_MAX)
+        ):
             self.metas.append((name.strip().lower(), content))
 
     def _link_element(self, values: Mapping[str, str | None]) -> None:

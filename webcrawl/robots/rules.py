@@ -13,7 +13,7 @@ import re
 from array import array
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from protego import Protego
 
@@ -38,7 +38,7 @@ from webcrawl.robots.text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from webcrawl.politeness.host_record import RobotsRecord
 
@@ -60,6 +60,23 @@ which of them a robots.txt means, and a URL is fetched only if both are allowed.
 _TARGET = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*)?([^#]*)", re.DOTALL)
 
 
+class UsageReading(Protocol):
+    """What a robots.txt says about the use of pages (``features.usage.robots_file``)."""
+
+    @property
+    def weight(self) -> int:
+        """The number of rules that take as much memory."""
+        ...
+
+    def statements(self, url: str) -> tuple[Any, ...]:
+        """Return what is said about a URL."""
+        ...
+
+    def refuses(self, url: str, purposes: Collection[str]) -> bool:
+        """Return True if a URL may not be used for all of ``purposes``."""
+        ...
+
+
 class RobotsRules:
     """The rules of one robots.txt for one crawler, ready for queries, in about 400 bytes a rule.
 
@@ -69,9 +86,11 @@ class RobotsRules:
     the first ``*``, up to that length), an Allow is ignored.
     """
 
-    __slots__ = ("_groups", "crawl_delay_seconds", "sitemaps")
+    __slots__ = ("_groups", "crawl_delay_seconds", "sitemaps", "usage")
 
     def __init__(self, text: str, *agents: str) -> None:
+        self.usage: UsageReading | None = None
+        """What the text says about use; None if it says nothing, or nobody reads it."""
         readings = read_for_all(text, agents)
         self.crawl_delay_seconds = longest_delay(readings)
         self.sitemaps = readings[0].sitemaps
@@ -85,7 +104,8 @@ class RobotsRules:
     @property
     def weight(self) -> int:
         """The number of ordinary rules that take as much memory: the parts between stars and the characters count."""
-        return sum(group.weight for group in self._groups)
+        usage = 0 if self.usage is None else self.usage.weight
+        return usage + sum(group.weight for group in self._groups)
 
     def allows(self, url: str) -> bool:
         """Return True if an absolute URL (or a path with its query) may be fetched. Never raises."""
@@ -244,9 +264,17 @@ class RulesCache:
     files cannot fill the memory. Not for use by several threads at a time.
     """
 
-    def __init__(self, size: int, *agents: str) -> None:
+    def __init__(
+        self,
+        size: int,
+        *agents: str,
+        read_usage: Callable[[str, tuple[str, ...]], UsageReading | None] | None = None,
+    ) -> None:
+        """``read_usage``: called with each text that is parsed, and the product tokens; None if the crawl does not
+        record what pages may be used for."""
         self.agents = agents
         """The crawler's product tokens."""
+        self._read_usage = read_usage
         self._known = frozenset(agent.lower() for agent in agents)
         self._size = max(1, size)
         self._held: OrderedDict[str, tuple[float, RobotsRules]] = OrderedDict()
@@ -288,7 +316,16 @@ class RulesCache:
 
     def parsed(self, record: RobotsRecord, agent: str | None = None) -> RobotsRules:
         """Return the rules of a record's text, parsed now and not held: for another thread, if that takes long."""
-        return RobotsRules(record.text, *self.agents, *(() if agent is None else (agent,)))
+        agents = (*self.agents, *(() if agent is None else (agent,)))
+        rules = RobotsRules(record.text, *agents)
+        if self._read_usage is not None:
+            rules.usage = self._read_usage(record.text, agents)
+        return rules
+
+    def usage(self, record: RobotsRecord, agent: str | None = None) -> UsageReading | None:
+        """Return what a record's text says about use; None if it says nothing, or its rules are not held."""
+        held = self._held.get(self._name(record, agent))
+        return held[1].usage if held is not None and held[0] == record.fetched_at else None
 
     def hold(self, record: RobotsRecord, rules: RobotsRules, agent: str | None = None) -> None:
         """Keep parsed rules."""

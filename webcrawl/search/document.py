@@ -62,17 +62,19 @@ class IndexChange:
 def change_of(entry: ArchiveEntry) -> IndexChange | None:
     """Return the change that a finished request makes in an index; None if it has no new content of a page.
 
-    Pages whose authors do not allow indexing, and those that had the same bytes as another URL, are not indexed; if
-    one was indexed before it is removed.
+    Pages whose authors do not allow indexing, those that may not be used for what the crawl is for, and those that
+    had the same bytes as another URL, are not indexed; if one was indexed before it is removed.
     """
     record = entry.record
-    if record.kind != "page" or record.status is None or record.status == _UNCHANGED:
+    if record.kind != "page" or record.status is None:
         return None
+    if record.status == _UNCHANGED:
+        return IndexChange(record.url, record.end, None) if record.extra.get("withheld") else None
     if record.status in _GONE:
         return IndexChange(record.url, record.end, None)
     if record.status not in _GOOD:
         return None
-    unwanted = record.extra.get("noindex") or record.extra.get("duplicate_of")
+    unwanted = any(record.extra.get(name) for name in ("noindex", "withheld", "duplicate_of"))
     return IndexChange(record.url, record.end, None if unwanted else _document(entry.fields))
 
 

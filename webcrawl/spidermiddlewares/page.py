@@ -67,6 +67,7 @@ class PageMiddleware:
         self._long_work = asyncio.Lock()
         """Pages with very many links are processed one at a time: the loop waits for one part of one page."""
         self._avoided = frozenset(context.configuration.nofollow_rels)
+        self._usage = context.features.get("usage")
         self._keeps_links = context.archive is not None and context.archive.wants_links
         self._keeps_fields = context.archive is not None and context.archive.wants_fields
         chain = context.processing
@@ -85,6 +86,8 @@ class PageMiddleware:
             if isinstance(output, Page):
                 in_header = self._complete(output, response)
                 flight = get_in_flight_request(self._crawler, response.request)
+                if self._usage is not None:
+                    self._complete_usage(output, response, flight)
                 place = None if flight is None else self._place_of(output, flight.lease.entry)
                 beside = output.document.beside if output.document is not None else {}
                 if self._processing is not None:
@@ -94,11 +97,41 @@ class PageMiddleware:
                 if flight is not None and place is not None:
                     self._page(output, flight, in_header)
                     await self._follow(output, response, flight, in_header, beside, place)
-                if output.noindex or output.embedded or output.duplicate_of is not None:
+                if output.noindex or output.withheld or output.embedded or output.duplicate_of is not None:
                     continue
             elif isinstance(output, Request):
                 self._found(output, response)
+            elif self._usage is not None and self._is_withheld(response):
+                continue
             yield output
+
+    def _complete_usage(self, page: Page, response: Response, flight: InFlightRequest | None) -> None:
+        """Add what a page may be used for: what its elements say counts together with what was known before."""
+        assert response.request is not None
+        facts = fetch_meta(response.request)
+        if page.document is not None and (of_page := self._usage.read_page(page.document)):
+            facts.usage = (*facts.usage, *of_page)
+            kept = None if flight is None else flight.outcome.entry
+            facts.withheld = self._usage.note(None if kept is None else kept.record, facts.usage)
+        page.usage, page.withheld = self._usage.verdicts(facts.usage), facts.withheld
+
+    def _is_withheld(self, response: Response) -> bool:
+        """Return True if no item of a response may reach pipelines and feeds. Of a page that the spider reads itself
+        the first elements are read here, if they may say something."""
+        if not self._usage.withholds or response.request is None:
+            return False
+        facts = fetch_meta(response.request)
+        flight = get_in_flight_request(self._crawler, response.request)
+        if facts.withheld or flight is None or facts.usage_of_page_read:
+            return facts.withheld
+        facts.usage_of_page_read = True
+        if of_page := self._usage.read_body(
+            response.body, response.url, response.headers.get(b"Content-Type")
+        ):
+            facts.usage = (*facts.usage, *of_page)
+            kept = flight.outcome.entry
+            facts.withheld = self._usage.note(None if kept is None else kept.record, facts.usage)
+        return facts.withheld
 
     def _place_of(self, page: Page, entry: UrlEntry) -> _Place:
         """Return the place of a page in the crawl. One that is only embedded itself is marked as such."""

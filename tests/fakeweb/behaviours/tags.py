@@ -15,6 +15,15 @@ def in_header(stage: Stage) -> Answer:
     return http_answer(200, stage.body, lines, stage.mime)
 
 
+@behaviour(TAGS, "usage-header")
+def fields_about_use(stage: Stage) -> Answer:
+    """The ``fields``, ``name: value``, which are parted by ``|``."""
+    fields = [
+        (name, value) for name, _, value in (f.partition(": ") for f in stage.text("fields", "").split("|"))
+    ]
+    return http_answer(200, stage.body, fields, stage.mime)
+
+
 def _meta(stage: Stage) -> bytes:
     element = f'<meta name="{stage.text("name", "robots")}" content="{stage.text("content", "noindex")}">'
     return stage.body.replace(b"<head>", b"<head>" + element.encode(), 1)

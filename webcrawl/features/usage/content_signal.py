@@ -25,7 +25,7 @@ LENGTH_MAX = 8_192
 """Characters of a value that are read."""
 
 
-def meaning_of(value: str) -> Meaning:
+def parse_meaning(value: str) -> Meaning:
     """Return what a value says. Never raises."""
     stated: dict[str, bool] = {}
     for part in value[:LENGTH_MAX].replace(";", ",").split(","):
@@ -40,4 +40,4 @@ def meaning_of(value: str) -> Meaning:
 def in_header(lines: Iterable[str]) -> list[Statement]:
     """Return the statement of the field's lines."""
     value = ", ".join(lines)
-    return [statement(NAME, "header", f"{NAME}: {value}", meaning_of(value))]
+    return [statement(NAME, "header", f"{NAME}: {value}", parse_meaning(value))]

@@ -26,7 +26,7 @@ LENGTH_MAX = 8_192
 """Characters of a value that are read; a longer one says nothing."""
 
 
-def meaning_of(value: str) -> Meaning:
+def parse_meaning(value: str) -> Meaning:
     """Return what a value says. Never raises."""
     if len(value) > LENGTH_MAX:
         return ()
@@ -47,4 +47,4 @@ def meaning_of(value: str) -> Meaning:
 def in_header(lines: Iterable[str]) -> list[Statement]:
     """Return the statement of the field's lines, which are one value (RFC 9651, section 4.2)."""
     value = ", ".join(lines)
-    return [statement(NAME, "header", f"{NAME}: {value}", meaning_of(value))]
+    return [statement(NAME, "header", f"{NAME}: {value}", parse_meaning(value))]

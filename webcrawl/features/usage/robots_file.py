@@ -27,8 +27,8 @@ LICENSES_MAX = 10
 _MENTION = re.compile("content-usage|content-signal|licen[cs]e", re.IGNORECASE)
 _USAGE_LINE = re.compile(r"\s*(content-usage|content-signal|licen[cs]e)\s*:([^#]*)", re.IGNORECASE)
 _READERS: dict[str, tuple[str, Callable[[str], Meaning]]] = {
-    "content-usage": (content_usage.NAME, content_usage.meaning_of),
-    "content-signal": (content_signal.NAME, content_signal.meaning_of),
+    "content-usage": (content_usage.NAME, content_usage.parse_meaning),
+    "content-signal": (content_signal.NAME, content_signal.parse_meaning),
 }
 
 TOKENS: Mapping[str, tuple[str, ...]] = {
@@ -119,8 +119,8 @@ def read(
         licenses = tuple(dict.fromkeys(line for _, lines in readings for line in lines))
     others = tuple((token, RobotsRules(text, token)) for token in tokens) if text else ()
     others = tuple((token, each) for token, each in others if len(each))
-    reserved = tdmrep.rules_of_file(tdm) if tdm else ()
-    contents = rsl.contents_of_file(licence[1], licence[0]) if licence else ()
+    reserved = tdmrep.parse_file(tdm) if tdm else ()
+    contents = rsl.parse_file(licence[1], licence[0]) if licence else ()
     if not (rules or licenses or others or reserved or contents):
         return None
     fixed = None
@@ -214,11 +214,13 @@ class _UsageReader:
                     place.licenses.append(LicenseLine(number, value))
             return
         self._in_rules = self._in_group
-        name, meaning_of = _READERS[kind]
+        name, parse_meaning = _READERS[kind]
         path, preference = None, value
         if value.startswith("/"):
             path, _, preference = value.replace("\t", " ").partition(" ")
-        stated = statement(name, f"robots.txt:{number}", f"{name}: {value}", meaning_of(preference.strip()))
+        stated = statement(
+            name, f"robots.txt:{number}", f"{name}: {value}", parse_meaning(preference.strip())
+        )
         for place in places:
             if len(place.rules) < RULES_MAX:
                 place.rules.append(UsageRule(None if path is None else PathPattern(path), stated))

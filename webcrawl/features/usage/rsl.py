@@ -68,7 +68,7 @@ class LicensedPath(NamedTuple):
     statement: Statement
 
 
-def contents_of_file(body: bytes, place: str) -> tuple[LicensedPath, ...]:
+def parse_file(body: bytes, place: str) -> tuple[LicensedPath, ...]:
     """Return the contents of a licence file that was at the URL ``place``; none if it is no such file. Never raises.
 
     A document type is not accepted: no licence needs entities.
@@ -81,12 +81,12 @@ def contents_of_file(body: bytes, place: str) -> tuple[LicensedPath, ...]:
     except (expat.ExpatError, _UnacceptableError, ValueError, LookupError):
         return ()
     return tuple(
-        LicensedPath(PathPattern(url), statement(NAME, place, _text(url, licences), meaning_of(licences)))
+        LicensedPath(PathPattern(url), statement(NAME, place, _text(url, licences), parse_meaning(licences)))
         for url, licences in reader.contents
     )
 
 
-def meaning_of(licences: Sequence[Licence]) -> Meaning:
+def parse_meaning(licences: Sequence[Licence]) -> Meaning:
     """Return what the licences of one content say together: a prohibition counts, then a permission without a
     condition, then that a purpose is in no list."""
     stated: dict[str, bool] = {}

@@ -40,7 +40,7 @@ class FileRule(NamedTuple):
     statement: Statement
 
 
-def meaning_of(value: object) -> Meaning:
+def parse_meaning(value: object) -> Meaning:
     """Return what a reservation says: as text in a field, or as a number in the file."""
     text = value.strip() if isinstance(value, str) else value
     if isinstance(text, bool):
@@ -52,7 +52,7 @@ def meaning_of(value: object) -> Meaning:
 
 def _combined(values: Iterable[str]) -> Meaning:
     """Return what several values of one place say: a reservation counts."""
-    meanings = [meaning for value in values if (meaning := meaning_of(value))]
+    meanings = [meaning for value in values if (meaning := parse_meaning(value))]
     return max(meanings, key=len, default=())
 
 
@@ -78,7 +78,7 @@ def in_meta(metas: Iterable[tuple[str, str]]) -> list[Statement]:
     ]
 
 
-def rules_of_file(body: str) -> tuple[FileRule, ...]:
+def parse_file(body: str) -> tuple[FileRule, ...]:
     """Return the rules of a tdmrep.json, in their order; none if it is no such file. Never raises."""
     if len(body) > FILE_BYTES_MAX:
         return ()
@@ -92,7 +92,7 @@ def rules_of_file(body: str) -> tuple[FileRule, ...]:
     for number, entry in enumerate(entries[:RULES_MAX], 1):
         if not isinstance(entry, dict):
             continue
-        location, meaning = entry.get("location"), meaning_of(entry.get(RESERVATION))
+        location, meaning = entry.get("location"), parse_meaning(entry.get(RESERVATION))
         if not isinstance(location, str) or not meaning:
             continue
         location = location if location.startswith(("/", "*")) else f"/{location}"

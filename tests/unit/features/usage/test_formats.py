@@ -39,7 +39,7 @@ BIG = 100_000
     ],
 )
 def test_content_usage(value, meaning):
-    assert dict(content_usage.meaning_of(value)) == meaning
+    assert dict(content_usage.parse_meaning(value)) == meaning
 
 
 def test_lines_of_the_field_are_one_value():
@@ -65,7 +65,7 @@ def test_lines_of_the_field_are_one_value():
     ],
 )
 def test_content_signal(value, meaning):
-    assert dict(content_signal.meaning_of(value)) == meaning
+    assert dict(content_signal.parse_meaning(value)) == meaning
 
 
 RESERVED = {"tdm": False, "train-ai": False}
@@ -77,7 +77,7 @@ RESERVED = {"tdm": False, "train-ai": False}
     + [(value, {}) for value in ("2", "true", "", None, True, False, [1], "01")],
 )
 def test_a_reservation(value, meaning):
-    assert dict(tdmrep.meaning_of(value)) == meaning
+    assert dict(tdmrep.parse_meaning(value)) == meaning
 
 
 def test_the_examples_of_tdmrep_in_fields_and_elements():
@@ -142,7 +142,7 @@ GROUPS = json.dumps(
     ],
 )
 def test_the_file_of_tdmrep(body, path, verdict):
-    statements = tdmrep.in_file(tdmrep.rules_of_file(body), comparable(f"https://provider.com{path}"))
+    statements = tdmrep.in_file(tdmrep.parse_file(body), comparable(f"https://provider.com{path}"))
     assert resolve(statements).get("tdm") == verdict
 
 
@@ -154,7 +154,7 @@ def licensed(inner, url="/", attributes=""):
 
 
 def verdicts_of(body, url="https://example.com/page"):
-    return resolve(rsl.in_file(rsl.contents_of_file(body, "https://example.com/l.xml"), comparable(url)))
+    return resolve(rsl.in_file(rsl.parse_file(body, "https://example.com/l.xml"), comparable(url)))
 
 
 NONE = {"search": "no", "ai-input": "no", "train-ai": "no", "tdm": "no"}
@@ -230,12 +230,12 @@ def test_a_licence_server_wants_a_token():
     ],
 )
 def test_what_is_no_licence_file_says_nothing(body):
-    assert rsl.contents_of_file(body, "https://example.com/l.xml") == ()
+    assert rsl.parse_file(body, "https://example.com/l.xml") == ()
 
 
 def test_a_long_text_is_cut():
     body = licensed('<permits type="usage">' + "search " * 10_000 + "</permits>")
-    [content] = rsl.contents_of_file(body, "https://example.com/l.xml")
+    [content] = rsl.parse_file(body, "https://example.com/l.xml")
     assert len(content.statement.text) <= 200
 
 

@@ -1,0 +1,167 @@
+"""What pages may be used for: recorded with each, and kept out of a feed if the crawl is for something else."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from tests.crawl import expectation
+from tests.fakeweb import Placement
+
+OURS = (
+    "|User-agent: webcrawl|Disallow: /private/|Content-Usage: train-ai=n"
+    "|Content-Usage: /news/ train-ai=y, search=n"
+)
+ROBOTS = {
+    1: (
+        {"lines": "Content-Usage: train-ai=n|Content-Signal: search=yes"},
+        {"train-ai": "no", "search": "yes"},
+    ),
+    2: ({"lines": "Content-Signal: search=yes, ai-train=yes"}, {"train-ai": "yes", "search": "yes"}),
+    3: ({"lines": "Content-Usage: train-ai=y" + OURS}, None),
+    4: ({"lines": "|User-agent: GPTBot|Disallow: /"}, {}),
+}
+"""Hosts by number: the lines of their robots.txt, and the verdicts that follow for each page."""
+PAGES = (
+    ("usage-header", {"fields": "Content-Usage: train-ai=n"}, {"train-ai": "no"}),
+    ("usage-header", {"fields": "Content-Usage: train-ai=y"}, {"train-ai": "yes"}),
+    (
+        "usage-header",
+        {"fields": "Content-Signal: ai-train=no, ai-input=yes"},
+        {"train-ai": "no", "ai-input": "yes"},
+    ),
+    ("usage-header", {"fields": "tdm-reservation: 1|tdm-policy: /policy"}, {"tdm": "no", "train-ai": "no"}),
+    ("usage-header", {"fields": "Robots-Tag: *;noai"}, {"ai-input": "no", "train-ai": "no"}),
+    ("usage-header", {"fields": 'Link: </l.xml>; rel="license"'}, {}),
+    ("tag-meta", {"name": "tdm-reservation", "content": "1"}, {"tdm": "no", "train-ai": "no"}),
+    ("tag-meta", {"name": "robots", "content": "noai, nosnippet"}, {"ai-input": "no", "train-ai": "no"}),
+)
+
+
+@pytest.fixture(scope="module")
+def web(serve):
+    hosts = [
+        Placement("robots-usage", hosts=(f"h{number:04d}.localhost",), options=options)
+        for number, (options, _) in ROBOTS.items()
+    ]
+    pages = [Placement(name, 0.06, options=options) for name, options, _ in PAGES]
+    return serve(hosts=8, pages=400, links=8, seed=11, placements=(*hosts, *pages))
+
+
+@pytest.fixture(scope="module")
+def truth(web):
+    """URL to the verdicts on its page, from what the server sends, for each page that may be fetched."""
+    reached = expectation.depths(web)
+    known = {(name, json.dumps(options)): verdicts for name, options, verdicts in PAGES}
+    verdicts = {}
+    for page in web.web.pages():
+        url = web.web.url(page)
+        if url not in reached:
+            continue
+        number = int(url.partition("//h")[2][:4])
+        said = ROBOTS.get(number, ({}, {}))[1]
+        if said is None:
+            said = {"train-ai": "yes", "search": "no"} if "/news/" in url else {"train-ai": "no"}
+        part = web.web.part(page)
+        own = known[part.behaviour, json.dumps(part.options)] if part else {}
+        verdicts[url] = {
+            purpose: "no" if "no" in (said.get(purpose), own.get(purpose)) else "yes"
+            for purpose in said.keys() | own.keys()
+        }
+    return verdicts
+
+
+def crawled_with(web, crawl, folder, name, **settings):
+    feed = folder / f"{name}.jsonl"
+    before = len(web.hits())
+    crawled = crawl(web.seeds, options=("-o", str(feed)), **settings).assert_ended_well()
+    crawled.assert_sound()
+    items = {item["url"]: item for line in feed.read_text().splitlines() for item in [json.loads(line)]}
+    requested = {expectation.address(web, hit) for hit in web.hits()[before:] if not hit.is_robots}
+    return crawled, items, requested
+
+
+def test_every_page_has_its_verdicts_in_log_item_and_archive(web, truth, crawl, folder):
+    crawled, items, requested = crawled_with(web, crawl, folder, "recorded")
+
+    assert requested == set(truth)
+    lines = {line["url"]: line for line in crawled.lines("page")}
+    stated = {url: {k: v for k, v in line["usage"].items() if k != "sources"} for url, line in lines.items()}
+    assert stated == truth
+    assert {url: item.get("usage", {}) for url, item in items.items()} == truth
+    assert len({json.dumps(verdicts) for verdicts in truth.values()}) > 8
+    # Each verdict is that of a source that says it
+    for url, verdicts in truth.items():
+        for purpose, verdict in verdicts.items():
+            assert verdict in [source.get(purpose) for source in lines[url]["usage"]["sources"]]
+    contradicting = [
+        line["usage"]
+        for line in lines.values()
+        if {"yes", "no"} <= {source.get("train-ai") for source in line["usage"].get("sources", [])}
+    ]
+    assert contradicting
+    assert all(usage["train-ai"] == "no" for usage in contradicting)
+    metadata = {
+        record.url: record.content.decode() for record in crawled.records() if record.type == "metadata"
+    }
+    for url, verdicts in truth.items():
+        fields = dict(line.split(": ", 1) for line in metadata[url].splitlines() if ": " in line)
+        if lines[url]["usage"]:
+            words = fields["usage"].split(", ")
+            assert sorted(words) == sorted(f"{k}={v}" for k, v in verdicts.items()) or (
+                words == ["unknown"] and not verdicts
+            )
+            assert fields["usage-sources"]
+        else:
+            assert "usage" not in fields
+
+
+def test_no_page_that_may_not_be_used_for_training_is_in_a_feed_for_training(web, truth, crawl, folder):
+    crawled, items, requested = crawled_with(web, crawl, folder, "training", USAGE_PURPOSES="train-ai")
+
+    assert requested == set(truth)
+    forbidden = {url for url, verdicts in truth.items() if verdicts.get("train-ai") == "no"}
+    assert len(forbidden) > 50
+    assert set(items) == set(truth) - forbidden
+    withheld = {line["url"] for line in crawled.lines("page") if line.get("withheld")}
+    assert withheld == forbidden
+    archived = {record.url for record in crawled.records() if record.type == "response"}
+    assert forbidden <= archived
+
+
+def test_what_is_unknown_is_withheld_if_it_is_to_be(web, truth, crawl, folder):
+    settings = {"USAGE_PURPOSES": "train-ai,search", "USAGE_UNKNOWN": "refuse"}
+    _, items, _ = crawled_with(web, crawl, folder, "unknown", **settings)
+
+    allowed = {"train-ai": "yes", "search": "yes"}
+    assert set(items) == {url for url, verdicts in truth.items() if allowed.items() <= verdicts.items()}
+    assert items
+
+
+def test_what_a_robots_txt_disallows_is_not_requested_if_it_is_to_be(web, truth, crawl, folder):
+    settings = {"USAGE_PURPOSES": "train-ai", "USAGE_DISALLOWED": "refuse", "USAGE_TOKENS": "GPTBot"}
+    crawled, items, requested = crawled_with(web, crawl, folder, "refused", **settings)
+
+    assert not [url for url in requested if any(f"//h000{number}." in url for number in (1, 4))]
+    of_third = {url for url in requested if "//h0003." in url}
+    assert all("/news/" in url for url in of_third)
+    assert crawled.figures().rules["usage"] > 0
+    assert items
+    assert all(truth[url].get("train-ai") != "no" and "//h0004." not in url for url in items)
+
+
+def test_records_nothing_if_it_is_turned_off(web, truth, crawl, folder):
+    crawled, items, _ = crawled_with(web, crawl, folder, "off", USAGE_RECORD=0)
+
+    assert set(items) == set(truth)
+    assert not any("usage" in line for line in crawled.lines("page"))
+
+
+def test_a_feed_of_columns_has_one_for_usage(web, truth, crawl, folder):
+    feed = folder / "columns.csv"
+    crawl(web.seeds, options=("-o", str(feed)), USAGE_PURPOSES="tdm").assert_ended_well()
+    with feed.open(newline="") as rows:
+        usage = {row["url"]: json.loads(row["usage"] or "{}") for row in csv.DictReader(rows)}
+    assert usage == {url: verdicts for url, verdicts in truth.items() if verdicts.get("tdm") != "no"}

@@ -1,0 +1,118 @@
+"""The use that pages allow, recorded in a running crawl, and the pages that are withheld for it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.crawl.feature import Feature
+from webcrawl.features.usage import content_signal, content_usage, robots_controls, rsl, tdmrep
+from webcrawl.features.usage.statements import as_record, is_withheld, resolve
+from webcrawl.parsing.html import PageInput, extract
+from webcrawl.parsing.mime import HTML_TYPES, document_type, mime_type
+
+if TYPE_CHECKING:
+    from scrapy.http import Headers
+
+    from webcrawl.archive.capture import FetchRecord
+    from webcrawl.config import Configuration
+    from webcrawl.crawl.feature import Parts
+    from webcrawl.features.usage.statements import Statement
+    from webcrawl.parsing.html import ParsedPage
+    from webcrawl.robots.rules import UsageReading
+
+USAGE, SIGNAL = b"Content-Usage", b"Content-Signal"
+ROBOTS, NEWER_ROBOTS = b"X-Robots-Tag", b"Robots-Tag"
+RESERVATION, POLICY = b"Tdm-Reservation", b"Tdm-Policy"
+LINK = b"Link"
+_FIELDS = frozenset({USAGE, SIGNAL, ROBOTS, NEWER_ROBOTS, RESERVATION, POLICY, LINK})
+"""The fields that are read, in the spelling of Scrapy's headers."""
+
+HEAD_BYTES = 65_536
+"""The part of a page in which its elements are looked for that a spider reads itself."""
+_WORDS = (b"tdm-", b"robots")
+
+STATEMENTS_MAX = 100
+"""Statements of one page that are kept."""
+
+
+class UsageFeature(Feature):
+    """Collects the statements about a page as it comes, and notes them with it."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._agents = configuration.product_tokens
+        self._purposes = configuration.usage_withheld
+        self._refuses_unknown = configuration.usage_unknown == "refuse"
+        self.withholds = bool(self._purposes)
+        """True if the crawl withholds pages at all."""
+        # Nearly all pages of a site have the same statements.
+        self._recorded = lru_cache(maxsize=4_096)(self._build_record)
+
+    def read_response(self, usage: UsageReading | None, url: str, headers: Headers) -> tuple[Statement, ...]:
+        """Return what the robots.txt under which a URL was fetched and the header of the response say."""
+        statements: tuple[Statement, ...] = () if usage is None else usage.statements(url)
+        if _FIELDS.isdisjoint(headers):
+            return statements
+        return (*statements, *self._read_headers(headers))[:STATEMENTS_MAX]
+
+    def _read_headers(self, headers: Headers) -> list[Statement]:
+        def lines(name: bytes) -> list[str]:
+            return [line.decode("latin-1") for line in headers.getlist(name)]
+
+        statements: list[Statement] = []
+        if values := lines(USAGE):
+            statements += content_usage.in_header(values)
+        if values := lines(SIGNAL):
+            statements += content_signal.in_header(values)
+        statements += tdmrep.in_header(lines(RESERVATION), lines(POLICY))
+        older, newer = lines(ROBOTS), lines(NEWER_ROBOTS)
+        if older or newer:
+            is_image = (headers.get(b"Content-Type") or b"").strip().lower().startswith(b"image/")
+            statements += robots_controls.in_header(older, newer, self._agents, is_image=is_image)
+        if values := lines(LINK):
+            statements += rsl.in_links(values)
+        return statements
+
+    def read_page(self, document: ParsedPage) -> list[Statement]:
+        """Return what the elements of a page say."""
+        statements = robots_controls.in_meta(document.robots) if document.robots else []
+        if any(name.startswith("tdm-") for name, _ in document.metas):
+            statements += tdmrep.in_meta(document.metas)
+        return statements[:STATEMENTS_MAX]
+
+    def read_body(self, body: bytes, url: str, content_type: bytes | None) -> list[Statement]:
+        """Return what the first elements of a body say, if it is a page."""
+        head = body[:HEAD_BYTES]
+        lower = head.lower()
+        if not any(word in lower for word in _WORDS):
+            return []
+        declared = content_type.decode("latin-1") if content_type else None
+        if document_type(mime_type(declared), head) not in HTML_TYPES:
+            return []
+        return self.read_page(
+            extract(PageInput(head, url, declared, links_max=0, types=frozenset(), agents=self._agents))
+        )
+
+    def verdicts(self, statements: tuple[Statement, ...]) -> dict[str, str]:
+        """Return the verdicts for a page's item."""
+        return resolve(statements) if statements else {}
+
+    def note(self, record: FetchRecord | None, statements: tuple[Statement, ...]) -> bool:
+        """Write what is said about a page to its line of the fetch log. Return True if it is withheld."""
+        noted, withheld = self._recorded(statements)
+        if record is not None:
+            record.extra["usage"] = noted
+            if withheld:
+                record.extra["withheld"] = True
+            else:
+                record.extra.pop("withheld", None)
+        return withheld
+
+    def _build_record(self, statements: tuple[Statement, ...]) -> tuple[dict[str, Any], bool]:
+        noted = as_record(statements)
+        return noted, is_withheld(noted, self._purposes, refuses_unknown=self._refuses_unknown)
+
+
+def build(parts: Parts) -> UsageFeature:
+    """Return the feature for a crawl."""
+    return UsageFeature(parts.configuration)
