@@ -97,7 +97,7 @@ class FocusCrawl:
             politeness=Politeness("fixed", delay, 60.0, 0.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0),
             robots=RobotsPolicy(agents=("webcrawl",), rules=RulesCache(10, "webcrawl")),
-            key_of=get_host,
+            get_key=get_host,
         )
         self._backend = MemoryBackend(delay_seconds=delay)
         self.frontier = Frontier(

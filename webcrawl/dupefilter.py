@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy.dupefilters import BaseDupeFilter
 from scrapy_redis.connection import get_redis_from_settings
 
-from webcrawl.storage.redis.marks import BUCKET_FULL, bucket_of, digits_of
+from webcrawl.storage.redis.marks import BUCKET_FULL, bucket_number, mark_digits
 from webcrawl.storage.redis.server import script
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.fingerprint import fingerprint, request_fingerprint
@@ -76,10 +76,10 @@ class RedisDupeFilter(BaseDupeFilter):
 
     def request_seen(self, request: Request) -> bool:
         """Return True if the request was seen before, and record it. :raises redis.RedisError: Redis cannot answer"""
-        mark = fingerprint_of(request)
+        mark = frontier_fingerprint(request)
         while True:
-            keys = [self._totals, self._bucket(bucket_of(mark, self._buckets))]
-            buckets, *answer = self._see(keys, [self._buckets, f"{digits_of(mark)}0"])
+            keys = [self._totals, self._bucket(bucket_number(mark, self._buckets))]
+            buckets, *answer = self._see(keys, [self._buckets, f"{mark_digits(mark)}0"])
             if buckets != -1:
                 break
             self._buckets = answer[0]
@@ -119,7 +119,7 @@ class RedisDupeFilter(BaseDupeFilter):
             spider.crawler.stats.inc_value("dupefilter/filtered")
 
 
-def fingerprint_of(request: Request) -> int:
+def frontier_fingerprint(request: Request) -> int:
     """Return the fingerprint of a request in the frontier."""
     resolved = resolve(request.url, request.url)
     if resolved is None:

@@ -166,7 +166,7 @@ class InlineRequests:
         """Return the in-flight request in whose processing this is called."""
         current = CURRENT.get()
         request = None if current is None else current()
-        return None if request is None else self._scheduler.flight_of(request)
+        return None if request is None else self._scheduler.in_flight_request(request)
 
     def deliver(self, flight: InFlightRequest, result: Response | Request | BaseException) -> None:
         """Give the result of the downloader to the caller that waits for it."""

@@ -50,7 +50,7 @@ from webcrawl.reports import run_log, text
 from webcrawl.reports.standing import CrawlState, folder_state
 from webcrawl.reports.waiting import Oldest, Waits
 from webcrawl.scope.url_rules import DepthRule, LengthRule, OffsiteRule
-from webcrawl.scrapy_private import slot_of
+from webcrawl.scrapy_private import engine_slot
 from webcrawl.storage.contract import SharedBackend
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ class Scheduler:
 
     async def _call_waiting(self) -> None:
         """Call the errback of each queued URL once. The URL stays queued for the next run."""
-        told, slot = len(self._told), slot_of(self._crawler.engine)
+        told, slot = len(self._told), engine_slot(self._crawler.engine)
         async for entry in self.frontier.waiting():
             if slot is None or slot.closing is not None:
                 return
@@ -400,7 +400,7 @@ class Scheduler:
 
     def deliver(self, request: Request, result: Response | Request | BaseException) -> bool:
         """Give the result of an inline request to its caller; returns False if it is none."""
-        flight = self.flight_of(request)
+        flight = self.in_flight_request(request)
         if flight is None or flight.lease.inline is None:
             return False
         self.inline.deliver(flight, result)
@@ -530,7 +530,7 @@ class Scheduler:
 
         From now on the engine is not idle, and the flight is not settled before the errback has ended.
         """
-        slot = slot_of(self._crawler.engine)
+        slot = engine_slot(self._crawler.engine)
         assert slot is not None
         slot.add_request(request)
         if flight is not None:
@@ -593,7 +593,7 @@ class Scheduler:
 
     # -- calls of the middlewares ------------------------------------------------------------------------------
 
-    def flight_of(self, request: Request) -> InFlightRequest | None:
+    def in_flight_request(self, request: Request) -> InFlightRequest | None:
         known = request.meta.get(KEY)
         return self._flights.get(known.lease_id) if known is not None and known.lease_id else None
 
@@ -612,7 +612,7 @@ class Scheduler:
 
     def _processed(self, request: Request) -> None:
         """Settle a request that the engine has released: no more results will come of it."""
-        flight = self.flight_of(request)
+        flight = self.in_flight_request(request)
         if flight is None or flight.request is not request:
             return
         flight.is_released = True
@@ -654,7 +654,7 @@ class Scheduler:
 
     def _check_robots(self, flight: InFlightRequest) -> None:
         """Log a warning if a middleware has kept a robots.txt, or its answer, from the frontier."""
-        slot = slot_of(self._crawler.engine)
+        slot = engine_slot(self._crawler.engine)
         is_closing = slot is None or slot.closing is not None
         if is_closing or flight.outcome.robots is not None or flight.outcome.result is Result.ABANDONED:
             return
@@ -687,7 +687,7 @@ class Scheduler:
     def storage_failed(self, request: Request, error: StorageFull | StorageLost) -> None:
         """Note that a step on the way of a request found no storage: its URL stays queued, and the crawl ends if
         waiting does not help."""
-        if (flight := self.flight_of(request)) is not None:
+        if (flight := self.in_flight_request(request)) is not None:
             flight.is_unkept = True
         # The archive's own error for a full disk is both.
         if not isinstance(error, StorageFull):

@@ -77,7 +77,7 @@ def split_domains_of_cookies(split: Callable[[str], Any]) -> None:
     cookies._split_domain = split  # type: ignore[assignment]
 
 
-def slot_of(engine: ExecutionEngine) -> _Slot | None:
+def engine_slot(engine: ExecutionEngine) -> _Slot | None:
     """Return the engine's state of the open spider: its scheduler, open requests and next call."""
     return engine._slot
 
@@ -97,7 +97,7 @@ class Shutdown(Enum):
     """The name of the handler of the second signal."""
 
 
-def shutdown_of(handler: object) -> Shutdown | None:
+def find_shutdown(handler: object) -> Shutdown | None:
     """Return which handler of a CrawlerProcess it is; None if it is another one."""
     function = getattr(handler, "__func__", None)
     return next((kind for kind in Shutdown if function is getattr(CrawlerProcessBase, kind.value)), None)

@@ -64,7 +64,7 @@ class DrivenRedis(Driven):
         client: Redis | RedisCluster | None = None,
         *,
         shards: int = 1,
-        owner_of: Callable[[str], str] | None = None,
+        get_owner: Callable[[str], str] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(runner, exact=True)
@@ -72,7 +72,7 @@ class DrivenRedis(Driven):
         self._options = RedisOptions(
             spider=spider, shards=shards, lease_seconds=LEASE_SECONDS, worker="test", **options
         )
-        self._owner_of = owner_of or (lambda origin: get_host(f"{origin}/"))
+        self._get_owner = get_owner or (lambda origin: get_host(f"{origin}/"))
         self.clock = GivenClock()
         self.client = client or Redis.from_url(url)
         self._left: list[RedisBackend] = []
@@ -80,7 +80,7 @@ class DrivenRedis(Driven):
 
     def made(self) -> RedisBackend:
         """Another member, not opened yet."""
-        return RedisBackend({"url": self.url}, self._options, IDENTITY, self._owner_of, self.clock)
+        return RedisBackend({"url": self.url}, self._options, IDENTITY, self._get_owner, self.clock)
 
     # -- time goes with what is asked ------------------------------------------------------------------------
 

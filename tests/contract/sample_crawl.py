@@ -13,8 +13,8 @@ from webcrawl.storage.redis.check import ConsistencyCheck
 from webcrawl.storage.redis.control import Control
 from webcrawl.storage.redis.frontier import RedisBackend
 from webcrawl.storage.redis.leases import ServerClock
-from webcrawl.storage.redis.marks import mark_bytes, segment_field, segment_of, segments_of
-from webcrawl.storage.redis.names import RedisOptions, ShardNames, shard_of
+from webcrawl.storage.redis.marks import mark_bytes, segment_count, segment_field, segment_number
+from webcrawl.storage.redis.names import RedisOptions, ShardNames, shard_number
 from webcrawl.storage.redis.packing import chunk_prefix, pack_entry
 from webcrawl.urls.politeness_key import get_host
 
@@ -104,8 +104,8 @@ class SampleCrawl:
 
     def segment(self, one: UrlEntry) -> bytes:
         """Where a URL is looked for in the seen test."""
-        segments = segments_of(self.header(one.key)[1])
-        return segment_field(one.key.encode(), segment_of(one.fingerprint, segments))
+        segments = segment_count(self.header(one.key)[1])
+        return segment_field(one.key.encode(), segment_number(one.fingerprint, segments))
 
     def forget(self, one: UrlEntry, state: State = State.QUEUED) -> None:
         before = self.client.hget(self.names.seen, self.segment(one)) or b""
@@ -192,7 +192,7 @@ class CrawlInCluster:
 
     def break_something(self) -> None:
         """A URL is in a segment behind the last, and a host's record says too much."""
-        names = ShardNames("broad", shard_of("h0.test", 16))
+        names = ShardNames("broad", shard_number("h0.test", 16))
         marks = self._client.hget(names.seen, "h0.test")
         self._client.hset(names.seen, "h0.test", marks[9:])
         self._client.hset(names.seen, segment_field(b"h0.test", 9), marks[:9])

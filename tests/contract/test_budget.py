@@ -263,7 +263,7 @@ def test_on_a_full_server_a_new_robots_txt_takes_the_place_of_the_one_that_expir
     crawl.look()
     for origin in origins[200:]:
         crawl.run(worker.add(Batch(robots=[robots(origin, expires_at=NOW + 1000)])))
-    known = [crawl.run(worker.backend.robots_of(origin, get_host(f"{origin}/"))) for origin in origins]
+    known = [crawl.run(worker.backend.read_robots(origin, get_host(f"{origin}/"))) for origin in origins]
     assert sum(one is not None for one in known) == 200
     assert known[0] is None
     assert known[-1] is not None

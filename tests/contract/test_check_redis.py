@@ -14,7 +14,7 @@ from webcrawl.errors import StartRefused
 from webcrawl.frontier.records import State
 from webcrawl.storage.inspection import Finding, FindingKind, Findings
 from webcrawl.storage.redis.check import reader, shard
-from webcrawl.storage.redis.marks import segment_field, segment_of, segments_of
+from webcrawl.storage.redis.marks import segment_count, segment_field, segment_number
 from webcrawl.storage.redis.names import ShardNames
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def all_of_a_key_lost_but_chunks(sample: SampleCrawl) -> None:
 
 def in_the_wrong_segment(sample: SampleCrawl) -> None:
     one = sample.long[3]
-    there = segment_of(one.fingerprint, segments_of(sample.header(LONG)[1]))
+    there = segment_number(one.fingerprint, segment_count(sample.header(LONG)[1]))
     sample.forget(one)
     sample.know(one, State.QUEUED, segment_field(LONG.encode(), there ^ 1))
 

@@ -66,7 +66,7 @@ def some() -> list[UrlEntry]:
 
 
 def node_of(cluster: RedisCluster, driven: DrivenRedis, key: str) -> RedisServer:
-    shard = driven.backend._shard_of(key)
+    shard = driven.backend._get_shard(key)
     node = driven.client.get_node_from_key(shard.names.idle.decode())
     [server] = [server for server in cluster.servers if server.port == node.port]
     return server
@@ -169,7 +169,7 @@ class Move:
     """Hands the slot of a shard over to another node, step by step as ``redis-cli --cluster reshard`` does."""
 
     def __init__(self, cluster: RedisCluster, driven: DrivenRedis, key: str) -> None:
-        names = driven.backend._shard_of(key).names
+        names = driven.backend._get_shard(key).names
         self.source = node_of(cluster, driven, key)
         self.target = next(server for server in cluster.servers if server is not self.source)
         self.cluster = cluster

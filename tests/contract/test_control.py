@@ -106,11 +106,11 @@ def test_a_setting_of_the_scope_that_is_new_since_the_crawl_was_begun_is_agreed_
 ) -> None:
     first = join()
     first.close()
-    options, owner_of, clock = first._options, first._owner_of, first.clock
+    options, get_owner, clock = first._options, first._get_owner, first.clock
 
     def with_most(requests: str) -> RedisBackend:
         identity = {**IDENTITY, f"{SCOPE}REQUESTS_PER_KEY_MAX": requests}
-        return RedisBackend({"url": redis_server.url}, options, identity, owner_of, clock)
+        return RedisBackend({"url": redis_server.url}, options, identity, get_owner, clock)
 
     second = with_most("5")
     runner.run(second.open(NOW))

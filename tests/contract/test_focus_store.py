@@ -16,7 +16,7 @@ from webcrawl.features.focus import store as file
 from webcrawl.features.focus.learner import Learner
 from webcrawl.features.focus.link_features import pack
 from webcrawl.features.focus.store import SAVE_SECONDS, LearnerFile, NoStore
-from webcrawl.storage.redis.learned import SAVED_EVERY, SEND_SECONDS, SharedLearning, learner_of
+from webcrawl.storage.redis.learned import SAVED_EVERY, SEND_SECONDS, SharedLearning, best_learner
 from webcrawl.storage.redis.server import RedisServer
 
 if TYPE_CHECKING:
@@ -162,12 +162,12 @@ def test_workers_learn_together(runner: asyncio.Runner, open_store: Callable[...
 def test_who_looks_from_outside_finds_what_most_was_learned_of(runner: asyncio.Runner, redis_server) -> None:
     server, name = RedisServer({"url": redis_server.url}, list), "a*[b]?"
     runner.run(server.connect())
-    assert runner.run(learner_of(server, name, Learner)) is None
+    assert runner.run(best_learner(server, name, Learner)) is None
     few, many = taught(Learner(), pages=5), taught(Learner(), 2)
     runner.run(SharedLearning(server, name, "few").step(few, 0.0))
     runner.run(SharedLearning(server, name, "many").step(many, 0.0, last=True))
     runner.run(SharedLearning(server, "axb", "others").step(taught(Learner(), pages=99), 0.0))
-    found = runner.run(learner_of(server, name, Learner))
+    found = runner.run(best_learner(server, name, Learner))
     assert found is not None
     assert guesses(found) == pytest.approx(guesses(many), abs=1e-4)
     runner.run(server.close())

@@ -240,8 +240,8 @@ def test_a_crawl_that_others_began_anew_with_other_settings_is_left(
     one = crawl()
     redis_server.kill().forget_behind(0).start()
     identity = {"POLITENESS_KEY": "domain"}
-    options, owner_of, clock = one._options, one._owner_of, one.clock
-    other = RedisBackend({"url": redis_server.url}, options, identity, owner_of, clock)
+    options, get_owner, clock = one._options, one._get_owner, one.clock
+    other = RedisBackend({"url": redis_server.url}, options, identity, get_owner, clock)
     runner.run(other.open(NOW))
     with pytest.raises(StorageAway):
         one.counts()

@@ -9,7 +9,7 @@ import pytest
 from tests.contract.driven_redis import DrivenRedis
 from tests.contract.samples import entry, found, pages, settled
 from webcrawl.frontier.records import State
-from webcrawl.storage.redis.marks import MARK_BYTES, segment_from, segment_of, segments_of, unpack_marks
+from webcrawl.storage.redis.marks import MARK_BYTES, segment_count, segment_from, segment_number, unpack_marks
 
 if TYPE_CHECKING:
     import asyncio
@@ -42,9 +42,9 @@ def test_every_mark_is_where_its_url_is_looked_for(driven: DrivenRedis, number: 
             urls[first : first + 4000]
         )
     there = segments(driven)
-    assert set(there) <= set(range(segments_of(number)))
+    assert set(there) <= set(range(segment_count(number)))
     marks = {mark: at for at, segment in there.items() for mark, _ in unpack_marks(segment)}
-    assert marks == {one.fingerprint: segment_of(one.fingerprint, segments_of(number)) for one in urls}
+    assert marks == {one.fingerprint: segment_number(one.fingerprint, segment_count(number)) for one in urls}
     assert max(map(len, there.values())) < 2.5 * 64 * MARK_BYTES
     for first in range(0, number, 4000):
         again = [entry(one.url) for one in urls[first : first + 4000]]

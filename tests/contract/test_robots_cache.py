@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 def test_the_answer_of_an_origin_can_be_had_without_its_key(backend: Driven) -> None:
     known = replace(robots("http://a", "User-agent: *\n"), attempts=3, crawl_delay_seconds=0.25)
-    assert backend.run(backend.backend.robots_of("http://a", "a")) is None
+    assert backend.run(backend.backend.read_robots("http://a", "a")) is None
     backend.commit(Batch(robots=[known]))
-    assert backend.run(backend.backend.robots_of("http://a", "a")) == known
+    assert backend.run(backend.backend.read_robots("http://a", "a")) == known
     backend.crash()
-    assert backend.run(backend.backend.robots_of("http://a", "a")) == known
-    assert backend.run(backend.backend.robots_of("http://b", "b")) is None
+    assert backend.run(backend.backend.read_robots("http://a", "a")) == known
+    assert backend.run(backend.backend.read_robots("http://b", "b")) is None
 
 
 def test_when_the_cache_is_full_those_answers_go_first_that_end_first(make_sqlite: MakeSqlite) -> None:

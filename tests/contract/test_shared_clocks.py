@@ -19,7 +19,7 @@ from webcrawl.storage.contract import (
     RateLimitReturn,
 )
 from webcrawl.storage.inspection import Use
-from webcrawl.storage.redis.clocks import uses_of
+from webcrawl.storage.redis.clocks import read_uses
 
 if TYPE_CHECKING:
     import asyncio
@@ -313,7 +313,7 @@ def test_whoever_looks_from_outside_sees_who_has_a_clock_and_when_it_is_free(
     other.give_back(1, {"group campus": 5.0}, other.time.now - 1)
     pauses = {**B, "host unheard.test": 3.0}
     server, [names] = one.driven.backend._server, one.driven.names()
-    assert runner.run(uses_of(server, names, pauses, one.time.now)) == {
+    assert runner.run(read_uses(server, names, pauses, one.time.now)) == {
         "address 192.0.2.1": Use(one.time.now + 2.0, "test"),
         "group campus": Use(pytest.approx(one.time.now + 4.0, abs=1e-5)),
     }

@@ -194,8 +194,8 @@ class Slow:
     async def counts(self) -> Counts:
         return await self._do(lambda: self._backend.counts(), writes=False)
 
-    async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
-        return await self._do(lambda: self._backend.robots_of(origin, key), writes=False)
+    async def read_robots(self, origin: str, key: str) -> RobotsRecord | None:
+        return await self._do(lambda: self._backend.read_robots(origin, key), writes=False)
 
     async def url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
         return await self._do(lambda: self._backend.url_record(key, fingerprint), writes=False)

@@ -131,7 +131,7 @@ class Play(RuleBasedStateMachine):
             politeness=Politeness(self.model, 5.0, 50.0, 2.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0, park_max_seconds=500.0, parks_to_give_up=1),
             robots=RobotsPolicy(1500.0, agents=("webcrawl",), rules=RulesCache(10, "webcrawl")),
-            key_of=key_of,
+            get_key=key_of,
             retry_times=1,
         )
 

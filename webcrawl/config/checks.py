@@ -53,7 +53,7 @@ def _storage_contradictions(read: Read) -> Iterator[Problem]:
         read["FRONTIER_BACKEND"]() or storage.implied(lambda name: read[name]())
     )
     if read.get("CHECKPOINT_INTERVAL", float)() and not chosen.takes_checkpoints:
-        able = storage.names_of(lambda one: one.takes_checkpoints)
+        able = storage.technology_names(lambda one: one.takes_checkpoints)
         how = f"; {chosen.copied_otherwise}" if chosen.copied_otherwise else ""
         yield Problem("CHECKPOINT_INTERVAL", f"needs FRONTIER_BACKEND={able}, not {chosen.name}{how}")
     if (seen := read["FRONTIER_SEEN"]()) not in chosen.seen_tests:

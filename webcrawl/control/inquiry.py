@@ -67,7 +67,7 @@ from webcrawl.scope.patterns import PatternsError
 from webcrawl.scope.port import BadPortRule
 from webcrawl.scope.private import names_that_allow
 from webcrawl.scope.url_rules import SITES, PatternError
-from webcrawl.scope.whitelist import WhitelistError, whitelist_of
+from webcrawl.scope.whitelist import WhitelistError, load_whitelist
 from webcrawl.storage.technology import SCOPE
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.host_rules import HostRulesError
@@ -326,7 +326,7 @@ class Inquiry:
             found = read_seeds(seeds, schemes=self._schemes())
             yield from (seed.url for seed in found if isinstance(seed, Seed))
         elif domains and not seeds:
-            yield from whitelist_of(domains).roots()
+            yield from load_whitelist(domains).roots()
 
     # -- the crawl -------------------------------------------------------------------------------------------
 

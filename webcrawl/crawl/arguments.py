@@ -18,7 +18,7 @@ from webcrawl.errors import Problem
 from webcrawl.politeness.contact import contact_problem
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
 from webcrawl.scope.url_rules import SITES, AllowRule, PatternError
-from webcrawl.scope.whitelist import WhitelistError, whitelist_of
+from webcrawl.scope.whitelist import WhitelistError, load_whitelist
 from webcrawl.urls.schemes import WEB, Schemes
 from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seeds
 
@@ -162,7 +162,7 @@ def _segment(arguments: Mapping[str, str], configuration: Configuration) -> Iter
     if configuration.frontier_seen == "bloom":
         yield Problem("-a segment", "needs FRONTIER_SEEN=exact: a Bloom filter cannot say what was fetched")
     if configuration.storage.frontier_file is None:
-        able = storage.names_of(lambda technology: technology.frontier_file is not None)
+        able = storage.technology_names(lambda technology: technology.frontier_file is not None)
         yield Problem("-a segment", f"needs FRONTIER_BACKEND={able}, not {configuration.storage.name}")
     if path := arguments.get("segment"):
         try:
@@ -185,7 +185,7 @@ def _contact(hosts: Iterator[str], configuration: Configuration) -> Iterator[Pro
 
 
 def _hosts_of_whitelist(source: str) -> Iterator[str]:
-    return whitelist_of(source).names()
+    return load_whitelist(source).names()
 
 
 def _hosts_of_seeds(source: str, schemes: Schemes) -> Iterator[str]:

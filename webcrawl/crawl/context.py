@@ -19,7 +19,7 @@ from webcrawl.crawl.jobdir import Jobdir, new_folder
 from webcrawl.crawl.ordering import best_first_of, build_order
 from webcrawl.crawl.page_processing import build_processing
 from webcrawl.crawl.refused_start import answering
-from webcrawl.crawl.request_codec import agent_of, is_explicit, may_have_errback, route_of
+from webcrawl.crawl.request_codec import is_explicit, may_have_errback, proxy_payload, request_agent
 from webcrawl.crawl.rules import CrawlRules, build_politeness, extensions_refused
 from webcrawl.crawl.schemes import supported_schemes
 from webcrawl.crawl.seeded_hosts import SeededHosts
@@ -52,7 +52,7 @@ from webcrawl.scope.url_rules import (
     SchemeRule,
     StayRule,
 )
-from webcrawl.scope.whitelist import WhitelistRule, whitelist_of
+from webcrawl.scope.whitelist import WhitelistRule, load_whitelist
 from webcrawl.storage.contract import Backend, ClockStore, SharedBackend
 from webcrawl.storage.machine_clocks import MachineClocks
 from webcrawl.urls.politeness_key import PolitenessKey, get_host
@@ -279,7 +279,7 @@ def build_scopes(
     if allowed := getattr(spider, "allowed_domains", None):
         followed.append(OffsiteRule(allowed))
     if domains := getattr(spider, "domains", None):
-        followed.append(WhitelistRule(whitelist_of(domains)))
+        followed.append(WhitelistRule(load_whitelist(domains)))
     if stay := getattr(spider, "stay", None):
         followed.append(StayRule(stay))
     if allow := getattr(spider, "allow", None):
@@ -333,7 +333,7 @@ def _policies(
             intake.schemes,
             configuration.robots_ttl_min_seconds,
         ),
-        key_of=key.of_url,
+        get_key=key.of_url,
         admit=intake.admit,
         retry_times=configuration.retry_times,
         requests_per_key_max=configuration.requests_per_key_max,
@@ -342,8 +342,8 @@ def _policies(
         may_return=intake.may_return,
         awaits_refusal=may_have_errback,
         is_own=lambda entry: is_explicit(entry.payload),
-        route_of=route_of,
-        agent_of=agent_of,
+        proxy_route=proxy_payload,
+        request_agent=request_agent,
         shared_clocks=choices.shared_clocks,
         refused=features.refused,
         # The network exists once the event loop runs.

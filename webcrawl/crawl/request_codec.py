@@ -105,7 +105,7 @@ def may_have_errback(entry: UrlEntry) -> bool:
     return payload is not None and ('"errback":' in payload or '"token":' in payload)
 
 
-def route_of(entry: UrlEntry) -> str | None:
+def proxy_payload(entry: UrlEntry) -> str | None:
     """Return the text of a Request that has only the proxy of an entry; None if the entry names none in ``meta``."""
     if entry.payload is None or '"proxy":' not in entry.payload:
         return None
@@ -121,7 +121,7 @@ def route_of(entry: UrlEntry) -> str | None:
     return _text({"meta": {"proxy": proxy}, "headers": plain(headers, "headers", [])})
 
 
-def agent_of(entry: UrlEntry) -> str | None:
+def request_agent(entry: UrlEntry) -> str | None:
     """Return the product token of the User-Agent that the Request of an entry sets; None if it sets none."""
     if entry.kind == Kind.ROBOTS or entry.payload is None or _USER_AGENT not in entry.payload:
         return None
@@ -132,11 +132,11 @@ def agent_of(entry: UrlEntry) -> str | None:
 
 
 def how_sent(entry: UrlEntry) -> str | None:
-    """Return the text of a Request that has only what ``route_of`` and ``agent_of`` read in that of an entry; None if
-    that is nothing.
+    """Return the text of a Request that has only what ``proxy_payload`` and ``request_agent`` read in that of an
+    entry; None if that is nothing.
     """
-    fields = json.loads(route_of(entry) or "{}")
-    if agent_of(entry) is not None:
+    fields = json.loads(proxy_payload(entry) or "{}")
+    if request_agent(entry) is not None:
         pairs = plain_from(json.loads(entry.payload or "{}")["headers"])
         kept = [pair for pair in pairs if pair[0] in (b"User-Agent", b"Proxy-Authorization")]
         fields["headers"] = plain(kept, "headers", [])
@@ -384,7 +384,7 @@ class RequestSerializer:
 
     def request(self, entry: UrlEntry) -> Request:
         """Return the Request of an entry. :raises ValueError: it cannot be restored; says why"""
-        if entry.kind == Kind.ROBOTS and (route := requests.route_of(entry)) is not None:
+        if entry.kind == Kind.ROBOTS and (route := requests.proxy_route(entry)) is not None:
             return decode(entry.url, route, self._spider, entry.repeat)
         if entry.payload is None or entry.kind == Kind.ROBOTS:
             return Request(entry.url, meta={"verbatim_url": True}, dont_filter=entry.repeat)

@@ -40,7 +40,7 @@ class RunningCrawl(Protocol):
         """True if URLs of one response may be queued before its own URL is done, if there are very many."""
         ...
 
-    def flight_of(self, request: Request) -> InFlightRequest | None:
+    def in_flight_request(self, request: Request) -> InFlightRequest | None:
         """Return the in-flight request of a Request; None for requests that the frontier does not know."""
         ...
 
@@ -120,11 +120,11 @@ def get_in_flight_request(crawler: Crawler, request: Request | None) -> InFlight
     # An isinstance check is no help: with Scrapy's own type every scheduler is an instance of every other, and it is
     # slow.
     find: Callable[[Request], InFlightRequest | None] | None = getattr(
-        crawler.engine.scheduler, "flight_of", None
+        crawler.engine.scheduler, "in_flight_request", None
     )
     return None if find is None else find(request)
 
 
 def has_frontier(crawler: Crawler) -> bool:
     """Return True if the scheduler is this project's, and not Scrapy's own, as in ``scrapy shell``."""
-    return hasattr(crawler.engine.scheduler, "flight_of")
+    return hasattr(crawler.engine.scheduler, "in_flight_request")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from webcrawl.errors import ContactMissing, CrawlError
 from webcrawl.politeness.contact import contact_problem, is_contact
 from webcrawl.reports import text
-from webcrawl.scope.whitelist import whitelist_of
+from webcrawl.scope.whitelist import load_whitelist
 from webcrawl.storage.contract import SharedBackend
 from webcrawl.urls.politeness_key import get_host
 from webcrawl.urls.seeds import BadSeed, Seed, read_seeds
@@ -162,7 +162,7 @@ class Seeding:
         if self._seeds:
             yield from read_seeds(self._seeds, schemes=self._context.intake.schemes)
         elif self._domains:
-            for number, root in enumerate(whitelist_of(self._domains).roots(), start=1):
+            for number, root in enumerate(load_whitelist(self._domains).roots(), start=1):
                 yield Seed(root, number)
 
     def _digest(self) -> str | None:

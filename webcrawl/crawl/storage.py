@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.crawl.rules import extensions_refused, list_digest
 from webcrawl.crawl.schemes import supported_schemes
-from webcrawl.scope.whitelist import whitelist_of
+from webcrawl.scope.whitelist import load_whitelist
 from webcrawl.storage.technology import SCOPE, CrawlFacts
 from webcrawl.urls.schemes import WEB, Schemes
 
@@ -83,7 +83,7 @@ def agreed(
         "FETCH_PRIVATE_ADDRESSES": _shown(configuration.fetch_private_addresses),
         "allow": getattr(spider, "allow", None) or "none",
         "stay": getattr(spider, "stay", None) or "none",
-        "domains": whitelist_of(domains).digest() if domains else "none",
+        "domains": load_whitelist(domains).digest() if domains else "none",
         "allowed_domains": list_digest(sorted(getattr(spider, "allowed_domains", None) or ())),
     }
     fixed = identity_settings(configuration, choices)

@@ -38,7 +38,7 @@ FORCE = "VERDICT_FORCED"
 class PlainScheduler(Scheduler, Detached):
     """Scrapy's scheduler, in memory: there is no frontier, and so no lease for a request."""
 
-    def flight_of(self, request: Request) -> None:
+    def in_flight_request(self, request: Request) -> None:
         """Return None: the middlewares look up the lease of a request here, and there is none."""
 
 

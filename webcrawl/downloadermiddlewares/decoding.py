@@ -51,7 +51,7 @@ class DecodingMiddleware:
         if not named or not response.body:
             return response
         facts, coding = fetch_meta(request), named.decode("latin-1")
-        limit, account = facts.maxsize or self._limit_of(response), facts.account
+        limit, account = facts.maxsize or self._size_limit(response), facts.account
         if account is None:
             return _decoded(response, decode(response.body, coding, limit), facts)
         most = min(limit, account.room, AT_ONCE_BYTES)
@@ -73,7 +73,7 @@ class DecodingMiddleware:
         account.trim()
         return _decoded(response, decoded, facts)
 
-    def _limit_of(self, response: Response) -> int:
+    def _size_limit(self, response: Response) -> int:
         declared = response.headers.get(b"Content-Type")
         mime = mime_type(declared.decode("latin-1")) if declared else None
         return self._text_limit if mime is None or mime in HTML_TYPES else self._limit

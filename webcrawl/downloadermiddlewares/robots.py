@@ -19,7 +19,7 @@ from webcrawl.archive.listed_links import rows_of
 from webcrawl.crawl.context import get_context
 from webcrawl.crawl.running import get_in_flight_request
 from webcrawl.downloadermiddlewares.sitemaps import add_link_counts, named_in_robots, resolved_all
-from webcrawl.engine.chains import raiser_of
+from webcrawl.engine.chains import find_raiser
 from webcrawl.engine.downloader import AROUND
 from webcrawl.fetching.failures import LocalShortageError, failure_word
 from webcrawl.fetching.lifetime import response_lifetime
@@ -183,7 +183,7 @@ class RobotsMiddleware:
         if sitemaps and self._keeps_links:
             _log(sitemaps, flight)
         # The pages of a sitemap would be requested directly.
-        follows = context.configuration.sitemaps_follow and requests.route_of(entry) is None
+        follows = context.configuration.sitemaps_follow and requests.proxy_route(entry) is None
         if sitemaps and follows and read.record is not None:
             key = context.key.of_url(f"{read.record.origin}/")
             flight.outcome.discovered += named_in_robots(context, flight, sitemaps, key)
@@ -213,7 +213,7 @@ class RobotsMiddleware:
             if exception.rule == AROUND:
                 self.kept_away(flight, "changed its URL", None)
             return
-        culprit = raiser_of(self._crawler.engine.downloader.middleware, exception)
+        culprit = find_raiser(self._crawler.engine.downloader.middleware, exception)
         if culprit is not None and not culprit.startswith("webcrawl."):
             self.kept_away(flight, f"raised {type(exception).__name__}", culprit)
 
@@ -229,7 +229,7 @@ class RobotsMiddleware:
         origin, _ = requests.origin_and_hops(flight.lease.entry)
         chain = self._crawler.engine.downloader.middleware
         named = culprit or " or ".join(
-            name for name in map(_path_of, chain.middlewares) if not _is_ours(name)
+            name for name in map(_import_path, chain.middlewares) if not _is_ours(name)
         )
         logger.warning(
             "The robots.txt of %s cannot be fetched: a downloader middleware%s %s. No page of the host is fetched "
@@ -251,7 +251,7 @@ class RobotsMiddleware:
         owner = self._context.key.of_url(f"{origin}/")
         if not hops or owner == flight.lease.entry.key:
             return reply
-        look = partial(self._context.backend.robots_of, origin, owner)
+        look = partial(self._context.backend.read_robots, origin, owner)
         return replace(reply, previous=await self._context.frontier.with_retry(look))
 
     def _robots_flight(self, request: Request) -> InFlightRequest | None:
@@ -259,7 +259,7 @@ class RobotsMiddleware:
         return flight if flight is not None and flight.lease.entry.kind == Kind.ROBOTS else None
 
 
-def _path_of(middleware: object) -> str:
+def _import_path(middleware: object) -> str:
     return global_object_name(type(middleware))
 
 

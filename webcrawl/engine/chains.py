@@ -67,7 +67,7 @@ async def _answer(chain: DownloaderMiddlewareManager, request: Request) -> Respo
             continue
         result = await ensure_awaitable(result, _warn=global_object_name(method))
         if isinstance(result, Request):
-            fetch_meta(request).taken_by = owner_of(method)
+            fetch_meta(request).taken_by = owner_path(method)
         if isinstance(result, (Response, Request)):
             return result
         if result is not None:
@@ -92,7 +92,7 @@ async def _taken_back(
         if not isinstance(result, Response):
             result = await ensure_awaitable(result, _warn=global_object_name(method))
             if isinstance(result, Request):
-                fetch_meta(request).taken_by = owner_of(method)
+                fetch_meta(request).taken_by = owner_path(method)
                 return result
             if not isinstance(result, Response):
                 raise scrapy_private.invalid_output(
@@ -102,12 +102,12 @@ async def _taken_back(
     return response
 
 
-def owner_of(method: Callable[..., object]) -> str:
+def owner_path(method: Callable[..., object]) -> str:
     """Return the import path of the class of a middleware by one of its methods."""
     return global_object_name(type(getattr(method, "__self__", method)))
 
 
-def raiser_of(chain: DownloaderMiddlewareManager, error: BaseException) -> str | None:
+def find_raiser(chain: DownloaderMiddlewareManager, error: BaseException) -> str | None:
     """Return the downloader middleware whose ``process_request`` raised an exception; None if none did."""
     methods: dict[object, Any] = {
         getattr(getattr(method, "__func__", method), "__code__", None): method
@@ -116,7 +116,7 @@ def raiser_of(chain: DownloaderMiddlewareManager, error: BaseException) -> str |
     trace = error.__traceback__
     while trace is not None:
         if (method := methods.get(trace.tb_frame.f_code)) is not None:
-            return owner_of(method)
+            return owner_path(method)
         trace = trace.tb_next
     return None
 
@@ -130,7 +130,7 @@ def is_plain(chain: SpiderMiddlewareManager) -> bool:
     return not (any(chain.methods["process_spider_exception"]) or scrapy_private.takes_spider(chain))
 
 
-async def output_of(
+async def stream_output(
     chain: SpiderMiddlewareManager, call: Call, response: Response, request: Request
 ) -> AsyncIterator[Any]:
     """Do the work of ``chain.scrape_response_async`` for a plain chain: yield the spider's output as the middlewares

@@ -26,13 +26,13 @@ from scrapy.utils.spider import iterate_spider_output
 from twisted.python.failure import Failure
 
 from webcrawl import scrapy_private
-from webcrawl.engine.chains import is_plain, output_of
+from webcrawl.engine.chains import is_plain, stream_output
 from webcrawl.engine.downloader import DirectDownloader
 from webcrawl.engine.waking import Starts
 from webcrawl.fetching.body_memory import body_memory_of
 from webcrawl.fetching.meta import CURRENT
 from webcrawl.fetching.signals import receivers, tell
-from webcrawl.scrapy_private import HookedEngine, Slot, slot_of
+from webcrawl.scrapy_private import HookedEngine, Slot, engine_slot
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterable
@@ -64,7 +64,7 @@ class DirectEngine(HookedEngine):
 
         Scrapy's scraper has a limit of its own for responses that are being processed, 5 MB, which five pages reach.
         """
-        slot = slot_of(self)
+        slot = engine_slot(self)
         return (
             not self.running
             or slot is None
@@ -76,7 +76,7 @@ class DirectEngine(HookedEngine):
     @property
     def is_closing(self) -> bool:
         """True from the moment at which the crawl is asked to stop: no more requests begin."""
-        slot = slot_of(self)
+        slot = engine_slot(self)
         return slot is not None and slot.closing is not None
 
     def begin_requests(self) -> None:
@@ -90,7 +90,7 @@ class DirectEngine(HookedEngine):
     def _begin_inline(self) -> None:
         """Begin inline requests, however many pages are being processed, since these may wait for them; also while
         the crawl is being closed."""
-        slot = slot_of(self)
+        slot = engine_slot(self)
         next_inline = None if slot is None else getattr(slot.scheduler, "next_inline", None)
         if slot is None or next_inline is None or self.paused:
             return
@@ -131,7 +131,7 @@ class DirectEngine(HookedEngine):
     def begin_request(self) -> bool:
         if not isinstance(self.downloader, DirectDownloader):
             return super().begin_request()
-        slot = slot_of(self)
+        slot = engine_slot(self)
         assert slot is not None
         if not self._starts.take():
             slot.nextcall.schedule()
@@ -231,7 +231,7 @@ class DirectEngine(HookedEngine):
         plain = is_plain(chain)
         try:
             if plain:
-                output = await output_of(chain, self._call_spider, response, request)
+                output = await stream_output(chain, self._call_spider, response, request)
             else:
                 output = aiter(await chain.scrape_response_async(self._call_spider, response, request))
         except Exception:

@@ -163,7 +163,7 @@ class LoopWatch:
             late = perf_counter() - self._due
             if late > self._looks / 2 and (frame := sys._current_frames().get(self._thread)) is not None:
                 frames = outwards(frame)
-                self._samples.append((place_of(frames), url_of(frames)))
+                self._samples.append((describe_place(frames), find_url(frames)))
                 del frame, frames
 
 
@@ -177,7 +177,7 @@ def outwards(frame: FrameType) -> list[FrameType]:
     return list(takewhile(partial(is_not, None), chain))
 
 
-def place_of(frames: Sequence[FrameType]) -> str:
+def describe_place(frames: Sequence[FrameType]) -> str:
     """Return the innermost function of the project and its two callers within it; the innermost of all, if there are
     none. ``frames``: the innermost one first.
 
@@ -192,7 +192,7 @@ def place_of(frames: Sequence[FrameType]) -> str:
     return f"{library}{_told(own[0])}{callers}"
 
 
-def url_of(frames: Sequence[FrameType]) -> str | None:
+def find_url(frames: Sequence[FrameType]) -> str | None:
     """Return the URL in progress, from the innermost function on the stack that has one."""
     for each in frames:
         local: dict[str, Any] = each.f_locals

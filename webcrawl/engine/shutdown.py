@@ -30,8 +30,8 @@ from scrapy.utils.log import get_scrapy_root_handler
 from scrapy.utils.ossignal import install_shutdown_handlers
 from scrapy.utils.reactor import is_reactor_installed
 
-from webcrawl.engine.loop_watch import outwards, place_of
-from webcrawl.scrapy_private import Shutdown, shutdown_of
+from webcrawl.engine.loop_watch import describe_place, outwards
+from webcrawl.scrapy_private import Shutdown, find_shutdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -114,7 +114,7 @@ class ShutdownSignals:
         if threading.current_thread() is not threading.main_thread():
             return False
         found = signal.getsignal(signal.SIGTERM)
-        kind = shutdown_of(found)
+        kind = find_shutdown(found)
         if kind is Shutdown.FORCED:
             # One came before the crawl could be told.
             self._number = 1
@@ -233,7 +233,7 @@ class ShutdownSignals:
         except Empty:
             pass
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
-        place = "" if frame is None else f" by {place_of(outwards(frame))}"
+        place = "" if frame is None else f" by {describe_place(outwards(frame))}"
         return f"the event loop, which is held{place}"
 
     def _waits(self) -> str | None:

@@ -16,7 +16,7 @@ import asyncio
 from time import thread_time
 from typing import TYPE_CHECKING
 
-from webcrawl.scrapy_private import slot_of
+from webcrawl.scrapy_private import engine_slot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ class Waking:
 
     def watch(self, let_go_of: Callable[[Request], None]) -> None:
         """Have ``let_go_of`` called with every request that the engine releases, whatever its outcome."""
-        slot = slot_of(self._crawler.engine)
+        slot = engine_slot(self._crawler.engine)
         assert slot is not None
         let_go = slot.remove_request
 
@@ -50,7 +50,7 @@ class Waking:
 
     def wake(self) -> None:
         """Make the engine call the scheduler in the next turn of the loop."""
-        slot = slot_of(self._crawler.engine)
+        slot = engine_slot(self._crawler.engine)
         if slot is not None:
             slot.nextcall.schedule()
 

@@ -146,12 +146,12 @@ def way_of(
     form: str,
     snapshot: UrlSnapshot | None,
     visits: LoggedFetches | None,
-    lines_of: Callable[[str], Iterable[Line]],
+    read_lines: Callable[[str], Iterable[Line]],
     canonical: Callable[[str], str],
 ) -> Way | None:
     """Return how the URL with the canonical form ``form`` was found; None if it is neither queued nor was fetched.
 
-    ``lines_of`` returns the lines of a URL in the fetch logs.
+    ``read_lines`` returns the lines of a URL in the fetch logs.
     """
     if snapshot is not None and snapshot.entry is not None:
         entry = snapshot.entry
@@ -170,7 +170,7 @@ def way_of(
     target, found = form, None
     page: str | None = via
     while page is not None and page not in through and len(through) < HOPS_MAX:
-        found, hop = _hop(lines_of(page), target, canonical)
+        found, hop = _hop(read_lines(page), target, canonical)
         if hop is None:
             break
         through.insert(0, page)
@@ -184,13 +184,13 @@ def way_of(
 
 def onward_of(
     last: Line,
-    lines_of: Callable[[str], Iterable[Line]],
-    rule_of: Callable[[str], str | None],
+    read_lines: Callable[[str], Iterable[Line]],
+    read_rule: Callable[[str], str | None],
     limit: int,
 ) -> Onward | None:
     """Return where a URL leads whose last line in the fetch log is ``last``; None if it does not redirect.
 
-    ``rule_of`` returns the rule that is stored for a URL which failed or was refused.
+    ``read_rule`` returns the rule that is stored for a URL which failed or was refused.
     """
     through: list[str] = []
     line: Line | None = last
@@ -200,11 +200,11 @@ def onward_of(
             break
         through.append(target)
         # A chain is cut at the redirect that is one too many; its target is not known to the crawl.
-        if rule_of(str(line["url"])) == REDIRECTS:
+        if read_rule(str(line["url"])) == REDIRECTS:
             return Onward(tuple(through), REDIRECTS, is_fetched=False, limit=limit)
         # The last one counts.
-        line = next(iter(deque(lines_of(target), 1)), None)
-        rule = rule_of(target) if line is None or _target(line) is None else None
+        line = next(iter(deque(read_lines(target), 1)), None)
+        rule = read_rule(target) if line is None or _target(line) is None else None
     return Onward(tuple(through), rule, line is not None, limit) if through else None
 
 

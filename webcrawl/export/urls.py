@@ -87,10 +87,10 @@ _LAST = (1 << (MARK_BITS - 3)) - 1
 class FetchedUrls:
     """Every URL of the logs once, with its outcome."""
 
-    def __init__(self, rules: CanonicalRules, key_of: Callable[[str], str]) -> None:
-        """``rules``: those under which the crawl compares URLs. ``key_of`` returns the politeness key of a URL."""
+    def __init__(self, rules: CanonicalRules, get_key: Callable[[str], str]) -> None:
+        """``rules``: those under which the crawl compares URLs. ``get_key`` returns the politeness key of a URL."""
         self._rules = rules
-        self._key_of = key_of
+        self._get_key = get_key
         self._facts: Gathered[LoggedFacts] = Gathered(max)
 
     def add(self, line: Mapping[str, Any]) -> None:
@@ -111,7 +111,7 @@ class FetchedUrls:
         location = line.get("location")
         target = resolve(location, url) if isinstance(location, str) else None
         if target is not None:
-            self._take(self._key_of(target), target, (_TARGET, 0, "", facts[3], url, ""))
+            self._take(self._get_key(target), target, (_TARGET, 0, "", facts[3], url, ""))
 
     def add_links(self, page: str, links: Sequence[tuple[str, str]], sought: FingerprintFilter) -> None:
         """Take those of a page's links that are probably in ``sought``. ``links``: as linked, and in canonical
@@ -120,7 +120,7 @@ class FetchedUrls:
         marks = fingerprint_all([form for _, form in links])
         for place in sought.among(marks):
             url, form = links[place]
-            self._take(self._key_of(url), form, (_LINK, 0, "", -1, page, url))
+            self._take(self._get_key(url), form, (_LINK, 0, "", -1, page, url))
 
     def states(self, reader: UrlStateReader | None) -> Iterator[UrlState]:
         """Yield each URL in its state, key by key; those whose state is unknown are left out."""

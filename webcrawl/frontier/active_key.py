@@ -223,7 +223,7 @@ class ActiveKey:
         while self.inline:
             inline = self.inline[0]
             entry = inline.entry
-            origin, robots_url = _robots_of(entry, policies)
+            origin, robots_url = _read_robots(entry, policies)
             known = None if origin is None else self.robots.get(origin)
             if inline.answer.done():
                 self.inline.pop(0)
@@ -235,11 +235,11 @@ class ActiveKey:
                 return pick
             elif known is None or not robots.is_fresh(known, now):
                 pick.entry = requests.first_request(
-                    origin, self.key, entry.url, robots_url, policies.route_of(entry)
+                    origin, self.key, entry.url, robots_url, policies.proxy_route(entry)
                 )
                 return pick
-            elif not policies.robots.rules.is_quick(known, policies.agent_of(entry)):
-                self.unread, pick.want = (known, policies.agent_of(entry)), Need.RULES
+            elif not policies.robots.rules.is_quick(known, policies.request_agent(entry)):
+                self.unread, pick.want = (known, policies.request_agent(entry)), Need.RULES
                 return pick
             elif _is_allowed(known, entry, now, policies):
                 if _is_useless(known, entry, policies):
@@ -289,17 +289,17 @@ class ActiveKey:
                 if self._refuse(pick, entry, rule, policies):
                     return pick
                 continue
-            origin, robots_url = _robots_of(entry, policies)
+            origin, robots_url = _read_robots(entry, policies)
             if origin is not None and not robots.is_fresh(self.robots.get(origin), now):
                 if self._is_given_up(entry, self.robots.get(origin), now, policies):
                     self._refuse(pick, entry, ROBOTS_UNREACHABLE, policies)
                     return pick
                 self.head.put_back([entry])
                 pick.entry = requests.first_request(
-                    origin, self.key, entry.url, robots_url, policies.route_of(entry)
+                    origin, self.key, entry.url, robots_url, policies.proxy_route(entry)
                 )
                 return pick
-            agent = policies.agent_of(entry)
+            agent = policies.request_agent(entry)
             if origin is not None and not policies.robots.rules.is_quick(self.robots[origin], agent):
                 self.head.put_back([entry])
                 self.unread, pick.want = (self.robots[origin], agent), Need.RULES
@@ -415,7 +415,7 @@ class ActiveKey:
 
 def _is_allowed(record: RobotsRecord, entry: UrlEntry, now: float, policies: Policies) -> bool:
     """Return True if what a robots.txt says to every name under which an entry is requested allows it."""
-    rules = policies.robots.rules.rules(record, policies.agent_of(entry))
+    rules = policies.robots.rules.rules(record, policies.request_agent(entry))
     return robots.is_allowed(record, rules, entry.url, now)
 
 
@@ -425,11 +425,11 @@ def _is_useless(record: RobotsRecord, entry: UrlEntry, policies: Policies) -> bo
     purposes = policies.robots.usage_refused
     if not purposes or entry.kind not in (Kind.PAGE, Kind.INLINE):
         return False
-    usage = policies.robots.rules.usage(record, policies.agent_of(entry))
+    usage = policies.robots.rules.usage(record, policies.request_agent(entry))
     return usage is not None and usage.refuses(entry.url, purposes)
 
 
-def _robots_of(entry: UrlEntry, policies: Policies) -> tuple[str | None, str | None]:
+def _read_robots(entry: UrlEntry, policies: Policies) -> tuple[str | None, str | None]:
     """Return the origin whose robots.txt applies to an entry, and the URL of it; None twice if none applies."""
     origin = entry.origin
     url = None if origin is None else policies.robots.schemes.robots_url(origin)

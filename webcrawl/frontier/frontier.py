@@ -108,7 +108,7 @@ class Frontier:
         drain = self._committer.drain
         clocks = clocks or OwnClocks(clock)
         self._rate_limiter = limiter = SharedRateLimiter(
-            policies, clocks, clock, retry, changed, broken, self._turned_away, self._delay_of
+            policies, clocks, clock, retry, changed, broken, self._turned_away, self._key_delay
         )
         self._keys = ActiveKeys(backend, policies, limits, clock, drain, changed, broken, retry, limiter)
         self.has_work = self._keys.has_work
@@ -409,7 +409,7 @@ class Frontier:
         pause = max(self._policies.politeness.delay(active.record, now), claim.longest_pause)
         lease = Lease(next(self._lease_ids), entry, now, None, fence, validity, claim, refusal, pause)
         if entry.kind in USED and (known := active.robots.get(entry.origin or "")) is not None:
-            lease.usage = self._policies.robots.rules.usage(known, self._policies.agent_of(entry))
+            lease.usage = self._policies.robots.rules.usage(known, self._policies.request_agent(entry))
         self._unsettled[lease.id] = lease
         return lease
 
@@ -421,7 +421,7 @@ class Frontier:
         self._policies.refused(entry)
         return NO_RATE_LIMITS
 
-    def _delay_of(self, record: HostRecord) -> float:
+    def _key_delay(self, record: HostRecord) -> float:
         return self._policies.politeness.delay(record, self._clock())
 
     def _turned_away(self, active: ActiveKey) -> None:
@@ -604,7 +604,7 @@ class Frontier:
     def _take_robots(self, lease: Lease, reply: requests.RobotsReply, change: FrontierChange) -> None:
         """Take the answer of a robots.txt: its origin's record, or the next hop of a redirect."""
         origin, _ = requests.origin_and_hops(lease.entry)
-        owner = self._policies.key_of(f"{origin}/")
+        owner = self._policies.get_key(f"{origin}/")
         active = self._keys.get(owner)
         previous = (active.robots.get(origin) if active else None) or reply.previous
         record, hop = requests.answer(lease.entry, reply, previous, self._clock(), self._policies.robots)
@@ -619,7 +619,7 @@ class Frontier:
     def _settled(self, lease: Lease, robots: Sequence[RobotsRecord]) -> None:
         """Free the slot of a URL whose change is durable. ``robots``: answers of robots.txt that came with it."""
         for record in robots:
-            self._keys.answered(self._policies.key_of(f"{record.origin}/"), record)
+            self._keys.answered(self._policies.get_key(f"{record.origin}/"), record)
         if self._unsettled.pop(lease.id, None) is not None:
             self._inline_unsettled -= lease.is_inline
         if self._kept and self._kept.pop((lease.entry.key, queue_position(lease.entry)), None) is not None:

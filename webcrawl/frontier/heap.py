@@ -80,9 +80,9 @@ class BestFirst:
     only this reveals it.
     """
 
-    def __init__(self, level_of: Callable[[str], int], explored: float, seed: int | None = None) -> None:
-        """``level_of``: returns the level of a key's first URL. ``explored``: the share of random turns, 0 to 1."""
-        self._level_of = level_of
+    def __init__(self, get_level: Callable[[str], int], explored: float, seed: int | None = None) -> None:
+        """``get_level``: returns the level of a key's first URL. ``explored``: the share of random turns, 0 to 1."""
+        self._get_level = get_level
         self._explored = explored
         self._random = random.Random(seed)
         self._waiting = KeyHeap()
@@ -144,7 +144,7 @@ class BestFirst:
         self._rank(key)
 
     def _rank(self, key: str) -> None:
-        rank = -self._level_of(key)
+        rank = -self._get_level(key)
         known = self._tickets.get(key)
         if known is not None and known[0] == rank:
             return
@@ -160,7 +160,7 @@ class BestFirst:
         while True:
             rank, ticket, key = self._best[0]
             if self._tickets.get(key) == (rank, ticket):
-                if -self._level_of(key) <= rank:
+                if -self._get_level(key) <= rank:
                     return key
                 self._rank(key)
             heapq.heappop(self._best)

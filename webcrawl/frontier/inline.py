@@ -118,7 +118,7 @@ class InlineWaiting:
                 robots = [
                     record
                     for origin in sorted(origin for origin in origins if origin is not None)
-                    if (record := await self._robots_of(origin, key)) is not None
+                    if (record := await self._read_robots(origin, key)) is not None
                 ]
                 if self._hand_over(key, robots):
                     continue
@@ -138,8 +138,8 @@ class InlineWaiting:
         finally:
             self._sought.discard(key)
 
-    async def _robots_of(self, origin: str, key: str) -> RobotsRecord | None:
-        return await self._retry.with_retry(lambda: self._backend.robots_of(origin, key))
+    async def _read_robots(self, origin: str, key: str) -> RobotsRecord | None:
+        return await self._retry.with_retry(lambda: self._backend.read_robots(origin, key))
 
     def _hand_over(self, key: str, robots: list[RobotsRecord]) -> bool:
         """Hand the requests over if the key is active."""

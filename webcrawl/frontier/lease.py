@@ -48,7 +48,7 @@ class Lease:
     @property
     def validity(self) -> LeaseValidity:
         """The validity of the lease of its key and of its shared clocks."""
-        return self.key_validity.and_of(self.rate_limit_lease.validity)
+        return self.key_validity.intersect(self.rate_limit_lease.validity)
 
 
 class Result(StrEnum):

@@ -61,7 +61,7 @@ class Policies:
     politeness: Politeness
     health: Health
     robots: RobotsPolicy
-    key_of: Callable[[str], str]
+    get_key: Callable[[str], str]
     """The politeness key of a URL."""
     admit: AdmitEntry = admit_all
     retry_times: int = 2
@@ -77,10 +77,10 @@ class Policies:
     shared_clocks: SharedClocks = NO_SHARED_CLOCKS
     locate: Locate = at_no_address
     """Called if an address has a clock."""
-    route_of: Callable[[UrlEntry], str | None] = lambda entry: None
+    proxy_route: Callable[[UrlEntry], str | None] = lambda entry: None
     """Returns the proxy of a URL, as text that the caller understands, None if it has none: its robots.txt is
     requested by it, too."""
-    agent_of: Callable[[UrlEntry], str | None] = lambda entry: None
+    request_agent: Callable[[UrlEntry], str | None] = lambda entry: None
     """Returns the product token of the User-Agent that a URL's own request has, None if it has none: robots.txt is
     obeyed as what it says to this name, too."""
     awaits_refusal: Callable[[UrlEntry], bool] = lambda entry: False

@@ -56,8 +56,8 @@ def is_stored(entry: UrlEntry) -> bool:
     return entry.kind != Kind.INLINE and (entry.kind != Kind.ROBOTS or entry.position != 0)
 
 
-def route_of(entry: UrlEntry) -> str | None:
-    """Return, for a robots entry, the proxy of the page that needs it (``Policies.route_of``)."""
+def proxy_route(entry: UrlEntry) -> str | None:
+    """Return, for a robots entry, the proxy of the page that needs it (``Policies.proxy_route``)."""
     route = json.loads(entry.payload or "{}").get("route")
     return None if route is None else str(route)
 
@@ -108,7 +108,7 @@ def answer(
         # RFC 9309, section 2.3.1.2: after five hops the file may be taken for unavailable. In doubt nothing is
         # fetched.
         return robots.unreachable(origin, previous, now, absence=policy.absence), None
-    hop = _entry(reply.location, reply.location_key, origin, hops + 1, entry.url, route_of(entry))
+    hop = _entry(reply.location, reply.location_key, origin, hops + 1, entry.url, proxy_route(entry))
     return robots.redirected(origin, previous, now), hop
 
 

@@ -67,15 +67,15 @@ class SharedRateLimiter:
         changed: Callable[[], None],
         broken: Callable[[BaseException], None],
         turned_away: Callable[[ActiveKey], None],
-        delay_of: Callable[[HostRecord], float],
+        get_delay: Callable[[HostRecord], float],
     ) -> None:
         """``changed``: called when a lease was granted. ``turned_away``: called with a key that finds too long a line
-        before it; its record has the time to come again. ``delay_of`` returns the delay of a key. The rest is as for
+        before it; its record has the time to come again. ``get_delay`` returns the delay of a key. The rest is as for
         the frontier."""
         self._policy = policies.shared_clocks
         self._shares = bool(self._policy)
         self._locate = policies.locate
-        self._delay_of = delay_of
+        self._get_delay = get_delay
         self._store = store
         self._clock = clock
         self._retry = retry
@@ -137,7 +137,7 @@ class SharedRateLimiter:
             return NO_RATE_LIMITS
         waiter = _Waiter(active, next(self._tickets), host)
         if not self._policy.needs_address:
-            waiter.pauses = self._policy.of(host, None, self._delay_of(active.record))
+            waiter.pauses = self._policy.of(host, None, self._get_delay(active.record))
             if not waiter.pauses:
                 return _granted(waiter, FOREVER)
         self._waiters[active.key] = waiter
@@ -208,7 +208,7 @@ class SharedRateLimiter:
 
     async def _find_address(self, waiter: _Waiter) -> None:
         waiter.address = await self._locate(waiter.host) or ""
-        waiter.pauses = self._policy.of(waiter.host, waiter.address, self._delay_of(waiter.active.record))
+        waiter.pauses = self._policy.of(waiter.host, waiter.address, self._get_delay(waiter.active.record))
         if not self._is_here(waiter):
             return
         if waiter.pauses:

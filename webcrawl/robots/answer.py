@@ -202,7 +202,7 @@ def may_fetch(record: RobotsRecord | None, rules: RobotsRules | None, url: str, 
 
 def is_allowed(record: RobotsRecord | None, rules: RobotsRules | None, url: str, now: float) -> bool:
     """Return True if a page may be fetched now; False in doubt. Faster than finding the line that decides."""
-    if record is None or not now < record.expires_at or not _is_of(url, record.origin):
+    if record is None or not now < record.expires_at or not _has_origin(url, record.origin):
         return False
     if record.state == RobotsState.RULES:
         return rules is not None and rules.allows(url)
@@ -219,7 +219,7 @@ def _reason(record: RobotsRecord | None, rules: RobotsRules | None, url: str, no
             return "robots.txt is unreachable"
         case RobotsState.ALLOWED_ALL | RobotsState.RULES if not now < record.expires_at:
             return "robots.txt must be asked for again"
-        case RobotsState.ALLOWED_ALL | RobotsState.RULES if not _is_of(url, record.origin):
+        case RobotsState.ALLOWED_ALL | RobotsState.RULES if not _has_origin(url, record.origin):
             return "the URL is not of the origin of this robots.txt"
         case RobotsState.ALLOWED_ALL:
             return "there is no robots.txt"
@@ -239,5 +239,5 @@ def _has_copy(record: RobotsRecord) -> bool:
     return bool(record.text) or record.state == RobotsState.RULES
 
 
-def _is_of(url: str, origin: str) -> bool:
+def _has_origin(url: str, origin: str) -> bool:
     return url.startswith(origin) and url[len(origin) : len(origin) + 1] in ("/", "?", "#", "")

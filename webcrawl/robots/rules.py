@@ -29,12 +29,12 @@ from webcrawl.robots.spelling import (
 )
 from webcrawl.robots.text import (
     RobotsRule,
-    field_of,
-    lines_of,
     longest_delay,
     names_agent,
     names_everyone,
+    parse_field,
     read_for_all,
+    split_lines,
 )
 
 if TYPE_CHECKING:
@@ -390,17 +390,19 @@ def deciding(text: str, url: str, *agents: str) -> Deciding:
     allowed, rule = rules.allows(url), rules.line_for(url)
     if rule is None:
         return Deciding(allowed)
-    lines = lines_of(text)
-    return Deciding(allowed, RobotsLine(rule.line, lines[rule.line - 1]), _group_of(lines, rule.line, agents))
+    lines = split_lines(text)
+    return Deciding(
+        allowed, RobotsLine(rule.line, lines[rule.line - 1]), _group_lines(lines, rule.line, agents)
+    )
 
 
-def _group_of(lines: list[str], rule_line: int, agents: Sequence[str]) -> tuple[RobotsLine, ...]:
+def _group_lines(lines: list[str], rule_line: int, agents: Sequence[str]) -> tuple[RobotsLine, ...]:
     """Return the User-agent lines above a rule of ours that concern us: those that name us, if any line does."""
     own: list[RobotsLine] = []
     everyone: list[RobotsLine] = []
     in_rules = False
     for number, text in enumerate(lines[: rule_line - 1], 1):
-        kind, value = field_of(text)
+        kind, value = parse_field(text)
         if kind in ("allow", "disallow"):
             in_rules = True
         elif kind == "user-agent":

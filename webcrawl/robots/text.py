@@ -132,9 +132,9 @@ def decode(body: bytes, max_bytes: int = MAX_BYTES) -> str:
 def read(text: str, agent: str) -> AgentRules:
     """Return the rules, the Crawl-delay and the sitemaps that a text has for ``agent``, a product token."""
     reader = _GroupReader(agent)
-    for number, line in enumerate(lines_of(text), 1):
+    for number, line in enumerate(split_lines(text), 1):
         if line:
-            kind, value = field_of(line)
+            kind, value = parse_field(line)
             if kind:
                 reader.take(kind, value, number)
     return reader.reading()
@@ -152,7 +152,7 @@ def longest_delay(readings: Iterable[AgentRules]) -> float | None:
     )
 
 
-def lines_of(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """Return the lines of a text with any of the three line ends; the first is line 1 of ``RobotsRule.line``."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
@@ -206,12 +206,12 @@ class _GroupReader:
     def _agent(self, value: str) -> None:
         if self._in_rules:
             self._current, self._in_rules = [], False
-        group = self._group_of(value)
+        group = self._open_group(value)
         if group is not None and group not in self._current:
             self._current.append(group)
             self._named = self._named or group is self._own
 
-    def _group_of(self, value: str) -> _MergedGroup | None:
+    def _open_group(self, value: str) -> _MergedGroup | None:
         """Return the group that a User-agent line opens for us; its name ends at the first character that no token
         has."""
         if names_everyone(value):
@@ -237,7 +237,7 @@ def names_agent(value: str, token: str) -> bool:
     return name is not None and name[0].lower() == token.lower()
 
 
-def field_of(line: str) -> tuple[str, str]:
+def parse_field(line: str) -> tuple[str, str]:
     """Return the known field of a line and its value, or two empty strings. A missing colon is tolerated."""
     line = line.partition("#")[0].strip()
     name, colon, value = line.partition(":")

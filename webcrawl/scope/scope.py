@@ -45,17 +45,17 @@ class LinkBatch:
         self,
         urls: Sequence[str],
         depth: int,
-        key_of: Callable[[str], str],
+        get_key: Callable[[str], str],
         linked_from: str | None = None,
     ) -> None:
-        """``key_of``: returns the politeness key of a host. ``linked_from``: the page that they were found on."""
+        """``get_key``: returns the politeness key of a host. ``linked_from``: the page that they were found on."""
         self.linked_from = linked_from
         self.urls = urls
         self.depth = depth
         # Most links of a page lead to its own site: facts about a host are computed once.
         authorities = [url.split("/", 3)[2] for url in urls]
         host_at = {authority: get_host(f"http://{authority}/") for authority in set(authorities)}
-        key_at = {authority: key_of(host) for authority, host in host_at.items()}
+        key_at = {authority: get_key(host) for authority, host in host_at.items()}
         self.keys = [key_at[authority] for authority in authorities]
         self.different_hosts = set(host_at.values())
         self._authorities, self._host_at = authorities, host_at

@@ -219,14 +219,14 @@ class StayRule:
         self._detail = f"another {site} than the page that leads there"
 
     def refuses(self, candidate: Candidate) -> str | None:
-        own = self._site_of(candidate.linked_from)
+        own = self._page_site(candidate.linked_from)
         return None if own is None or self._site(candidate.host) == own else self._detail
 
     def refuses_none(self, links: LinkBatch) -> bool:
-        own = self._site_of(links.linked_from)
+        own = self._page_site(links.linked_from)
         return own is None or all(self._site(host) == own for host in links.different_hosts)
 
-    def _site_of(self, page: str | None) -> str | None:
+    def _page_site(self, page: str | None) -> str | None:
         """Return the site of a page; None if the operator named the URL, or if the page has no host."""
         if page is None or "://" not in page:
             return None

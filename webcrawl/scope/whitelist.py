@@ -140,7 +140,7 @@ def _is_path(source: str) -> bool:
 
 
 @lru_cache(maxsize=1)
-def whitelist_of(source: str) -> Whitelist:
+def load_whitelist(source: str) -> Whitelist:
     """Return ``Whitelist(source)``, read once: the command checks it, scope uses it, the spider seeds its roots."""
     return Whitelist(source)
 

@@ -88,7 +88,7 @@ class PageMiddleware:
                 flight = get_in_flight_request(self._crawler, response.request)
                 if self._usage is not None:
                     self._complete_usage(output, response, flight)
-                place = None if flight is None else self._place_of(output, flight.lease.entry)
+                place = None if flight is None else self._page_place(output, flight.lease.entry)
                 beside = output.document.beside if output.document is not None else {}
                 if self._processing is not None:
                     self._processing.begin(output)
@@ -133,7 +133,7 @@ class PageMiddleware:
             facts.withheld = self._usage.note(None if kept is None else kept.record, facts.usage)
         return facts.withheld
 
-    def _place_of(self, page: Page, entry: UrlEntry) -> _Place:
+    def _page_place(self, page: Page, entry: UrlEntry) -> _Place:
         """Return the place of a page in the crawl. One that is only embedded itself is marked as such."""
         hops = entry.embed_hops
         # The rule that compares a site with that of the page before needs a page in scope for that.

@@ -47,7 +47,7 @@ def implied(value_of: Callable[[str], object]) -> str:
     return next((one.name for one in technologies() if one.implied_by and value_of(one.implied_by)), DEFAULT)
 
 
-def names_of(has: Callable[[Technology], bool]) -> str:
+def technology_names(has: Callable[[Technology], bool]) -> str:
     """Return the names of the technologies that have an ability, for messages."""
     return " or ".join(one.name for one in technologies() if has(one))
 

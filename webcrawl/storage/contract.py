@@ -72,7 +72,7 @@ class LeaseValidity:
         # A crawl of one process asks this several times a page, and needs no clock.
         return self is not FOREVER and self.ends_at <= uptime()
 
-    def and_of(self, other: LeaseValidity) -> LeaseValidity:
+    def intersect(self, other: LeaseValidity) -> LeaseValidity:
         """Return a validity that lasts as long as both do."""
         if self is FOREVER:
             return other
@@ -269,7 +269,7 @@ class Counted:
             return None
 
     @classmethod
-    def sum_of(cls, known: Sequence[Counted]) -> Counted:
+    def merge(cls, known: Sequence[Counted]) -> Counted:
         """Return what several processes have counted as that of one, which no process counts further."""
         numbers: Counter[str] = Counter()
         for one in known:
@@ -527,7 +527,7 @@ class Backend(Protocol):
         """Return the record of a URL, None if it was never queued (or the seen test keeps no states)."""
         ...
 
-    async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
+    async def read_robots(self, origin: str, key: str) -> RobotsRecord | None:
         """Return the known robots.txt answer of an origin that belongs to ``key``."""
         ...
 

@@ -106,7 +106,7 @@ class MachineClocks:
         self._clock = clock
         self._me = f"{os.getpid()}-{secrets.token_hex(4)}"
         self._lock = os.open(
-            self._lock_of(self._me), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
+            self._lock_path(self._me), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
         )
         fcntl.lockf(self._lock, fcntl.LOCK_EX)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="clocks")
@@ -115,7 +115,7 @@ class MachineClocks:
         self._grants = 0
         self._longest = 0.0
 
-    def _lock_of(self, name: str) -> Path:
+    def _lock_path(self, name: str) -> Path:
         return self._folder / f"{name}.lock"
 
     def rest(self, now: float) -> None:
@@ -216,7 +216,7 @@ class MachineClocks:
         if name == self._me:
             return False
         try:
-            handle = os.open(self._lock_of(name), os.O_RDWR | os.O_CLOEXEC)
+            handle = os.open(self._lock_path(name), os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
             return True
         except OSError:
@@ -250,7 +250,7 @@ class MachineClocks:
             with closing(self._database):
                 self._database = None
         with suppress(OSError):
-            self._lock_of(self._me).unlink()
+            self._lock_path(self._me).unlink()
             os.close(self._lock)
 
 

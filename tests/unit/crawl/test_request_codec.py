@@ -23,9 +23,9 @@ from webcrawl.crawl.request_codec import (
     encode,
     is_explicit,
     is_repeatable,
+    proxy_payload,
     read_revisit,
     read_token,
-    route_of,
     with_token,
 )
 from webcrawl.fetching.meta import KEY, FetchMeta
@@ -444,7 +444,7 @@ def test_what_is_no_request_is_a_value_error_of_decode_and_nothing_to_other_read
     assert read_token(payload) == ""
     assert read_revisit(payload) is None
     assert is_explicit(payload)
-    assert route_of(UrlEntry(URL, "http://a.test:80", b"", 0, 0, 0, payload=payload)) is None
+    assert proxy_payload(UrlEntry(URL, "http://a.test:80", b"", 0, 0, 0, payload=payload)) is None
     assert not is_repeatable(payload)
 
 
@@ -453,7 +453,7 @@ def test_what_is_no_request_is_a_value_error_of_decode_and_nothing_to_other_read
 )
 def test_a_proxy_that_is_no_proxy_of_a_request_is_none(meta: str) -> None:
     payload = f'{{"proxy":1,"meta":{meta}}}'
-    assert route_of(UrlEntry(URL, "http://a.test:80", b"", 0, 0, 0, payload=payload)) is None
+    assert proxy_payload(UrlEntry(URL, "http://a.test:80", b"", 0, 0, 0, payload=payload)) is None
 
 
 def test_a_token_is_found_again_and_changes_nothing_else() -> None:

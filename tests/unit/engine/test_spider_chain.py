@@ -12,7 +12,7 @@ from scrapy.core.spidermw import SpiderMiddlewareManager
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
-from webcrawl.engine.chains import is_plain, output_of
+from webcrawl.engine.chains import is_plain, stream_output
 
 REQUEST = Request("http://a.test/")
 RESPONSE = Response("http://a.test/", request=REQUEST)
@@ -86,7 +86,7 @@ def both_ways(seed: int) -> list[Any]:
             came: list[Any] = []
             try:
                 output = await (
-                    output_of(chain, call, RESPONSE, REQUEST)
+                    stream_output(chain, call, RESPONSE, REQUEST)
                     if ours
                     else chain.scrape_response_async(call, RESPONSE, REQUEST)
                 )

@@ -177,7 +177,7 @@ def test_the_frontier_refuses_what_is_said_to_be_refused_and_nothing_else(
         politeness=POLITE,
         health=Health(),
         robots=RobotsPolicy(agents=("foobot",), rules=RulesCache(10, "foobot")),
-        key_of=lambda url: "h.test",
+        get_key=lambda url: "h.test",
         admit=lambda entry: None if admitted else "allow",
         requests_per_key_max=most,
         page_budget=budget,

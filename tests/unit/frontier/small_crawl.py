@@ -66,7 +66,7 @@ class SmallCrawl:
             politeness=Politeness("fixed", DELAY, 50.0, 0.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0),
             robots=RobotsPolicy(agents=("webcrawl",), rules=RulesCache(10, "webcrawl")),
-            key_of=key_of,
+            get_key=key_of,
             admit=self.admit,
             retry_times=1,
         )

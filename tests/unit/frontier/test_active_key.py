@@ -32,7 +32,7 @@ def policies(**others: Any) -> Policies:
         politeness=Politeness("fixed", 5.0, 60.0, 0.0, crawl_delay_max=300.0),
         health=Health(),
         robots=RobotsPolicy(agents=("webcrawl",), rules=RulesCache(10, "webcrawl")),
-        key_of=lambda url: "a",
+        get_key=lambda url: "a",
         **others,
     )
 

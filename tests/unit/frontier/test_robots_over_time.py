@@ -61,7 +61,7 @@ def test_it_stays_in_force_too_where_another_host_was_to_bring_it(crawl: SmallCr
         crawl.restart()
     hop = crawl.wait_for_lease()
     assert hop.entry.url == "http://b.test/r.txt"
-    known = crawl.loop.run(crawl.backend.robots_of("http://a.test", "a.test"))
+    known = crawl.loop.run(crawl.backend.read_robots("http://a.test", "a.test"))
     crawl.answer_robots(hop, 500, previous=known)
     assert fetch(crawl) == "2"
 

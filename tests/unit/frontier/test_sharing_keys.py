@@ -13,7 +13,7 @@ from webcrawl.errors import StorageAway
 from webcrawl.frontier.heartbeat import WorkerHeartbeat
 from webcrawl.frontier.storage_retry import StorageRetry
 from webcrawl.storage.contract import Batch, HeartbeatAnswer
-from webcrawl.storage.redis.workers import share_of
+from webcrawl.storage.redis.workers import fair_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -100,7 +100,7 @@ def test_of_many_keys_a_tenth_too_many_is_not_worth_a_move(large_crawl):
     ],
 )
 def test_shares_differ_by_one_at_most_and_the_larger_go_to_those_that_have_most(held, idle, shares):
-    assert [share_of(member, held, idle) for member in held] == shares
+    assert [fair_share(member, held, idle) for member in held] == shares
 
 
 def test_a_key_whose_page_is_not_settled_stays(crawl):

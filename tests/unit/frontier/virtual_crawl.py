@@ -63,7 +63,7 @@ class VirtualCrawl:
             politeness=Politeness("fixed", DELAY, 50.0, 0.0, crawl_delay_max=300.0),
             health=Health(),
             robots=RobotsPolicy(agents=("webcrawl",), rules=RulesCache(10, "webcrawl")),
-            key_of=get_host,
+            get_key=get_host,
             **rules,
         )
         limits = FrontierLimits(

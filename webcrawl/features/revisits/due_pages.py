@@ -103,13 +103,13 @@ class Feeder:
         self,
         visits: Visits,
         queue: VisitQueue,
-        entry_of: Callable[[RevisitedPage, int], UrlEntry],
+        make_entry: Callable[[RevisitedPage, int], UrlEntry],
         portions: Portions,
     ) -> None:
-        """``entry_of``: returns the queue entry of a page at a level."""
+        """``make_entry``: returns the queue entry of a page at a level."""
         self._visits = visits
         self._queue = queue
-        self._entry_of = entry_of
+        self._make_entry = make_entry
         self._portions = portions
         self._share = Share(portions.share, portions.saved_max)
         self._new = 0
@@ -164,6 +164,6 @@ class Feeder:
             return 0
         pages = await self._visits.store.take(keys, now, TAKEN_SECONDS, most)
         for first in range(0, len(pages), BREATH):
-            self._queue.add([self._entry_of(page, level) for page in pages[first : first + BREATH]])
+            self._queue.add([self._make_entry(page, level) for page in pages[first : first + BREATH]])
             await asyncio.sleep(0)
         return len(pages)

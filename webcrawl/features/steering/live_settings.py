@@ -18,7 +18,7 @@ from webcrawl.config.vocabulary import FOREIGN, nearest, scrapy_reader
 from webcrawl.crawl.rules import wrong_files
 from webcrawl.errors import Problem
 from webcrawl.scope.url_rules import SITES, AllowRule, PatternError
-from webcrawl.scope.whitelist import WhitelistError, whitelist_of
+from webcrawl.scope.whitelist import WhitelistError, load_whitelist
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -149,7 +149,7 @@ def _argument(name: str) -> SettingReader:
 
     def whitelist(value: object) -> str:
         try:
-            whitelist_of(str(value))
+            load_whitelist(str(value))
         except WhitelistError as error:
             raise Refusal(f"must be a list of domains, or a file of them ({error})") from error
         return str(value)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from webcrawl.features.usage import content_signal, content_usage, rsl, tdmrep
 from webcrawl.features.usage.statements import Meaning, Statement, is_withheld, resolve, statement
 from webcrawl.robots.rules import PathPattern, RobotsRules, comparable
-from webcrawl.robots.text import field_of, lines_of, names_agent, names_everyone
+from webcrawl.robots.text import names_agent, names_everyone, parse_field, split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -114,7 +114,7 @@ def read(
     rules: tuple[tuple[UsageRule, ...], ...] = ()
     licenses: tuple[LicenseLine, ...] = ()
     if _MENTION.search(text):
-        readings = [_read_for(lines_of(text), agent) for agent in agents]
+        readings = [_read_for(split_lines(text), agent) for agent in agents]
         rules = tuple(dict.fromkeys(each for each, _ in readings if each))
         licenses = tuple(dict.fromkeys(line for _, lines in readings for line in lines))
     others = tuple((token, RobotsRules(text, token)) for token in tokens) if text else ()
@@ -181,7 +181,7 @@ class _UsageReader:
             self._after_blank = True
             return
         else:
-            kind, value = field_of(line)
+            kind, value = parse_field(line)
             if kind == "user-agent":
                 self._group(value)
             elif kind in ("allow", "disallow"):

@@ -139,8 +139,8 @@ class MemoryBackend:
         if host is None or host.active is (move.fence is None):
             return False
         index, goal = (
-            _index_of(host.queue, queue_position(move.entry)),
-            _index_of(host.queue, move.new_position),
+            _find_index(host.queue, queue_position(move.entry)),
+            _find_index(host.queue, move.new_position),
         )
         if index is None or goal is not None:
             return False
@@ -208,7 +208,7 @@ class MemoryBackend:
         host = self._hosts.get(key)
         return host.urls.get(fingerprint) if host else None
 
-    async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
+    async def read_robots(self, origin: str, key: str) -> RobotsRecord | None:
         return copy.copy(self._robots.get(origin))
 
     def _idle_hosts(self) -> list[_Host]:
@@ -281,7 +281,7 @@ class MemoryBackend:
         """Carry out one result. Returns True if the URL is to be queued again."""
         entry = settled.entry
         host = self._host(entry.key)
-        index = _index_of(host.queue, queue_position(entry))
+        index = _find_index(host.queue, queue_position(entry))
         if index is not None:
             del host.queue[index]
             self._counts.queued -= 1
@@ -337,7 +337,7 @@ class MemoryBackend:
         return excess
 
 
-def _index_of(queue: list[UrlEntry], place: QueuePosition) -> int | None:
+def _find_index(queue: list[UrlEntry], place: QueuePosition) -> int | None:
     """Return the index of the entry at ``place`` in ``queue``, None if there is none."""
     index = bisect_left(queue, place, key=queue_position)
     return index if index < len(queue) and queue_position(queue[index]) == place else None

@@ -34,13 +34,13 @@ class Budget:
         self,
         server: RedisServer,
         shards: Sequence[Shard],
-        shard_of: Callable[[str], Shard],
+        get_shard: Callable[[str], Shard],
         budget_bytes: int,
     ) -> None:
         """``shards`` is filled when the crawl is opened. ``budget_bytes`` 0: the server's own limit, if any."""
         self._server = server
         self._shards = shards
-        self._shard_of = shard_of
+        self._get_shard = get_shard
         self._budget_bytes = budget_bytes
         self._rooms: dict[str, ServerRoom] = {}
         self._rank, self._members = 0, 1
@@ -81,12 +81,12 @@ class Budget:
         if self._is_short(entries):
             # Others may have added less than they were allowed to.
             await self.measure()
-        return [entry for entry in entries if self._shard_of(entry.key).room.takes(entry)]
+        return [entry for entry in entries if self._get_shard(entry.key).room.takes(entry)]
 
     def _is_short(self, entries: Iterable[UrlEntry]) -> bool:
         needed: dict[int, tuple[ServerRoom, int, int]] = {}
         for entry in entries:
-            room = self._shard_of(entry.key).room
+            room = self._get_shard(entry.key).room
             _, number, size = needed.get(id(room), (room, 0, 0))
             needed[id(room)] = room, number + 1, size + own_bytes(entry)
         return any(room.is_short(number, size) for room, number, size in needed.values())
@@ -117,14 +117,14 @@ class Budget:
         shards = random.sample(ours, min(len(ours), SHARDS_AT_ONCE))
         lengths = await self._sampled_lengths(shards)
         mine = {id(shard) for shard in ours}
-        lengths |= {key: length for key, length in self._long.items() if id(self._shard_of(key)) in mine}
+        lengths |= {key: length for key, length in self._long.items() if id(self._get_shard(key)) in mine}
         wanted = max(shard.room.prunable_bytes for shard in shards) / FREED_BYTES
         return cut_to(lengths, min(int(wanted) + 1, PRUNED_AT_ONCE))
 
     def pruned(self, keys: Iterable[str]) -> None:
         """Count one pruned URL for each of ``keys``."""
         for key in keys:
-            self._shard_of(key).room.pruned(1)
+            self._get_shard(key).room.pruned(1)
 
     async def _sampled_lengths(self, shards: Sequence[Shard]) -> dict[str, int]:
         samples = [("HRANDFIELD", shard.names.queues, SAMPLED) for shard in shards]

@@ -33,7 +33,7 @@ LOST_SECONDS = 0.5
 """The time after which to request again when our lease has ended: the next heartbeat joins anew."""
 
 
-async def uses_of(server: RedisServer, names: ShardNames, pauses: Pauses, now: float) -> dict[str, Use]:
+async def read_uses(server: RedisServer, names: ShardNames, pauses: Pauses, now: float) -> dict[str, Use]:
     """Return the states of clocks that are held, or were held lately. ``now`` is by the server's clock."""
     values = await server.commands([("GET", names.clock(name)) for name in pauses])
     uses = {}

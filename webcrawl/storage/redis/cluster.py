@@ -60,7 +60,7 @@ class Nodes:
                     raise answer
         return answers
 
-    async def name_of(self, key: bytes) -> str:
+    async def node_name(self, key: bytes) -> str:
         """Return the node that has ``key``."""
         async with self._connected() as client:
             await client.initialize()

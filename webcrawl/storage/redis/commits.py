@@ -43,22 +43,22 @@ class Portion:
 
 def portions(
     things: Iterable[Any],
-    key_of: Callable[[Any], str],
-    shard_of: Callable[[str], Shard],
-    size_of: Callable[[Any], int] = lambda thing: 1,
+    get_key: Callable[[Any], str],
+    get_shard: Callable[[str], Shard],
+    get_size: Callable[[Any], int] = lambda thing: 1,
 ) -> list[Portion]:
     """Divide ``things`` among their shards, in calls of bounded size."""
     current: dict[int, Portion] = {}
     portions_made: list[Portion] = []
     for thing in things:
-        key = key_of(thing)
-        shard = shard_of(key)
+        key = get_key(thing)
+        shard = get_shard(key)
         portion = current.get(id(shard))
         if portion is None or portion.size >= AT_ONCE:
             portion = current[id(shard)] = Portion(shard)
             portions_made.append(portion)
         portion.keys.setdefault(key, []).append(thing)
-        portion.size += size_of(thing)
+        portion.size += get_size(thing)
     return portions_made
 
 
@@ -133,12 +133,12 @@ def verdicts(records: Iterable[HostRecord], settled: Iterable[Settled]) -> list[
 
 
 def settle_portions(
-    records: Iterable[HostRecord], settled: Iterable[Settled], shard_of: Callable[[str], Shard]
+    records: Iterable[HostRecord], settled: Iterable[Settled], get_shard: Callable[[str], Shard]
 ) -> list[Portion]:
     """Divide ``Verdicts`` into portions, one of each key in a call: a full one fills a call."""
     verdicts_of_keys = verdicts(records, settled)
     return portions(
-        verdicts_of_keys, lambda verdict: verdict.key, shard_of, lambda verdict: 1 + len(verdict.settled)
+        verdicts_of_keys, lambda verdict: verdict.key, get_shard, lambda verdict: 1 + len(verdict.settled)
     )
 
 
@@ -173,7 +173,7 @@ def _pack_settled(settled: Settled, words: dict[str, int]) -> bytes:
 
 def release_calls(
     records: Sequence[HostRecord],
-    shard_of: Callable[[str], Shard],
+    get_shard: Callable[[str], Shard],
     member: str,
     what: str,
     slack_seconds: float,
@@ -181,7 +181,7 @@ def release_calls(
     """The calls that release keys; ``what`` is ``release`` or ``again``. Their times are put later by
     ``slack_seconds``."""
     calls: list[Call] = []
-    for portion in portions(records, lambda record: record.key, shard_of):
+    for portion in portions(records, lambda record: record.key, get_shard):
         args: list[Any] = [member, what]
         for key, [*_, record] in portion.keys.items():
             args += (encoded(key), record.fence, pack_record(record, slack_seconds))
@@ -191,15 +191,15 @@ def release_calls(
 
 def robots_calls(
     answers: Sequence[RobotsRecord],
-    owner_of: Callable[[str], str],
-    shard_of: Callable[[str], Shard],
+    get_owner: Callable[[str], str],
+    get_shard: Callable[[str], Shard],
     member: str,
     most: int,
 ) -> list[Call]:
     """The calls that store answers of robots.txt with the keys that own their origins. A shard keeps ``most`` of
     them, and on a server that is full no more than it has."""
     calls: list[Call] = []
-    for portion in portions(answers, lambda answer: owner_of(answer.origin), shard_of):
+    for portion in portions(answers, lambda answer: get_owner(answer.origin), get_shard):
         args: list[Any] = [0 if portion.shard.room.room is Room.FULL else most, member]
         for key, kept in portion.keys.items():
             for answer in kept:

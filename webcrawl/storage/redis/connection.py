@@ -38,6 +38,6 @@ def connection_parameters(
     return dict(get_redis_from_settings(own))
 
 
-def patience_of(lease_seconds: float) -> float:
+def answer_timeout(lease_seconds: float) -> float:
     """Return how long to wait for an answer of Redis: a quarter of a lease, but two seconds for a busy machine."""
     return max(lease_seconds / 4, min(2.0, lease_seconds * 2 / 3))

@@ -105,7 +105,7 @@ class Control:
         """Return the settings that the crawl was begun with; those of its scope are under ``SCOPE`` and the name."""
         return await self._meta()
 
-    async def name_of(self, member: str) -> str:
+    async def member_name(self, member: str) -> str:
         """Return the name of a member; a member that never reported has its number for a name."""
         facts = (await self._reports()).get(member)
         return member if facts is None else str(facts["name"])

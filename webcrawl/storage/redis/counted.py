@@ -36,7 +36,7 @@ async def merge_counted(server: RedisServer, names: CrawlNames, running: Collect
     last = {one.worker: one.name for one, _, _ in fields if one.worker in running}
     old = [field for field in fields[: -PROCESSES_MAX // 2] if field[0].name not in last.values()]
     if len(old) > 1:
-        merged = Counted.sum_of([one for one, _, _ in old])
+        merged = Counted.merge([one for one, _, _ in old])
         flat = [part for _, name, packed in old for part in (name, packed)]
         # If another process has just merged some of them, there is nothing left to do.
         values = [encoded(merged.name), merged.packed(), *flat]

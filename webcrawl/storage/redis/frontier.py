@@ -38,7 +38,7 @@ from webcrawl.storage.redis.learned import SharedLearning
 from webcrawl.storage.redis.leases import FIRST_READINGS, ServerClock
 from webcrawl.storage.redis.loading import Loader, QueueScanner
 from webcrawl.storage.redis.marks import Words, mark_bytes
-from webcrawl.storage.redis.names import CrawlNames, RedisOptions, ShardNames, shard_of
+from webcrawl.storage.redis.names import CrawlNames, RedisOptions, ShardNames, shard_number
 from webcrawl.storage.redis.packing import PROTOCOL, encoded, unpack_robots
 from webcrawl.storage.redis.server import Call, RedisServer
 from webcrawl.storage.redis.shard import Shard
@@ -72,12 +72,12 @@ class RedisBackend:
         params: Mapping[str, Any],
         options: RedisOptions,
         identity: Mapping[str, str],
-        owner_of: Callable[[str], str],
+        get_owner: Callable[[str], str],
         clock: ServerClock,
         learned: Callable[[str], None] = lambda host: None,
     ) -> None:
         """``params``: as scrapy-redis gives them to redis-py. ``identity``: settings on which all members must agree;
-        those whose names begin with ``technology.SCOPE`` may change while no worker runs. ``owner_of``: returns
+        those whose names begin with ``technology.SCOPE`` may change while no worker runs. ``get_owner``: returns
         the politeness key of an origin. ``clock`` is set by the server's. ``learned``: called with each host that the
         operator named to another member, before a URL of it is given out."""
         self._options = options
@@ -94,25 +94,25 @@ class RedisBackend:
         self._meta: dict[str, str] = {}
         """The settings that the crawl was begun with."""
         self._shards: list[Shard] = []
-        self._budget = Budget(self._server, self._shards, self._shard_of, options.budget_bytes)
-        self._scanner = QueueScanner(self._server, self._shards, self._shard_of, self._workers, self._member)
+        self._budget = Budget(self._server, self._shards, self._get_shard, options.budget_bytes)
+        self._scanner = QueueScanner(self._server, self._shards, self._get_shard, self._workers, self._member)
         self._writer = Writer(
             self._server,
             options,
             self._member,
-            owner_of,
+            get_owner,
             self._shards,
-            self._shard_of,
+            self._get_shard,
             clock,
             self._budget,
             self._scanner.repeat_doubtful,
         )
         self._seeded = SeededNames(self._server, self._names, learned)
-        self._loader = Loader(self._server, self._shard_of, self._seeded)
+        self._loader = Loader(self._server, self._get_shard, self._seeded)
         self._holding = Holding(
             self._server,
             self._shards,
-            self._shard_of,
+            self._get_shard,
             self._member,
             options.lease_seconds,
             clock,
@@ -208,7 +208,7 @@ class RedisBackend:
 
     async def acquire(self, key: str, now: float, *, given_up: bool = False) -> Activated | Unavailable:
         await self._holding.return_unknown_keys()
-        shard, delay = self._shard_of(key), self._options.delay_seconds
+        shard, delay = self._get_shard(key), self._options.delay_seconds
         found = await self._holding.acquire(shard, key, delay, given_up=given_up)
         if isinstance(found, Unavailable):
             return found
@@ -246,7 +246,7 @@ class RedisBackend:
         await self._holding.release(records)
 
     async def wake(self, keys: Sequence[str]) -> None:
-        calls: list[Call] = [(self._shard_of(key).names.fixed, [encoded(key)]) for key in keys]
+        calls: list[Call] = [(self._get_shard(key).names.fixed, [encoded(key)]) for key in keys]
         if calls:
             await self._server.call("end_robots_wait", calls)
 
@@ -297,13 +297,13 @@ class RedisBackend:
         return await self._writer.counts()
 
     async def url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
-        names, args = self._shard_of(key).names, [encoded(key), mark_bytes(fingerprint)]
+        names, args = self._get_shard(key).names, [encoded(key), mark_bytes(fingerprint)]
         [found] = await self._server.call("url_state", [([*names.fixed, names.reasons], args)])
         return None if found is None else Words(found[1]).record(found[0])
 
-    async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
+    async def read_robots(self, origin: str, key: str) -> RobotsRecord | None:
         """Return the known robots.txt answer of an origin that belongs to ``key``."""
-        [value] = await self._server.commands([("HGET", self._shard_of(key).names.robots, encoded(origin))])
+        [value] = await self._server.commands([("HGET", self._get_shard(key).names.robots, encoded(origin))])
         return unpack_robots(origin, value) if value else None
 
     def _server_started(self) -> None:
@@ -361,7 +361,7 @@ class RedisBackend:
         news = self._holding.take_news()
         news.changed_queues.update(self._writer.take_uncertain())
         for key in news.changed_queues:
-            self._shard_of(key).forget_robots(key)
+            self._get_shard(key).forget_robots(key)
         for shard in self._shards:
             shard.tidy()
         bandwidth = await self._shares.request(figures)
@@ -369,13 +369,15 @@ class RedisBackend:
 
     # -- shards --------------------------------------------------------------------------------------------
 
-    def _shard_of(self, key: str) -> Shard:
-        return self._shards[shard_of(key, len(self._shards))]
+    def _get_shard(self, key: str) -> Shard:
+        return self._shards[shard_number(key, len(self._shards))]
 
     async def _ready_views(self, shards: Sequence[Shard]) -> list[leases.View]:
         calls: list[Call] = [(shard.names.fixed, [leases.given_time(self._clock)]) for shard in shards]
         answers = await self._server.call("ready", calls)
-        views = [leases.view_of(answer, shard.epoch) for shard, answer in zip(shards, answers, strict=True)]
+        views = [
+            leases.parse_view(answer, shard.epoch) for shard, answer in zip(shards, answers, strict=True)
+        ]
         # Without a lease of our own in a shard no key can be taken there before the next heartbeat.
         return [
             (held, max(wait, HEARTBEAT_SECONDS / 2) if shard.validity.is_over() else wait, found)

@@ -32,7 +32,7 @@ class Holding:
         self,
         server: RedisServer,
         shards: list[Shard],
-        shard_of: Callable[[str], Shard],
+        get_shard: Callable[[str], Shard],
         member: str,
         lease_seconds: float,
         clock: ServerClock,
@@ -42,7 +42,7 @@ class Holding:
         server has started: the server may have forgotten its last second."""
         self._server = server
         self._shards = shards
-        self._shard_of = shard_of
+        self._get_shard = get_shard
         self._member = member
         self._lease_seconds = lease_seconds
         self._clock = clock
@@ -124,12 +124,12 @@ class Holding:
                 shard.doubtful = True
 
     async def release(self, records: Sequence[HostRecord]) -> None:
-        calls = release_calls(records, self._shard_of, self._member, "release", self._clock.slack_seconds)
+        calls = release_calls(records, self._get_shard, self._member, "release", self._clock.slack_seconds)
         async with self._turn:
             await self._server.call("release", calls)
             at = uptime()
             for record in records:
-                shard = self._shard_of(record.key)
+                shard = self._get_shard(record.key)
                 if shard.mine.get(record.key) == record.fence:
                     del shard.mine[record.key]
                     shard.released[record.key] = at, record
@@ -218,7 +218,7 @@ class Holding:
         if records:
             slack = self._clock.slack_seconds
             await self._server.call(
-                "release", release_calls(records, self._shard_of, self._member, "again", slack)
+                "release", release_calls(records, self._get_shard, self._member, "again", slack)
             )
 
     async def _join(self, shards: Sequence[Shard]) -> list[int]:

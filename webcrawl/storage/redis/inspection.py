@@ -24,18 +24,18 @@ from webcrawl.storage.inspection import (
 )
 from webcrawl.storage.redis.check import ConsistencyCheck
 from webcrawl.storage.redis.check.reader import AT_ONCE, SEGMENTS_AT_ONCE, KeyView, ShardReader, marks_in
-from webcrawl.storage.redis.clocks import uses_of
+from webcrawl.storage.redis.clocks import read_uses
 from webcrawl.storage.redis.control import Control
-from webcrawl.storage.redis.learned import learner_of
+from webcrawl.storage.redis.learned import best_learner
 from webcrawl.storage.redis.marks import (
     Words,
+    segment_count,
     segment_field,
-    segment_of,
-    segments_of,
+    segment_number,
     state_from,
     unpack_marks,
 )
-from webcrawl.storage.redis.names import shard_of
+from webcrawl.storage.redis.names import shard_number
 from webcrawl.storage.redis.packing import (
     StoredHost,
     decoded,
@@ -70,15 +70,17 @@ class RedisUrlStateReader:
                         yield [entry for entry in entries if entry.kind not in (Kind.ROBOTS, Kind.WEBSUB)]
 
     async def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, UrlRecord]:
-        reader = self._readers[shard_of(key, len(self._readers))]
+        reader = self._readers[shard_number(key, len(self._readers))]
         name = encoded(key)
         [record] = await reader.records([name])
         if not record:
             return {}
         try:
-            segments = segments_of(unpack_host(key, record).known)
+            segments = segment_count(unpack_host(key, record).known)
             wanted = set(fingerprints)
-            fields = [segment_field(name, n) for n in sorted({segment_of(one, segments) for one in wanted})]
+            fields = [
+                segment_field(name, n) for n in sorted({segment_number(one, segments) for one in wanted})
+            ]
             words = await self._words_of(reader)
             found = {}
             for first in range(0, len(fields), SEGMENTS_AT_ONCE):
@@ -205,7 +207,7 @@ async def read_queue(control: Control, key: str, most: int) -> list[UrlEntry]:
 
     :raises StorageLost: they cannot be read
     """
-    reader = ShardReader(control.server, control.spider, shard_of(key, len(control.shards)))
+    reader = ShardReader(control.server, control.spider, shard_number(key, len(control.shards)))
     [view] = await reader.views([encoded(key)])
     entries: list[UrlEntry] = []
     async for part in reader.queue(view):
@@ -250,7 +252,7 @@ async def read_snapshot(
     """
     settings = await control.settings()
     key = key_of(settings)
-    reader = ShardReader(control.server, control.spider, shard_of(key, len(control.shards)))
+    reader = ShardReader(control.server, control.spider, shard_number(key, len(control.shards)))
     # Before the key is read: a URL that is queued then may be fetched while the rest is read.
     now = await control.now()
     found = await _look(reader, key, fingerprint)
@@ -289,7 +291,7 @@ async def _look(reader: ShardReader, key: str, fingerprint: int) -> _Found:
 
 
 async def _code(reader: ShardReader, view: KeyView, host: StoredHost, fingerprint: int) -> int | None:
-    number = segment_of(fingerprint, segments_of(host.known))
+    number = segment_number(fingerprint, segment_count(host.known))
     async for _, segment in reader.segments(view.key, range(number, number + 1)):
         for mark, code in unpack_marks(segment):
             if mark == fingerprint:
@@ -306,7 +308,7 @@ async def _of_key(control: Control, reader: ShardReader, found: _Found) -> KeySn
         until = await reader.send("ZSCORE", reader.names.members, member)
         if until is None:
             return KeySnapshot(host.record, host.queued, Activity.ACTIVE)
-        name = await control.name_of(member.decode("utf-8", "replace"))
+        name = await control.member_name(member.decode("utf-8", "replace"))
         return KeySnapshot(host.record, host.queued, Activity.ACTIVE, name, float(until))
     if view.given_up:
         return KeySnapshot(host.record, host.queued, Activity.GIVEN_UP)
@@ -369,10 +371,10 @@ class RedisInspection(Control):
         return await read_impact(self, selection)
 
     async def uses(self, pauses: Pauses) -> dict[str, Use]:
-        return await uses_of(self.server, self.shards[0], pauses, await self.now())
+        return await read_uses(self.server, self.shards[0], pauses, await self.now())
 
     async def learner(self, make: Callable[[], LearnedT]) -> LearnedT | None:
-        return await learner_of(self.server, self.spider, make)
+        return await best_learner(self.server, self.spider, make)
 
     async def check(self, progress: Callable[[int, int], None]) -> CheckResult:
         return await ConsistencyCheck(self, self._delay_seconds, progress=progress).check()

@@ -50,7 +50,7 @@ class SharedLearning:
         self._deltas, self._saved, self._lock = f"{prefix}deltas", f"{prefix}saved", f"{prefix}lock"
 
     @classmethod
-    async def all_of(cls, server: RedisServer, spider: str) -> list[SharedLearning]:
+    async def open_all(cls, server: RedisServer, spider: str) -> list[SharedLearning]:
         """Return a store for each focus that a crawl had, to be read."""
         pattern = re.sub(r"([*?\[\]\\])", r"\\\1", _tag(spider)) + "*:deltas"
         names = {bytes(name) async for some in server.scan(pattern.encode()) for name in some}
@@ -136,10 +136,10 @@ class SharedLearning:
         )
 
 
-async def learner_of(server: RedisServer, spider: str, make: Callable[[], LearnedT]) -> LearnedT | None:
+async def best_learner(server: RedisServer, spider: str, make: Callable[[], LearnedT]) -> LearnedT | None:
     """Return the learner with the most examples; None if nothing was learned. ``make`` makes one without any."""
     learners = []
-    for store in await SharedLearning.all_of(server, spider):
+    for store in await SharedLearning.open_all(server, spider):
         learner = make()
         if await store.begin(learner):
             learners.append(learner)

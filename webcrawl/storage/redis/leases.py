@@ -103,7 +103,7 @@ def until(sent_at: float, lease_seconds: float) -> float:
     return sent_at + lease_seconds * (1 - MARGIN_SHARE) - min(MARGIN_SECONDS, lease_seconds / 4)
 
 
-def view_of(answer: list[object], epoch: int) -> View:
+def parse_view(answer: list[object], epoch: int) -> View:
     """Parse the answer of ``ready`` for a shard. :raises StorageAway: its server has started since ``epoch``"""
     held, wait, members, now_epoch = answer
     if now_epoch != epoch:

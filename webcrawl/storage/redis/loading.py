@@ -43,9 +43,9 @@ many keys need their queues at once."""
 class Loader:
     """Reads queues of keys that this process holds."""
 
-    def __init__(self, server: RedisServer, shard_of: Callable[[str], Shard], seeded: SeededNames) -> None:
+    def __init__(self, server: RedisServer, get_shard: Callable[[str], Shard], seeded: SeededNames) -> None:
         self._server = server
-        self._shard_of = shard_of
+        self._get_shard = get_shard
         self._seeded = seeded
         self._waiting: list[tuple[Stretch, asyncio.Future[Loaded]]] = []
         self._task: asyncio.Task[None] | None = None
@@ -77,7 +77,7 @@ class Loader:
     async def load_all(self, wanted: Sequence[Stretch]) -> list[Loaded]:
         """Load parts of queues, with the robots.txt answers of their entries, and then the hosts that the operator
         named and that may be contacted from now on."""
-        parts = _by_shard(wanted, lambda stretch: self._shard_of(stretch[0]))
+        parts = _by_shard(wanted, lambda stretch: self._get_shard(stretch[0]))
         calls: list[Call] = []
         for shard, numbers in parts:
             args: list[Any] = []
@@ -99,7 +99,7 @@ class Loader:
     async def _add_robots(self, keys: Sequence[str], loaded: Sequence[Loaded]) -> None:
         unknown: list[tuple[Shard, str, str, Loaded]] = []
         for key, stretch in zip(keys, loaded, strict=True):
-            shard = self._shard_of(key)
+            shard = self._get_shard(key)
             known = shard.known_robots(key)
             for origin in sorted({origin for entry in stretch.entries if (origin := entry.origin)}):
                 if record := known.get(origin):
@@ -122,12 +122,12 @@ class Loader:
                     stretch.robots.append(record)
 
 
-def _by_shard(things: Iterable[Any], shard_of: Callable[[Any], Shard]) -> list[tuple[Shard, list[int]]]:
+def _by_shard(things: Iterable[Any], get_shard: Callable[[Any], Shard]) -> list[tuple[Shard, list[int]]]:
     """Divide the indices of ``things`` among their shards, ``AT_ONCE`` at most together."""
     current: dict[Shard, list[int]] = {}
     parts: list[tuple[Shard, list[int]]] = []
     for number, thing in enumerate(things):
-        shard = shard_of(thing)
+        shard = get_shard(thing)
         numbers = current.get(shard)
         if numbers is None or len(numbers) >= AT_ONCE:
             numbers = current[shard] = []
@@ -148,13 +148,13 @@ class QueueScanner:
         self,
         server: RedisServer,
         shards: Sequence[Shard],
-        shard_of: Callable[[str], Shard],
+        get_shard: Callable[[str], Shard],
         workers: WorkerRegistry,
         member: str,
     ) -> None:
         self._server = server
         self._shards = shards
-        self._shard_of = shard_of
+        self._get_shard = get_shard
         self._workers = workers
         self._member = member
         self._recent: deque[tuple[float, list[Move]]] = deque()
@@ -231,7 +231,7 @@ class QueueScanner:
     async def _move(self, moves: Sequence[Move]) -> list[Move]:
         # Before the call is sent: its answer may be lost.
         self._recent.append((uptime(), list(moves)))
-        portions_of_moves = portions(moves, lambda move: move.entry.key, self._shard_of)
+        portions_of_moves = portions(moves, lambda move: move.entry.key, self._get_shard)
         calls: list[Call] = []
         for portion in portions_of_moves:
             args: list[Any] = [self._member]

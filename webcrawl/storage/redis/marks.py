@@ -24,7 +24,7 @@ def mark_bytes(fingerprint: int) -> bytes:
     return _MARK.pack(fingerprint)
 
 
-def segments_of(known: int) -> int:
+def segment_count(known: int) -> int:
     """Return the number of segments for the marks of a key with ``known`` URLs."""
     if known > _MANY:
         return -(-known // _FULL)
@@ -34,7 +34,7 @@ def segments_of(known: int) -> int:
     return segments
 
 
-def segment_of(fingerprint: int, segments: int) -> int:
+def segment_number(fingerprint: int, segments: int) -> int:
     """Return the number of the segment, of ``segments``, that has a mark."""
     hashed = fingerprint & 0xFFFFFF
     segment = hashed % (1 << segments.bit_length())
@@ -140,13 +140,13 @@ BUCKET_FULL = 300
 _MANTISSA = 1_000_000_000
 
 
-def digits_of(fingerprint: int) -> str:
+def mark_digits(fingerprint: int) -> str:
     """The decimal digits before an appended zero: 60 bits of the fingerprint, never 0."""
     digits = abs(fingerprint) // 10 or 1
     return f"-{digits}" if fingerprint < 0 else str(digits)
 
 
-def bucket_of(fingerprint: int, buckets: int) -> int:
+def bucket_number(fingerprint: int, buckets: int) -> int:
     """Linear hashing (Litwin, 1980): return which of ``buckets`` has a fingerprint."""
     hashed = (abs(fingerprint) // 10 or 1) % _MANTISSA
     whole = 1 << (buckets.bit_length() - 1)

@@ -24,7 +24,7 @@ _FIXED = (
 
 
 @lru_cache(1 << 16)
-def shard_of(key: str, shards: int) -> int:
+def shard_number(key: str, shards: int) -> int:
     return crc32(encoded(key)) % shards
 
 

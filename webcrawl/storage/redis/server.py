@@ -320,7 +320,7 @@ class RedisServer:
             return [_memory("", info)] * len(keys)
         found: dict[str, ServerMemory] = {}
         try:
-            names = [await self._cluster.name_of(key) for key in keys]
+            names = [await self._cluster.node_name(key) for key in keys]
             for name in names:
                 if name not in found:
                     found[name] = _memory(name, await self._cluster.info("memory", name))

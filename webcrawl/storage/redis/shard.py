@@ -37,7 +37,7 @@ Worth = tuple[int, int]
 """Level, and the negative depth: entries of less worth are turned away first."""
 
 
-def worth_of(entry: UrlEntry) -> Worth:
+def entry_worth(entry: UrlEntry) -> Worth:
     return entry.level, -entry.depth
 
 
@@ -90,7 +90,7 @@ class ServerRoom:
         if self.room is Room.FULL or cost > self._allowance_bytes:
             return False
         if self.room is Room.SCARCE and not is_given(entry):
-            worth = worth_of(entry)
+            worth = entry_worth(entry)
             if len(self._offers) < OFFERS_REMEMBERED:
                 self._offers.append(worth)
             if self._bar is not None and worth <= self._bar:

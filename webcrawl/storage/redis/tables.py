@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import StorageAway
-from webcrawl.storage.redis.names import ShardNames, TableNames, shard_of
+from webcrawl.storage.redis.names import ShardNames, TableNames, shard_number
 from webcrawl.storage.redis.packing import decoded, encoded, pairs
 from webcrawl.storage.redis.server import raise_first
 from webcrawl.storage.tables import HEADER, Change, DuePartition, Row, RowId, TableSpec, TableStatus
@@ -181,7 +181,7 @@ class RedisTable:
         partition = encoded(change.partition)
         if not self._letters and _only_puts(change):
             put = [part for row in change.put for part in (_field(row.id, partition), row.value)]
-            return ("HSET", self._of(change.partition).rows, *put)
+            return ("HSET", self._names_in(change.partition).rows, *put)
         absent: list[bytes] = []
         expected: list[bytes] = []
         for row_id, value in change.expected.items():
@@ -200,7 +200,7 @@ class RedisTable:
         self, partition: str, most: int, after: bytes = HEADER, before: bytes | None = None
     ) -> list[Row]:
         until = b"+" if before is None else b"(" + before
-        names = self._of(partition)
+        names = self._names_in(partition)
         command = self._reading(partition, names.ids, "ZRANGEBYLEX", b"(" + after, until, most)
         [answer] = await self._send([command])
         return self._rows(answer)
@@ -230,7 +230,14 @@ class RedisTable:
     async def due_rows(self, partitions: Sequence[str], now: float, most: int) -> list[list[Row]]:
         answers = await self._send(
             [
-                self._reading(partition, self._of(partition).times, "ZRANGEBYSCORE", "-inf", repr(now), most)
+                self._reading(
+                    partition,
+                    self._names_in(partition).times,
+                    "ZRANGEBYSCORE",
+                    "-inf",
+                    repr(now),
+                    most,
+                )
                 for partition in partitions
             ]
         )
@@ -258,17 +265,17 @@ class RedisTable:
 
     # -- names and values --------------------------------------------------------------------------------------
 
-    def _of(self, partition: str) -> TableNames:
+    def _names_in(self, partition: str) -> TableNames:
         shards = self._shards()
-        return shards[shard_of(partition, len(shards))]
+        return shards[shard_number(partition, len(shards))]
 
     def _place(self, partition: str, row_id: bytes) -> tuple[bytes, bytes]:
         """Return the HASH and the field of a row."""
-        names = self._of(partition)
+        names = self._names_in(partition)
         return names.rows if row_id else names.headers, _field(row_id, encoded(partition))
 
     def _calling(self, operation: str, partition: str, *args: Any) -> tuple[Any, ...]:
-        names = self._of(partition)
+        names = self._names_in(partition)
         keys = [names.rows, names.headers]
         name = encoded(partition) if self._letters else b""
         if self._letters:
@@ -277,7 +284,9 @@ class RedisTable:
 
     def _reading(self, partition: str, index: bytes, *args: Any) -> tuple[Any, ...]:
         name = encoded(partition)
-        return self._server.calling("table_rows", ([self._of(partition).rows, index + name], [name, *args]))
+        return self._server.calling(
+            "table_rows", ([self._names_in(partition).rows, index + name], [name, *args])
+        )
 
     def _rows(self, answer: Sequence[bytes]) -> list[Row]:
         return [self._row(row_id, value) for row_id, value in pairs(answer)]
@@ -330,11 +339,11 @@ class RedisTables:
 
     def table(self, spec: TableSpec) -> RedisTable:
         if spec.name not in self._tables:
-            names = partial(self._names_of, spec.name)
+            names = partial(self._table_names, spec.name)
             self._tables[spec.name] = RedisTable(self._server, self._sender, spec, names)
         return self._tables[spec.name]
 
-    def _names_of(self, table: str) -> list[TableNames]:
+    def _table_names(self, table: str) -> list[TableNames]:
         if table not in self._names:
             shards = [ShardNames(self._spider, number) for number in range(self._shards())]
             self._names[table] = [names.table(table) for names in shards]

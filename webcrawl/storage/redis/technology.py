@@ -20,7 +20,7 @@ class RedisTechnology(Technology):
 
     def build(self, facts: CrawlFacts) -> tuple[Backend, CrawlClock]:
         # A crawl on one machine does not import the client of Redis.
-        from webcrawl.storage.redis.connection import connection_parameters, patience_of
+        from webcrawl.storage.redis.connection import answer_timeout, connection_parameters
         from webcrawl.storage.redis.frontier import RedisBackend
         from webcrawl.storage.redis.leases import ServerClock
         from webcrawl.storage.redis.names import RedisOptions
@@ -36,7 +36,7 @@ class RedisTechnology(Technology):
             claim_seconds=max(2 * given.download_timeout, given.lease_seconds),
             worker=given.worker_name,
         )
-        parameters = connection_parameters(facts.settings, patience_of(given.lease_seconds))
+        parameters = connection_parameters(facts.settings, answer_timeout(given.lease_seconds))
         backend = RedisBackend(
             parameters, options, facts.agreed(), lambda origin: key_of(f"{origin}/"), clock, facts.learnt
         )

@@ -170,7 +170,7 @@ class WorkerRegistry:
             return None
         held = {name: int(facts["figures"].get("active", 0)) for name, facts in members.items()}
         held.setdefault(self._member, 0)
-        return share_of(self._member, held, idle)
+        return fair_share(self._member, held, idle)
 
     async def leave(self) -> None:
         await self._server.commands([("HDEL", self._names.workers, self._member)])
@@ -210,7 +210,7 @@ class BandwidthShares:
             await self._server.commands([("HDEL", self._key, self._member)])
 
 
-def share_of(member: str, held: Mapping[str, int], idle: int) -> int:
+def fair_share(member: str, held: Mapping[str, int], idle: int) -> int:
     """Return how many keys ``member`` may have when all keys are shared out evenly, at least one.
 
     ``held``: number of keys by worker; ``idle``: number of keys without a worker. Shares differ by one at most and

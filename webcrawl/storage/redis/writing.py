@@ -51,9 +51,9 @@ class Writer:
         server: RedisServer,
         options: RedisOptions,
         member: str,
-        owner_of: Callable[[str], str],
+        get_owner: Callable[[str], str],
         shards: list[Shard],
-        shard_of: Callable[[str], Shard],
+        get_shard: Callable[[str], Shard],
         clock: ServerClock,
         budget: Budget,
         put_in_place: Callable[[], Awaitable[None]],
@@ -65,9 +65,9 @@ class Writer:
         self._server = server
         self._options = options
         self._member = member
-        self._owner_of = owner_of
+        self._get_owner = get_owner
         self._shards = shards
-        self._shard_of = shard_of
+        self._get_shard = get_shard
         self._clock = clock
         self._budget = budget
         self._long = min(options.queue_max + 1, LONG) if options.queue_max else LONG
@@ -114,7 +114,7 @@ class Writer:
         """Return the active keys of this process whose queues may hold more than it knows, with a place before it
         all."""
         keys, self._uncertain = self._uncertain, set()
-        return {key: EVERYTHING for key in keys if key in self._shard_of(key).mine}
+        return {key: EVERYTHING for key in keys if key in self._get_shard(key).mine}
 
     async def commit(self, batch: Batch) -> Committed:
         try:
@@ -133,11 +133,11 @@ class Writer:
         queued, turned_away = await self._take_in(self._unknown(batch.discovered), lengths, batch.at)
         if batch.robots:
             most = max(self._options.robots_max // len(self._shards), 1)
-            calls = robots_calls(batch.robots, self._owner_of, self._shard_of, self._member, most)
+            calls = robots_calls(batch.robots, self._get_owner, self._get_shard, self._member, most)
             await self._server.call("robots", calls)
             for answer in batch.robots:
-                owner = self._owner_of(answer.origin)
-                self._shard_of(owner).forget_robots(owner)
+                owner = self._get_owner(answer.origin)
+                self._get_shard(owner).forget_robots(owner)
         if (counted := batch.counted) is not None:
             # Before the URLs leave their queues: what is done is counted.
             await self._server.commands([("HSET", self._counted, counted.name, counted.packed())])
@@ -195,7 +195,7 @@ class Writer:
     async def _push(self, news: Sequence[UrlEntry], lengths: dict[str, int], now: float) -> list[UrlEntry]:
         """Queue new entries. Returns those that were really queued, in the order given."""
         known_before: set[int] = set()
-        made = portions(news, lambda entry: entry.key, self._shard_of)
+        made = portions(news, lambda entry: entry.key, self._get_shard)
         delay, long, most = self._options.delay_seconds, self._long, self._options.queue_max
         calls = [push_call(portion, self._member, delay, long, most, now) for portion in made]
         for portion, answer in zip(made, await self._server.call("push", calls), strict=True):
@@ -247,7 +247,7 @@ class Writer:
         which on the lengths of queues are returned.
         """
         again: list[UrlEntry] = []
-        made = settle_portions(records, settled, self._shard_of)
+        made = settle_portions(records, settled, self._get_shard)
         slack = self._clock.slack_seconds
         calls = []
         for portion in made:
@@ -282,7 +282,7 @@ class Writer:
 
     def _lose(self, key: str, fence: int, lost: set[str]) -> None:
         """Note that a change under ``fence`` was dropped. It may be of an earlier time: the key may be ours again."""
-        mine = self._shard_of(key).mine
+        mine = self._get_shard(key).mine
         if mine.get(key) == fence:
             del mine[key]
             lost.add(key)
@@ -303,7 +303,9 @@ class Writer:
         gone: set[tuple[str, QueuePosition]] = set()
         full = list(most)
         while full:
-            calls: list[Call] = [(self._shard_of(key).names.fixed, [encoded(key), most[key]]) for key in full]
+            calls: list[Call] = [
+                (self._get_shard(key).names.fixed, [encoded(key), most[key]]) for key in full
+            ]
             tails = await self._server.call("queue_excess", calls)
             over = [
                 entry for key, tail in zip(full, tails, strict=True) for entry in unpack_entries(tail, key)

@@ -36,7 +36,7 @@ class Commits:
 
     def carry_out(self, batch: Batch) -> Committed:
         totals = self._totals
-        ids = self._keys.ids_of(
+        ids = self._keys.get_ids(
             [settled.entry.key for settled in batch.settled]
             + [entry.key for entry in batch.discovered]
             + [record.key for record in batch.hosts]

@@ -28,32 +28,33 @@ _EXPRESSIONS = {"level": "-rank", **CARRIED}
 
 
 def entry_columns(connection: sqlite3.Connection, key: str = "key") -> str:
-    """Return what a statement on ``queue`` selects for ``entry_of``. ``key``: the expression for the politeness key.
+    """Return what a statement on ``queue`` selects for ``row_to_entry``.
 
-    A database that only earlier code has written may lack columns: their values are None.
+    ``key``: the expression for the politeness key. A database that only earlier code has written may lack columns:
+    their values are None.
     """
-    missing = set(CARRIED.values()) - columns_of(connection)
+    missing = set(CARRIED.values()) - queue_columns(connection)
     expressions = (_EXPRESSIONS.get(item.name, item.name) for item in fields(UrlEntry))
     return ", ".join(
         key if one == "key" else f"NULL AS {one}" if one in missing else one for one in expressions
     )
 
 
-def entry_of(row: Sequence[Any]) -> UrlEntry:
+def row_to_entry(row: Sequence[Any]) -> UrlEntry:
     """Return the entry of a row with the columns of ``entry_columns``."""
     entry = UrlEntry(*row)
     entry.repeat = bool(entry.repeat)
     return entry
 
 
-def columns_of(connection: sqlite3.Connection) -> set[str]:
+def queue_columns(connection: sqlite3.Connection) -> set[str]:
     """Return the names of the columns of ``queue``."""
     return {row[1] for row in connection.execute("PRAGMA table_info(queue)")}
 
 
 def missing_columns(connection: sqlite3.Connection) -> str:
     """Return the statements that add the columns of carried values that ``queue`` lacks; nothing if it has all."""
-    there = columns_of(connection)
+    there = queue_columns(connection)
     return "".join(
         f"ALTER TABLE queue ADD COLUMN {name} TEXT;" for name in CARRIED.values() if name not in there
     )

@@ -129,8 +129,8 @@ class SqliteBackend:
     async def url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
         return await self._run(self._url_record, key, fingerprint)
 
-    async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
-        return await self._run(self._robots_of, origin)
+    async def read_robots(self, origin: str, key: str) -> RobotsRecord | None:
+        return await self._run(self._read_robots, origin)
 
     async def _run(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         loop = asyncio.get_running_loop()
@@ -202,7 +202,7 @@ class SqliteBackend:
 
     def _acquire(self, key: str, *, given_up: bool) -> Activated | Unavailable:
         with self._transaction():
-            host_id = self._keys.id_of(key)
+            host_id = self._keys.get_id(key)
             added = self._keys.added
             self._connection.execute("UPDATE totals SET hosts = hosts + ?", (added,))
             record = self._keys.acquire(host_id, even_given_up=given_up)
@@ -211,7 +211,7 @@ class SqliteBackend:
         return record if isinstance(record, Unavailable) else Activated(record, queue)
 
     def _load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
-        return self._queues.load(self._keys.id_of(key), key, after, count)
+        return self._queues.load(self._keys.get_id(key), key, after, count)
 
     def _scan(self, cursor: ScanCursor | None, count: int) -> ScanResult:
         return self._queues.scan(cursor, count)
@@ -249,8 +249,8 @@ class SqliteBackend:
         host_id = self._keys.known_id(key)
         return None if host_id is None else self._seen.record(host_id, fingerprint)
 
-    def _robots_of(self, origin: str) -> RobotsRecord | None:
-        return self._queues.robots_of(origin)
+    def _read_robots(self, origin: str) -> RobotsRecord | None:
+        return self._queues.read_robots(origin)
 
     def _commit(self, batch: Batch) -> Committed:
         before = dict(self._totals)

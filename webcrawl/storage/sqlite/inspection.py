@@ -27,7 +27,7 @@ from webcrawl.storage.inspection import (
     UrlSnapshot,
 )
 from webcrawl.storage.sqlite import check
-from webcrawl.storage.sqlite.entries import entry_columns, entry_of
+from webcrawl.storage.sqlite.entries import entry_columns, row_to_entry
 from webcrawl.storage.sqlite.keys import parse
 from webcrawl.storage.sqlite.opening import open_stored, read_counted
 from webcrawl.storage.sqlite.seen import read_records
@@ -85,7 +85,7 @@ class SqliteUrlStateReader:
         self.states_kept = row != ("bloom",)
 
     def queued(self) -> Iterator[UrlEntry]:
-        yield from map(entry_of, self._execute(_QUEUED.format(entry=entry_columns(self._connection))))
+        yield from map(row_to_entry, self._execute(_QUEUED.format(entry=entry_columns(self._connection))))
 
     def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, UrlRecord]:
         host = self._execute("SELECT id FROM hosts WHERE key = ?", (key,)).fetchone()
@@ -161,7 +161,7 @@ def read_queue(path: Path, key: str, most: int) -> list[UrlEntry]:
     """
     with open_stored(path) as connection:
         statement = _HEAD.format(entry=entry_columns(connection))
-        return [entry_of(row) for row in connection.execute(statement, (key, most))]
+        return [row_to_entry(row) for row in connection.execute(statement, (key, most))]
 
 
 def read_impact(path: Path, selection: UrlSelection) -> ExclusionImpact:
@@ -267,7 +267,7 @@ class _Look:
     def _entry(self, host_id: int) -> UrlEntry | None:
         statement = _ENTRY.format(entry=entry_columns(self._connection, "?"))
         row = self._execute(statement, (self._key, host_id, self._fingerprint)).fetchone()
-        return None if row is None else entry_of(row)
+        return None if row is None else row_to_entry(row)
 
     def _before(self, host_id: int, entry: UrlEntry) -> int:
         [before] = self._execute(_BEFORE, (host_id, -entry.level, entry.position)).fetchone()

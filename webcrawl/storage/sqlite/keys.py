@@ -78,7 +78,7 @@ class Keys:
         self._ids: dict[str, int] = {}
         self.added = 0
 
-    def id_of(self, key: str) -> int:
+    def get_id(self, key: str) -> int:
         """Return the key's number; a new key gets a row."""
         host_id = self._ids.get(key)
         if host_id is not None:
@@ -95,9 +95,9 @@ class Keys:
         self._ids[key] = row[0]
         return int(row[0])
 
-    def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
+    def get_ids(self, keys: Iterable[str]) -> dict[str, int]:
         """Return the number of each key; new keys get their rows."""
-        return {key: self.id_of(key) for key in dict.fromkeys(keys)}
+        return {key: self.get_id(key) for key in dict.fromkeys(keys)}
 
     def known_id(self, key: str) -> int | None:
         row = self._cursor.execute("SELECT id FROM hosts WHERE key = ?", (key,)).fetchone()
@@ -128,7 +128,7 @@ class Keys:
         return {key: host_id for key, host_id, is_active in rows if active[key] == is_active}
 
     def store(self, records: Sequence[HostRecord]) -> None:
-        ids = self.ids_of([record.key for record in records])
+        ids = self.get_ids([record.key for record in records])
         latest = {ids[record.key]: record for record in records}
         self._store.run(
             [value for host_id, record in latest.items() for value in (host_id, *self._columns(record))]
@@ -136,7 +136,7 @@ class Keys:
 
     def release(self, records: Sequence[HostRecord]) -> None:
         self.store(records)
-        self._release.run(list({self.id_of(record.key) for record in records}))
+        self._release.run(list({self.get_id(record.key) for record in records}))
 
     def wake(self, keys: Sequence[str]) -> None:
         """End the wait of idle keys for a robots.txt: their time is that of their own clock again."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from webcrawl.errors import JobdirDamaged, JobdirUnusable, JobdirVersion
 from webcrawl.storage.contract import Counted
-from webcrawl.storage.sqlite.entries import COLUMNS, columns_of, missing_columns
+from webcrawl.storage.sqlite.entries import COLUMNS, missing_columns, queue_columns
 
 SCHEMA_VERSION = "4"
 SPIDER = "spider"
@@ -115,7 +115,7 @@ def merge_counted(connection: sqlite3.Connection) -> None:
     if len(known := read_counted(connection)) < 2:
         return
     connection.execute("DELETE FROM meta WHERE name >= ? AND name < ?", _BETWEEN)
-    merged = Counted.sum_of(known)
+    merged = Counted.merge(known)
     connection.execute("INSERT INTO meta VALUES (?, ?)", (f"{COUNTED}{merged.name}", merged.packed()))
 
 
@@ -164,7 +164,7 @@ def is_new(
             f"{path} was made by a webcrawl with state version {meta.get('schema_version')}, this one has "
             f"{SCHEMA_VERSION}; go on with the version that made it, or give another JOBDIR"
         )
-    unknown = columns_of(connection).difference(COLUMNS)
+    unknown = queue_columns(connection).difference(COLUMNS)
     if unknown:
         raise JobdirVersion(
             f"{path} was made by a later webcrawl, which stores '{min(unknown)}' with queued URLs; go on with the "

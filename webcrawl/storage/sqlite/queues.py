@@ -13,7 +13,7 @@ from webcrawl.frontier.queue_head import QueuePosition, queue_position
 from webcrawl.frontier.records import NOTHING_CARRIED, Kind, UrlEntry, carried_values
 from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.storage.contract import Loaded, Move, ScanCursor, ScanResult
-from webcrawl.storage.sqlite.entries import COLUMNS, entry_columns, entry_of
+from webcrawl.storage.sqlite.entries import COLUMNS, entry_columns, row_to_entry
 
 Value = int | float | str | None
 
@@ -161,7 +161,7 @@ class Queues:
             "ORDER BY host_id, rank, position",
             (*(cursor or (0, *_FIRST)), count),
         ).fetchall()
-        entries = [entry_of(row[:-1]) for row in rows]
+        entries = [row_to_entry(row[:-1]) for row in rows]
         return ScanResult(
             entries, (rows[-1][-1], *queue_position(entries[-1])) if len(rows) == count else None
         )
@@ -173,7 +173,7 @@ class Queues:
             "ORDER BY rank, position LIMIT ?",
             (key, host_id, rank, position, count + 1),
         ).fetchall()
-        entries = [entry_of(row) for row in rows[:count]]
+        entries = [row_to_entry(row) for row in rows[:count]]
         return Loaded(entries, more=len(rows) > count, robots=self._robots_of_all(entries))
 
     def length(self, host_id: int) -> int:
@@ -223,7 +223,7 @@ class Queues:
             grown -= self._cursor.rowcount
         return grown
 
-    def robots_of(self, origin: str) -> RobotsRecord | None:
+    def read_robots(self, origin: str) -> RobotsRecord | None:
         row = self._cursor.execute(
             "SELECT origin, state, fetched_at, expires_at, text, crawl_delay_seconds, attempts "
             "FROM robots WHERE origin = ?",
@@ -233,4 +233,4 @@ class Queues:
 
     def _robots_of_all(self, entries: Sequence[UrlEntry]) -> list[RobotsRecord]:
         origins = {origin for entry in entries if (origin := entry.origin) is not None}
-        return [record for origin in origins if (record := self.robots_of(origin)) is not None]
+        return [record for origin in origins if (record := self.read_robots(origin)) is not None]

@@ -14,7 +14,7 @@ from webcrawl.errors import JobdirDamaged
 from webcrawl.frontier.records import State, UrlEntry, UrlRecord
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.storage.contract import Counted
-from webcrawl.storage.sqlite.entries import entry_columns, entry_of
+from webcrawl.storage.sqlite.entries import entry_columns, row_to_entry
 from webcrawl.storage.sqlite.keys import parse
 from webcrawl.storage.sqlite.opening import open_stored, read_counted, read_only
 from webcrawl.storage.sqlite.tables import SUFFIX
@@ -55,7 +55,7 @@ class SqliteWhole:
     def queue(self, key: str, at_once: int) -> Iterator[Sequence[UrlEntry]]:
         statement = _QUEUE.format(entry=entry_columns(self._connection))
         for rows in self._some(statement, (key,), at_once):
-            yield [entry_of(row) for row in rows]
+            yield [row_to_entry(row) for row in rows]
 
     def settled(self, key: str, at_once: int) -> Iterator[Sequence[tuple[int, UrlRecord]]]:
         for rows in self._some(_SETTLED, (key,), at_once):

@@ -15,7 +15,7 @@ import pytest
 from webcrawl.errors import JobdirVersion
 from webcrawl.frontier.records import CARRIED, QUEUED, UrlEntry
 from webcrawl.storage.contract import Batch, Settled
-from webcrawl.storage.sqlite.entries import COLUMNS, columns_of, entry_columns, entry_of
+from webcrawl.storage.sqlite.entries import COLUMNS, entry_columns, queue_columns, row_to_entry
 from webcrawl.storage.sqlite.frontier import SqliteBackend, SqliteOptions
 from webcrawl.storage.sqlite.inspection import open_url_states, read_queue
 from webcrawl.storage.sqlite.opening import open_database, open_stored
@@ -88,7 +88,7 @@ def test_a_value_that_earlier_code_did_not_have_is_none_and_is_stored_from_now_o
     earlier: Path, name: str
 ) -> None:
     with closing(sqlite3.connect(earlier)) as connection:
-        if CARRIED[name] in columns_of(connection):
+        if CARRIED[name] in queue_columns(connection):
             connection.execute(f"ALTER TABLE queue DROP COLUMN {CARRIED[name]}")
     without = [replace(one, **{name: None}) for one in IN_ORDER]
     # What only reads changes nothing.
@@ -112,4 +112,4 @@ def test_a_crawl_of_later_code_is_refused_since_its_values_would_be_lost(earlier
 def test_an_entry_is_selected_in_the_order_of_its_fields(earlier: Path) -> None:
     with closing(sqlite3.connect(earlier)) as connection:
         statement = f"SELECT {entry_columns(connection, '?')} FROM queue ORDER BY position"
-        assert [entry_of(row) for row in connection.execute(statement, (KEY,))] == STORED
+        assert [row_to_entry(row) for row in connection.execute(statement, (KEY,))] == STORED

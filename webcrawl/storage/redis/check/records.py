@@ -15,13 +15,13 @@ from webcrawl.storage.redis.check.repairs import Flaws, Repair, RepairStage
 from webcrawl.storage.redis.marks import (
     MARK_BYTES,
     mark_bytes,
+    segment_count,
     segment_from,
-    segment_of,
-    segments_of,
+    segment_number,
     state_from,
     unpack_marks,
 )
-from webcrawl.storage.redis.names import shard_of
+from webcrawl.storage.redis.names import shard_number
 from webcrawl.storage.redis.packing import StoredHost, chunk_key, decoded, unpack_entries, unpack_host
 
 
@@ -37,7 +37,7 @@ class QueuedOfKey:
     """URLs that the seen test has in another state."""
 
     def covers(self, fingerprint: int) -> bool:
-        return self.parts == 1 or segment_of(fingerprint, self.segments) % self.parts == self.part
+        return self.parts == 1 or segment_number(fingerprint, self.segments) % self.parts == self.part
 
     @property
     def numbers(self) -> range:
@@ -80,7 +80,7 @@ class SeenCheck:
                 name = f"a mark of {view.name} in segment {number}"
                 self._flaws.add(FindingKind.UNREADABLE, name, str(error), _repair_known(view.key))
                 continue
-            right = segment_of(fingerprint, segments)
+            right = segment_number(fingerprint, segments)
             if right != number:
                 self._misplaced(view.key, fingerprint, f"in segment {number}, not in {right}")
                 continue
@@ -127,7 +127,7 @@ class SeenCheck:
             self._unowned(key)
             return
         try:
-            segments = segments_of(unpack_host(decoded(key), record).known)
+            segments = segment_count(unpack_host(decoded(key), record).known)
         except ValueError:
             return
         if number >= segments:
@@ -211,7 +211,7 @@ class QueueCheck:
         parts = 1 + max(known, queued) // self._at_once
         counted = 0
         for part in range(parts):
-            waiting = QueuedOfKey(segments_of(known), part, parts)
+            waiting = QueuedOfKey(segment_count(known), part, parts)
             walk = await self._walk(view, waiting, is_first=part == 0)
             if part == 0:
                 self._check_host(view, host, walk, sums)
@@ -289,8 +289,8 @@ class QueueCheck:
         sums.tails += bool(view.tail)
         sums.chunks += chunks
         sums.queued += walk.count
-        if shard_of(view.name, self._shards) != self._reader.number:
-            where = f"belongs to shard {shard_of(view.name, self._shards)}"
+        if shard_number(view.name, self._shards) != self._reader.number:
+            where = f"belongs to shard {shard_number(view.name, self._shards)}"
             self._flaws.add(FindingKind.STRAY, f"the host {view.name}", where)
         if host is None:
             return

@@ -22,7 +22,7 @@ if not ends or tonumber(ends) <= now or quiet > now then
 end
 local held = redis.call('HGET', HELD, key)
 if held then
-    if holder_of(held) ~= me and redis.call('HEXISTS', CHANGED_QUEUES, key) == 0 then
+    if lease_holder(held) ~= me and redis.call('HEXISTS', CHANGED_QUEUES, key) == 0 then
         mark_changed({ key }, { string.rep('\255', 14) })
     end
     settle_totals()

@@ -22,7 +22,7 @@ local quiet = tonumber(call('HGET', TOTALS, 'quiet_until') or '0')
 
 for at = 11, #KEYS do
     local pause = tonumber(ARGV[at - 5])
-    local free_at, holder = state_of(KEYS[at], now, pause)
+    local free_at, holder = clock_state(KEYS[at], now, pause)
     if holder ~= me and not (again and holder == '') then
         if quiet > 0 then
             free_at = math.max(free_at, quiet + pause)

@@ -16,7 +16,7 @@ local function claim(key, now, ends, pause, holder)
 end
 
 -- When it is free, as far as that is known, and its holder. A holder that is no member any more had it until now.
-local function state_of(key, now, pause)
+local function clock_state(key, now, pause)
     local value = call('GET', key)
     if not value then
         return 0, ''

@@ -28,7 +28,7 @@ local changed_queues = redis.call('HGETALL', CHANGED_QUEUES)
 for at = 1, #changed_queues, 2 do
     local key = changed_queues[at]
     local held = redis.call('HGET', HELD, key)
-    if held and holder_of(held) == me then
+    if held and lease_holder(held) == me then
         answer[#answer + 1] = key
         answer[#answer + 1] = changed_queues[at + 1]
     elseif not held then

@@ -24,7 +24,7 @@ local lost, known = {}, {}
 for arg = 7, last, 2 do
     local key, mine = ARGV[arg], token(ARGV[arg + 1], me)
     local held = redis.call('HGET', HELD, key)
-    known[key] = not held or fence_of(held) <= tonumber(ARGV[arg + 1])
+    known[key] = not held or lease_fence(held) <= tonumber(ARGV[arg + 1])
     if not held then
         local host = read(key) or new_record(0)
         displace(key, host)
@@ -40,6 +40,6 @@ for arg = 7, last, 2 do
 end
 
 -- Keys unknown to it rest as if they had been contacted just now.
-local more = put_down_all_of(me, tonumber(ARGV[2]), known)
+local more = put_down_all(me, tonumber(ARGV[2]), known)
 settle_totals()
 return { tonumber(epoch), lost, more and 1 or 0 }

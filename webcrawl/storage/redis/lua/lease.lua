@@ -19,7 +19,7 @@ if not ends or tonumber(ends) <= now or quiet > now then
 end
 
 -- The first keys of a level, of both classes, ordered by the time they are due.
-local function first_of(level, number)
+local function first_keys(level, number)
     local found = {}
     for _, class in ipairs({ 'r', 'p' }) do
         local from = class .. rank_bytes(level)
@@ -37,7 +37,7 @@ end
 local keys, members = {}, {}
 for arg = 4, #ARGV, 2 do
     local wanted = tonumber(ARGV[arg + 1])
-    for rank, member in ipairs(first_of(tonumber(ARGV[arg]), wanted)) do
+    for rank, member in ipairs(first_keys(tonumber(ARGV[arg]), wanted)) do
         if rank > wanted then
             break
         end

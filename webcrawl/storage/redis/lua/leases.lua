@@ -12,11 +12,11 @@ local function token(fence, member)
     return string.rep('0', WIDE - #text) .. text
 end
 
-local function holder_of(held)
+local function lease_holder(held)
     return string.sub(held, string.find(held, ' ', 1, true) + 1)
 end
 
-local function fence_of(held)
+local function lease_fence(held)
     return tonumber(string.sub(held, 1, string.find(held, ' ', 1, true) - 1))
 end
 
@@ -72,10 +72,10 @@ end
 
 -- Release the keys that a member holds, but for those in `kept`. Returns true if there are more than are done at
 -- once.
-local function put_down_all_of(member, since, kept)
+local function put_down_all(member, since, kept)
     local held, done = redis.call('HGETALL', HELD), 0
     for at = 1, #held, 2 do
-        if holder_of(held[at + 1]) == member and not kept[held[at]] then
+        if lease_holder(held[at + 1]) == member and not kept[held[at]] then
             if done == TAKEN_OVER_AT_ONCE then
                 return true
             end
@@ -88,7 +88,7 @@ end
 
 -- Take over the keys of a member. Returns false if there are more than are done at once.
 local function take_over(member, since)
-    if put_down_all_of(member, since, {}) then
+    if put_down_all(member, since, {}) then
         return false
     end
     redis.call('ZREM', MEMBERS, member)

@@ -73,7 +73,7 @@ end
 
 -- Look up the marks of a key and add those that are not known. Returns the known ones by their numbers, nil if there
 -- are none, and those of them that were pruned, as in `let_return`, nil if there are none.
-local function known_of(number, marks)
+local function find_known(number, marks)
     local segment, first, found, pruned = only[number], firsts[number], nil, nil
     local texts, added = seen.texts, seen.added
     for entry = 1, (#marks - 5) / 9 do
@@ -107,7 +107,7 @@ end
 
 -- Return the fates of entries that are all plain.
 local function judge(number, marks)
-    local all, found, pruned = (#marks - 5) / 9, known_of(number, marks)
+    local all, found, pruned = (#marks - 5) / 9, find_known(number, marks)
     if not found then
         news[number] = all
         return string.rep('1', all)
@@ -154,7 +154,7 @@ for number = 1, #keys do
 end
 
 -- Return the new ones of entries that are all plain: their text and the place of the last.
-local function text_of(number, marks)
+local function new_text(number, marks)
     local entries, digits = ARGV[3 * number + 7], fates[number]
     if news[number] == #digits then
         local last = #digits == 1 and 1 or unpacked('>I4', marks, 2)
@@ -259,7 +259,7 @@ local function enqueue_all(number, key, chunks, last, tail)
     if byte(marks) ~= 112 then
         return enqueue_apart(number, key, chunks, last, tail)
     end
-    local text, reached = text_of(number, marks)
+    local text, reached = new_text(number, marks)
     local first = sub(text, 1, 14)
     if first <= last then
         return enqueue_apart(number, key, chunks, last, tail)
@@ -269,7 +269,7 @@ local function enqueue_all(number, key, chunks, last, tail)
         text = tail and tail .. text or text
     else
         local filled
-        filled, text = fill_chunks(prefix_of(key), tail or '', text, 1)
+        filled, text = fill_chunks(queue_prefix(key), tail or '', text, 1)
         chunks = chunks + filled
     end
     stored[#stored + 1] = key

@@ -11,7 +11,7 @@
 local CHUNK = 1020
 local BEHIND_ALL = string.rep('\255', 15)
 
-local function prefix_of(key)
+local function queue_prefix(key)
     return pack('>I2', #key) .. key
 end
 
@@ -45,7 +45,7 @@ end
 local queue = {}
 
 function queue.open(key, chunks, last, tail)
-    local prefix = prefix_of(key)
+    local prefix = queue_prefix(key)
     return {
         key = key, prefix = prefix, begin = #prefix + 1, chunks = chunks, last = last, tail = tail or tail == false and '',
         changed = false, part = false,
@@ -65,7 +65,7 @@ function queue.chunks(rows, number, from)
 end
 
 -- Return the chunk that has `place` or would have it, nil if the place lies before all chunks.
-function queue.chunk_of(rows, place)
+function queue.find_chunk(rows, place)
     return call('ZREVRANGEBYLEX', CHUNKS, '(' .. rows.prefix .. place .. '\255', '[' .. rows.prefix, 'LIMIT', 0, 1)[1]
 end
 
@@ -128,7 +128,7 @@ local function part_at(rows, place)
     if tail ~= '' and place >= sub(tail, 1, 14) then
         return nil
     end
-    take_in_hand(rows, queue.chunk_of(rows, place), false)
+    take_in_hand(rows, queue.find_chunk(rows, place), false)
     return rows.part
 end
 
@@ -232,7 +232,7 @@ function queue.entries(rows, after, wanted)
         return at <= #text
     end
     if rows.chunks > 0 then
-        local first = after ~= '' and queue.chunk_of(rows, after)
+        local first = after ~= '' and queue.find_chunk(rows, after)
         local chunk = first or queue.chunks(rows, 1)[1]
         while chunk do
             if gather(chunk, rows.begin) then

@@ -87,7 +87,7 @@ if not sound then
     rewrite()
 end
 
-if held and not call('ZSCORE', MEMBERS, holder_of(held)) then
+if held and not call('ZSCORE', MEMBERS, lease_holder(held)) then
     call('HDEL', HELD, key)
     host.next_at = math.max(host.next_at, now + host.delay)
     held = nil

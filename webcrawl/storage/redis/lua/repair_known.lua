@@ -12,8 +12,8 @@
 local key = ARGV[1]
 local host = read(key)
 local fields, states, marks = {}, {}, {}
-for segment = 0, segments_of(host.known) - 1 do
-    fields[#fields + 1] = field_of(key, segment)
+for segment = 0, segment_count(host.known) - 1 do
+    fields[#fields + 1] = seen_field(key, segment)
 end
 for arg = 2, #ARGV do
     if byte(ARGV[arg]) == 35 then
@@ -55,14 +55,14 @@ for _, mark in ipairs(marks) do
 end
 for _, mark in ipairs(marks) do
     if states[mark] then
-        local segment = segment_of(mark, 1, segments_of(known))
+        local segment = segment_number(mark, 1, segment_count(known))
         parts[segment] = parts[segment] or {}
         parts[segment][#parts[segment] + 1] = mark .. string.char(states[mark])
     end
 end
 call_in_parts('HDEL', SEEN, fields)
 for segment, units in pairs(parts) do
-    call('HSET', SEEN, field_of(key, segment), table.concat(units))
+    call('HSET', SEEN, seen_field(key, segment), table.concat(units))
 end
 host.known = known
 write(key, host)

@@ -15,7 +15,7 @@ local now, me, again = clock(ARGV[1]), ARGV[2] .. ' ' .. ARGV[3], ARGV[5] == '1'
 local given = 0
 for at = 11, #KEYS do
     local pause = tonumber(ARGV[at - 5])
-    local free_at, holder = state_of(KEYS[at], now, pause)
+    local free_at, holder = clock_state(KEYS[at], now, pause)
     local owed_at = ARGV[4] == '' and now or now - tonumber(ARGV[4]) + pause
     if holder == me then
         given = given + 1

@@ -4,7 +4,7 @@
 -- of `seen`: strings of marks in no order, each with one more byte, its code: its state (0 queued, 1 done, 2 failed,
 -- 3 refused) plus four times the number of its word (0 for none). So a URL costs 9 bytes and its part of a field.
 -- Segment 0 is the field <key>, segment n the field <key> and n in 4 bytes, big-endian. The number of known URLs of
--- the key decides the number of segments, see `segments_of`; the last three bytes of a mark decide its segment, by
+-- the key decides the number of segments, see `segment_count`; the last three bytes of a mark decide its segment, by
 -- linear hashing (Litwin, 1980).
 --
 -- The word of a URL has what is unusual in its record. A failed or refused URL has the rule, and if it was answered a
@@ -28,7 +28,7 @@ local QUEUE_FULL = 'queue-full'
 local seen = { fields = {}, numbers = {}, texts = {}, added = {}, changed = {}, words = {}, new_words = {} }
 
 -- Doubled when they are full; added one by one if doubling would be too much at once.
-local function segments_of(known)
+local function segment_count(known)
     if known > MANY then
         return math.ceil(known / FULL)
     end
@@ -40,7 +40,7 @@ local function segments_of(known)
 end
 
 -- Return which of `segments` has the mark that begins at `at`.
-local function segment_of(text, at, segments)
+local function segment_number(text, at, segments)
     if segments <= 256 then
         -- A power of two.
         return byte(text, at + 7) % segments
@@ -52,13 +52,13 @@ local function segment_of(text, at, segments)
     return segment < segments and segment or hashed % 2 ^ (bits - 1)
 end
 
-local function field_of(key, segment)
+local function seen_field(key, segment)
     return segment == 0 and key or key .. pack('>I4', segment)
 end
 
 -- Return the number of a segment in the lists.
 local function request(key, segment)
-    local field = field_of(key, segment)
+    local field = seen_field(key, segment)
     local number = seen.numbers[field]
     if not number then
         number = #seen.fields + 1
@@ -74,14 +74,14 @@ end
 
 -- Request the segment of a mark that begins at `at`. Returns its number.
 function seen.request(key, known, text, at)
-    return request(key, known <= FULL and 0 or segment_of(text, at, segments_of(known)))
+    return request(key, known <= FULL and 0 or segment_number(text, at, segment_count(known)))
 end
 
 -- Request the segments of units of a mark and a byte, from `at` on; append their numbers to `found`.
 function seen.request_all(key, known, text, at, found)
-    local segments, numbers, next = segments_of(known), {}, #found
+    local segments, numbers, next = segment_count(known), {}, #found
     for begin = at, #text, 9 do
-        local segment = segments <= 256 and byte(text, begin + 7) % segments or segment_of(text, begin, segments)
+        local segment = segments <= 256 and byte(text, begin + 7) % segments or segment_number(text, begin, segments)
         local number = numbers[segment]
         if not number then
             number = request(key, segment)
@@ -156,7 +156,7 @@ local function read_words()
 end
 
 -- Return the number of a word; nil if there is none left.
-local function number_of(word)
+local function word_number(word)
     if not stored then
         read_words()
     end
@@ -182,22 +182,22 @@ local function number_of(word)
 end
 
 -- Return the code of a URL.
-local function code_of(state, rule, status)
+local function state_code(state, rule, status)
     if rule == QUEUE_FULL then
         status = ''
     end
     if state >= FAILED then
-        local number = status ~= '' and number_of(rule .. '\t' .. status) or rule ~= '' and number_of(rule)
+        local number = status ~= '' and word_number(rule .. '\t' .. status) or rule ~= '' and word_number(rule)
         return state + 4 * (number or 0)
     end
     if status == (state == DONE and '200' or '') then
         return state
     end
-    return state + 4 * (number_of('\n' .. status) or state == DONE and number_of(UNKNOWN) or 0)
+    return state + 4 * (word_number('\n' .. status) or state == DONE and word_number(UNKNOWN) or 0)
 end
 
 -- Return the rule and the status in a word, '' for none. The status is nil if the word does not have it.
-local function parts_of(word)
+local function split_word(word)
     local at = find(word, '[\t\n]')
     if at then
         return sub(word, 1, at - 1), sub(word, at + 1)
@@ -206,7 +206,7 @@ local function parts_of(word)
 end
 
 -- Return the rule and the status in a code, '' for none.
-local function record_of(code)
+local function read_record(code)
     local state, number = code % 4, math.floor(code / 4)
     if number == 0 then
         return '', state == DONE and '200' or ''
@@ -214,7 +214,7 @@ local function record_of(code)
     if not stored then
         read_words()
     end
-    local rule, status = parts_of(stored[state >= FAILED][number] or '')
+    local rule, status = split_word(stored[state >= FAILED][number] or '')
     return rule, status or ''
 end
 
@@ -243,7 +243,7 @@ end
 -- Store the result of a repeat of the mark at `found`. `status`: nil for none.
 local function answer(number, found, is_done, status)
     local code = seen.code(number, found)
-    local state, rule, kept = code % 4, record_of(code)
+    local state, rule, kept = code % 4, read_record(code)
     if is_done and state >= FAILED and rule ~= QUEUE_FULL then
         count(STATES[state], -1)
         count(STATES[DONE], 1)
@@ -251,7 +251,7 @@ local function answer(number, found, is_done, status)
     elseif not status then
         return
     end
-    turn_to(number, found, code_of(state, rule, status or kept))
+    turn_to(number, found, state_code(state, rule, status or kept))
 end
 
 -- Carry out the result that begins at `at`. `removed`: whether the URL was in its queue. Returns true if it was new
@@ -259,7 +259,7 @@ end
 function seen.settle(number, text, at, removed)
     local mark, state, word = sub(text, at, at + 7), byte(text, at + 8), seen.words[byte(text, at + 9)]
     local found = seen.find(number, mark)
-    local rule, status = parts_of(word or '')
+    local rule, status = split_word(word or '')
     if state == REPEAT or state == DONE_AGAIN then
         if found then
             answer(number, found, state == DONE_AGAIN, word and status)
@@ -276,14 +276,14 @@ function seen.settle(number, text, at, removed)
     if not word and state == DONE then
         status = '200'
     elseif not status then
-        local _, kept = record_of(before and seen.code(number, found) or 0)
+        local _, kept = read_record(before and seen.code(number, found) or 0)
         status = kept
     end
     if not before then
         -- The server forgot its last second.
-        seen.add(number, mark .. string.char(code_of(state, rule, status)))
+        seen.add(number, mark .. string.char(state_code(state, rule, status)))
     else
-        turn_to(number, found, code_of(state, rule, status))
+        turn_to(number, found, state_code(state, rule, status))
     end
     if before ~= state then
         if before and before > 0 then
@@ -333,7 +333,7 @@ end
 
 -- Add segments to a key with `before` known URLs before and `now` now.
 function seen.grow(key, before, now)
-    local have, want = segments_of(before), segments_of(now)
+    local have, want = segment_count(before), segment_count(now)
     if have == want then
         return
     end
