@@ -1,5 +1,5 @@
-"""The exception by which a middleware or a download handler refuses a request: an IgnoreRequest that names the
-rule.
+"""The exceptions for requests that are refused, by a rule of the crawl or by the site: each is an IgnoreRequest that
+says why.
 """
 
 from __future__ import annotations
@@ -13,3 +13,11 @@ class Refused(IgnoreRequest):
     def __init__(self, rule: str, detail: str) -> None:
         super().__init__(f"{rule}: {detail}")
         self.rule = rule
+
+
+class RefusedBySite(IgnoreRequest):
+    """The site has refused the request, with a page of status 2xx. ``kind`` is a word of ``refusals.KINDS``."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(f"the site refuses: {detail}")
+        self.kind = kind

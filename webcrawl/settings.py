@@ -39,6 +39,7 @@ DOWNLOADER_MIDDLEWARES_BASE = {
     "webcrawl.downloadermiddlewares.sitemaps.SitemapMiddleware": 160,
     "webcrawl.crawl.feature_middlewares.HintsMiddleware": 165,
     "webcrawl.crawl.feature_middlewares.RevisitsMiddleware": 170,
+    "webcrawl.crawl.feature_middlewares.RefusalsMiddleware": 530,
     "webcrawl.downloadermiddlewares.drawing.DrawingMiddleware": 540,
     "webcrawl.downloadermiddlewares.retry.RetryMiddleware": 550,
     "webcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,

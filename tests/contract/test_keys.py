@@ -193,6 +193,9 @@ def test_the_last_words_of_a_released_key_come_back_with_it(backend: Driven) -> 
         asked_until=NOW + 3600.5,
         rate_limit_seconds=12.5,
         rate_limit_until=NOW + 600.25,
+        refusals=2,
+        refusal_base=6,
+        refusal_rests=1,
         last_error="tim\u00e9out",
     )
     backend.release(last)

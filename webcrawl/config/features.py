@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from webcrawl.config.checks import Read
@@ -16,6 +17,7 @@ from webcrawl.config.readers import (
     choice,
     import_path,
     optional,
+    readable_file,
     real,
     some_of,
     switch,
@@ -157,6 +159,44 @@ def command() -> SettingReader:
         return found
 
     return SettingReader(any_text.allowed, read)
+
+
+def signatures_file() -> SettingReader:
+    """The path of a file of signatures; None when empty."""
+    readable = readable_file("a readable file of signatures")
+
+    def read(value: object) -> object:
+        path = readable.read(value)
+        if isinstance(path, Path):
+            # A crawl without such a file does not import this here.
+            from webcrawl.features.refusals.signatures import SignaturesError, load
+
+            try:
+                load(path)
+            except SignaturesError as error:
+                raise Refusal(f"must be a file of signatures ({error})") from error
+        return path
+
+    return SettingReader(readable.allowed, read)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefusalSettings:
+    """A part of ``Configuration``. Each field is the setting of the same name in capitals."""
+
+    refusals_recognise: bool = setting(
+        switch(),
+        True,
+        "",
+        "Recognise challenges, walls, blocks and parked domains: they are not retried, give neither items nor links, "
+        "and a host that refuses the crawler is left alone.",
+    )
+    refusals_signatures_file: Path | None = setting(
+        signatures_file(),
+        None,
+        "",
+        "TOML file of further signatures of pages by which sites refuse.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

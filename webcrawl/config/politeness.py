@@ -125,3 +125,10 @@ class PolitenessSettings:
         "",
         "Number of consecutive parkings after which a host is not contacted any more in this run.",
     )
+    health_requests_while_refused: int = setting(
+        whole(0, 1000, zero="no limit"),
+        3,
+        "requests",
+        "Number of requests to a host that refuses the crawler, robots.txt included, after which it is left alone "
+        "for a day.",
+    )

@@ -13,6 +13,7 @@ from webcrawl.config.display import DisplaySettings
 from webcrawl.config.features import (
     FocusSettings,
     HintSettings,
+    RefusalSettings,
     RevisitSettings,
     SeedRefillSettings,
     UsageSettings,
@@ -53,6 +54,7 @@ class DeclaredSettings(
     FetchingSettings,
     IdentitySettings,
     SeedRefillSettings,
+    RefusalSettings,
     ScopeSettings,
     PolitenessSettings,
     FrontierSettings,

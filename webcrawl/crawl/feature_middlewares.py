@@ -44,6 +44,10 @@ class HintsMiddleware(FeatureMiddleware):
     feature, middleware = "hints", "HintsMiddleware"
 
 
+class RefusalsMiddleware(FeatureMiddleware):
+    feature, middleware = "refusals", "RefusalsMiddleware"
+
+
 class RevisitsMiddleware(FeatureMiddleware):
     feature, middleware = "revisits", "RevisitsMiddleware"
 

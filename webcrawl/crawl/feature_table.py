@@ -99,6 +99,7 @@ FURTHER = (
     Entry("identity", lambda parts: parts.configuration.signs_requests),
     Entry("usage", lambda parts: parts.configuration.usage_record),
     Entry("content_seen", lambda parts: bool(parts.configuration.content_seen)),
+    Entry("refusals", lambda parts: parts.configuration.refusals_recognise),
     Entry("revisits", lambda parts: parts.configuration.crawl_mode == "continuous"),
     Entry("hints", lambda parts: parts.configuration.hints_follow and "revisits" in parts.features),
     Entry("websub", lambda parts: parts.configuration.websub_callback_url is not None),

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from scrapy.http import Request, Response
 
     from webcrawl.crawl.running import InFlightRequest
+    from webcrawl.politeness.refusals import SiteRefusal
     from webcrawl.robots.page_directives import RobotsTags
 
 CONTENT_LOCATION_MAX = 2083
@@ -64,6 +65,7 @@ class OutcomeMiddleware:
         self._exclusions = context.exclusions
         self._foreign = dict(foreign_handlers(crawler.settings))
         self._decoded_max = context.configuration.download_maxsize
+        self._refusals = context.features.get("refusals")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> OutcomeMiddleware:
@@ -99,15 +101,15 @@ class OutcomeMiddleware:
             mime=_mime_type(mime[:MAX_TYPE_BYTES]) if mime else None,
             resent=_is_resent(capture),
         )
+        refusal = None if is_cached else self._refusal(request, response, ending)
         record = self._record(request, flight, ending, capture)
+        if refusal is not None:
+            record.extra |= refusal.facts()
         if source is not None:
             record.extra |= {"cached": True} if source == CACHE else {"handler": source}
             if capture is None:
                 record.extra["archived"] = False
-        location = response.headers.get(b"Location")
-        record.location = location.decode("utf-8", "replace") if location else None
-        if elsewhere := response.headers.get(b"Content-Location"):
-            record.extra["content_location"] = elsewhere[:CONTENT_LOCATION_MAX].decode("utf-8", "replace")
+        _add_locations(record, response)
         if tags is not page_directives.NOTHING:
             record.extra |= tags.facts()
         if self._usage is not None and record.kind in ("page", "inline"):
@@ -149,6 +151,17 @@ class OutcomeMiddleware:
         facts = fetch_meta(request)
         facts.usage = self._usage.read_response(flight.lease.usage, flight.lease.entry.url, response.headers)
         facts.withheld = self._usage.note(record, facts.usage)
+
+    def _refusal(self, request: Request, response: Response, ending: FetchEnd) -> SiteRefusal | None:
+        """Return the refusal that a response is, as far as its status, head and error page show it. The frontier
+        learns whether its host refuses as a whole."""
+        if self._refusals is None:
+            return None
+        refusal: SiteRefusal | None = self._refusals.of_response(response)
+        if refusal is not None:
+            fetch_meta(request).refusal = refusal
+            ending.refusal = refusal.kind if refusal.is_of_host else None
+        return refusal
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         flight = get_in_flight_request(self._crawler, request)
@@ -298,6 +311,13 @@ class OutcomeMiddleware:
             # If nothing was sent, the version is that of the list by which the URL passed scope.
             record.extra["exclusions"] = fetch_meta(request).sent_under or self._exclusions.version
         return record
+
+
+def _add_locations(record: FetchRecord, response: Response) -> None:
+    location = response.headers.get(b"Location")
+    record.location = location.decode("utf-8", "replace") if location else None
+    if elsewhere := response.headers.get(b"Content-Location"):
+        record.extra["content_location"] = elsewhere[:CONTENT_LOCATION_MAX].decode("utf-8", "replace")
 
 
 def _is_resent(capture: Capture | None) -> bool:

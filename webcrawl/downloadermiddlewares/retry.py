@@ -50,6 +50,9 @@ class RetryMiddleware:
     def process_response(self, request: Request, response: Response) -> Request | Response:
         if response.status not in self._statuses:
             return response
+        refusal = fetch_meta(request).refusal
+        if refusal is not None and refusal.is_final:
+            return response
         again = self._again(request, response_status_message(response.status))
         return response if again is None else again
 

@@ -28,6 +28,7 @@ from webcrawl.frontier import robots_requests as requests
 from webcrawl.frontier.records import Kind
 from webcrawl.frontier.robots_requests import RobotsReply
 from webcrawl.politeness.health import http_date, retry_after_seconds
+from webcrawl.politeness.refusals import IN_PLACE_OF_CONTENT
 from webcrawl.refusal import Refused
 from webcrawl.robots.answer import lifetime
 from webcrawl.urls.resolve import resolve
@@ -63,6 +64,8 @@ class CheckedCachePolicy:
 
     def should_cache_response(self, response: Response, request: Request) -> bool:
         if any(flag.startswith(_NOT_WHOLE) for flag in response.flags):
+            return False
+        if fetch_meta(request).refusal is not None:
             return False
         if _is_robots(request) and not _is_answer(response):
             return False
@@ -160,7 +163,11 @@ class RobotsMiddleware:
         )
         if "cached" in response.flags:
             reply = replace(reply, received_at=received_at(response))
-        if 200 <= response.status < 300 and is_cut_off(request, response):
+        refusal = fetch_meta(request).refusal
+        if refusal is not None and refusal.kind in IN_PLACE_OF_CONTENT:
+            # Nothing is known of the robots.txt behind a challenge, whatever its status.
+            reply = await self._with_previous(flight, RobotsReply(0, b"", refusal.kind))
+        elif 200 <= response.status < 300 and is_cut_off(request, response):
             reply = await self._with_previous(flight, RobotsReply(0, b"", CUT_OFF))
         elif 200 <= response.status < 300:
             reply = await self._read(flight, reply)

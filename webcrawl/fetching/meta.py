@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from webcrawl.archive.capture import Capture
     from webcrawl.archive.listed_links import SpooledLinks
     from webcrawl.fetching.body_memory import BodyAccount
+    from webcrawl.politeness.refusals import SiteRefusal
     from webcrawl.scope.exclusion import ExclusionList
 
 KEY = "webcrawl"
@@ -115,6 +116,8 @@ class FetchMeta:
     """Returns True if an inline request waits for the key; None if that is of no interest."""
     gave_way: bool = False
     """True if the exchange was ended for an inline request, since there was no memory for the body."""
+    refusal: SiteRefusal | None = None
+    """The refusal that its response is; None if it is none, or if that is not known yet."""
     is_link: bool = False
     """True for the target of a redirect of a link of a page, which is a link too and no Request of the spider. Not
     copied.

@@ -35,7 +35,8 @@ from webcrawl.frontier.tally import PAUSED, Backlog, Snapshot, Tally
 from webcrawl.frontier.unparking import Unparking
 from webcrawl.frontier.verdict import count, verdict
 from webcrawl.politeness.health import HOST_FAILURES
-from webcrawl.politeness.host_record import HostRecord, RobotsRecord, counts
+from webcrawl.politeness.host_record import HostRecord, RobotsRecord, counts, is_success
+from webcrawl.politeness.refusals import KINDS
 from webcrawl.storage.contract import (
     HEAD,
     NO_RATE_LIMITS,
@@ -547,6 +548,12 @@ class Frontier:
             self._last_errors[record.key] = ending.error
             if len(self._last_errors) > ERRORS_KEPT:
                 del self._last_errors[next(iter(self._last_errors))]
+        if ending.refusal is not None:
+            if health.refused(record, ending.refusal, ending.ended_at):
+                self._tell_of_refusal(record)
+            return
+        if record.refusals and (lease.entry.kind == Kind.ROBOTS or not is_success(ending.status)):
+            health.while_refused(record, ending.ended_at)
         if ending.error is not None:
             if ending.error in HOST_FAILURES and not lease.rate_limit_lease.validity.is_over():
                 health.failed(record, ending.error, ending.ended_at)
@@ -555,6 +562,43 @@ class Frontier:
             health.busy(record, ending.ended_at, after, status=ending.status, again=again)
         else:
             health.succeeded(record)
+
+    def judge(self, lease: Lease, refusal: str | None) -> float | None:
+        """Note what the content of a page with status 2xx says, whose response has ended: the kind of its refusal if
+        by it the host refuses the crawler as a whole, or None. Return the pause that is owed then, None if it has not
+        changed."""
+        active = self._holding(lease)
+        if active is None or lease.key_validity.is_over() or lease.ended_at is None:
+            return None
+        record, health = active.record, self._policies.health
+        if refusal is None:
+            if record.refusals:
+                health.welcomed(record)
+            return None
+        if lease.entry.kind == Kind.PAGE and not lease.entry.repeat and record.pages:
+            record.pages -= 1
+        before = record.next_fetch_at
+        if health.refused(record, refusal, lease.ended_at):
+            self._tell_of_refusal(record)
+        if record.next_fetch_at == before:
+            return None
+        self._keys.retimed(active)
+        return record.next_fetch_at - lease.ended_at
+
+    def _tell_of_refusal(self, record: HostRecord) -> None:
+        """Log, once until it gives a page again, that a host refuses the crawler and is left alone."""
+        kind = record.last_error or ""
+        self.tally.refusing_hosts += 1
+        self.tally.last_refusing = record.key, kind
+        logger.warning(
+            "%s refuses this crawler (%s: %s). It gets %d requests a day, and its URLs stay queued. What would help: "
+            "%s. This is logged once",
+            record.key,
+            kind,
+            KINDS[kind].meaning,
+            self._policies.health.requests_while_refused,
+            KINDS[kind].remedy,
+        )
 
     def settle(self, lease: Lease, outcome: Outcome) -> None:
         """Make the results of a fetch durable: all of them were processed. Called once per lease, after ``ended``."""

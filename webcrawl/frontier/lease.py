@@ -86,6 +86,9 @@ class FetchEnd:
     resent: bool = False
     """The request was sent twice, since the first one was lost with a kept connection; both are counted."""
 
+    refusal: str | None = None
+    """The kind of the response if by it the host refuses the crawler as a whole: a word of ``refusals.KINDS``."""
+
     parks: int = 0
     """The number of times in a row that the key was parked, this time included; 0 if it is not."""
     given_up: bool = False

@@ -81,6 +81,12 @@ class Tally:
     one that was lost with a kept connection and sent again at once."""
     refused_by_rule: Counter[str] = field(default_factory=Counter)
     """Refused URLs by the rule that decided."""
+    site_refusals: Counter[str] = field(default_factory=Counter)
+    """Responses by which sites refused, by kind: words of ``refusals.KINDS``."""
+    refusing_hosts: int = 0
+    """Hosts that refused the crawler until they were left alone for a day, each counted once."""
+    last_refusing: tuple[str, str] | None = None
+    """The last of these hosts, and the kind of its refusal."""
     mimes: Counter[str] = field(default_factory=Counter)
     """MIME types of pages, in lower case and without parameters."""
 

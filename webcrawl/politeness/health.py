@@ -44,6 +44,8 @@ HOST_FAILURES = frozenset(FAILURES) - {"private", "unsupported", "cancelled"}
 
 TOO_MANY_REQUESTS = 429
 RETRY_AFTER_MAX_SECONDS = 86_400.0
+REFUSED_REST_SECONDS = 86_400.0
+"""Time for which a host that refuses the crawler is left alone."""
 JITTER = 0.1
 
 
@@ -68,12 +70,16 @@ class Health:
 
     The back-off of a host that asks for a pause without a length is forgiven only after quiet: when it has asked for
     none for as long again as it was last left alone.
+
+    A host that refuses the crawler has ``requests_while_refused`` requests, robots.txt included. Then it is left
+    alone for a day, and has as many again (0: no limit). A page that it gives ends that.
     """
 
     failures_to_park: int = 5
     park_seconds: float = 60.0
     park_max_seconds: float = 86_400.0
     parks_to_give_up: int = 5
+    requests_while_refused: int = 3
 
     def succeeded(self, record: HostRecord) -> None:
         """Note a response that asks for no pause."""
@@ -136,12 +142,39 @@ class Health:
         else:
             self._block(record, now, wait)
 
+    def refused(self, record: HostRecord, kind: str, now: float) -> bool:
+        """Note a response by which the host refuses the crawler as a whole; ``kind`` is a word of ``refusals.KINDS``.
+
+        Returns True if the host is left alone for the first time since it last gave a page.
+        """
+        record.answered = True
+        record.last_error = kind
+        if not record.refusals:
+            record.refusal_base = record.fetches - 1 if record.pages else 0
+        record.refusals += 1
+        return self.while_refused(record, now)
+
+    def while_refused(self, record: HostRecord, now: float) -> bool:
+        """Note that a request to a host that refuses has ended without a page. Returns the same as ``refused``."""
+        if not 0 < self.requests_while_refused <= record.fetches - record.refusal_base:
+            return False
+        record.refusal_base = record.fetches
+        record.refusal_rests += 1
+        self._block(record, now, REFUSED_REST_SECONDS)
+        return record.refusal_rests == 1
+
+    @staticmethod
+    def welcomed(record: HostRecord) -> None:
+        """Note a page: the host does not refuse the crawler, or not any more."""
+        record.refusals = record.refusal_base = record.refusal_rests = 0
+
     def unpark(self, record: HostRecord, now: float) -> None:
         """Let a host that is parked or given up be contacted again, as an operator asks: after its delay, and not
         before a time that it has named. Its failures are forgiven."""
         record.given_up = record.parked = False
         record.blocked_until = 0.0
         record.failures = record.parks = record.backoffs = 0
+        self.welcomed(record)
         record.next_fetch_at = min(record.next_fetch_at, max(now + record.delay_seconds, record.asked_until))
 
     def _count(self, record: HostRecord, now: float, wait: float) -> None:

@@ -52,6 +52,12 @@ class HostRecord:
     """Waits for something other than its delay: back-off, Retry-After, a robots.txt that is not available."""
     blocked_until: float = 0.0
     """The time until which all its URLs wait for a robots.txt, and the key is idle; 0 if that is not so."""
+    refusals: int = 0
+    """Responses by which it refused the crawler as a whole, since it last gave a page; see ``Health.refused``."""
+    refusal_base: int = 0
+    """The value of ``fetches`` from which the requests to a host that refuses are counted."""
+    refusal_rests: int = 0
+    """Number of times that it was left alone for a day since it last gave a page."""
     last_error: str | None = None
     fence: int = field(default=0, compare=False)
     """The number of the lease under which it was read; 0 if no other process could hold the key."""
@@ -87,6 +93,11 @@ def spent(record: HostRecord, requests_max: int, pages_max: int, *, again: bool)
     return None
 
 
+def is_success(status: int | None) -> bool:
+    """Return True for a status 2xx."""
+    return status is not None and 200 <= status < 300
+
+
 def counts(status: int | None, *, again: bool) -> bool:
     """Return True if an answer to a request for a page counts towards the budget: redirects and errors do not."""
-    return status is not None and 200 <= status < 300 and not again
+    return is_success(status) and not again

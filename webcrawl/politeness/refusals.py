@@ -29,6 +29,9 @@ LOGIN_REQUIRED, LICENSE_REQUIRED, PAYMENT_REQUIRED = "login-required", "license-
 LEGAL, PROTOCOL_WANTED, RATE_LIMITED = "legal", "protocol-wanted", "rate-limited"
 SCRIPT_REQUIRED, CONSENT_REQUIRED, PARKED = "script-required", "consent-required", "parked"
 
+IN_PLACE_OF_CONTENT = (CHALLENGE, BLOCKED, SIGNATURE_WANTED)
+"""Kinds that say nothing of what the URL has: a robots.txt behind one is not absent."""
+
 KINDS: Mapping[str, RefusalKind] = MappingProxyType(
     {
         CHALLENGE: RefusalKind(

@@ -9,6 +9,7 @@ from tests.fakeweb.behaviours.headers import HEADERS
 from tests.fakeweb.behaviours.heavy import HEAVY, HEAVY_FORMS
 from tests.fakeweb.behaviours.huge import HUGE
 from tests.fakeweb.behaviours.redirects import REDIRECTS
+from tests.fakeweb.behaviours.refusals import REFUSALS
 from tests.fakeweb.behaviours.sitemaps import SITEMAPS
 from tests.fakeweb.behaviours.slow import SLOW
 from tests.fakeweb.behaviours.stage import Behaviour, Outcome, Stage
@@ -19,6 +20,7 @@ from tests.fakeweb.behaviours.traps import TRAPS, is_trap
 BEHAVIOURS: dict[str, Behaviour] = {
     **STATUSES,
     **REDIRECTS,
+    **REFUSALS,
     **SLOW,
     **HUGE,
     **HEAVY,

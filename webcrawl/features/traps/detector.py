@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.features.traps.copies import Copies, PageContents, base_without, contents_of
 from webcrawl.features.traps.novelty import ReadingBudget
+from webcrawl.features.traps.parameters import Evidence
 from webcrawl.features.traps.pattern import session_of_folder, shape_of
 from webcrawl.features.traps.pattern_evaluator import PatternEvaluator, VisitedPage, pattern_of
 from webcrawl.features.traps.quarantine import Quarantine, Withheld, how_to_release, in_words
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webcrawl.features.traps.novelty import Shingles
-    from webcrawl.features.traps.parameters import Evidence
     from webcrawl.features.traps.pattern import Shape
     from webcrawl.frontier.records import UrlEntry
 
@@ -119,6 +119,15 @@ class TrapDetector:
             pattern if changed else None,
             was_examined,
         )
+
+    def park(self, url: str, why: str) -> bool:
+        """Put all URLs of a host into quarantine, whose domain is parked; ``url`` is that of the page that shows it.
+        Return False if an operator has released them."""
+        pattern = shape_of(url).whole
+        if self.quarantine.is_released(pattern):
+            return False
+        self._commit(Evidence(pattern, why, 1, (url,)))
+        return True
 
     def take(self, observation: Observation) -> None:
         """Count a page that another process has fetched. The patterns that it has found are known otherwise."""

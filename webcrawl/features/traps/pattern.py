@@ -159,6 +159,11 @@ class Shape(NamedTuple):
         """Return the pattern of all URLs below the first ``count`` segments."""
         return "/".join([self.place, *self.segments[:count], DEEP])
 
+    @property
+    def whole(self) -> str:
+        """Return the pattern of all URLs of this host."""
+        return self.below(0)
+
     def number(self) -> int | None:
         """Return the number by which the URL names its page: the last number in the value of the only parameter, or
         in the last segment. None if there is no number, several parameters, or a paging parameter."""

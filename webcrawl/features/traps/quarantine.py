@@ -189,9 +189,15 @@ class Quarantine:
         return self._traps.get(pattern) or self._traps.get(_of_every_folder(pattern))
 
     def _by_depth(self, shape: Shape) -> Trap | None:
+        if (trap := self._traps.get(shape.whole)) is not None:
+            return trap
         if len(shape.segments) <= DEEP_AT_LEAST:
             return None
         return self._traps.get(shape.below(1))
+
+    def is_released(self, pattern: str) -> bool:
+        """Return whether an operator has released a pattern."""
+        return pattern in self._released
 
     # -- changes ---------------------------------------------------------------------------------------------
 
@@ -309,6 +315,8 @@ def in_words(pattern: str) -> str:
         return f"pages of {before} that were already fetched with another value of {name.removesuffix(VOID)}"
     if has_name:
         return f"{before} with the parameter {name}"
+    if before.endswith(f"/{DEEP}") and before.count("/") == 1:
+        return f"all URLs of {before.removesuffix(f'/{DEEP}')}"
     if before.endswith(f"/{DEEP}"):
         return f"all URLs deep below {before.removesuffix(DEEP)}"
     return before

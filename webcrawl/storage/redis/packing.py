@@ -56,7 +56,8 @@ _HEADER = struct.Struct("<III14s6sdddBB")
 _RECORD = struct.Struct("<dddBB")
 _RATE_LIMIT = struct.Struct("<dd")
 _REST = struct.Struct("<IIIIdBdB")
-_ANSWERED, _CRAWL_DELAY, _ERROR, _PAGES, _ASKED, _LIMITED = 1, 2, 4, 8, 16, 32
+_ANSWERED, _CRAWL_DELAY, _ERROR, _PAGES, _ASKED, _LIMITED, _REFUSED = 1, 2, 4, 8, 16, 32, 64
+_REFUSALS = struct.Struct("<III")
 _MICROSECONDS = 1_000_000
 _ENTRY = struct.Struct(">HIQIcBq")
 """Queue position (two parts of its rank, its position), length of the rest, repeat, flags, fingerprint."""
@@ -362,6 +363,8 @@ def pack_record(record: HostRecord, slack_seconds: float) -> bytes:
         flags |= _ASKED
     if record.rate_limit_seconds:
         flags |= _LIMITED
+    if record.refusals:
+        flags |= _REFUSED
     downloads = [min(max(round(one * _MICROSECONDS), 0), 0xFFFFFFFF) for one in record.download_seconds]
     return b"".join(
         (
@@ -387,6 +390,9 @@ def pack_record(record: HostRecord, slack_seconds: float) -> bytes:
             struct.pack("<d", record.asked_until) if record.asked_until else b"",
             _RATE_LIMIT.pack(record.rate_limit_seconds, record.rate_limit_until)
             if record.rate_limit_seconds
+            else b"",
+            _REFUSALS.pack(record.refusals, record.refusal_base, record.refusal_rests)
+            if record.refusals
             else b"",
             encoded(record.last_error or ""),
         )
@@ -424,6 +430,9 @@ def _unpack_rest(record: HostRecord, rest: bytes) -> None:
     if flags & _LIMITED:
         record.rate_limit_seconds, record.rate_limit_until = _RATE_LIMIT.unpack_from(rest, at)
         at += _RATE_LIMIT.size
+    if flags & _REFUSED:
+        record.refusals, record.refusal_base, record.refusal_rests = _REFUSALS.unpack_from(rest, at)
+        at += _REFUSALS.size
     if flags & _ERROR:
         record.last_error = decoded(rest[at:])
 

@@ -1,0 +1,79 @@
+"""Wiring of refusals: responses are recognised, counted and written to the logs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webcrawl import fetch_errors
+from webcrawl.crawl.feature import Feature
+from webcrawl.features.refusals.recogniser import Recogniser
+from webcrawl.features.refusals.signatures import READ_BYTES, load
+from webcrawl.fetching.decoding import decode
+from webcrawl.politeness.refusals import PARKED
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+    from scrapy.http.headers import Headers
+
+    from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.running import InFlightRequest
+    from webcrawl.features.refusals.recogniser import Header
+    from webcrawl.politeness.refusals import SiteRefusal
+
+PARKED_WHY = "the domain is parked"
+
+
+class RefusalsFeature(Feature):
+    """The recogniser of one crawl, and what is done about a refusal."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._recogniser = Recogniser(load(parts.configuration.refusals_signatures_file))
+        traps = parts.features.get("traps")
+        self._traps = None if traps is None else traps.detector
+
+    def of_response(self, response: Response) -> SiteRefusal | None:
+        """Return the refusal of a response as it was received: with a status 2xx by its head alone."""
+        status, headers = response.status, response.headers
+        if 200 <= status < 300:
+            return self._recogniser.of_head(status, _fields(headers))
+        if status < 400 and b"Location" in headers:
+            return None
+        body = response.body[:READ_BYTES]
+        if coding := headers.get(b"Content-Encoding"):
+            body = decode(body, coding.decode("latin-1"), READ_BYTES).body
+        return self._recogniser.of_error(status, _fields(headers), body)
+
+    def of_content(self, response: Response) -> SiteRefusal | None:
+        """Return the refusal that the decoded text of a response with status 2xx is."""
+        refusal = self._recogniser.of_success(response.status, _fields(response.headers), response.body)
+        if refusal is not None and refusal.kind == PARKED and not self._park(response.url, refusal):
+            return None
+        return refusal
+
+    def note(self, flight: InFlightRequest, refusal: SiteRefusal) -> None:
+        """Count a refusal, and write it to the log of errors if it ends its URL."""
+        entry = flight.lease.entry
+        flight.tally.site_refusals[refusal.kind] += 1
+        if refusal.is_final:
+            named = ", ".join(text for text in (refusal.by, refusal.detail) if text)
+            fetch_errors.note(refusal.kind, entry.url, via=entry.via, detail=named)
+
+    def _park(self, url: str, refusal: SiteRefusal) -> bool:
+        """Put a parked domain into the quarantine of traps; return False if an operator has released it."""
+        if self._traps is None:
+            return True
+        by = f", with a page of {refusal.by}" if refusal.by else ""
+        return bool(self._traps.park(url, PARKED_WHY + by))
+
+
+def _fields(headers: Headers) -> Header:
+    def field(name: str) -> str | None:
+        values = headers.getlist(name)
+        return b", ".join(values).decode("latin-1") if values else None
+
+    return field
+
+
+def build(parts: Parts) -> RefusalsFeature:
+    """Return the recognition of refusals of a crawl."""
+    return RefusalsFeature(parts)

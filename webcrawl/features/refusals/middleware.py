@@ -1,0 +1,74 @@
+"""Downloader middleware that ends what a site has refused: neither links nor items come of it, and no other try."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.http import TextResponse
+
+from webcrawl.crawl.context import get_context
+from webcrawl.crawl.running import get_in_flight_request
+from webcrawl.fetching.meta import fetch_meta
+from webcrawl.frontier.lease import Result
+from webcrawl.frontier.records import Kind
+from webcrawl.refusal import RefusedBySite
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+
+    from webcrawl.crawl.running import InFlightRequest
+    from webcrawl.features.refusals.feature import RefusalsFeature
+    from webcrawl.politeness.refusals import SiteRefusal
+
+
+class RefusalsMiddleware:
+    """Judges pages with a status 2xx by their content; the others were judged when they came.
+
+    Responses with another status go on to the spider, as Scrapy has it; those with 2xx go to the errback.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._context = context = get_context(crawler)
+        self._refusals: RefusalsFeature = context.features.get("refusals")
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RefusalsMiddleware:
+        return cls(crawler)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        facts = fetch_meta(request)
+        is_success = 200 <= response.status < 300
+        if facts.refusal is None and not (is_success and isinstance(response, TextResponse)):
+            return response
+        flight = get_in_flight_request(self._crawler, request)
+        if flight is None:
+            return response
+        refusal = facts.refusal
+        if refusal is None:
+            refusal = facts.refusal = self._judged(flight, response)
+        if refusal is None:
+            return response
+        self._refusals.note(flight, refusal)
+        if flight.lease.entry.kind == Kind.ROBOTS or not refusal.is_final:
+            return response
+        flight.outcome.result, flight.outcome.rule = Result.FAILED, refusal.kind
+        if is_success:
+            raise RefusedBySite(refusal.kind, str(refusal))
+        return response
+
+    def _judged(self, flight: InFlightRequest, response: Response) -> SiteRefusal | None:
+        """Return the refusal that a page with a status 2xx is; the frontier learns whether its host refuses."""
+        refusal = self._refusals.of_content(response)
+        is_robots = flight.lease.entry.kind == Kind.ROBOTS
+        if refusal is None and is_robots:
+            return None
+        counts = refusal is None or refusal.is_of_host
+        kind = None if refusal is None else refusal.kind
+        pause = self._context.frontier.judge(flight.lease, kind) if counts else None
+        if refusal is not None and (archived := flight.outcome.entry) is not None:
+            archived.record.extra |= refusal.facts()
+            if pause is not None:
+                archived.record.extra["delay"] = round(pause, 6)
+        return refusal
