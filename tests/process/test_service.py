@@ -11,6 +11,7 @@ from contextlib import suppress
 from http.client import HTTPConnection
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -312,3 +313,66 @@ def test_a_folder_that_is_removed_and_a_hundred_orders(serve, serving):
     service.until_state("c002", "ended")
     assert service.row("c099")["position"] > 90
     service.end()
+
+
+def test_a_schedule_starts_each_crawl_once_whatever_kills_the_service(serve, serving):
+    """Judged by the server's log: each crawl of the schedule requests the first seed once."""
+    web = serve(hosts=2, pages=6, seed=8)
+    seed = urlsplit(web.seeds[0])
+    service = serving()
+    order = {
+        "name": "news",
+        "cron": "0 0 1 1 *",
+        "zone": "Europe/Berlin",
+        "seeds": web.seeds,
+        "settings": FAST,
+    }
+    status, row = service.ask("POST", "/api/v1/schedules", order)
+    assert (status, row["runs"]) == (200, []), row
+
+    def crawls():
+        return sorted(path.name for path in service.root.glob("news-*"))
+
+    def requests():
+        return sum((hit.host, hit.path) == (seed.hostname, seed.path) for hit in web.hits())
+
+    def run_with(outcome, planned_at=None):
+        """The last run, once it has come to this."""
+        run = service.get("/api/v1/schedules/news")[1]["runs"][0]
+        return run if run["outcome"] == outcome and planned_at in (None, run["planned_at"]) else None
+
+    status, row = service.ask("POST", "/api/v1/schedules/news/run")
+    assert status == 200
+    run = service.until(lambda: run_with("ended"))
+    assert (run["reason"], run["by"], [run["crawl"]]) == ("finished", "dashboard 127.0.0.1", crawls())
+    assert requests() == 1
+    service.crawl(run["crawl"]).assert_sound()
+
+    record = service.root / ".service/schedules/news.json"
+    for number in (2, 3):
+        # As if its time had come a moment ago, while there was no service.
+        service.process.kill()
+        service.process.wait(SECONDS)
+        values = json.loads(record.read_text())
+        planned_at = int(time.time()) - 30 * number
+        record.write_text(json.dumps(values | {"next_at": planned_at}))
+        before = record.read_bytes()
+        service = serving()
+        if number > 2:
+            # kill -9 as soon as it has decided to start.
+            service.until(lambda before=before: record.read_bytes() != before)
+            service.process.kill()
+            service.process.wait(SECONDS)
+            service = serving()
+        assert service.until(lambda at=planned_at: run_with("ended", at))["by"] == ""
+        assert (len(crawls()), requests()) == (number, number)
+
+    # What is late by more than the window is missed, and said to be.
+    service.process.kill()
+    service.process.wait(SECONDS)
+    values = json.loads(record.read_text())
+    record.write_text(json.dumps(values | {"next_at": int(time.time()) - 7200}))
+    service = serving()
+    assert service.until(lambda: run_with("missed"))["reason"] == "the service was off, or could not start it"
+    service.end()
+    assert (len(crawls()), requests()) == (3, 3)

@@ -129,9 +129,17 @@ class TablesFile:
 
     def _send(self) -> None:
         calls, self._calls = self._calls, []
-        if calls:
+        if not calls:
+            return
+        try:
             job = asyncio.get_running_loop().run_in_executor(self._thread, self._carry_out, calls)
-            job.add_done_callback(lambda job: _deliver(calls, job.result()))
+        except RuntimeError as error:
+            # The interpreter ends, and waits for all threads: nobody may wait here for an answer that never comes.
+            for _, _, answer in calls:
+                if not answer.done():
+                    answer.set_exception(error)
+            return
+        job.add_done_callback(lambda job: _deliver(calls, job.result()))
 
     async def _run(self, step: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, step)

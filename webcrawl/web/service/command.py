@@ -129,7 +129,7 @@ async def _stop(service: Service, tell: Callable[[str], None], *, again: bool) -
         tell("The crawls are forced to stop.")
         return
     while not service.over.is_set():
-        live = [row["name"] for row in await service.rows() if row["pid"] is not None]
+        live = await service.live()
         if live:
             tell(f"Waiting for open requests of {', '.join(live[:10])}{' ...' if len(live) > 10 else ''}")
         with suppress(TimeoutError):

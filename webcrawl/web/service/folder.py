@@ -1,7 +1,7 @@
 """The service's own files: a folder ``.service`` below that of its crawls.
 
-``NAME.json`` is the record of a crawl, ``NAME.seeds`` its seeds, ``token`` the token of the operators, ``lock`` the
-lock of the service.
+``NAME.json`` is the record of a crawl, ``NAME.seeds`` its seeds, ``schedules/NAME.json`` a schedule, ``token`` the
+token of the operators, ``lock`` the lock of the service.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from webcrawl.atomic_file import replace, sync_folder
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.errors import JobdirLocked, JobdirUnusable, StartRefused
+from webcrawl.web.service import schedules
 from webcrawl.web.service.records import as_text, read
 
 if TYPE_CHECKING:
@@ -21,16 +22,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webcrawl.web.service.records import CrawlRecord
+    from webcrawl.web.service.schedules import Schedule
 
 logger = logging.getLogger(__name__)
 
 NAME = ".service"
+SCHEDULES = "schedules"
 _RECORD = ".json"
 _SEEDS = ".seeds"
 
 
 class ServiceFolder:
-    """The ``RecordStore`` of a service. Held by one service at a time."""
+    """The ``RecordStore`` and ``ScheduleStore`` of a service. Held by one service at a time."""
 
     def __init__(self, root: Path) -> None:
         self.path = root / NAME
@@ -75,6 +78,31 @@ class ServiceFolder:
         for suffix in (_RECORD, _SEEDS):
             (self.path / f"{name}{suffix}").unlink(missing_ok=True)
         sync_folder(self.path)
+
+    def schedules(self) -> Iterator[Schedule]:
+        """Yield the schedules. One that cannot be read is logged, and starts nothing."""
+        for path in sorted((self.path / SCHEDULES).glob(f"*{_RECORD}")):
+            try:
+                schedule = schedules.read(path.read_bytes())
+                if f"{schedule.name}{_RECORD}" != path.name:
+                    raise ValueError(f"it is of the schedule {schedule.name}")
+            except (OSError, ValueError) as error:
+                logger.error("%s cannot be read, and starts nothing: %s", path, error)
+            else:
+                yield schedule
+
+    def put_schedule(self, schedule: Schedule) -> None:
+        folder = self.path / SCHEDULES
+        if not folder.exists():
+            folder.mkdir(mode=0o700)
+            sync_folder(self.path)
+        replace(folder / f"{schedule.name}{_RECORD}", schedules.as_text(schedule), sync=True)
+        sync_folder(folder)
+
+    def delete_schedule(self, name: str) -> None:
+        folder = self.path / SCHEDULES
+        (folder / f"{name}{_RECORD}").unlink(missing_ok=True)
+        sync_folder(folder)
 
     def seeds_path(self, name: str) -> Path:
         """Return the file with the seeds of a crawl."""

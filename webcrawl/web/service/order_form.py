@@ -1,4 +1,5 @@
-"""Lists the choices of the form for a new crawl: the project's spiders, and the settings that an order may have."""
+"""Lists the choices of the form for a new crawl: the project's spiders, the settings that an order may have, and the
+time zones of schedules."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from scrapy.spiderloader import get_spider_loader
 
 from webcrawl.config import SETTINGS
 from webcrawl.features.steering.live_settings import LIVE, as_text
+from webcrawl.web.service.cron import zones
 from webcrawl.web.service.open_settings import GROUPS
 
 if TYPE_CHECKING:
@@ -20,8 +22,9 @@ OTHER = "opened by this service"
 
 
 def form_of(settings: Settings, allowed: Collection[str]) -> dict[str, Any]:
-    """Return the names of the spiders, and each setting with its group, meaning, unit, allowed values and the value
-    that it has without an order's. ``settings``: those of all crawls. ``allowed``: those that an order may have."""
+    """Return the names of the spiders, each setting with its group, meaning, unit, allowed values and the value that
+    it has without an order's, and the names of the time zones. ``settings``: those of all crawls. ``allowed``: those
+    that an order may have."""
     groups = {name: group for group, names in GROUPS.items() for name in names}
     order = [*groups, *sorted(name for name in allowed if name not in groups)]
     return {
@@ -29,6 +32,7 @@ def form_of(settings: Settings, allowed: Collection[str]) -> dict[str, Any]:
         "settings": [
             _described(name, groups.get(name, OTHER), settings) for name in order if name in allowed
         ],
+        "zones": sorted(zones()),
     }
 
 

@@ -52,6 +52,10 @@ class CrawlOrder:
     by: str = ""
     at: float = 0.0
     """Epoch seconds."""
+    schedule: str = ""
+    """The schedule that has ordered it; empty for an operator."""
+    schedule_created_at: float = 0.0
+    """The time at which that schedule was made: another one may get its name later."""
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from webcrawl.control.selection import apply_spider_settings, select_crawl_in
@@ -25,11 +25,13 @@ from webcrawl.web.service.order_form import form_of
 from webcrawl.web.service.orders import order_problems
 from webcrawl.web.service.processes import Crawls, tail
 from webcrawl.web.service.records import LIVE, CrawlOrder, CrawlRecord, OrderState, name_problem
+from webcrawl.web.service.schedule_rows import schedule_row
+from webcrawl.web.service.schedules import Schedule, schedule_problems
 from webcrawl.web.service.supervisor import ServiceError, Supervisor
+from webcrawl.web.service.timetable import Timetable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
-    from pathlib import Path
 
     from scrapy.settings import Settings
 
@@ -88,9 +90,10 @@ class Service:
         order_settings: Collection[str],
         notices: CrashNotices | None = None,
         receivers: Sequence[Receiver] = (),
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """``settings``: those of all crawls. ``order_settings``: names of those that an order may have. ``notices``:
-        what ``receivers`` are told; None for nothing."""
+        what ``receivers`` are told; None for nothing. ``clock``: returns the time of schedules in epoch seconds."""
         self._notices = notices
         self._delivery = Delivery(receivers)
         self.crawls = crawls
@@ -98,6 +101,8 @@ class Service:
         self._folder = folder
         self._supervisor = supervisor
         self._order_settings = order_settings
+        self._clock = clock
+        self._timetable = Timetable(folder, _OrderedCrawls(self, supervisor))
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="supervisor")
         self._readers = ThreadPoolExecutor(1, thread_name_prefix="figures")
         self._files = ThreadPoolExecutor(2, thread_name_prefix="files")
@@ -115,10 +120,14 @@ class Service:
 
     async def begin(self) -> None:
         """Take the records of an earlier service, and start what may start."""
-        await self._run(lambda: self._supervisor.load(self._folder.records(), time.time()))
+        await self._run(self._load)
         if self._notices is not None:
             self._notices.begin(await self._run(self._supervisor.records))
         self._ticking = asyncio.create_task(self._tick())
+
+    def _load(self) -> None:
+        self._supervisor.load(self._folder.records(), time.time())
+        self._timetable.load(self._folder.schedules())
 
     async def end(self) -> None:
         """Stop all crawls; a second call forces them. ``over`` is set when they have ended."""
@@ -140,7 +149,7 @@ class Service:
     async def _tick(self) -> None:
         while not self.over.is_set():
             try:
-                await self._run(lambda: self._supervisor.tick(time.time()))
+                await self._run(self._look)
                 await self._tell()
             except Exception:
                 # The other crawls must go on.
@@ -151,6 +160,11 @@ class Service:
             with suppress(TimeoutError):
                 async with asyncio.timeout(TICK_SECONDS):
                     await self._soon.wait()
+
+    def _look(self) -> None:
+        if not self._supervisor.is_ending:
+            self._timetable.tick(self._clock())
+        self._supervisor.tick(time.time())
 
     async def _tell(self) -> None:
         if self._notices is not None:
@@ -167,6 +181,10 @@ class Service:
         records, queue = await self._run(lambda: (self._supervisor.records(), self._supervisor.queue()))
         await self._read_all(records)
         return [self._row(record, queue) for record in records]
+
+    async def live(self) -> list[str]:
+        """Return the names of the crawls that have a process."""
+        return await self._run(self._supervisor.live)
 
     async def form(self) -> dict[str, Any]:
         """Return what an order may have."""
@@ -202,6 +220,7 @@ class Service:
             "has_begun": record.has_begun,
             "ordered_by": order.by,
             "ordered_at": order.at,
+            "schedule": order.schedule,
             "jobdir": str(self.crawls.folder(order.name)),
             "figures": {} if figures is None else figures.values,
         }
@@ -290,8 +309,24 @@ class Service:
     def _create(self, order: CrawlOrder, seeds: Sequence[str], *, start: bool) -> None:
         if problem := name_problem(order.name):
             raise OrderRefused([problem])
-        if any(record.order.name == order.name for record in self._supervisor.records()):
+        if self._supervisor.find(order.name) is not None:
             raise ServiceError(f"there is a crawl {order.name} already")
+        if not order.schedule and self._timetable.resumes(order.name):
+            raise ServiceError(f"the schedule {order.name} orders a crawl of this name")
+        path = self._folder.seeds_path(order.name)
+        path.unlink(missing_ok=True)
+        try:
+            self._supervisor.create(self._checked(order, seeds, order.name), time.time(), start=start)
+        except BaseException:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+            raise
+
+    def _checked(self, order: CrawlOrder, seeds: Sequence[str], name: str) -> CrawlOrder:
+        """Return an order with the file of its seeds, which is written. ``name``: of that file.
+
+        :raises OrderRefused: :raises OSError: it cannot be written
+        """
         if seeds and order.spider != BROAD:
             raise OrderRefused(
                 [Problem("seeds", f"are those of the spider {BROAD}; {order.spider} has its own")]
@@ -300,24 +335,17 @@ class Service:
             raise OrderRefused(
                 [Problem("-a seeds", "cannot name a file; give the seeds themselves, in seeds")]
             )
-        path = self._folder.seeds_path(order.name)
-        path.unlink(missing_ok=True)
-        try:
-            if seeds:
-                self._folder.add_seeds(order.name, seeds)
-                order = _with_seeds(order, path)
-            if problems := self._problems(order):
-                raise OrderRefused(problems)
-            self._supervisor.create(order, time.time(), start=start)
-        except BaseException:
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
-            raise
-
-    def _problems(self, order: CrawlOrder) -> list[Problem]:
+        if seeds:
+            self._folder.add_seeds(name, seeds)
+            path = str(self._folder.seeds_path(name))
+            order = replace(order, arguments={"seeds": path, **order.arguments})
         settings = self.settings.copy()
         settings.set("JOBDIR", str(self.crawls.folder(order.name)), priority="cmdline")
-        return order_problems(settings, order.spider, order.arguments, order.settings, self._order_settings)
+        if problems := order_problems(
+            settings, order.spider, order.arguments, order.settings, self._order_settings
+        ):
+            raise OrderRefused(problems)
+        return order
 
     async def add_seeds(self, name: str, urls: Sequence[str], by: str) -> str:
         """Give more seeds to a crawl of the spider broad; return where they are. A crawl that has begun queues them
@@ -388,12 +416,90 @@ class Service:
 
     async def remove(self, name: str) -> None:
         """:raises CrawlError: :raises OSError:"""
-        await self._run(lambda: self._supervisor.remove(name))
+        await self._run(lambda: self._remove(name))
+
+    def _remove(self, name: str) -> None:
+        self._supervisor.remove(name)
         self._figures.pop(name, None)
         self._states.pop(name, None)
 
+    # -- schedules -----------------------------------------------------------------------------------------
 
-def _with_seeds(order: CrawlOrder, path: Path) -> CrawlOrder:
-    return CrawlOrder(
-        order.name, order.spider, {"seeds": str(path), **order.arguments}, order.settings, order.by, order.at
-    )
+    async def schedule_rows(self) -> list[dict[str, Any]]:
+        """Return all schedules with their last runs."""
+        return await self._run(
+            lambda: [self._schedule_row(schedule) for schedule in self._timetable.schedules()]
+        )
+
+    async def schedule_row(self, name: str) -> dict[str, Any]:
+        """Return one schedule, with its order and all runs that it remembers. :raises ServiceError: there is none"""
+        return await self._run(lambda: self._schedule_row(self._timetable.schedule(name), whole=True))
+
+    def _schedule_row(self, schedule: Schedule, *, whole: bool = False) -> dict[str, Any]:
+        going = self._timetable.going(schedule)
+        return schedule_row(schedule, going, self._supervisor.find, self._clock(), whole=whole)
+
+    async def create_schedule(self, schedule: Schedule) -> dict[str, Any]:
+        """Add a schedule. :raises OrderRefused: :raises ServiceError: :raises OSError: it cannot be stored"""
+
+        def create() -> None:
+            self._check_schedule(schedule)
+            self._timetable.create(schedule, self._clock())
+
+        await self._run(create)
+        return await self.schedule_row(schedule.name)
+
+    async def change_schedule(self, name: str, change: Callable[[Schedule], Schedule]) -> dict[str, Any]:
+        """Change a schedule. :raises OrderRefused: :raises ServiceError: :raises OSError: it cannot be stored"""
+
+        def put() -> None:
+            schedule = change(self._timetable.schedule(name))
+            self._check_schedule(schedule)
+            self._timetable.change(schedule, self._clock())
+
+        await self._run(put)
+        return await self.schedule_row(name)
+
+    async def remove_schedule(self, name: str) -> None:
+        """Forget a schedule; its crawls stay. :raises ServiceError: :raises OSError:"""
+        await self._run(lambda: self._timetable.remove(name))
+
+    async def run_schedule(self, name: str, by: str) -> dict[str, Any]:
+        """Start the order of a schedule now. :raises ServiceError: :raises OSError:"""
+        await self._run(lambda: self._timetable.run_now(name, by, self._clock()))
+        self._soon.set()
+        return await self.schedule_row(name)
+
+    def _check_schedule(self, schedule: Schedule) -> None:
+        """:raises OrderRefused: its name, its times or its order are wrong :raises OSError:"""
+        if problems := schedule_problems(schedule):
+            raise OrderRefused(problems)
+        order = CrawlOrder(
+            schedule.crawl_name(schedule.changed_at),
+            schedule.order.spider,
+            schedule.order.arguments,
+            schedule.order.settings,
+        )
+        # No crawl has a name that begins with a dot.
+        name = f".{schedule.name}"
+        self._folder.seeds_path(name).unlink(missing_ok=True)
+        try:
+            self._checked(order, schedule.order.seeds, name)
+        finally:
+            self._folder.seeds_path(name).unlink(missing_ok=True)
+
+
+class _OrderedCrawls:
+    """The crawls of a service, as its schedules order them."""
+
+    def __init__(self, service: Service, supervisor: Supervisor) -> None:
+        self._service = service
+        self.records = supervisor.records
+        self.find = supervisor.find
+        self.start = supervisor.start
+
+    def order(self, order: CrawlOrder, seeds: Sequence[str]) -> None:
+        self._service._create(order, seeds, start=True)
+
+    def remove(self, name: str) -> None:
+        self._service._remove(name)

@@ -171,15 +171,29 @@ class Supervisor:
         """Return a copy of a record. :raises ServiceError: there is no such crawl"""
         return replace(self._found(name))
 
+    def find(self, name: str) -> CrawlRecord | None:
+        """Return a copy of a record; None if there is no such crawl."""
+        record = self._records.get(name)
+        return None if record is None else replace(record)
+
     def pid(self, name: str) -> int | None:
         """Return the process of a crawl; None if it has none."""
         process = self._processes.get(name)
         return None if process is None else process.pid
 
+    def live(self) -> list[str]:
+        """Return the names of the crawls that have a process."""
+        return list(self._processes)
+
     def queue(self) -> list[str]:
         """Return the crawls that wait, in their order."""
         waiting = (one for one in self._records.values() if one.state is OrderState.WAITING)
         return [one.order.name for one in sorted(waiting, key=lambda one: one.ticket)]
+
+    @property
+    def is_ending(self) -> bool:
+        """True if the service ends, and starts nothing any more."""
+        return self._is_ending
 
     @property
     def is_over(self) -> bool:

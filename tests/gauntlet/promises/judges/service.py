@@ -304,3 +304,118 @@ def service_deletes(stage: Served, promise: Promise) -> str:
         gone and after == 404 and left == others,
         f"its folder is {'gone' if gone else 'there'}, asked for it: {after}; others lost: {sorted(others - left)}",
     )
+
+
+# -- schedules -------------------------------------------------------------------------------------------------------
+
+SCHEDULES = "/api/v1/schedules"
+MINUTE_SECONDS = 60.0
+
+
+def _crawls_of(stage: Served, name: str) -> list[str]:
+    """Return the folders of the crawls that a schedule has ordered, in their order."""
+    return sorted(path.name for path in stage.root.glob(f"{name}-*Z"))
+
+
+def _schedules_kept(stage: Served) -> set[str]:
+    return {path.stem for path in (stage.root / ".service/schedules").glob("*.json")}
+
+
+def _stop_going(stage: Served, name: str) -> None:
+    """Stop the crawl of a schedule that is not over."""
+    going = stage.client.get(f"{SCHEDULES}/{name}")["going"]
+    if going is not None:
+        stage.client.change("POST", f"{CRAWLS}/{going}/stop")
+        need(until(lambda: stage.client.get(f"{SCHEDULES}/{name}")["going"] is None), f"{going} did not stop")
+
+
+@judge
+def service_takes_a_schedule(stage: Served, promise: Promise) -> str:
+    """A crawl begins at the next full minute and not before; a wrong expression leaves nothing."""
+    order = {"cron": "* * * * *", "zone": "Europe/Berlin", **_order(stage, "timed", stage.hosts[2])}
+    refused, _ = stage.client.ask("POST", SCHEDULES, {**order, "name": "wrong", "cron": "0 25 * * *"})
+    before = time.time()
+    stage.client.change("POST", SCHEDULES, order)
+    need(until(lambda: len(_pages(stage, "timed")) > 2, MINUTE_SECONDS + 60), "no requests came")
+    first = _hits(stage, "timed", before)[0].start
+    return need(
+        refused == 400
+        and _schedules_kept(stage) == {"timed"}
+        and first >= (before // MINUTE_SECONDS + 1) * MINUTE_SECONDS
+        and _hits(stage, "timed")[0].host == stage.hosts[2],
+        f"the first request came {first % MINUTE_SECONDS:.1f} s after a full minute; a wrong expression: {refused}",
+    )
+
+
+@judge
+def service_tells_schedules(stage: Served, promise: Promise) -> str:
+    """``one``: of the endpoint of one schedule."""
+    if promise.given.get("one"):
+        row = stage.client.get(f"{SCHEDULES}/timed")
+        missing, _ = stage.client.ask("GET", f"{SCHEDULES}/unheard")
+        need(missing == 404, f"a schedule that is not there: {missing}")
+        need(row["seeds"] == [stage.site.url(stage.hosts[2])], f"its seeds: {row['seeds']}")
+    else:
+        rows = {row["name"]: row for row in stage.client.get(SCHEDULES)["rows"]}
+        need(
+            {*rows} == _schedules_kept(stage),
+            f"{sorted(rows)} are told, {_schedules_kept(stage)} are on the disk",
+        )
+        row = rows["timed"]
+    crawls = sorted({run["crawl"] for run in row["runs"]} - {""})
+    return need(
+        crawls == _crawls_of(stage, "timed")
+        and row["going"] == crawls[-1]
+        and _is_there(_pid(stage, crawls[-1]))
+        and row["next_at"] % MINUTE_SECONDS == 0
+        and row["next_at"] > time.time() - MINUTE_SECONDS,
+        f"its crawls {crawls} have folders, the last one a process",
+    )
+
+
+@judge
+def service_changes_a_schedule(stage: Served, promise: Promise) -> str:
+    """The next crawl has the changed settings; a schedule that is paused has no next start."""
+    change = {"enabled": False, "settings": _order(stage, "changed")["settings"]}
+    row = stage.client.change("PATCH", f"{SCHEDULES}/timed", change)
+    need(row["next_at"] is None, f"paused, its next start is {row['next_at']}")
+    before = _crawls_of(stage, "timed")
+    _stop_going(stage, "timed")
+    stage.client.change("POST", f"{SCHEDULES}/timed/run")
+    come = until(lambda: _pages(stage, "changed"), 60.0)
+    new = [*{*_crawls_of(stage, "timed")} - {*before}]
+    return need(
+        come and len(new) == 1,
+        f"with another User-Agent came {counted(len(_pages(stage, 'changed')), 'request')}; new crawls: {new}",
+    )
+
+
+@judge
+def service_runs_a_schedule(stage: Served, promise: Promise) -> str:
+    """A crawl begins at once, under the name of the operator; while it is going, another start is refused."""
+    refused, _ = stage.client.ask("POST", f"{SCHEDULES}/timed/run")
+    _stop_going(stage, "timed")
+    before, since = _crawls_of(stage, "timed"), time.time()
+    need(not _hits(stage, "changed", since), "requests came after it had stopped")
+    stage.client.change("POST", f"{SCHEDULES}/timed/run")
+    come = until(lambda: len(_pages(stage, "changed", since)) > 2, 60.0)
+    new = [*{*_crawls_of(stage, "timed")} - {*before}]
+    return need(
+        come and refused == 409 and len(new) == 1,
+        f"{counted(len(_pages(stage, 'changed', since)), 'page')} of {new}; while one was going: {refused}",
+    )
+
+
+@judge
+def service_deletes_a_schedule(stage: Served, promise: Promise) -> str:
+    """Its record is gone; its crawls are there, and the one that runs goes on."""
+    crawls = _crawls_of(stage, "timed")
+    stage.client.change("DELETE", f"{SCHEDULES}/timed")
+    after, _ = stage.client.ask("GET", f"{SCHEDULES}/timed")
+    since = time.time()
+    goes_on = until(lambda: _pages(stage, "changed", since))
+    stage.client.change("POST", f"{CRAWLS}/{crawls[-1]}/stop")
+    return need(
+        not _schedules_kept(stage) and after == 404 and goes_on and _crawls_of(stage, "timed") == crawls,
+        f"asked for it: {after}; {counted(len(crawls), 'crawl')} of it, the last one goes on",
+    )
