@@ -37,7 +37,7 @@ class Keys(HTTPSignatureKeyResolver):
         return self._keys[key_id]
 
 
-def parameters_of(method: str, url: str, head: bytes, keys: Keys) -> dict[str, Any] | None:
+def verified_parameters(method: str, url: str, head: bytes, keys: Keys) -> dict[str, Any] | None:
     """Return the parameters of the signature of a request, with what it covers; None if it has no valid one.
 
     ``head`` is the request line with the headers, as they were sent.

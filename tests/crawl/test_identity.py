@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from tests import served
-from tests.signatures import FIELDS, Keys, parameters_of
+from tests.signatures import FIELDS, Keys, verified_parameters
 from webcrawl.features.identity import keys
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def test_each_request_has_a_valid_signature_of_its_own(crawled, site, key_file):
     [keyid] = [key.thumbprint for key in keys.load_file(key_file).keys]
     signatures = set()
     for request in site.requests:
-        parameters = parameters_of(request.method, request.url, request.head, public)
+        parameters = verified_parameters(request.method, request.url, request.head, public)
         assert parameters is not None, request
         assert parameters["keyid"] == keyid
         assert parameters["tag"] == "web-bot-auth"
@@ -163,7 +163,7 @@ def test_each_signature_is_of_the_moment_of_its_request(crawled, site, key_file)
     """It was made after the request before had arrived, in whole seconds, and before its own did."""
     public, before = Keys.of(key_file), 0.0
     for request in site.requests:
-        parameters = parameters_of(request.method, request.url, request.head, public)
+        parameters = verified_parameters(request.method, request.url, request.head, public)
         assert parameters is not None
         assert int(before) <= parameters["created"] <= request.at
         before = request.at if "start." in request.url else before
@@ -204,7 +204,7 @@ def test_the_key_may_be_in_the_environment(crawled, site, port, key_file, crawl,
     crawl(f"http://environment.localhost:{port}/listed", IDENTITY_AGENT=AGENT).assert_ended_well()
     public = Keys.of(key_file)
     for request in site.requests[before:]:
-        assert parameters_of(request.method, request.url, request.head, public) is not None
+        assert verified_parameters(request.method, request.url, request.head, public) is not None
     assert len(site.requests) > before
 
 

@@ -1,25 +1,31 @@
 """``scrapy botpage``: write the page that the User-Agent's link may lead to, from the settings of the crawl.
 
+With ``--output`` the addresses are also written beside it, as a file for machines.
+
 Exit status 0: the page was written. 2: a setting or an argument is wrong, or the file cannot be written.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.atomic_file import replace
 from webcrawl.command import ProjectCommand
 from webcrawl.config import Configuration, check
+from webcrawl.crawl.drawing import draws
 from webcrawl.errors import Problem
+from webcrawl.features.identity.address_ranges import FILE_NAME, address_ranges
 from webcrawl.politeness.contact import is_contact
 from webcrawl.reports.botpage import Bot, page
 from webcrawl.terminal import complain, refuse
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 ADDRESSES = "BOTPAGE_ADDRESSES"
 STANDARD_OUTPUT = "-"
@@ -49,6 +55,11 @@ class Command(ProjectCommand):
             help="file to write (default: standard output)",
         )
         parser.add_argument(
+            "--reverse-dns",
+            action="store_true",
+            help="look up the names of the addresses, and tell those that lead back to them",
+        )
+        parser.add_argument(
             "--address",
             metavar="ADDRESS",
             action="append",
@@ -73,20 +84,64 @@ class Command(ProjectCommand):
             refuse(self.name, problems)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
+        assert self.settings is not None
         configuration = self.configuration
-        made = page(bot_of(configuration))
-        if opts.output == STANDARD_OUTPUT:
+        is_printed = opts.output == STANDARD_OUTPUT
+        bot = describe_bot(
+            configuration,
+            runs_scripts=draws(self.settings),
+            ranges_url=_ranges_url(configuration, is_printed),
+            names=self._names(configuration) if opts.reverse_dns else (),
+        )
+        made = page(bot)
+        if is_printed:
             sys.stdout.write(made.decode("ascii"))
             return 0
         try:
+            if bot.ranges_url:
+                ranges = address_ranges(bot.addresses, bot.token, time.time())
+                replace(Path(opts.output).with_name(FILE_NAME), ranges)
             replace(Path(opts.output), made)
         except OSError as error:
             return complain(self.name, [f"--output: {opts.output}: {error.strerror or error}"])
         return 0
 
+    def _names(self, configuration: Configuration) -> list[tuple[str, str]]:
+        """Return the addresses that have a name which leads back to them, and tell of the others."""
+        # Scrapy imports all commands at each start.
+        from webcrawl.features.identity.reverse_dns import look_up
 
-def bot_of(configuration: Configuration) -> Bot:
-    """Return the description of the crawler with these settings."""
+        found = asyncio.run(look_up(configuration.botpage_addresses, configuration.dns_nameservers))
+        complain(
+            self.name,
+            [f"{one.address} {one.reason}; the page has no name for it" for one in found if not one.name],
+        )
+        return [(one.address, one.name) for one in found if one.name]
+
+
+def _ranges_url(configuration: Configuration, is_printed: bool) -> str:
+    """Return the URL of the addresses as a file: beside the page, or where scrapy identity write puts it."""
+    if not configuration.botpage_addresses:
+        return ""
+    if not is_printed:
+        return FILE_NAME
+    return "" if configuration.identity_agent is None else f"{configuration.identity_agent}/{FILE_NAME}"
+
+
+def describe_bot(
+    configuration: Configuration,
+    *,
+    runs_scripts: bool = False,
+    ranges_url: str = "",
+    names: Sequence[tuple[str, str]] = (),
+) -> Bot:
+    """Return the description of the crawler with these settings. For the last three see ``Bot``."""
+    agent, keys_url = configuration.identity_agent or "", ""
+    if agent:
+        # Scrapy imports all commands at each start.
+        from webcrawl.features.identity import publishing
+
+        keys_url = publishing.keys_url(agent)
     return Bot(
         tokens=configuration.product_tokens,
         user_agent=configuration.user_agent,
@@ -103,6 +158,12 @@ def bot_of(configuration: Configuration) -> Bot:
         obeys_meta=configuration.robots_meta_obey,
         obeys_header=configuration.robots_header_obey,
         nofollow_rels=configuration.nofollow_rels,
+        data_use=configuration.botpage_data_use,
+        runs_scripts=runs_scripts,
+        agent=agent,
+        keys_url=keys_url,
+        ranges_url=ranges_url,
+        names=names,
     )
 
 

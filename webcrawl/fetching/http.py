@@ -29,7 +29,7 @@ from webcrawl.fetching.request_head import request_head, split_url
 from webcrawl.fetching.response_head import MAX_TYPE_BYTES
 from webcrawl.fetching.scrapy_response import scrapy_headers, scrapy_response
 from webcrawl.fetching.signals import has_listeners
-from webcrawl.fetching.signing import signer_of
+from webcrawl.fetching.signing import find_signer
 from webcrawl.fetching.spool import Spool
 from webcrawl.fetching.transfer import ANNOUNCED_OVERSIZE, STOPPED, Transfer, TransferHandler
 from webcrawl.parsing.mime import HTML_TYPES, mime_type
@@ -64,7 +64,7 @@ class HttpDownloadHandler(TransferHandler):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         settings = crawler.settings
-        self.signer = signer_of(crawler)
+        self.signer = find_signer(crawler)
         self.fail_on_dataloss = bool(
             settings.getpriority("DOWNLOAD_FAIL_ON_DATALOSS")
             and settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")

@@ -24,6 +24,6 @@ def sign_requests(crawler: Crawler, signer: HeadSigner) -> None:
     _signers[crawler] = signer
 
 
-def signer_of(crawler: Crawler) -> HeadSigner | None:
+def find_signer(crawler: Crawler) -> HeadSigner | None:
     """Return the signer of a crawl; None if its requests are not signed."""
     return _signers.get(crawler)

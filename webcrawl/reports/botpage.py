@@ -32,6 +32,10 @@ ANSWER = (
     "Please name your site and, if possible, send some lines of your server's log."
 )
 
+DATA_USE = (
+    "They are kept as an archive of the crawl. Please write to us if you want to know more about their use."
+)
+
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1b1f24;--quiet:#5a6270;--paper:#fff;--box:#f2f4f6;--rule:#cfd4da;--link:#1d5fa8}
 @media(prefers-color-scheme:dark){:root{--ink:#e6e8ea;--quiet:#a3abb5;--paper:#15181c;--box:#20252b;--rule:#3a4048;
@@ -75,6 +79,18 @@ class Bot:
     obeys_header: bool = True
     nofollow_rels: Sequence[str] = ()
     """Values of ``rel`` with which a link is not followed."""
+    data_use: str = ""
+    """Paragraphs on what the fetched data are used for, as ``purpose``."""
+    runs_scripts: bool = False
+    """True if some pages are drawn in a browser."""
+    keys_url: str = ""
+    """The URL of the public keys, if requests are signed."""
+    agent: str = ""
+    """The origin that signed requests name."""
+    ranges_url: str = ""
+    """The URL of the addresses as a file for machines, also a relative one."""
+    names: Sequence[tuple[str, str]] = ()
+    """Addresses, each with its name in DNS, which leads back to it."""
 
     @property
     def token(self) -> str:
@@ -86,14 +102,14 @@ def page(bot: Bot) -> bytes:
     title = f"About {bot.token or 'this crawler'}"
     body = "\n".join(
         part
-        for section in (_about, _signs, _delays, _robots_txt, _in_pages, _contact)
+        for section in (_about, _data, _signs, _verification, _delays, _robots_txt, _in_pages, _contact)
         for part in section(bot)
     )
     text = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{_text(title)}</title><style>{_STYLE}</style></head>\n<body>\n"
+        f"<title>{_text(title)}</title>{_link(bot)}<style>{_STYLE}</style></head>\n<body>\n"
         f"<h1>{_text(title)}</h1>\n{body}\n</body></html>\n"
     )
     return text.encode("ascii", "xmlcharrefreplace")
@@ -102,6 +118,55 @@ def page(bot: Bot) -> bytes:
 def _about(bot: Bot) -> Iterator[str]:
     yield "<h2>What it does and why</h2>"
     yield from _paragraphs(bot.purpose or PURPOSE)
+
+
+def _data(bot: Bot) -> Iterator[str]:
+    yield "<h2>What the fetched data are used for</h2>"
+    yield from _paragraphs(bot.data_use or DATA_USE)
+    if bot.runs_scripts:
+        yield (
+            "<p>Some pages are drawn in a browser, which runs their scripts. What a script loads is requested like "
+            "any page: robots.txt and the delays below apply.</p>"
+        )
+    else:
+        yield "<p>Scripts in pages are not run, and what they would load is not requested.</p>"
+
+
+def _link(bot: Bot) -> str:
+    """Return the element of the head that leads machines to the addresses."""
+    return f'<link rel="client-ranges" href="{_text(bot.ranges_url)}">' if bot.ranges_url else ""
+
+
+def _verification(bot: Bot) -> Iterator[str]:
+    if not (bot.agent or bot.addresses or bot.names):
+        return
+    yield "<h2>How to verify a request</h2>"
+    yield "<ul>"
+    if bot.agent:
+        keys = _text(bot.keys_url)
+        yield (
+            "<li>By its signature (Web Bot Auth, RFC 9421): each request has the headers "
+            "<code>Signature-Agent</code>, <code>Signature-Input</code> and <code>Signature</code>. The first one "
+            f"names <code>{_text(bot.agent)}</code>, and the signature is valid under a key in "
+            f'<a href="{keys}">{keys}</a>. A request without such a signature was not sent by this crawler.</li>'
+        )
+    if bot.addresses:
+        listed = (
+            f', which are also in a <a href="{_text(bot.ranges_url)}">file for machines</a>'
+            if bot.ranges_url
+            else ""
+        )
+        yield f"<li>By its address: it is one of the IP addresses above{listed}.</li>"
+    if bot.names:
+        yield (
+            "<li>By DNS: look up the name of the address (reverse DNS). It is one of the following, and the address "
+            "of that name is the address of the request."
+        )
+        yield "<dl>"
+        for address, name in bot.names:
+            yield f"<dt>{_text(address)}</dt><dd><code>{_text(name)}</code></dd>"
+        yield "</dl></li>"
+    yield "</ul>"
 
 
 def _signs(bot: Bot) -> Iterator[str]:
@@ -117,6 +182,9 @@ def _signs(bot: Bot) -> Iterator[str]:
         yield "<p>Anybody can send this User-Agent. A request from another address was not sent by this crawler.</p>"
         return
     yield "</dl>"
+    if bot.agent:
+        yield "<p>Anybody can send this User-Agent. The signature of a request shows whether it is genuine.</p>"
+        return
     yield (
         "<p>Anybody can send this User-Agent, and the IP addresses of this crawler are not listed here. To find out "
         "whether this crawler sent a request, send us the time of the request and the address that it came from.</p>"
@@ -165,6 +233,10 @@ def _robots_txt(bot: Bot) -> Iterator[str]:
     yield "<p>To block it from one folder:</p>"
     yield f"<pre>User-agent: {name}\nDisallow: /private/</pre>"
     yield from _slower(bot, name)
+    yield (
+        "<p>To check what your robots.txt means for this crawler, use any checker that follows RFC 9309, with the "
+        f"name <code>{name}</code>.</p>"
+    )
 
 
 def _slower(bot: Bot, name: str) -> Iterator[str]:

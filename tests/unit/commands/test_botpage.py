@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from webcrawl.features.identity import keys, reverse_dns
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tests.commands import Command
 
@@ -96,3 +99,57 @@ def test_what_is_wrong_is_named_in_a_line(
     [told] = done.err.splitlines()
     assert told.removeprefix("scrapy botpage: ").startswith(line)
     assert not list(Path().iterdir())
+
+
+def test_the_addresses_are_written_beside_the_page_for_machines(botpage: Command) -> None:
+    settings = {"BOTPAGE_CONTACT": CONTACT, "USER_AGENT": "library-bot/2", "BOTPAGE_ADDRESSES": "192.0.2.7"}
+    assert botpage("--output", "bot.html", "--address", "2001:db8::/48", **settings).status == 0
+    assert '<link rel="client-ranges" href="client-ranges.json">' in Path("bot.html").read_text()
+    ranges = json.loads(Path("client-ranges.json").read_text())
+    assert ranges["prefixes"] == [
+        {"ipv4Prefix": "192.0.2.7/32", "service": "library-bot"},
+        {"ipv6Prefix": "2001:db8::/48", "service": "library-bot"},
+    ]
+    printed = botpage(**settings)
+    assert "client-ranges" not in printed.out
+
+
+def test_the_page_says_how_a_signed_request_is_verified(botpage: Command) -> None:
+    keys.write_file(Path("key"), keys.KeyRing([keys.new_key()]))
+    done = botpage(
+        BOTPAGE_CONTACT=CONTACT,
+        BOTPAGE_ADDRESSES="192.0.2.7",
+        BOTPAGE_DATA_USE="For a search engine.",
+        IDENTITY_KEY_FILE="key",
+        IDENTITY_AGENT="https://bot.example.org",
+    )
+    assert (done.status, done.err) == (0, "")
+    for told in (
+        '<link rel="client-ranges" href="https://bot.example.org/client-ranges.json">',
+        '<a href="https://bot.example.org/.well-known/http-message-signatures-directory">',
+        "<p>For a search engine.</p>",
+        "<p>Scripts in pages are not run",
+    ):
+        assert told in done.out
+
+
+def test_a_crawl_that_draws_pages_says_that_it_runs_scripts(botpage: Command) -> None:
+    handler = "webcrawl.fetching.playwright.PlaywrightDownloadHandler"
+    done = botpage(BOTPAGE_CONTACT=CONTACT, DOWNLOAD_HANDLERS=json.dumps({"https": handler}))
+    assert "drawn in a browser, which runs their scripts" in done.out
+
+
+def test_names_are_told_if_they_lead_back(botpage: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def look_up(networks: Sequence[str], nameservers: object) -> list[reverse_dns.ReverseName]:
+        assert (networks, nameservers) == (("192.0.2.7", "192.0.2.8"), (("127.0.0.1", 5353),))
+        return [
+            reverse_dns.ReverseName("192.0.2.7", "crawl-7.example.org"),
+            reverse_dns.ReverseName("192.0.2.8", "", "has no name"),
+        ]
+
+    monkeypatch.setattr(reverse_dns, "look_up", look_up)
+    settings = {"BOTPAGE_CONTACT": CONTACT, "BOTPAGE_ADDRESSES": "192.0.2.7,192.0.2.8"}
+    done = botpage("--reverse-dns", DNS_NAMESERVERS="127.0.0.1:5353", **settings)
+    assert done.status == 0
+    assert "<dt>192.0.2.7</dt><dd><code>crawl-7.example.org</code></dd>" in done.out
+    assert done.err == "scrapy botpage: 192.0.2.8 has no name; the page has no name for it\n"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from webcrawl.reports.botpage import ANSWER, PURPOSE, Bot, page
 from webcrawl.robots.text import read
 
-VOID = {"meta"}
+VOID = {"meta", "link"}
 
 
 def bot(**facts: object) -> Bot:
@@ -116,6 +116,26 @@ def test_a_crawler_without_a_name_is_told_of_as_all_are() -> None:
         ),
         ({"purpose": "For\nscience.\n\n \n\nAnd fun."}, "For science. And fun.", "fill in forms"),
         ({"answer": "At once."}, "complaints At once.", "First we stop"),
+        ({"data_use": "To train\nnothing."}, "used for To train nothing.", "an archive of the crawl"),
+        ({}, "Scripts in pages are not run", "drawn in a browser"),
+        (
+            {"runs_scripts": True},
+            "drawn in a browser, which runs their scripts",
+            "Scripts in pages are not run",
+        ),
+        ({}, "send us the time of the request", "How to verify"),
+        ({"addresses": ["192.0.2.7"]}, "it is one of the IP addresses above.", "By its signature"),
+        (
+            {"agent": "https://bot.example.org", "keys_url": "https://bot.example.org/keys"},
+            "names https://bot.example.org , and the signature is valid under a key in https://bot.example.org/keys",
+            "By its address",
+        ),
+        (
+            {"addresses": ["192.0.2.7"], "names": [("192.0.2.7", "crawl-7.example.org")]},
+            "is the address of the request. 192.0.2.7 crawl-7.example.org",
+            "file for machines",
+        ),
+        ({"addresses": ["192.0.2.7"], "ranges_url": "ranges.json"}, "also in a file for machines", "By DNS"),
     ],
 )
 def test_it_says_what_the_settings_are(facts: dict[str, object], told: str, not_told: str) -> None:
@@ -162,3 +182,11 @@ def test_no_text_changes_the_shape_of_the_page(
     made.decode("ascii")
     shape = Reading(made).shape
     assert [tag for tag in shape if tag not in ("p", "a")] == [tag for tag in plain if tag not in ("p", "a")]
+
+
+def test_machines_are_led_to_the_addresses() -> None:
+    elements = Reading(page(bot(addresses=["192.0.2.7"], ranges_url="a&b.json"))).elements
+    assert [attributes for tag, attributes in elements if tag == "link"] == [
+        {"rel": "client-ranges", "href": "a&b.json"}
+    ]
+    assert "link" not in Reading(page(bot(addresses=["192.0.2.7"]))).shape

@@ -4,6 +4,7 @@ implementation of the signatures.
 
 from __future__ import annotations
 
+import html
 import json
 import stat
 import time
@@ -17,7 +18,7 @@ from tests import served
 from tests.gauntlet.promises.judges.starts import new_sites, start_crawl
 from tests.gauntlet.promises.table import judge, need
 from tests.gauntlet.promises.web import until
-from tests.signatures import FIELDS, Keys, directory_parameters, parameters_of
+from tests.signatures import FIELDS, Keys, directory_parameters, verified_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +48,7 @@ def recorded(stage: Stage, keys: Keys) -> Iterator[list[SignedRequest]]:
 
     def verified(request: Request) -> Answer:
         url = f"{request.scheme}://{request.header('Host')}{request.path}"
-        parameters = parameters_of(request.method, url, request.head, keys)
+        parameters = verified_parameters(request.method, url, request.head, keys)
         requests.append(SignedRequest(request, time.time(), parameters))
         result: Answer = answer(request)
         return result
@@ -69,6 +70,37 @@ def _key(stage: Stage, name: str) -> Path:
 
 def _settings(key: Path, **more: Any) -> dict[str, Any]:
     return {"POLITENESS_MIN_DELAY": 0.1, "IDENTITY_KEY_FILE": key, "IDENTITY_AGENT": AGENT, **more}
+
+
+@judge
+def tells_of_itself(stage: Short, promise: Promise) -> str:
+    """The example of the page keeps the crawler out, and machines find the addresses."""
+    page = stage.folder / "about.html"
+    settings = {"USER_AGENT": "library-bot/2", "CRAWLER_CONTACT": "you@example.org"}
+    stage.do("botpage", "--output", page, "--address", "192.0.2.7,2001:db8::/48", **settings)
+    text = page.read_text()
+    example = html.unescape(text.partition("<pre>")[2].partition("</pre>")[0])
+    name = text.partition('rel="client-ranges" href="')[2].partition('"')[0]
+    ranges = json.loads((stage.folder / name).read_text())
+    prefixes = {
+        value
+        for one in ranges["prefixes"]
+        for key, value in one.items()
+        if key in ("ipv4Prefix", "ipv6Prefix")
+    }
+    open_host, closed = new_sites(stage, "open", "closed", pages=3)
+    stage.site.robots[closed] = example
+    start_crawl(stage, promise, [stage.site.url(host) for host in (open_host, closed)], **settings)
+    statuses = stage.statuses()
+    pages = {host: len(stage.web.pages(host)) for host in (open_host, closed)}
+    return need(
+        set(statuses) == {0}
+        and pages[open_host] >= 4
+        and pages[closed] == 0
+        and stage.web.hits(closed)
+        and prefixes == {"192.0.2.7/32", "2001:db8::/48"},
+        f"exit status {statuses}; pages requested {pages}, with {example!r}; ranges {sorted(prefixes)} in {name}",
+    )
 
 
 def _holds(folder: Path, secret: bytes) -> list[str]:

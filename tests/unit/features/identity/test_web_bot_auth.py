@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tests.signatures import Keys, directory_parameters, parameters_of
+from tests.signatures import Keys, directory_parameters, verified_parameters
 from webcrawl.features.identity import keys, web_bot_auth
 from webcrawl.features.identity.keys import KeyRing, SigningKey
 from webcrawl.features.identity.message_signatures import (
@@ -85,7 +85,7 @@ def test_another_implementation_verifies_each_signature(path: str, components: t
     url = f"http://{authority}{path}"
     lines = signer.head_fields("HEAD", "http", authority, path, NOW)
     public = Keys([ring.keys[0].public_jwk()])
-    parameters = parameters_of("HEAD", url, b"HEAD / HTTP/1.1\r\n" + lines, public)
+    parameters = verified_parameters("HEAD", url, b"HEAD / HTTP/1.1\r\n" + lines, public)
     assert parameters is not None
     assert parameters["covered"] == [
         *(f'"{name}"' for name in components),
@@ -94,7 +94,7 @@ def test_another_implementation_verifies_each_signature(path: str, components: t
     ]
     assert (parameters["created"], parameters["expires"]) == (NOW, NOW + 10**9)
     assert (parameters["tag"], parameters["alg"]) == ("web-bot-auth", "ed25519")
-    other = parameters_of("HEAD", url.replace("www", "w3"), b"HEAD / HTTP/1.1\r\n" + lines, public)
+    other = verified_parameters("HEAD", url.replace("www", "w3"), b"HEAD / HTTP/1.1\r\n" + lines, public)
     assert other is None, "the signature is for one host alone"
 
 
