@@ -237,6 +237,35 @@ def test_generated_requests_are_answered_as_the_description_says(served):
     assert asked == {one.name for one in ENDPOINTS} - {"events"}
 
 
+def undescribed(value, schema, place):
+    """The members of an answer that its description does not have."""
+    if isinstance(value, list) and "items" in schema:
+        for item in value:
+            yield from undescribed(item, schema["items"], f"{place}[]")
+    if isinstance(value, dict) and "properties" in schema:
+        for name, member in value.items():
+            described = schema["properties"].get(name)
+            if described is None:
+                yield f"{place}.{name}"
+            else:
+                yield from undescribed(member, described, f"{place}.{name}")
+
+
+def test_the_description_has_all_members_of_an_answer(served, crawled):
+    [url, *_] = crawled.fetched()
+    queries = {"series": "?names=pages", "pages": f"?url={url}"}
+    missing, described = [], set()
+    for endpoint in ENDPOINTS:
+        is_read = endpoint.method == "GET" and endpoint.media_type == "application/json"
+        if not is_read or "properties" not in endpoint.result or endpoint.name == "search":
+            continue
+        value = served.get(f"{endpoint.path}{queries.get(endpoint.name, '')}")
+        missing += undescribed(value, endpoint.result, endpoint.name)
+        described.add(endpoint.name)
+    assert missing == []
+    assert {"crawl", "hosts", "fetches", "errors", "traps", "parked", "log", "pages", "series"} <= described
+
+
 @pytest.mark.soak
 def test_many_generated_requests(served, tmp_path):
     done = subprocess.run(

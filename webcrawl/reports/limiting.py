@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from webcrawl.reports import text
 from webcrawl.urls.lists import printable
@@ -218,6 +218,14 @@ class Longest(NamedTuple):
         return self.queued * self.delay_seconds
 
 
+class EstimateObject(TypedDict):
+    """An estimate for JSON."""
+
+    seconds: float
+    at_least: bool
+    sentence: str
+
+
 class Estimate(NamedTuple):
     """The time at which a crawl ends if it goes on as now."""
 
@@ -226,7 +234,7 @@ class Estimate(NamedTuple):
     """True if it is the least time: it will take at least so long."""
     sentence: str
 
-    def as_object(self) -> dict[str, float | bool | str]:
+    def as_object(self) -> EstimateObject:
         """Return it for JSON."""
         return {"seconds": self.seconds, "at_least": self.is_least, "sentence": self.sentence}
 

@@ -12,6 +12,7 @@ headers     the headers of all answers
 access      who may do what: names of hosts, origins, tokens, sessions, rates
 api         the table of endpoints
 endpoint    what an endpoint is
+answers     the description of what an endpoint answers, by its type
 endpoints   what each endpoint answers, by subject
 fields      the values that endpoints take; JSON
 openapi     the description of the table

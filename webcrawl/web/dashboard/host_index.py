@@ -16,7 +16,7 @@ from array import array
 from bisect import bisect_right
 from collections import OrderedDict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args
 
 from webcrawl.errors import CrawlError, StorageAway
 from webcrawl.storage.inspection import Activity
@@ -52,11 +52,12 @@ SORTS = {
     "health": "health",
 }
 """The columns by which hosts can be sorted."""
-STATES = ("active", "ready", "waiting", "parked", "given_up", "empty")
+HostState = Literal["active", "ready", "waiting", "parked", "given_up", "empty"]
+STATES: tuple[HostState, ...] = get_args(HostState)
 """``ready`` hosts have URLs and may be contacted now, ``waiting`` ones when their delay is over."""
 
 _ACTIVE, _IDLE, _PARKED, _GIVEN_UP, _EMPTY = range(5)
-_NAMES = {_ACTIVE: "active", _PARKED: "parked", _GIVEN_UP: "given_up", _EMPTY: "empty"}
+_NAMES: dict[int, HostState] = {_ACTIVE: "active", _PARKED: "parked", _GIVEN_UP: "given_up", _EMPTY: "empty"}
 _COLUMNS = ("key", "state", "queued", "requests", "pages", "delay", "next_at", "failures", "health")
 _WHERE = {
     "active": f"state = {_ACTIVE}",
@@ -200,7 +201,7 @@ class HostIndex:
         order: str = "desc",
         limit: int = 50,
         offset: int = 0,
-    ) -> dict[str, Any]:
+    ) -> HostsAnswer:
         """Return some hosts: ``total`` that match, ``as_of`` and ``rows`` (see ``_object``). ``search``: a part of
         the name. ``state``: one of ``STATES``; empty for all. ``sort``: one of ``SORTS``.
 
@@ -229,7 +230,7 @@ class HostIndex:
                 total = self._count(search.lower(), state, values)
                 keys = self._keys(where, SORTS[sort], order, values) if total > offset else []
             rows = self._of_keys(keys)
-        return {"total": total, "as_of": self.as_of, "rows": [_object(row, now) for row in rows]}
+        return {"total": total, "as_of": self.as_of, "rows": [_answer(row, now) for row in rows]}
 
     def _few(
         self, search: str, state: str, column: str, values: dict[str, Any]
@@ -366,10 +367,29 @@ def _text(text: str | None) -> str | None:
     return text and text.encode("utf-8", "replace").decode()
 
 
-def _object(row: tuple[Any, ...], now: float) -> dict[str, Any]:
-    """Return a host for JSON: ``key``, ``state`` (one of ``STATES``), ``queued``, ``requests``, ``pages``, ``delay``
-    (seconds), ``next_at`` (epoch seconds; None if it never was contacted), ``failures`` in a row, and ``health``, the
-    last error."""
+class HostRow(TypedDict):
+    """A host in the table of hosts."""
+
+    key: str
+    state: HostState
+    queued: float | None
+    requests: float | None
+    pages: float | None
+    delay: float | None
+    next_at: float | None
+    failures: float | None
+    health: str | None
+
+
+class HostsAnswer(TypedDict):
+    """A page of the table of hosts."""
+
+    total: int
+    as_of: Annotated[float | None, "Null while the hosts are read for the first time."]
+    rows: list[HostRow]
+
+
+def _answer(row: tuple[Any, ...], now: float) -> HostRow:
     key, state, queued, requests, pages, delay, next_at, failures, health = row
     name = _NAMES.get(state) or ("ready" if next_at <= now else "waiting")
     return {

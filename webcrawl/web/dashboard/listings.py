@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from webcrawl.archive import fetchlog
 from webcrawl.reports.counting import number_in
@@ -28,29 +28,103 @@ LIMIT_MAX = 1000
 SEARCH_MAX = 2000
 SAMPLES_SHOWN = 3
 
-_FETCH_FIELDS = (
-    "url",
-    "kind",
-    "status",
-    "error",
-    "mime",
-    "bytes",
-    "start",
-    "end",
-    "key",
-    "depth",
-    "via",
-    "worker",
-)
+
+class FetchRow(TypedDict):
+    """A request, by the fetch log."""
+
+    url: str | None
+    kind: str | None
+    status: float | None
+    error: str | None
+    mime: str | None
+    bytes: float | None
+    start: float | None
+    end: float | None
+    key: str | None
+    depth: float | None
+    via: str | None
+    worker: str | None
+    seconds: float | None
 
 
-def fetches(source: CrawlSource, values: Mapping[str, Any]) -> dict[str, Any]:
+class FetchesAnswer(TypedDict):
+    """The last requests."""
+
+    rows: list[FetchRow]
+    since: float | None
+    note: str | None
+
+
+class ErrorRow(TypedDict):
+    """A request that ended without a response."""
+
+    at: float | None
+    error: str | None
+    url: str | None
+    kind: str | None
+    key: str | None
+    via: str | None
+    seconds: float | None
+    attempt: float | None
+
+
+class ErrorsAnswer(TypedDict):
+    """The last errors."""
+
+    rows: list[ErrorRow]
+    total: int
+    kinds: dict[str, int]
+    since: float | None
+    note: str | None
+
+
+class TrapRow(TypedDict):
+    """A URL pattern in quarantine."""
+
+    id: str
+    pattern: str
+    covers: str
+    reason: str
+    since: float
+    released_at: float | None
+    examined: int
+    withheld: int
+    samples: list[str]
+
+
+class TrapsAnswer(TypedDict):
+    """The patterns that are or were in quarantine."""
+
+    rows: list[TrapRow]
+    total: int
+
+
+class ParkedRow(TypedDict):
+    """A parked host."""
+
+    key: str
+    queued: float | None
+    failures: float | None
+    reason: str | None
+    until: float | None
+
+
+class ParkedAnswer(TypedDict):
+    """The parked hosts."""
+
+    rows: list[ParkedRow]
+    total: int
+    as_of: float | None
+
+
+def fetches(source: CrawlSource, values: Mapping[str, Any]) -> FetchesAnswer:
     """Return ``rows``, the last requests, the last one first: fields of the fetch log, and ``seconds``.
 
     ``values``: ``search`` in the URL, ``status`` (a class such as ``4xx``, or ``none``), ``kind``, ``host`` (a
     politeness key), ``error`` and ``limit``.
     """
-    rows, since = [], None
+    rows: list[FetchRow] = []
+    since = None
     for record in _requests(source, values["search"]):
         since = number_in(record.get("end"))
         if _is_wanted(record, values):
@@ -82,19 +156,33 @@ def _is_wanted(line: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
     return all(not values[value_name] or line.get(name) == values[value_name] for name, value_name in pairs)
 
 
-def _fetch(line: dict[str, Any]) -> dict[str, Any]:
+def _fetch(line: dict[str, Any]) -> FetchRow:
     start, end = number_in(line.get("start")), number_in(line.get("end"))
     seconds = None if start is None or end is None else round(end - start, 3)
-    return {**{name: line.get(name) for name in _FETCH_FIELDS}, "seconds": seconds}
+    return {
+        "url": line.get("url"),
+        "kind": line.get("kind"),
+        "status": line.get("status"),
+        "error": line.get("error"),
+        "mime": line.get("mime"),
+        "bytes": line.get("bytes"),
+        "start": line.get("start"),
+        "end": line.get("end"),
+        "key": line.get("key"),
+        "depth": line.get("depth"),
+        "via": line.get("via"),
+        "worker": line.get("worker"),
+        "seconds": seconds,
+    }
 
 
-def errors(source: CrawlSource, values: Mapping[str, Any]) -> dict[str, Any]:
+def errors(source: CrawlSource, values: Mapping[str, Any]) -> ErrorsAnswer:
     """Return ``rows``, the last errors (see ``is_error``), the last one first; ``kinds``, the number of each kind
     among those at the end of the fetch log; ``total`` of them; and ``since``, the time from which on these are all.
 
     ``values``: ``search`` in the URL, ``error`` (a kind) and ``limit``.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[ErrorRow] = []
     kinds: Counter[str] = Counter()
     since = None
     for record in _requests(source, values["search"]):
@@ -114,13 +202,21 @@ def errors(source: CrawlSource, values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _error(line: dict[str, Any]) -> dict[str, Any]:
+def _error(line: dict[str, Any]) -> ErrorRow:
     row = _fetch(line)
-    names = ("error", "url", "kind", "key", "via", "seconds")
-    return {"at": row["end"], **{name: row[name] for name in names}, "attempt": line.get("attempt")}
+    return {
+        "at": row["end"],
+        "error": row["error"],
+        "url": row["url"],
+        "kind": row["kind"],
+        "key": row["key"],
+        "via": row["via"],
+        "seconds": row["seconds"],
+        "attempt": line.get("attempt"),
+    }
 
 
-def traps(source: CrawlSource, values: Mapping[str, Any]) -> dict[str, Any]:
+def traps(source: CrawlSource, values: Mapping[str, Any]) -> TrapsAnswer:
     """Return ``rows``, the patterns that are or were in quarantine, the last one first. :raises CrawlError:"""
     # A crawl without traps does not need this import.
     from webcrawl.features.traps.store import TrapStore
@@ -131,7 +227,7 @@ def traps(source: CrawlSource, values: Mapping[str, Any]) -> dict[str, Any]:
     return {"rows": [_trap(trap) for trap in chosen[:limit]], "total": len(chosen)}
 
 
-def _trap(trap: Trap) -> dict[str, Any]:
+def _trap(trap: Trap) -> TrapRow:
     return {
         "id": trap.id,
         "pattern": trap.pattern,
@@ -145,21 +241,23 @@ def _trap(trap: Trap) -> dict[str, Any]:
     }
 
 
-def parked(source: CrawlSource, values: Mapping[str, Any]) -> dict[str, Any]:
+def parked(source: CrawlSource, values: Mapping[str, Any]) -> ParkedAnswer:
     """Return ``rows``, the parked hosts, those that wait longest first. :raises CrawlError:"""
     choices = {"state": "parked", "search": values["search"], "sort": "next_at", "order": "desc"}
     page = source.hosts({**choices, "limit": min(values["limit"], 500)})
-    names = {
-        "key": "key",
-        "queued": "queued",
-        "failures": "failures",
-        "reason": "health",
-        "until": "next_at",
-    }
-    rows = [{name: row[column] for name, column in names.items()} for row in page["rows"]]
+    rows: list[ParkedRow] = [
+        {
+            "key": row["key"],
+            "queued": row["queued"],
+            "failures": row["failures"],
+            "reason": row["health"],
+            "until": row["next_at"],
+        }
+        for row in page["rows"]
+    ]
     last = _last_robots(source, {row["key"] for row in rows})
     for row in rows:
-        reason = _REASONS.get(row["reason"], row["reason"])
+        reason = _REASONS.get(row["reason"] or "", row["reason"])
         row["reason"] = f"robots.txt: {reason} ({last[row['key']]})" if row["key"] in last else reason
     return {"rows": rows, "total": page["total"], "as_of": page["as_of"]}
 

@@ -10,7 +10,7 @@ import gzip
 import re
 import zlib
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from webcrawl import rotated_log
 from webcrawl.reports import logs
@@ -37,13 +37,30 @@ _SECRETS = (
 )  # fmt: skip
 
 
-def tail(folder: Path | None, log: str, level: str, search: str, limit: int) -> dict[str, Any]:
+class MessageRow(TypedDict):
+    """A message of a log."""
+
+    at: float | None
+    level: str
+    logger: str | None
+    message: str
+    more: list[str]
+
+
+class LogTail(TypedDict):
+    """The last messages of a log, and the time from which on these are all."""
+
+    rows: list[MessageRow]
+    since: float | None
+
+
+def tail(folder: Path | None, log: str, level: str, search: str, limit: int) -> LogTail:
     """Return ``rows``, the last messages, the last one first, and ``since``, the time of the first one that was read.
 
     ``log``: one of ``NAMES``. ``level``: the lowest one of ``LEVELS``; empty for all. ``search``: a part of the
     message or of its further lines, in any case of letters.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[MessageRow] = []
     since: float | None = None
     least, sought = LEVELS.index(level) if level in LEVELS else 0, search.lower()
     for path in _files(folder, NAMES[log]):
@@ -98,7 +115,7 @@ def _end_of_compressed(path: Path) -> list[bytes]:
     return [line + b"\n" for line in lines[0 if read <= 2 * TAIL_BYTES else 1 : -1]]
 
 
-def _row(event: logs.Event) -> dict[str, Any]:
+def _row(event: logs.Event) -> MessageRow:
     level = str(event.facts.get("level") or ("" if event.log == "errors" else "INFO"))
     return {
         "at": event.at,

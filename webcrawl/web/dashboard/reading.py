@@ -13,7 +13,7 @@ from webcrawl.web.access import Denial
 from webcrawl.web.fields import as_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 THREADS = 4
 WAITING_MAX = 32
@@ -74,7 +74,7 @@ class StateSnapshot:
 
     number: int
     at: float
-    value: dict[str, Any]
+    value: Mapping[str, Any]
     text: bytes
 
 
@@ -84,7 +84,7 @@ class SharedState:
     def __init__(
         self,
         readers: ReaderThreads,
-        read: Callable[[], dict[str, Any]],
+        read: Callable[[], Mapping[str, Any]],
         seconds: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -16,9 +16,9 @@ from webcrawl.features.steering.store import SteeringStore
 from webcrawl.features.timeseries.runs import SILENT_SECONDS, RunStore, with_killed
 from webcrawl.features.timeseries.store import SeriesStore
 from webcrawl.reports.summary import how_it_ended
-from webcrawl.web.dashboard.host_index import HostIndex
+from webcrawl.web.dashboard.host_index import HostIndex, HostsAnswer
 from webcrawl.web.dashboard.one_host import describe_host
-from webcrawl.web.dashboard.state import StateReader
+from webcrawl.web.dashboard.state import CrawlAnswer, StateReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -95,11 +95,11 @@ class CrawlSource:
             self._started = texts, configuration
         return configuration
 
-    def state(self, *, public: bool) -> dict[str, Any]:
+    def state(self, *, public: bool) -> CrawlAnswer:
         """Return the object of the endpoint ``crawl``. :raises CrawlError: it cannot be read"""
         return self._state.read(public=public)
 
-    def hosts(self, choices: Mapping[str, Any]) -> dict[str, Any]:
+    def hosts(self, choices: Mapping[str, Any]) -> HostsAnswer:
         """Return a page of the table of hosts; see ``HostIndex.page``. The index is built when it is first asked for.
 
         :raises ValueError: a choice is wrong :raises CrawlError: the hosts cannot be read

@@ -13,7 +13,7 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypedDict
 
 from webcrawl.archive.disk import size_of
 from webcrawl.control.remaining import Remaining
@@ -23,10 +23,11 @@ from webcrawl.features.timeseries.store import SeriesStore
 from webcrawl.frontier.figures import STATUS_CLASSES
 from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
-from webcrawl.reports.limiting import limiting
+from webcrawl.reports.limiting import EstimateObject, limiting
 from webcrawl.reports.standing import CrawlState, ProcessState, crawl_state, process_state, situation
 from webcrawl.reports.totals import figures_of
 from webcrawl.version import __version__
+from webcrawl.web.answers import Figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -53,6 +54,64 @@ SIZE_SECONDS = 60.0
 HAS_SECONDS = 15.0
 """Seconds between two readings of whether there are traps and suggestions."""
 _TAIL_BYTES = 8192
+
+
+class VerdictAnswer(TypedDict):
+    """What limits the speed of a crawl."""
+
+    by: str
+    words: str
+    sentence: str
+
+
+class OverrideAnswer(TypedDict):
+    """The value of a setting that an operator has changed."""
+
+    value: str
+    by: str
+    at: float
+
+
+class WorkerAnswer(TypedDict):
+    """A process of a crawl."""
+
+    name: str
+    state: str
+    host: str | None
+    pid: int | None
+    version: str | None
+    started_at: float | None
+    heartbeat_at: float
+    figures: dict[str, float]
+
+
+class CrawlAnswer(TypedDict):
+    """The object of the endpoint ``crawl``."""
+
+    name: str
+    spider: str
+    state: CrawlState
+    has: Annotated[dict[str, bool], "Whether lists have rows, by the name of their endpoint."]
+    limit: VerdictAnswer | None
+    ends: EstimateObject | None
+    reason: str | None
+    begun_at: float | None
+    now: Annotated[float, "Time of these figures, by the clock of the crawl."]
+    user_agent: str | None
+    jobdir: str | None
+    storage: str
+    version: str
+    counts: Figures
+    rates: Figures
+    totals: Figures
+    politeness: Figures
+    disk: Figures
+    memory: Figures
+    bandwidth: Figures
+    limits: Figures
+    workers: list[WorkerAnswer]
+    overlay: dict[str, OverrideAnswer]
+    public: bool
 
 
 class _Sample(NamedTuple):
@@ -165,7 +224,7 @@ class StateReader:
         self._has_at = -HAS_SECONDS
         self._has_rows: dict[str, bool] = {}
 
-    def read(self, *, public: bool) -> dict[str, Any]:
+    def read(self, *, public: bool) -> CrawlAnswer:
         """Return the object of the endpoint ``crawl``. :raises CrawlError: it cannot be read"""
         source = self._source
         status = source.crawl.status()
@@ -186,7 +245,7 @@ class StateReader:
         return {
             "name": source.name,
             "spider": source.spider if run is None else run.spider or source.spider,
-            "state": str(state),
+            "state": state,
             "has": self._has(status.now, counts, totals["errors"]),
             "limit": _verdict(verdict),
             "ends": None if ends is None else ends.as_object(),
@@ -241,12 +300,12 @@ class StateReader:
         folder = None if self._source.is_shared else self._source.folder
         return crawl_state(status, None if folder is None else Jobdir(folder).state(run))
 
-    def _workers(self, status: CrawlStatus, latest: list[Latest]) -> list[dict[str, Any]]:
+    def _workers(self, status: CrawlStatus, latest: list[Latest]) -> list[WorkerAnswer]:
         published = {
             (process.worker if self._source.is_shared else f"process {process.process}"): process
             for process in latest
         }
-        rows = []
+        rows: list[WorkerAnswer] = []
         for worker in status.workers:
             process = published.get(worker.name)
             figures = {**worker.figures, **({} if process is None else process.figures)}
@@ -372,7 +431,7 @@ _WORDS = {
 """The states of processes that have other words here."""
 
 
-def _verdict(verdict: Bottleneck | None) -> dict[str, str] | None:
+def _verdict(verdict: Bottleneck | None) -> VerdictAnswer | None:
     if verdict is None:
         return None
     return {"by": str(verdict.bound), "words": verdict.short, "sentence": verdict.sentence}
@@ -401,13 +460,11 @@ def _sum(latest: list[Latest], name: str) -> float | None:
 _TOTALS = ("pages", "bytes", "errors", *(f"pages_{name}" for name in STATUS_CLASSES))
 
 
-def _totals(
-    status: CrawlStatus, latest: list[Latest], progress: Mapping[str, float | None]
-) -> Mapping[str, float | None]:
+def _totals(status: CrawlStatus, latest: list[Latest], progress: Mapping[str, float | None]) -> Figures:
     """Return the totals of all runs; of a crawl whose storage has no such figures, those of the processes that run or
     of the last run."""
     if status.counted:
-        return figures_of(status.totals)
+        return {**figures_of(status.totals)}
     return {name: _sum(latest, name) if latest else progress.get(name) for name in _TOTALS}
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import unescape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from webcrawl.archive import fetchlog
 from webcrawl.archive.captures import REVISIT, StoredCapture, captures_of, content_of
@@ -76,10 +76,66 @@ class Shown:
     is_download: bool = False
 
 
-def describe(source: CrawlSource, url: str, record: str | None = None) -> dict[str, Any]:
-    """Return what the archive has of a URL: ``versions``, the last one first, each with ``record``, which names it in
-    other calls; ``headers``, ``truncated`` and ``fields`` of the version ``record``, or the last; ``links`` of the
-    page's last fetch; ``duplicates``, URLs of the same content; ``note``.
+class VersionRow(TypedDict):
+    """A stored version of a URL."""
+
+    record: Annotated[str, "Names the version in other requests."]
+    at: float | None
+    status: float | None
+    mime: str | None
+    revisit: Annotated[bool, "Its body is that of an earlier capture."]
+    digest: str | None
+
+
+class VersionDetails(TypedDict):
+    """What is in a stored version."""
+
+    headers: Annotated[list[list[str]], "Pairs of name and value; the status line has no name."]
+    warc: Annotated[dict[str, str], "The fields of its WARC record."]
+    fields: dict[str, Any]
+    truncated: str | None
+
+
+class StoredLink(TypedDict):
+    """A link of a page."""
+
+    url: str
+    type: str
+    text: str
+
+
+class PagesAnswer(VersionDetails):
+    """What the archive has of a URL."""
+
+    url: str
+    versions: list[VersionRow]
+    record: Annotated[str, "The version that the other members describe."]
+    links: list[StoredLink]
+    duplicates: list[str]
+    duplicate_of: str | None
+    note: str | None
+
+
+class HitRow(TypedDict):
+    """A page that matches a search."""
+
+    url: str
+    title: str | None
+    language: str | None
+    at: float | None
+    snippet: str | None
+
+
+class SearchAnswer(TypedDict):
+    """The pages that match best."""
+
+    rows: list[HitRow]
+    total: int
+
+
+def describe(source: CrawlSource, url: str, record: str | None = None) -> PagesAnswer:
+    """Return what the archive has of a URL: its versions, the last one first; details of the version ``record``, or
+    the last; links of the page's last fetch; URLs of the same content.
 
     :raises NoVersion: there is none :raises CrawlError: something cannot be read :raises ValueError: it is no URL
     """
@@ -117,7 +173,7 @@ def _name(capture: StoredCapture) -> str:
     return f"{capture.filename}@{capture.offset}"
 
 
-def _version(capture: StoredCapture) -> dict[str, Any]:
+def _version(capture: StoredCapture) -> VersionRow:
     status = capture.status or ""
     return {
         "record": _name(capture),
@@ -135,11 +191,11 @@ def _seconds(timestamp: str) -> float | None:
     return None
 
 
-def _details(source: CrawlSource, capture: StoredCapture) -> dict[str, Any]:
+def _details(source: CrawlSource, capture: StoredCapture) -> VersionDetails:
     try:
         content = _content(source, capture)
     except NoVersion as error:
-        return {"headers": [], "fields": {"unreadable": str(error)}, "truncated": None}
+        return {"headers": [], "warc": {}, "fields": {"unreadable": str(error)}, "truncated": None}
     kind, body, is_whole = _body(content)
     fields: dict[str, Any] = {"type": kind or None, "bytes": len(content.payload)}
     if kind in _HTML and (title := _TITLE.search(_decoded(body, content))):
@@ -213,7 +269,7 @@ def show(source: CrawlSource, record: str) -> Shown:
     return Shown(body, "application/octet-stream", is_download=True)
 
 
-def _links(source: CrawlSource, canonical_url: str) -> list[dict[str, Any]]:
+def _links(source: CrawlSource, canonical_url: str) -> list[StoredLink]:
     assert source.folder is not None
     try:
         linking = LinkLogs([source.folder]).of(canonical_url)
@@ -245,7 +301,7 @@ def _lines(source: CrawlSource, url: str) -> Iterator[Mapping[str, Any]]:
 # -- full text -------------------------------------------------------------------------------------------------
 
 
-def search(source: CrawlSource, words: str, limit: int) -> dict[str, Any]:
+def search(source: CrawlSource, words: str, limit: int) -> SearchAnswer:
     """Return ``rows``, the pages that match best, and ``total``.
 
     :raises NoVersion: the crawl keeps no index :raises ValueError: the query is wrong :raises CrawlError:
@@ -268,7 +324,7 @@ def search(source: CrawlSource, words: str, limit: int) -> dict[str, Any]:
         results = find(folders, settings, parsed, limit)
     except NoIndexError as error:
         raise NoVersion(str(error)) from error
-    rows = [
+    rows: list[HitRow] = [
         {
             "url": hit.url,
             "title": hit.title,

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import CrawlError
 from webcrawl.explain.account import Fate
-from webcrawl.reports.standing import CrawlState
+from webcrawl.web.answers import json_schema
 from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, denial_of
+from webcrawl.web.dashboard.state import CrawlAnswer
 from webcrawl.web.fields import Field
 
 if TYPE_CHECKING:
@@ -55,46 +56,6 @@ def _short(found: Mapping[str, Any]) -> dict[str, Any]:
     return {"fate": _PUBLIC[Fate(found["conclusion"]["fate"])]}
 
 
-_NUMBER = {"type": ["number", "null"]}
-_TEXT = {"type": ["string", "null"]}
-_CRAWL = {
-    "type": "object",
-    "required": [
-        "name",
-        "spider",
-        "state",
-        "now",
-        "storage",
-        "version",
-        "counts",
-        "rates",
-        "totals",
-        "workers",
-    ],
-    "properties": {
-        "name": {"type": "string"},
-        "spider": {"type": "string"},
-        "state": {"enum": [str(state) for state in CrawlState]},
-        "reason": _TEXT,
-        "begun_at": _NUMBER,
-        "now": {"type": "number", "description": "Time of these figures, by the clock of the crawl."},
-        "user_agent": _TEXT,
-        "jobdir": _TEXT,
-        "storage": {"type": "string"},
-        "version": {"type": "string"},
-        "counts": {"type": "object", "additionalProperties": _NUMBER},
-        "rates": {"type": "object", "additionalProperties": _NUMBER},
-        "totals": {"type": "object", "additionalProperties": _NUMBER},
-        "politeness": {"type": "object", "additionalProperties": _NUMBER},
-        "disk": {"type": "object", "additionalProperties": _NUMBER},
-        "memory": {"type": "object", "additionalProperties": _NUMBER},
-        "bandwidth": {"type": "object", "additionalProperties": _NUMBER},
-        "limits": {"type": "object", "additionalProperties": _NUMBER},
-        "overlay": {"type": "object", "additionalProperties": {"type": "object"}},
-        "workers": {"type": "array", "items": {"type": "object"}},
-        "public": {"type": "boolean"},
-    },
-}
 _URL = Field(name="url", meaning="the URL", required=True, least=1, most=URL_MAX)
 
 ENDPOINTS = (
@@ -104,7 +65,7 @@ ENDPOINTS = (
         name="crawl",
         summary="The state of the crawl",
         answer=crawl,
-        result=_CRAWL,
+        result=json_schema(CrawlAnswer),
     ),
     Endpoint(
         method="GET",

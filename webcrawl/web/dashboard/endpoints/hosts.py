@@ -6,8 +6,9 @@ from typing import Any
 
 from webcrawl.errors import CrawlError
 from webcrawl.web.access import Denial
+from webcrawl.web.answers import json_schema
 from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, sentence_of
-from webcrawl.web.dashboard.host_index import LIMIT_MAX, OFFSET_MAX, SEARCH_MAX, SORTS, STATES
+from webcrawl.web.dashboard.host_index import LIMIT_MAX, OFFSET_MAX, SEARCH_MAX, SORTS, STATES, HostsAnswer
 from webcrawl.web.fields import Field
 
 KEY_MAX = 300
@@ -35,19 +36,6 @@ async def host(api: Api, call: Call) -> Any:
     return found
 
 
-_NUMBER = {"type": ["number", "null"]}
-_TEXT = {"type": ["string", "null"]}
-_ROW = {
-    "type": "object",
-    "required": ["key", "state", "queued"],
-    "properties": {
-        "key": {"type": "string"},
-        "state": {"enum": list(STATES)},
-        **dict.fromkeys(("queued", "requests", "pages", "delay", "next_at", "failures"), _NUMBER),
-        "health": _TEXT,
-    },
-}
-
 ENDPOINTS = (
     Endpoint(
         method="GET",
@@ -70,15 +58,7 @@ ENDPOINTS = (
                 most=OFFSET_MAX,
             ),
         ),
-        result={
-            "type": "object",
-            "required": ["total", "as_of", "rows"],
-            "properties": {
-                "total": {"type": "integer"},
-                "as_of": {**_NUMBER, "description": "Null while the hosts are read for the first time."},
-                "rows": {"type": "array", "items": _ROW},
-            },
-        },
+        result=json_schema(HostsAnswer),
     ),
     Endpoint(
         method="GET",

@@ -8,9 +8,10 @@ from aiohttp import web
 
 from webcrawl.errors import CrawlError
 from webcrawl.web.access import Denial
+from webcrawl.web.answers import json_schema
 from webcrawl.web.dashboard import stored_pages
 from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, denial_of, sentence_of
-from webcrawl.web.dashboard.stored_pages import SANDBOX, NoVersion
+from webcrawl.web.dashboard.stored_pages import SANDBOX, NoVersion, PagesAnswer, SearchAnswer
 from webcrawl.web.fields import Field
 
 if TYPE_CHECKING:
@@ -48,24 +49,6 @@ async def search(api: Api, call: Call) -> Any:
     return await _asked(api, stored_pages.search, call.values["q"], call.values["limit"])
 
 
-_NUMBER = {"type": ["number", "null"]}
-_TEXT = {"type": ["string", "null"]}
-_VERSION = {
-    "type": "object",
-    "required": ["record"],
-    "properties": {
-        "record": {"type": "string", "description": "Names the version in other requests."},
-        **dict.fromkeys(("at", "status"), _NUMBER),
-        **dict.fromkeys(("mime", "digest"), _TEXT),
-        "revisit": {"type": "boolean", "description": "Its body is that of an earlier capture."},
-    },
-}
-_HIT = {
-    "type": "object",
-    "required": ["url"],
-    "properties": {**dict.fromkeys(("url", "title", "language", "snippet"), _TEXT), "at": _NUMBER},
-}
-
 ENDPOINTS = (
     Endpoint(
         method="GET",
@@ -77,26 +60,7 @@ ENDPOINTS = (
             Field(name="url", meaning="the URL", required=True, least=1),
             Field(name="record", meaning="the version in detail; the last one", default="", most=300),
         ),
-        result={
-            "type": "object",
-            "required": ["url", "versions", "record", "headers", "fields", "links", "duplicates"],
-            "properties": {
-                "url": {"type": "string"},
-                "versions": {"type": "array", "items": _VERSION},
-                "record": {"type": "string", "description": "The version that the other members describe."},
-                "headers": {
-                    "type": "array",
-                    "items": {"type": "array", "items": {"type": "string"}},
-                    "description": "Pairs of name and value; the status line has no name.",
-                },
-                "fields": {"type": "object"},
-                "truncated": _TEXT,
-                "links": {"type": "array", "items": {"type": "object"}},
-                "duplicates": {"type": "array", "items": {"type": "string"}},
-                "duplicate_of": _TEXT,
-                "note": _TEXT,
-            },
-        },
+        result=json_schema(PagesAnswer),
         finds=True,
     ),
     Endpoint(
@@ -122,11 +86,7 @@ ENDPOINTS = (
             ),
             Field(name="limit", meaning="rows", kind="integer", default=50, least=1, most=LIMIT_MAX),
         ),
-        result={
-            "type": "object",
-            "required": ["rows", "total"],
-            "properties": {"rows": {"type": "array", "items": _HIT}, "total": {"type": "integer"}},
-        },
+        result=json_schema(SearchAnswer),
         finds=True,
     ),
 )
