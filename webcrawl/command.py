@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from scrapy.commands import ScrapyCommand
+from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 
 from webcrawl.config import Configuration, check
 from webcrawl.control.selection import apply_spider_settings, require_crawl, select_crawl_in
@@ -52,6 +52,16 @@ def number(kind: Callable[[str], Number], least: float, most: float, allowed: st
     return read
 
 
+class HelpFormatter(ScrapyHelpFormatter):
+    """Scrapy's formatter, which underlines headings. It takes any line that ends with a colon for one; this one does
+    not touch the lines of options, which begin with spaces."""
+
+    def format_part_strings(self, part_strings: list[str]) -> list[str]:
+        if part_strings and part_strings[0].startswith(" "):
+            return part_strings
+        return super().format_part_strings(part_strings)
+
+
 class ProjectCommand(ScrapyCommand):
     """A command that checks its arguments and settings before it does anything.
 
@@ -85,6 +95,7 @@ class ProjectCommand(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
+        parser.formatter_class = HelpFormatter
         if self.spider_help is not None:
             parser.add_argument(
                 "--spider", metavar="NAME", default=BROAD, help=f"{self.spider_help} (default: %(default)s)"

@@ -18,7 +18,6 @@ from webcrawl.command import ProjectCommand
 from webcrawl.config import Configuration, check
 from webcrawl.crawl.drawing import draws
 from webcrawl.errors import Problem
-from webcrawl.features.identity.address_ranges import FILE_NAME, address_ranges
 from webcrawl.politeness.contact import is_contact
 from webcrawl.reports.botpage import Bot, page
 from webcrawl.terminal import complain, refuse
@@ -99,6 +98,9 @@ class Command(ProjectCommand):
             return 0
         try:
             if bot.ranges_url:
+                # Scrapy imports all commands at each start.
+                from webcrawl.features.identity.address_ranges import FILE_NAME, address_ranges
+
                 ranges = address_ranges(bot.addresses, bot.token, time.time())
                 replace(Path(opts.output).with_name(FILE_NAME), ranges)
             replace(Path(opts.output), made)
@@ -123,6 +125,9 @@ def _ranges_url(configuration: Configuration, is_printed: bool) -> str:
     """Return the URL of the addresses as a file: beside the page, or where scrapy identity write puts it."""
     if not configuration.botpage_addresses:
         return ""
+    # Scrapy imports all commands at each start.
+    from webcrawl.features.identity.address_ranges import FILE_NAME
+
     if not is_printed:
         return FILE_NAME
     return "" if configuration.identity_agent is None else f"{configuration.identity_agent}/{FILE_NAME}"

@@ -59,14 +59,14 @@ class Command(ProjectCommand):
             dest="begin",
             type=_moment,
             metavar="DATE",
-            help="with rotate: when the new key begins to sign (default: in two days)",
+            help="with rotate: when the new key begins to sign (in two days by default)",
         )
         add(
             "--until",
             dest="end",
             type=_moment,
             metavar="DATE",
-            help="with rotate: until when the old keys stay in the directory (default: a day after --from)",
+            help="with rotate: until when the old keys stay in the directory (a day after --from by default)",
         )
         add(
             "--at-once",

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from webcrawl.config import SETTINGS, Configuration
 from webcrawl.config.readers import real
 from webcrawl.config.setting import DAY
-from webcrawl.control.adding import Added, added
 from webcrawl.control.operating import state_of, this_operator
 from webcrawl.errors import ConfigurationError, CrawlError, Problem
 from webcrawl.features.steering.failures import FailureStore, Selection
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+    from webcrawl.control.adding import Added
     from webcrawl.control.stored import StoredCrawl
     from webcrawl.explain.account import Explanation
     from webcrawl.features.steering.store import (
@@ -408,6 +408,9 @@ class Steering:
     def _judge(self, text: str, places: dict[str, Place] | None) -> Added:
         """Judge a URL that is to be added. ``places``: gets its place, if it is queued and is to come first; None for
         one that waits for its turn."""
+        # A change of a setting explains no URL.
+        from webcrawl.control.adding import Added, added
+
         shown = printable(text, 200)
         if len(text) > URL_MOST:
             sentence = f"it has {len(text):,} characters; at most {URL_MOST:,} are allowed"
