@@ -10,7 +10,6 @@ import pytest
 from tests.contract.driven import FOLDER_KINDS, DrivenFolder
 from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis
 from tests.contract.samples import entry, found, pages, robots
-from webcrawl.control.shared import shared_url_states
 from webcrawl.errors import CrawlError
 from webcrawl.frontier.records import QUEUED, State, UrlRecord
 from webcrawl.storage.contract import Batch, Settled
@@ -40,9 +39,8 @@ def states(driven: Driven) -> Iterator[UrlStateReader]:
             yield opened
     else:
         assert isinstance(driven, DrivenRedis)
-        with shared_url_states(
-            RedisInspection({"url": driven.url}, driven.spider, LEASE_SECONDS, 0.0)
-        ) as shared:
+        inspection = RedisInspection({"url": driven.url}, driven.spider, LEASE_SECONDS, 0.0)
+        with inspection.url_states() as shared:
             yield shared
 
 
@@ -110,6 +108,6 @@ def test_a_folder_or_name_without_a_crawl_has_no_url_states(backend: Driven) -> 
         opened = backend.technology.inspect_folder(backend.directory / "other").url_states()
     else:
         assert isinstance(backend, DrivenRedis)
-        opened = shared_url_states(RedisInspection({"url": backend.url}, "nobody", LEASE_SECONDS, 0.0))  # type: ignore[assignment]
+        opened = RedisInspection({"url": backend.url}, "nobody", LEASE_SECONDS, 0.0).url_states()
     with pytest.raises(CrawlError), opened:
         pass

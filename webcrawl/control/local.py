@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,6 @@ from webcrawl.crawl.seeded_hosts import read_kept
 from webcrawl.errors import CrawlError, JobdirUnusable
 from webcrawl.features.steering.store import Operation, SteeringStore
 from webcrawl.features.timeseries.store import Latest, SeriesStore
-from webcrawl.frontier.records import UrlEntry
 from webcrawl.politeness.host_record import Pauses
 from webcrawl.reports import run_log
 from webcrawl.scope.private import names_that_allow
@@ -28,11 +28,8 @@ from webcrawl.storage.inspection import (
     CheckResult,
     CrawlStatus,
     Demand,
-    ExclusionImpact,
-    HostSummary,
-    UrlSelection,
+    FolderInspection,
     UrlSnapshot,
-    UrlStateReader,
     Use,
     WholeCrawl,
     Worker,
@@ -50,10 +47,9 @@ class LocalCrawl(StoredCrawl):
     is_shared = False
 
     def __init__(self, folder: Path, storage: Technology) -> None:
+        super().__init__(storage)
         self._jobdir = Jobdir(folder)
         self._technology = storage
-        self._frontier = storage.inspect_folder(folder)
-        self.storage = storage.name
 
     @property
     def name(self) -> str:
@@ -63,8 +59,12 @@ class LocalCrawl(StoredCrawl):
     def place(self) -> str:
         return str(self._jobdir.path)
 
+    @cached_property
+    def _inspection(self) -> FolderInspection:
+        return self._technology.inspect_folder(self._jobdir.path)
+
     def status(self) -> CrawlStatus:
-        found = replace(self._frontier.status(time.time()), demand=self._demand())
+        found = replace(self._inspection.status(time.time()), demand=self._demand())
         holder = self._jobdir.holder()
         if holder is None:
             return found
@@ -86,7 +86,7 @@ class LocalCrawl(StoredCrawl):
     def snapshot(
         self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
     ) -> UrlSnapshot:
-        found = self._frontier.snapshot(key_of, fingerprint, origin, time.time())
+        found = self._inspection.snapshot(key_of, fingerprint, origin, time.time())
         found = replace(found, demand=self._demand())
         holder = self._jobdir.holder()
         if holder is None:
@@ -102,21 +102,6 @@ class LocalCrawl(StoredCrawl):
     def uses(self, pauses: Pauses) -> dict[str, Use]:
         # The process keeps them in memory; its log has them.
         return {}
-
-    def check(self, progress: Callable[[int, int], None] | None) -> CheckResult:
-        return self._frontier.check()
-
-    def hosts(self) -> Iterator[Sequence[HostSummary]]:
-        return self._frontier.hosts()
-
-    def queue(self, key: str, most: int) -> list[UrlEntry]:
-        return self._frontier.queue(key, most)
-
-    def url_states(self) -> AbstractContextManager[UrlStateReader]:
-        return self._frontier.url_states()
-
-    def impact(self, selection: UrlSelection) -> ExclusionImpact:
-        return self._frontier.impact(selection)
 
     def look(self) -> list[Worker]:
         if not self.running_workers():
@@ -134,7 +119,7 @@ class LocalCrawl(StoredCrawl):
         self, store: Callable[[Tables], Store], *, changing: bool = False
     ) -> AsyncIterator[tuple[Store, Callable[[], Awaitable[float]]]]:
         self._is_crawl()
-        tables = self._frontier.tables(changing=changing)
+        tables = self._inspection.tables(changing=changing)
         # It names its tables before they are opened.
         opened = store(tables)
         await tables.open()
@@ -150,7 +135,7 @@ class LocalCrawl(StoredCrawl):
 
     def whole(self) -> AbstractContextManager[WholeCrawl]:
         """Open all that is kept of the crawl."""
-        return self._frontier.whole()
+        return self._inspection.whole()
 
     def learner(self) -> Learner | None:
         # Few crawls are focused.
@@ -188,13 +173,13 @@ class LocalCrawl(StoredCrawl):
             return demand_of(self.read_store(SteeringStore, lambda store: store.numbers()))
         return Demand.RUN
 
-    def repair(self, progress: Callable[[int, int], None] | None) -> CheckResult:
+    def repair(self, progress: Callable[[int, int], None] | None = None) -> CheckResult:
         """:raises webcrawl.errors.JobdirLocked: the crawl runs"""
         # Before the lock, which would create the folder.
         self._is_crawl()
         self._jobdir.hold()
         try:
-            return self._frontier.repair()
+            return super().repair(progress)
         finally:
             self._jobdir.leave()
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -18,21 +17,15 @@ from webcrawl.reports.standing import LOST_LEASES, leases_missed
 from webcrawl.scope.private import names_that_allow
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from webcrawl.features.focus.learner import Learner
     from webcrawl.features.timeseries.store import Latest
-    from webcrawl.frontier.records import UrlEntry, UrlRecord
     from webcrawl.politeness.host_record import Pauses
     from webcrawl.storage.inspection import (
-        AsyncUrlStateReader,
-        CheckResult,
+        ControlConnection,
         CrawlStatus,
-        Demand,
-        ExclusionImpact,
-        HostSummary,
         SharedInspection,
-        UrlSelection,
         UrlSnapshot,
         Use,
         Worker,
@@ -41,197 +34,95 @@ if TYPE_CHECKING:
     from webcrawl.storage.technology import Technology
 
 
-@contextmanager
-def shared_url_states(control: SharedInspection) -> Iterator[SharedUrlStateReader]:
-    """Open ``control`` and read with it. Any access may raise a CrawlError."""
-    with asyncio.Runner() as runner:
-        runner.run(control.open())
-        try:
-            yield SharedUrlStateReader(runner, control.url_states())
-        finally:
-            runner.run(control.close())
-
-
-class SharedUrlStateReader:
-    """``UrlStateReader`` with blocking methods."""
-
-    states_kept = True
-
-    def __init__(self, runner: asyncio.Runner, reader: AsyncUrlStateReader) -> None:
-        self._runner = runner
-        self._reader = reader
-
-    def queued(self) -> Iterator[UrlEntry]:
-        parts = self._reader.queued()
-        # A step of the event loop takes longer than reading an entry.
-        while (entries := self._runner.run(anext(parts, None))) is not None:
-            yield from entries
-
-    def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, UrlRecord]:
-        return self._runner.run(self._reader.known(key, fingerprints))
-
-    def refused(self) -> Iterator[Sequence[int]]:
-        some = self._reader.refused()
-        while (marks := self._runner.run(anext(some, None))) is not None:
-            yield marks
-
-
 class SharedCrawl(StoredCrawl):
-    """The crawl of any number of workers. It opens a connection for each query."""
+    """The crawl of any number of workers."""
 
     is_shared = True
 
-    def __init__(
-        self,
-        storage: Technology,
-        spider: str,
-        inspection: Callable[[], SharedInspection],
-    ) -> None:
-        """``inspection`` returns a new one, not opened yet."""
-        self.storage = storage.name
+    def __init__(self, storage: Technology, spider: str, inspection: Callable[[], SharedInspection]) -> None:
+        """``inspection`` returns the inspection of the crawl; called once."""
+        super().__init__(storage)
         self._spider = spider
-        self._inspection = inspection
-        self._address = self._where = ""
+        self._inspect = inspection
 
     @property
     def name(self) -> str:
-        return f"{self._spider} on {self._where}"
+        return f"{self._spider} on {self._inspection.place}"
 
     @property
     def place(self) -> str:
-        return self._address
+        return self._inspection.address
 
-    def _new(self) -> SharedInspection:
-        made = self._inspection()
-        self._address, self._where = made.address, made.place
-        return made
-
-    @asynccontextmanager
-    async def _control(self) -> AsyncIterator[SharedInspection]:
-        control = self._new()
-        await control.open()
-        try:
-            yield control
-        finally:
-            await control.close()
+    @cached_property
+    def _inspection(self) -> SharedInspection:
+        return self._inspect()
 
     # -- looking ---------------------------------------------------------------------------------------------
 
     @blocking
     async def status(self) -> CrawlStatus:
-        async with self._control() as control:
+        async with self._inspection.connected() as control:
             found = await control.status()
             latest = await SeriesStore(control.tables).latest()
             workers = [_with_figures(worker, latest) for worker in found.workers]
-            return replace(found, workers=workers, demand=await _demand(control))
+            demand = demand_of(await SteeringStore(control.tables).numbers())
+            return replace(found, workers=workers, demand=demand)
 
-    @blocking
-    async def snapshot(
+    def snapshot(
         self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
     ) -> UrlSnapshot:
-        async with self._control() as control:
-            found = await control.snapshot(key_of, fingerprint, origin)
-            return replace(found, demand=await _demand(control))
+        found = self._inspection.snapshot(key_of, fingerprint, origin)
+        return replace(found, demand=demand_of(self.read_store(SteeringStore, SteeringStore.numbers)))
 
-    @blocking
-    async def named(self, host: str) -> bool:
-        async with self._control() as control:
-            return await control.seeded(names_that_allow(host))
+    def named(self, host: str) -> bool:
+        return self._inspection.seeded(names_that_allow(host))
 
-    @blocking
-    async def uses(self, pauses: Pauses) -> dict[str, Use]:
-        async with self._control() as control:
-            return await control.uses(pauses)
+    def uses(self, pauses: Pauses) -> dict[str, Use]:
+        return self._inspection.uses(pauses)
 
-    @blocking
-    async def check(self, progress: Callable[[int, int], None] | None) -> CheckResult:
-        async with self._control() as control:
-            return await control.check(progress or _unwatched)
-
-    def hosts(self) -> Iterator[Sequence[HostSummary]]:
-        control = self._new()
-        with asyncio.Runner() as runner:
-            runner.run(control.open())
-            try:
-                steps = control.hosts()
-                while (found := runner.run(anext(steps, None))) is not None:
-                    yield found
-            finally:
-                runner.run(control.close())
-
-    @blocking
-    async def queue(self, key: str, most: int) -> list[UrlEntry]:
-        async with self._control() as control:
-            return await control.queue(key, most)
-
-    def url_states(self) -> AbstractContextManager[SharedUrlStateReader]:
-        return shared_url_states(self._new())
-
-    @blocking
-    async def impact(self, selection: UrlSelection) -> ExclusionImpact:
-        async with self._control() as control:
-            return await control.impact(selection)
-
-    @blocking
-    async def repair(self, progress: Callable[[int, int], None] | None) -> CheckResult:
-        async with self._control() as control:
-            return await control.repair(progress or _unwatched)
-
-    @blocking
-    async def learner(self) -> Learner | None:
+    def learner(self) -> Learner | None:
         # Few crawls are focused.
         from webcrawl.features.focus.learner import Learner
 
-        async with self._control() as control:
-            return await control.learner(Learner)
+        return self._inspection.learner(Learner)
 
     @asynccontextmanager
     async def _open_store(
         self, store: Callable[[Tables], Store], *, changing: bool = False
     ) -> AsyncIterator[tuple[Store, Callable[[], Awaitable[float]]]]:
-        async with self._control() as control:
+        async with self._inspection.connected() as control:
             yield store(control.tables), control.now
 
     # -- commanding ------------------------------------------------------------------------------------------
 
     @blocking
     async def look(self) -> list[Worker]:
-        async with self._control() as control:
+        async with self._inspection.connected() as control:
             await control.request_reload(uuid4().hex)
-            heard, _ = await self._workers(control)
-            return heard
+            return (await _workers(control))[0]
 
     @blocking
     async def running_workers(self) -> list[Worker]:
-        async with self._control() as control:
-            return (await self._workers(control))[0]
+        async with self._inspection.connected() as control:
+            return (await _workers(control))[0]
 
     @blocking
     async def silent_workers(self) -> list[Worker]:
-        async with self._control() as control:
-            return (await self._workers(control))[1]
-
-    async def _workers(self, control: SharedInspection) -> tuple[list[Worker], list[Worker]]:
-        """Return the workers with heartbeats within their lease time, and those with heartbeats within twice that
-        time.
-        """
-        now = await control.now()
-        heard, silent = [], []
-        for worker in await control.workers():
-            leases = leases_missed(worker, now)
-            if leases < 1:
-                heard.append(worker)
-            elif leases < LOST_LEASES:
-                silent.append(worker)
-        return heard, silent
+        async with self._inspection.connected() as control:
+            return (await _workers(control))[1]
 
 
-async def _demand(control: SharedInspection) -> Demand:
-    return demand_of(await SteeringStore(control.tables).numbers())
-
-
-def _unwatched(done: int, total: int) -> None:
-    """Take no notice of the progress of a check."""
+async def _workers(control: ControlConnection) -> tuple[list[Worker], list[Worker]]:
+    """Return the workers with heartbeats within their lease time, and those with heartbeats within two of them."""
+    now = await control.now()
+    heard, silent = [], []
+    for worker in await control.workers():
+        leases = leases_missed(worker, now)
+        if leases < 1:
+            heard.append(worker)
+        elif leases < LOST_LEASES:
+            silent.append(worker)
+    return heard, silent
 
 
 def _with_figures(worker: Worker, latest: Sequence[Latest]) -> Worker:

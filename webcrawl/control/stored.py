@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         CrawlStatus,
         ExclusionImpact,
         HostSummary,
+        Inspection,
         UrlSelection,
         UrlSnapshot,
         UrlStateReader,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         Worker,
     )
     from webcrawl.storage.tables import Tables
+    from webcrawl.storage.technology import Technology
 
 
 class StoredCrawl(ABC):
@@ -40,8 +42,10 @@ class StoredCrawl(ABC):
 
     is_shared: ClassVar[bool]
     """True if several processes can work on it."""
-    storage: str
-    """The name of the storage technology."""
+
+    def __init__(self, storage: Technology) -> None:
+        self.storage = storage.name
+        """The name of the storage technology."""
 
     @property
     @abstractmethod
@@ -51,7 +55,11 @@ class StoredCrawl(ABC):
     @property
     @abstractmethod
     def place(self) -> str:
-        """The place in JSON; of a shared crawl known after the first connection."""
+        """The place in JSON."""
+
+    @property
+    @abstractmethod
+    def _inspection(self) -> Inspection: ...
 
     # -- looking ---------------------------------------------------------------------------------------------
 
@@ -72,21 +80,21 @@ class StoredCrawl(ABC):
     def uses(self, pauses: Pauses) -> dict[str, Use]:
         """Return the state of the shared clocks that are in use, or were lately, as far as they are stored."""
 
-    @abstractmethod
     def hosts(self) -> Iterator[Sequence[HostSummary]]:
-        """Yield all politeness keys, some at a time, each of its own moment; of a shared crawl one may come twice."""
+        """See ``Inspection``, as for all that has the same name there."""
+        return self._inspection.hosts()
 
-    @abstractmethod
     def queue(self, key: str, most: int) -> list[UrlEntry]:
-        """Return the first entries of the queue of a politeness key; none for an unknown one."""
+        return self._inspection.queue(key, most)
 
-    @abstractmethod
     def url_states(self) -> AbstractContextManager[UrlStateReader]:
-        """Return the states of its URLs."""
+        return self._inspection.url_states()
 
-    @abstractmethod
     def impact(self, selection: UrlSelection) -> ExclusionImpact:
-        """Return the effect of an exclusion on its queues."""
+        return self._inspection.impact(selection)
+
+    def check(self, progress: Callable[[int, int], None] | None = None) -> CheckResult:
+        return self._inspection.check(progress)
 
     @abstractmethod
     def learner(self) -> Learner | None:
@@ -100,9 +108,6 @@ class StoredCrawl(ABC):
     def silent_workers(self) -> list[Worker]:
         """Return the workers that were silent for their lease time, and have not left: they have lost their hosts,
         and begin nothing before they have read the commands of operators."""
-
-    @abstractmethod
-    def check(self, progress: Callable[[int, int], None] | None) -> CheckResult: ...
 
     # -- stores of features ----------------------------------------------------------------------------------
 
@@ -140,9 +145,9 @@ class StoredCrawl(ABC):
 
     # -- changing --------------------------------------------------------------------------------------------
 
-    @abstractmethod
-    def repair(self, progress: Callable[[int, int], None] | None) -> CheckResult:
+    def repair(self, progress: Callable[[int, int], None] | None = None) -> CheckResult:
         """:raises webcrawl.errors.JobdirLocked, webcrawl.errors.StartRefused: a process works on it"""
+        return self._inspection.repair(progress)
 
     @abstractmethod
     def look(self) -> list[Worker]:

@@ -4,8 +4,8 @@ check, the impact of an exclusion, the snapshot of one URL, and the status of th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -381,12 +381,41 @@ class StoredTables(Tables, Protocol):
     async def close(self) -> None: ...
 
 
-class FolderInspection(Protocol):
-    """Inspects the crawl of one process in its JOBDIR, also while it runs. Only ``repair`` and tables change it; for
-    ``repair`` the crawl must not be running.
+class Inspection(Protocol):
+    """Inspects a stored crawl from outside, also while it runs. Only ``repair`` changes it; no process may work on it
+    then.
 
-    Every method may raise StartRefused: there is no crawl, or one that cannot be read.
+    All methods block, and may raise a CrawlError: there is no crawl, or it cannot be reached or read.
     """
+
+    def hosts(self) -> Iterator[Sequence[HostSummary]]:
+        """Yield all politeness keys, ``HOSTS_AT_ONCE`` or fewer at a time, each of its own moment. Of a storage that
+        several processes share, one may come twice."""
+        ...
+
+    def queue(self, key: str, most: int) -> list[UrlEntry]:
+        """Return the first entries of the queue of a key; none for an unknown key."""
+        ...
+
+    def url_states(self) -> AbstractContextManager[UrlStateReader]:
+        """Open the states of its URLs. All results are of one moment, unless several processes share the storage."""
+        ...
+
+    def impact(self, selection: UrlSelection) -> ExclusionImpact:
+        """Return the effect of an exclusion on its queues."""
+        ...
+
+    def check(self, progress: Callable[[int, int], None] | None = None) -> CheckResult:
+        """``progress``, if the storage has parts: called with the number of parts that are checked, and of all."""
+        ...
+
+    def repair(self, progress: Callable[[int, int], None] | None = None) -> CheckResult:
+        """:raises StartRefused: processes are known to work on it"""
+        ...
+
+
+class FolderInspection(Inspection, Protocol):
+    """Inspects the crawl of one process in its JOBDIR."""
 
     def status(self, now: float) -> CrawlStatus:
         """Return the status of the crawl; ``now`` in epoch seconds."""
@@ -399,57 +428,18 @@ class FolderInspection(Protocol):
         the politeness key of the URL."""
         ...
 
-    def hosts(self) -> Iterator[Sequence[HostSummary]]:
-        """Yield all politeness keys, ``HOSTS_AT_ONCE`` at a time, each of its own moment."""
-        ...
-
-    def queue(self, key: str, most: int) -> list[UrlEntry]:
-        """Return the first entries of the queue of a key; none for an unknown key."""
-        ...
-
-    def url_states(self) -> AbstractContextManager[UrlStateReader]:
-        """Open the states of its URLs. All results are of one moment."""
-        ...
-
     def whole(self) -> AbstractContextManager[WholeCrawl]:
         """Open all that is kept of it."""
         ...
-
-    def impact(self, selection: UrlSelection) -> ExclusionImpact:
-        """Return the effect of an exclusion on its queues."""
-        ...
-
-    def check(self) -> CheckResult: ...
-
-    def repair(self) -> CheckResult: ...
 
     def tables(self, *, changing: bool) -> StoredTables:
         """Return its tables, not opened yet. They are only read unless ``changing`` is set."""
         ...
 
 
-class AsyncUrlStateReader(Protocol):
-    """A ``UrlStateReader`` with methods to await."""
-
-    def queued(self) -> AsyncIterator[Sequence[UrlEntry]]:
-        """Yield the same entries, those of a part of a queue at a time."""
-        ...
-
-    async def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, UrlRecord]: ...
-
-    def refused(self) -> AsyncIterator[Sequence[int]]: ...
-
-
-class SharedInspection(Protocol):
-    """Inspects a crawl that several processes share and gives it commands, without being one of its workers.
-
-    Every coroutine may raise StorageAway, StorageFull or StorageLost.
-    """
-
-    @property
-    def tables(self) -> Tables:
-        """Its tables, which may be read and written while workers run."""
-        ...
+class SharedInspection(Inspection, Protocol):
+    """Inspects a crawl that several processes share, and gives it commands, without being one of its workers. Each
+    query has a connection of its own."""
 
     @property
     def place(self) -> str:
@@ -461,54 +451,43 @@ class SharedInspection(Protocol):
         """The place of the crawl, for programs."""
         ...
 
-    async def open(self) -> None:
-        """:raises StartRefused: the storage cannot be reached, has no such crawl, or one of another version"""
+    def snapshot(
+        self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
+    ) -> UrlSnapshot:
+        """See ``FolderInspection.snapshot``."""
         ...
 
-    async def close(self) -> None: ...
+    def seeded(self, hosts: Sequence[str]) -> bool:
+        """Return True if the operator named one of ``hosts``, by a seed or a pushed URL."""
+        ...
+
+    def uses(self, pauses: Pauses) -> dict[str, Use]:
+        """Return the states of clocks that are held, or were held lately."""
+        ...
+
+    def learner(self, make: Callable[[], LearnedT]) -> LearnedT | None:
+        """Return the learner with the most examples; None if nothing was learned. ``make`` makes one that knows
+        nothing."""
+        ...
+
+    def connected(self) -> AbstractAsyncContextManager[ControlConnection]:
+        """Open a connection for several queries in an event loop."""
+        ...
+
+
+class ControlConnection(Protocol):
+    """A connection to a shared crawl. Every coroutine may raise StorageAway, StorageFull or StorageLost."""
+
+    @property
+    def tables(self) -> Tables:
+        """Its tables, which may be read and written while workers run."""
+        ...
 
     async def now(self) -> float:
         """Return epoch seconds by the clock that the workers use."""
         ...
 
     async def status(self) -> CrawlStatus: ...
-
-    async def snapshot(
-        self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
-    ) -> UrlSnapshot:
-        """See ``FolderInspection.snapshot``."""
-        ...
-
-    def hosts(self) -> AsyncIterator[Sequence[HostSummary]]:
-        """Yield all politeness keys, some at a time, each of its own moment; one may come twice."""
-        ...
-
-    async def queue(self, key: str, most: int) -> list[UrlEntry]:
-        """See ``FolderInspection.queue``."""
-        ...
-
-    def url_states(self) -> AsyncUrlStateReader: ...
-
-    async def impact(self, selection: UrlSelection) -> ExclusionImpact: ...
-
-    async def seeded(self, hosts: Sequence[str]) -> bool:
-        """Return True if the operator named one of ``hosts``, by a seed or a pushed URL."""
-        ...
-
-    async def uses(self, pauses: Pauses) -> dict[str, Use]:
-        """Return the states of clocks that are held, or were held lately."""
-        ...
-
-    async def learner(self, make: Callable[[], LearnedT]) -> LearnedT | None:
-        """Return the learner with the most examples; None if nothing was learned. ``make`` makes one that knows
-        nothing."""
-        ...
-
-    async def check(self, progress: Callable[[int, int], None]) -> CheckResult: ...
-
-    async def repair(self, progress: Callable[[int, int], None]) -> CheckResult:
-        """:raises StartRefused: workers are running"""
-        ...
 
     async def request_reload(self, when: str) -> None:
         """Have all workers read their exclusion files at once; ``when`` must be another text each time."""

@@ -3,9 +3,12 @@ only commands that read, and the script of the consistency check."""
 
 from __future__ import annotations
 
+import asyncio
 import struct
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from webcrawl.errors import StorageLost
@@ -50,8 +53,7 @@ _UNREADABLE = (ValueError, IndexError, struct.error)
 
 
 class RedisUrlStateReader:
-    """The ``UrlStateReader`` of an open ``Control``, with methods to await. They may raise StorageAway or
-    StorageLost."""
+    """Reads the states of URLs with an open ``Control``. All methods may raise StorageAway or StorageLost."""
 
     def __init__(self, control: Control) -> None:
         self._readers = [ShardReader(control.server, control.spider, n) for n in range(len(control.shards))]
@@ -59,6 +61,7 @@ class RedisUrlStateReader:
         """The words of each shard that was read."""
 
     async def queued(self) -> AsyncIterator[list[UrlEntry]]:
+        """Yield the entries of a part of a queue at a time."""
         for reader in self._readers:
             async for views in reader.hosts():
                 for view in views:
@@ -110,6 +113,30 @@ class RedisUrlStateReader:
         if reader.number not in self._words:
             self._words[reader.number] = await _read_words(reader)
         return self._words[reader.number]
+
+
+class BlockingUrlStateReader:
+    """The same with methods that block: a ``UrlStateReader``."""
+
+    states_kept = True
+
+    def __init__(self, runner: asyncio.Runner, reader: RedisUrlStateReader) -> None:
+        self._runner = runner
+        self._reader = reader
+
+    def queued(self) -> Iterator[UrlEntry]:
+        parts = self._reader.queued()
+        # A step of the event loop takes longer than reading an entry.
+        while (entries := self._runner.run(anext(parts, None))) is not None:
+            yield from entries
+
+    def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, UrlRecord]:
+        return self._runner.run(self._reader.known(key, fingerprints))
+
+    def refused(self) -> Iterator[Sequence[int]]:
+        some = self._reader.refused()
+        while (marks := self._runner.run(anext(some, None))) is not None:
+            yield marks
 
 
 async def _read_words(reader: ShardReader) -> Words:
@@ -335,49 +362,96 @@ async def _robots(reader: ShardReader, origin: str) -> RobotsRecord | None:
     return None if value is None else unpack_robots(origin, value)
 
 
-class RedisInspection(Control):
+class RedisInspection:
     """The ``SharedInspection`` of a crawl in Redis."""
 
     def __init__(
         self, params: Mapping[str, Any], spider: str, lease_seconds: float, delay_seconds: float
     ) -> None:
         """``delay_seconds``: see ``ConsistencyCheck``; the rest: see ``Control``."""
-        super().__init__(params, spider, lease_seconds)
+        self._new = partial(Control, params, spider, lease_seconds)
         self._delay_seconds = delay_seconds
 
     @property
     def place(self) -> str:
-        return f"Redis at {self.server.address}"
+        return f"Redis at {self.address}"
 
     @property
     def address(self) -> str:
-        return self.server.address
+        return self._new().server.address
 
-    async def snapshot(
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[Control]:
+        control = self._new()
+        await control.open()
+        try:
+            yield control
+        finally:
+            await control.close()
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[asyncio.Runner, Control]]:
+        """Open a connection in an event loop of its own."""
+        control = self._new()
+        with asyncio.Runner() as runner:
+            runner.run(control.open())
+            try:
+                yield runner, control
+            finally:
+                runner.run(control.close())
+
+    def snapshot(
         self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
     ) -> UrlSnapshot:
-        return await read_snapshot(self, key_of, fingerprint, origin)
+        with self._opened() as (runner, control):
+            return runner.run(read_snapshot(control, key_of, fingerprint, origin))
 
-    def hosts(self) -> AsyncIterator[list[HostSummary]]:
-        return read_hosts(self)
+    def hosts(self) -> Iterator[list[HostSummary]]:
+        with self._opened() as (runner, control):
+            steps = read_hosts(control)
+            while (hosts := runner.run(anext(steps, None))) is not None:
+                yield hosts
 
-    async def queue(self, key: str, most: int) -> list[UrlEntry]:
-        return await read_queue(self, key, most)
+    def queue(self, key: str, most: int) -> list[UrlEntry]:
+        with self._opened() as (runner, control):
+            return runner.run(read_queue(control, key, most))
 
-    def url_states(self) -> RedisUrlStateReader:
-        return RedisUrlStateReader(self)
+    @contextmanager
+    def url_states(self) -> Iterator[BlockingUrlStateReader]:
+        with self._opened() as (runner, control):
+            yield BlockingUrlStateReader(runner, RedisUrlStateReader(control))
 
-    async def impact(self, selection: UrlSelection) -> ExclusionImpact:
-        return await read_impact(self, selection)
+    def impact(self, selection: UrlSelection) -> ExclusionImpact:
+        with self._opened() as (runner, control):
+            return runner.run(read_impact(control, selection))
 
-    async def uses(self, pauses: Pauses) -> dict[str, Use]:
-        return await read_uses(self.server, self.shards[0], pauses, await self.now())
+    def seeded(self, hosts: Sequence[str]) -> bool:
+        with self._opened() as (runner, control):
+            return runner.run(control.seeded(hosts))
 
-    async def learner(self, make: Callable[[], LearnedT]) -> LearnedT | None:
-        return await best_learner(self.server, self.spider, make)
+    def uses(self, pauses: Pauses) -> dict[str, Use]:
+        with self._opened() as (runner, control):
+            return runner.run(_uses_now(control, pauses))
 
-    async def check(self, progress: Callable[[int, int], None]) -> CheckResult:
-        return await ConsistencyCheck(self, self._delay_seconds, progress=progress).check()
+    def learner(self, make: Callable[[], LearnedT]) -> LearnedT | None:
+        with self._opened() as (runner, control):
+            return runner.run(best_learner(control.server, control.spider, make))
 
-    async def repair(self, progress: Callable[[int, int], None]) -> CheckResult:
-        return await ConsistencyCheck(self, self._delay_seconds, progress=progress).repair()
+    def check(self, progress: Callable[[int, int], None] | None = None) -> CheckResult:
+        with self._opened() as (runner, control):
+            return runner.run(self._new_check(control, progress).check())
+
+    def repair(self, progress: Callable[[int, int], None] | None = None) -> CheckResult:
+        with self._opened() as (runner, control):
+            return runner.run(self._new_check(control, progress).repair())
+
+    def _new_check(self, control: Control, progress: Callable[[int, int], None] | None) -> ConsistencyCheck:
+        return ConsistencyCheck(control, self._delay_seconds, progress=progress or _unwatched)
+
+
+def _unwatched(done: int, total: int) -> None:
+    """Take no notice of the progress of a check."""
+
+
+async def _uses_now(control: Control, pauses: Pauses) -> dict[str, Use]:
+    return await read_uses(control.server, control.shards[0], pauses, await control.now())

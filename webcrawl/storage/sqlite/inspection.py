@@ -327,10 +327,10 @@ class SqliteInspection:
     def impact(self, selection: UrlSelection) -> ExclusionImpact:
         return read_impact(self._path, selection)
 
-    def check(self) -> CheckResult:
+    def check(self, progress: Callable[[int, int], None] | None = None) -> CheckResult:
         return check.check(self._path)
 
-    def repair(self) -> CheckResult:
+    def repair(self, progress: Callable[[int, int], None] | None = None) -> CheckResult:
         return check.repair(self._path)
 
     def tables(self, *, changing: bool) -> SqliteTables:
