@@ -327,7 +327,7 @@ def test_a_crawl_is_ordered_by_the_form(tmp_path):
             await page.get_by_label("Further setting").select_option("POLITENESS_MIN_DELAY")
             await page.get_by_text("Minimum delay between two requests").wait_for()
             await page.get_by_label("POLITENESS_MIN_DELAY").fill("9")
-            await page.get_by_label("Start it as soon as").uncheck()
+            await page.get_by_label("Start", exact=True).select_option("later")
             await page.get_by_role("button", name="Order the crawl").click()
             await page.get_by_text("by-form is ordered: stopped.").wait_for()
             await browser.close()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 
-from tests.unit.web.service.serving import SEEDS, run
+import pytest
+
+from tests.unit.web.service.serving import SEEDS, TOKEN, run
 from tests.unit.web.service.supervising import FINISHED
 
 HOUR = 3600.0
@@ -216,3 +219,80 @@ def test_schedules_are_there_after_a_restart_and_one_that_cannot_be_read_costs_i
         assert len(site.machine.started) == 2
 
     run(tmp_path, second, clock=clock)
+
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+def test_a_schedule_is_made_started_changed_and_deleted_on_the_page(tmp_path):
+    async_api = pytest.importorskip("playwright.async_api", reason="playwright is not installed")
+    clock = Clock()
+
+    async def test(site):
+        async with async_api.async_playwright() as driver:
+            browser = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            page = await browser.new_page()
+            wrong = []
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+            await page.goto(f"{site.base}/#token={TOKEN}")
+            await page.get_by_label("Name", exact=True).fill("news")
+            await page.get_by_label("Seeds, one a line").fill(SEEDS[0])
+            await page.get_by_label("Pages", exact=True).fill("7")
+            assert not await page.get_by_label("Cron expression").is_visible()
+            await page.get_by_label("Start", exact=True).select_option("times")
+            await page.get_by_label("Cron expression").fill("0 25 * * *")
+            await page.get_by_role("button", name="Make the schedule").click()
+            await page.get_by_text("Cron: has a wrong hour.").wait_for()
+            await page.get_by_label("Cron expression").fill("0 5 * * *")
+            await page.get_by_label("Time zone").select_option("Europe/Berlin")
+            await page.get_by_label("A start while the last crawl").select_option("queue")
+            await page.get_by_label("Latest start, in minutes").fill("30")
+            await page.get_by_role("button", name="Make the schedule").click()
+            await page.get_by_text("At 05:00 every day; its next start is at 2026-09-22 03:00:00.").wait_for()
+            row = (await site.ask("GET", "/schedules/news"))[1]
+            assert (row["cron"], row["zone"], row["overlap"]) == ("0 5 * * *", "Europe/Berlin", "queue")
+            assert (row["window_seconds"], row["keep"], row["repetition"]) == (1800, 0, "new")
+            assert (row["seeds"], row["settings"]) == (SEEDS, {"CLOSESPIDER_PAGECOUNT": "7"})
+
+            await page.get_by_role("button", name="Start now the schedule news").click()
+            await page.get_by_role("link", name="2026-09-21 12:00:00").wait_for()
+            assert list(site.machine.running) == ["news-20260921T120000Z"]
+            await page.get_by_role("button", name="Show the schedule news").click()
+            await page.get_by_role("link", name="news-20260921T120000Z").first.wait_for()
+            shown = page.get_by_role("region", name="Schedule news")
+            await shown.get_by_label("Cron expression").fill("0 6 * * *")
+            await shown.get_by_role("button", name="Change the schedule").click()
+            await page.get_by_text("Changed; the next start is at 2026-09-22 04:00:00.").wait_for()
+            await page.get_by_role("button", name="Pause the schedule news").click()
+            await page.get_by_role("button", name="Go on the schedule news").wait_for()
+            assert (await site.ask("GET", "/schedules/news"))[1]["next_at"] is None
+            await page.get_by_role("button", name="Delete the schedule news").click()
+            await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+            await page.get_by_text("There is no schedule.").wait_for()
+            await browser.close()
+        assert wrong == []
+        assert (await site.ask("GET", "/schedules"))[1] == {"rows": []}
+
+    run(tmp_path, test, clock=clock)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+def test_the_page_offers_no_change_to_a_token_that_reads(tmp_path):
+    async_api = pytest.importorskip("playwright.async_api", reason="playwright is not installed")
+
+    async def test(site):
+        assert (await site.ask("POST", "/schedules", schedule()))[0] == 200
+        async with async_api.async_playwright() as driver:
+            browser = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            page = await browser.new_page()
+            await page.goto(f"{site.base}/#token=guests-token")
+            await page.get_by_role("button", name="Show the schedule news").click()
+            await page.get_by_role("heading", name="Next starts").wait_for()
+            buttons = await page.get_by_role("button").all_inner_texts()
+            await browser.close()
+        assert [text.splitlines()[0] for text in buttons] == ["Log out guest", "Show", "Close"]
+
+    run(tmp_path, test)

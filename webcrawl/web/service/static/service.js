@@ -1,8 +1,9 @@
-/* The page of the service: its crawls, a form for new ones, and the output of each. */
+/* The page of the service: its crawls, a form for new ones and for schedules, and the output of each. */
 
 import { change, get, logIn, logOut, onSession, readSession, session } from "./api.js";
 import { announce, badge, confirmed, empty, field, fill, h, outcome, problem, report, section, setText, table } from "./dom.js";
 import { count, moment, NONE, rate, size, things } from "./format.js";
+import { details, lookAtSchedules, offerZones, onChange, schedules, timeFields } from "./schedules.js";
 
 const LOOK_MS = 3000;
 const LINES = 200;
@@ -194,7 +195,10 @@ function orderForm(offer) {
   const domains = h("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: "example.org, news.example.com" });
   const allow = h("input", { type: "text", autocomplete: "off", spellcheck: "false", placeholder: "/articles/" });
   const spargs = h("textarea", { rows: "2", spellcheck: "false", placeholder: "NAME=VALUE" });
-  const start = h("input", { type: "checkbox", checked: true });
+  const when = h("select", {}, [["now", "as soon as there is room"], ["later", "later, by hand"], ["times", "at times, again and again"]].map(([value, label]) => h("option", { value }, label)));
+  offerZones(offer.zones);
+  const times = timeFields();
+  const timing = h("fieldset", {}, h("legend", {}, "Times"), times.fields);
   const further = h("div", {}, settingRows(offer.settings));
   const done = outcome();
   const button = h("button", {}, "Order the crawl");
@@ -210,19 +214,23 @@ function orderForm(offer) {
     h("fieldset", {}, h("legend", {}, "Limits"), field("Pages", pages), field("Time, in seconds", seconds), field("Depth, in links from a seed", depth)),
     h("fieldset", {}, h("legend", {}, "Settings"), further),
     own,
-    h("div", { class: "field" }, h("label", {}, start, " Start it as soon as there is room")),
+    field("Start", when),
+    timing,
     button,
     done,
   );
   const shown = () => {
     for (const part of [seeds.parentElement, scope]) part.hidden = spider.value !== "broad";
+    timing.hidden = when.value !== "times";
+    name.maxLength = when.value === "times" ? 46 : 64;
+    button.textContent = when.value === "times" ? "Make the schedule" : "Order the crawl";
   };
-  spider.addEventListener("change", shown);
+  for (const control of [spider, when]) control.addEventListener("change", shown);
   shown();
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     button.disabled = true;
-    const body = { name: name.value.trim(), spider: spider.value, start: start.checked };
+    const body = { name: name.value.trim(), spider: spider.value };
     const given = [...form.querySelectorAll("[data-setting]")].filter((one) => one.value.trim() !== "");
     const settings = given.map((one) => `${one.dataset.setting}=${one.value.trim()}`);
     const scoped = [["stay", stay.value], ["domains", domains.value.replaceAll(/[\s,]+/g, ",").replaceAll(/^,|,$/g, "")], ["allow", allow.value.trim()]];
@@ -232,8 +240,13 @@ function orderForm(offer) {
     if (settings.length) body.settings = settings;
     if (spiders.length) body.arguments = spiders;
     try {
-      const row = await change("POST", "/crawls", body);
-      report(done, `${row.name} is ordered: ${row.state}.`);
+      if (when.value === "times") {
+        const row = await change("POST", "/schedules", { ...body, ...times.values() });
+        report(done, `The schedule ${row.name} is made: ${row.meaning}; its next start is at ${moment(row.next_at)}.`);
+      } else {
+        const row = await change("POST", "/crawls", { ...body, start: when.value === "now" });
+        report(done, `${row.name} is ordered: ${row.state}.`);
+      }
       form.reset();
       fill(further, settingRows(offer.settings));
       shown();
@@ -242,7 +255,7 @@ function orderForm(offer) {
     } finally {
       button.disabled = false;
     }
-    await look();
+    await lookAtAll();
   });
   return form;
 }
@@ -263,7 +276,7 @@ function logInForm() {
     event.preventDefault();
     try {
       await logIn(token.value.trim());
-      await look();
+      await lookAtAll();
     } catch (error) {
       report(done, error.message, "bad");
       token.select();
@@ -281,15 +294,22 @@ function draw() {
   const order = h("div");
   if (session.write) offerOrder(order);
   const last = session.write ? section("New crawl", order) : session.csrf ? null : section("Log in", logInForm());
-  fill(main, h("h1", {}, "Crawls"), list, said, output, last);
+  fill(main, h("h1", {}, "Crawls"), list, said, output, schedules, details, last);
 }
 
 async function leave() {
   await act(() => logOut(), "You are logged out.");
+  await lookAtSchedules();
+}
+
+async function lookAtAll() {
+  await look();
+  await lookAtSchedules();
 }
 
 async function begin() {
   onSession(draw);
+  onChange(lookAtAll);
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (token) history.replaceState(null, "", location.pathname);
   try {
@@ -299,10 +319,10 @@ async function begin() {
     draw();
     report(said, error.message, "bad");
   }
-  await look();
+  await lookAtAll();
   setInterval(() => {
     if (document.hidden) return;
-    look();
+    lookAtAll();
     readLog();
   }, LOOK_MS);
 }
