@@ -43,6 +43,8 @@ def json_schema(form: Any) -> dict[str, Any]:
     if origin in (Union, UnionType):
         [other] = [argument for argument in arguments if argument is not NoneType]
         schema = json_schema(other)
+        if "enum" in schema:
+            return {"enum": [*schema["enum"], None]}
         return schema | {"type": [schema["type"], "null"]}
     if origin is list:
         return {"type": "array", "items": json_schema(arguments[0])}

@@ -39,6 +39,7 @@ DESCRIBED = {"type": "object", "required": ["name", "count"], "properties": PART
         (float | None, {"type": ["number", "null"]}),
         (Literal["a", "b"], {"enum": ["a", "b"]}),
         (Colour, {"enum": ["red", "blue"]}),
+        (Colour | None, {"enum": ["red", "blue", None]}),
         (dict[str, Any], {"type": "object"}),
         (Figures, {"type": "object", "additionalProperties": {"type": ["number", "null"]}}),
         (Annotated[int | None, "why"], {"type": ["integer", "null"], "description": "why"}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from aiohttp import web
 
@@ -12,23 +12,25 @@ from webcrawl.crawl.arguments import BROAD
 from webcrawl.errors import CrawlError
 from webcrawl.features.steering.store import Operation
 from webcrawl.web.access import Denial, Right
+from webcrawl.web.answers import json_schema
 from webcrawl.web.dashboard.api import ENDPOINTS as DASHBOARDS
 from webcrawl.web.dashboard.api import Endpoint
 from webcrawl.web.fields import Field
 from webcrawl.web.service.cron import EXPRESSION_MAX
 from webcrawl.web.service.cron import FIELDS as CRON_FIELDS
-from webcrawl.web.service.records import NAME_FORM, CrawlOrder, OrderState
+from webcrawl.web.service.order_form import FormAnswer
+from webcrawl.web.service.records import NAME_FORM, CrawlOrder
+from webcrawl.web.service.schedule_rows import ScheduleRow
 from webcrawl.web.service.schedules import (
     SCHEDULE_NAME_MAX,
     WINDOW_MAX,
     WINDOW_MIN,
     Overlap,
     Repetition,
-    RunOutcome,
     Schedule,
     ScheduledOrder,
 )
-from webcrawl.web.service.service import OrderRefused
+from webcrawl.web.service.service import OrderRefused, ServiceRow
 from webcrawl.web.service.supervisor import ServiceError
 
 if TYPE_CHECKING:
@@ -55,6 +57,44 @@ class ServiceApi:
     running_max: int
 
 
+class CrawlsAnswer(TypedDict):
+    """All crawls of the service."""
+
+    running_max: Annotated[int, "Crawls that run at the same time."]
+    rows: list[ServiceRow]
+
+
+class SentenceAnswer(TypedDict):
+    """What came of a command."""
+
+    sentence: str
+
+
+class SeedsAnswer(TypedDict):
+    """What came of seeds."""
+
+    added: int
+    sentence: str
+
+
+class RemovedAnswer(TypedDict):
+    """The name of what was deleted."""
+
+    removed: str
+
+
+class OutputAnswer(TypedDict):
+    """The last lines of a crawl's output."""
+
+    lines: list[str]
+
+
+class SchedulesAnswer(TypedDict):
+    """All schedules of the service."""
+
+    rows: list[ScheduleRow]
+
+
 @contextmanager
 def _denials() -> Iterator[None]:
     """Turn the errors of the service into answers."""
@@ -70,17 +110,17 @@ def _denials() -> Iterator[None]:
         raise Denial(503, f"the service cannot store that: {error.strerror or error}", 30.0) from error
 
 
-async def crawls(api: ServiceApi, call: Call) -> Any:
+async def crawls(api: ServiceApi, call: Call) -> CrawlsAnswer:
     """Return all crawls."""
     return {"running_max": api.running_max, "rows": await api.service.rows()}
 
 
-async def form(api: ServiceApi, call: Call) -> Any:
+async def form(api: ServiceApi, call: Call) -> FormAnswer:
     """Return what an order may have."""
     return await api.service.form()
 
 
-async def create(api: ServiceApi, call: Call) -> Any:
+async def create(api: ServiceApi, call: Call) -> ServiceRow:
     """Add a crawl."""
     values = call.values
     order = CrawlOrder(
@@ -95,39 +135,39 @@ async def create(api: ServiceApi, call: Call) -> Any:
         return await api.service.create(order, values["seeds"] or [], start=values["start"])
 
 
-async def crawl(api: ServiceApi, call: Call) -> Any:
+async def crawl(api: ServiceApi, call: Call) -> ServiceRow:
     """Return one crawl."""
     with _denials():
         return await api.service.row(call.values["crawl"])
 
 
-async def start(api: ServiceApi, call: Call) -> Any:
+async def start(api: ServiceApi, call: Call) -> ServiceRow:
     """Start a crawl."""
     with _denials():
         return await api.service.start(call.values["crawl"])
 
 
-async def stop(api: ServiceApi, call: Call) -> Any:
+async def stop(api: ServiceApi, call: Call) -> ServiceRow:
     """Stop a crawl."""
     with _denials():
         return await api.service.stop(call.values["crawl"])
 
 
-async def command(api: ServiceApi, call: Call) -> Any:
+async def command(api: ServiceApi, call: Call) -> SentenceAnswer:
     """Pass a command on to a crawl."""
     with _denials():
         wanted = Operation(call.values["command"])
         return {"sentence": await api.service.command(call.values["crawl"], wanted, call.by)}
 
 
-async def remove(api: ServiceApi, call: Call) -> Any:
+async def remove(api: ServiceApi, call: Call) -> RemovedAnswer:
     """Remove a crawl."""
     with _denials():
         await api.service.remove(call.values["crawl"])
     return {"removed": call.values["crawl"]}
 
 
-async def add_seeds(api: ServiceApi, call: Call) -> Any:
+async def add_seeds(api: ServiceApi, call: Call) -> SeedsAnswer:
     """Give more seeds to a crawl."""
     with _denials():
         urls = call.values["urls"]
@@ -135,7 +175,7 @@ async def add_seeds(api: ServiceApi, call: Call) -> Any:
         return {"added": len(urls), "sentence": outcome}
 
 
-async def log(api: ServiceApi, call: Call) -> Any:
+async def log(api: ServiceApi, call: Call) -> OutputAnswer:
     """Return the last lines of the output."""
     with _denials():
         return {"lines": await api.service.log(call.values["crawl"], call.values["lines"])}
@@ -149,18 +189,18 @@ async def report(api: ServiceApi, call: Call) -> Any:
     return web.Response(body=page, content_type="text/html", charset="utf-8", headers=headers)
 
 
-async def schedules(api: ServiceApi, call: Call) -> Any:
+async def schedules(api: ServiceApi, call: Call) -> SchedulesAnswer:
     """Return all schedules."""
     return {"rows": await api.service.schedule_rows()}
 
 
-async def schedule(api: ServiceApi, call: Call) -> Any:
+async def schedule(api: ServiceApi, call: Call) -> ScheduleRow:
     """Return one schedule."""
     with _denials():
         return await api.service.schedule_row(call.values["schedule"])
 
 
-async def create_schedule(api: ServiceApi, call: Call) -> Any:
+async def create_schedule(api: ServiceApi, call: Call) -> ScheduleRow:
     """Add a schedule."""
     values = call.values
     order = ScheduledOrder(
@@ -188,7 +228,7 @@ async def create_schedule(api: ServiceApi, call: Call) -> Any:
         return await api.service.create_schedule(new)
 
 
-async def change_schedule(api: ServiceApi, call: Call) -> Any:
+async def change_schedule(api: ServiceApi, call: Call) -> ScheduleRow:
     """Change what the body names of a schedule."""
     values = {name: value for name, value in call.values.items() if value is not None}
     for name in ("arguments", "settings"):
@@ -216,14 +256,14 @@ async def change_schedule(api: ServiceApi, call: Call) -> Any:
         return await api.service.change_schedule(named, changed)
 
 
-async def remove_schedule(api: ServiceApi, call: Call) -> Any:
+async def remove_schedule(api: ServiceApi, call: Call) -> RemovedAnswer:
     """Remove a schedule."""
     with _denials():
         await api.service.remove_schedule(call.values["schedule"])
     return {"removed": call.values["schedule"]}
 
 
-async def run_schedule(api: ServiceApi, call: Call) -> Any:
+async def run_schedule(api: ServiceApi, call: Call) -> ScheduleRow:
     """Start the order of a schedule now."""
     with _denials():
         return await api.service.run_schedule(call.values["schedule"], call.by)
@@ -237,88 +277,6 @@ def _pairs(name: str, items: Sequence[str]) -> dict[str, str]:
     return dict(item.split("=", 1) for item in items)
 
 
-_NUMBER = {"type": ["number", "null"]}
-_ROW = {
-    "type": "object",
-    "required": ["name", "spider", "state", "since", "reason", "position", "figures"],
-    "properties": {
-        "name": {"type": "string"},
-        "spider": {"type": "string"},
-        "state": {"enum": [str(state) for state in OrderState]},
-        "is_paused": {"type": "boolean", "description": "It runs, and an operator has paused it."},
-        "since": {"type": "number", "description": "The time of this state."},
-        "reason": {"type": "string", "description": "Why it is in this state; empty if that is plain."},
-        "position": {"type": ["integer", "null"], "description": "Its place among the crawls that wait."},
-        "pid": {"type": ["integer", "null"]},
-        "crashes": {"type": "integer", "description": "Crashes in a row."},
-        "next_start_at": _NUMBER,
-        "started_at": _NUMBER,
-        "has_begun": {"type": "boolean"},
-        "ordered_by": {"type": "string"},
-        "ordered_at": {"type": "number"},
-        "schedule": {
-            "type": "string",
-            "description": "The schedule that has ordered it; empty: an operator.",
-        },
-        "jobdir": {"type": "string"},
-        "figures": {
-            "type": "object",
-            "additionalProperties": _NUMBER,
-            "description": "Of all runs: queued, done, failed, hosts, pages, bytes. Of the present run: "
-            "pages_per_second.",
-        },
-        "arguments": {"type": "object", "additionalProperties": {"type": "string"}},
-        "settings": {"type": "object", "additionalProperties": {"type": "string"}},
-    },
-}
-_RUN = {
-    "type": "object",
-    "required": ["planned_at", "outcome", "crawl"],
-    "properties": {
-        "planned_at": {"type": "number", "description": "The time of the schedule, or of the command."},
-        "at": {"type": "number", "description": "The time at which that was decided."},
-        "outcome": {"enum": [str(outcome) for outcome in RunOutcome]},
-        "reason": {"type": "string"},
-        "crawl": {"type": "string", "description": "The crawl that it has started; empty: none."},
-        "state": {
-            "enum": [*(str(state) for state in OrderState), None],
-            "description": "The present state of this crawl; null: it was deleted, or was not started.",
-        },
-        "has_begun": {"type": "boolean", "description": "The crawl has a dashboard."},
-        "by": {"type": "string", "description": "The operator who started it; empty: its time had come."},
-        "ended_at": _NUMBER,
-        "count": {"type": "integer", "description": "Starts in a row that were skipped or missed."},
-        "last_at": {**_NUMBER, "description": "The planned time of the last one of several."},
-    },
-}
-_SCHEDULE = {
-    "type": "object",
-    "required": ["name", "cron", "zone", "enabled", "next_at", "runs"],
-    "properties": {
-        "name": {"type": "string"},
-        "cron": {"type": "string"},
-        "zone": {"type": "string"},
-        "meaning": {"type": "string", "description": "The expression in words."},
-        "enabled": {"type": "boolean"},
-        "next_at": {**_NUMBER, "description": "The next start; null: it is paused."},
-        "repetition": {"enum": [str(one) for one in Repetition]},
-        "overlap": {"enum": [str(one) for one in Overlap]},
-        "window_seconds": {"type": "integer"},
-        "keep": {"type": "integer"},
-        "spider": {"type": "string"},
-        "going": {"type": ["string", "null"], "description": "Its crawl that is not over."},
-        "created_by": {"type": "string"},
-        "created_at": {"type": "number"},
-        "changed_by": {"type": "string"},
-        "changed_at": {"type": "number"},
-        "runs": {"type": "array", "items": _RUN, "description": "The last runs, the latest one first."},
-        "seeds": {"type": "array", "items": {"type": "string"}},
-        "arguments": {"type": "object", "additionalProperties": {"type": "string"}},
-        "settings": {"type": "object", "additionalProperties": {"type": "string"}},
-        "upcoming": {"type": "array", "items": {"type": "number"}, "description": "The next starts."},
-    },
-}
-_DESCRIBED = ["name", "group", "meaning", "unit", "allowed", "value"]
 _NAME = Field(name="crawl", meaning="the name of the crawl", required=True, least=1, most=64)
 
 
@@ -388,7 +346,7 @@ def _optional(fields: Iterable[Field]) -> tuple[Field, ...]:
 
 
 def _endpoint(method: str, path: str, name: str, summary: str, answer: Any, **more: Any) -> Endpoint:
-    more.setdefault("result", _ROW)
+    more.setdefault("result", json_schema(ServiceRow))
     more.setdefault("right", Right.READ if method == "GET" else Right.WRITE)
     for inside in (_NAME, _SCHEDULE_NAME):
         if f"{{{inside.name}}}" in path:
@@ -406,14 +364,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "crawls",
         "All crawls of the service",
         crawls,
-        result={
-            "type": "object",
-            "required": ["running_max", "rows"],
-            "properties": {
-                "running_max": {"type": "integer", "description": "Crawls that run at the same time."},
-                "rows": {"type": "array", "items": _ROW},
-            },
-        },
+        result=json_schema(CrawlsAnswer),
     ),
     _endpoint(
         "GET",
@@ -421,22 +372,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "form",
         "What an order may have: the spiders of the project, the settings with their meanings, and time zones",
         form,
-        result={
-            "type": "object",
-            "required": ["spiders", "settings", "zones"],
-            "properties": {
-                "spiders": {"type": "array", "items": {"type": "string"}},
-                "settings": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "required": _DESCRIBED,
-                        "properties": {name: {"type": "string"} for name in _DESCRIBED},
-                    },
-                },
-                "zones": {"type": "array", "items": {"type": "string"}},
-            },
-        },
+        result=json_schema(FormAnswer),
     ),
     _endpoint(
         "POST",
@@ -476,11 +412,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
                 choices=(Operation.PAUSE, Operation.RESUME, Operation.SAVE),
             ),
         ),
-        result={
-            "type": "object",
-            "required": ["sentence"],
-            "properties": {"sentence": {"type": "string"}},
-        },
+        result=json_schema(SentenceAnswer),
     ),
     _endpoint(
         "POST",
@@ -489,11 +421,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "Give more seeds to a crawl: a crawl that has begun queues them by its rules",
         add_seeds,
         body=(Field(name="urls", meaning="the URLs", kind="strings", required=True, most=SEEDS_MAX),),
-        result={
-            "type": "object",
-            "required": ["added", "sentence"],
-            "properties": {"added": {"type": "integer"}, "sentence": {"type": "string"}},
-        },
+        result=json_schema(SeedsAnswer),
     ),
     _endpoint(
         "DELETE",
@@ -501,7 +429,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "remove",
         "Delete a crawl that is not running, with everything that it has fetched",
         remove,
-        result={"type": "object", "required": ["removed"], "properties": {"removed": {"type": "string"}}},
+        result=json_schema(RemovedAnswer),
     ),
     _endpoint(
         "GET",
@@ -512,11 +440,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         query=(
             Field(name="lines", meaning="how many", kind="integer", default=100, least=1, most=LINES_MAX),
         ),
-        result={
-            "type": "object",
-            "required": ["lines"],
-            "properties": {"lines": {"type": "array", "items": {"type": "string"}}},
-        },
+        result=json_schema(OutputAnswer),
     ),
     _endpoint(
         "GET",
@@ -533,11 +457,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "schedules",
         "All schedules of the service, each with its last five runs",
         schedules,
-        result={
-            "type": "object",
-            "required": ["rows"],
-            "properties": {"rows": {"type": "array", "items": _SCHEDULE}},
-        },
+        result=json_schema(SchedulesAnswer),
     ),
     _endpoint(
         "POST",
@@ -563,7 +483,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             ),
             *_ORDER,
         ),
-        result=_SCHEDULE,
+        result=json_schema(ScheduleRow),
     ),
     _endpoint(
         "GET",
@@ -571,7 +491,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "schedule",
         "A schedule, with its order, its last fifty runs and its next five starts",
         schedule,
-        result=_SCHEDULE,
+        result=json_schema(ScheduleRow),
     ),
     _endpoint(
         "PATCH",
@@ -580,7 +500,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "Change a schedule, also pause it; what the body does not name stays",
         change_schedule,
         body=_optional((*_TIMES, *_ORDER)),
-        result=_SCHEDULE,
+        result=json_schema(ScheduleRow),
     ),
     _endpoint(
         "DELETE",
@@ -588,7 +508,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "remove_schedule",
         "Delete a schedule; its crawls stay",
         remove_schedule,
-        result={"type": "object", "required": ["removed"], "properties": {"removed": {"type": "string"}}},
+        result=json_schema(RemovedAnswer),
     ),
     _endpoint(
         "POST",
@@ -597,6 +517,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "Start the order of a schedule once, now",
         run_schedule,
         body=(),
-        result=_SCHEDULE,
+        result=json_schema(ScheduleRow),
     ),
 )

@@ -3,7 +3,7 @@ time zones of schedules."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from scrapy.spiderloader import get_spider_loader
 
@@ -21,7 +21,26 @@ OTHER = "opened by this service"
 """The group of settings that SERVICE_ORDER_SETTINGS opens."""
 
 
-def form_of(settings: Settings, allowed: Collection[str]) -> dict[str, Any]:
+class FormSetting(TypedDict):
+    """A setting that an order may have."""
+
+    name: str
+    group: str
+    meaning: str
+    unit: str
+    allowed: str
+    value: str
+
+
+class FormAnswer(TypedDict):
+    """What an order, and a schedule, may have."""
+
+    spiders: list[str]
+    settings: list[FormSetting]
+    zones: list[str]
+
+
+def form_of(settings: Settings, allowed: Collection[str]) -> FormAnswer:
     """Return the names of the spiders, each setting with its group, meaning, unit, allowed values and the value that
     it has without an order's, and the names of the time zones. ``settings``: those of all crawls. ``allowed``: those
     that an order may have."""
@@ -36,7 +55,7 @@ def form_of(settings: Settings, allowed: Collection[str]) -> dict[str, Any]:
     }
 
 
-def _described(name: str, group: str, settings: Settings) -> dict[str, str]:
+def _described(name: str, group: str, settings: Settings) -> FormSetting:
     if (ours := _OURS.get(name)) is not None:
         return {
             "name": name,

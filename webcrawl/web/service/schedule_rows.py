@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, NotRequired, TypedDict
+
+from webcrawl.web.service.records import OrderState
+from webcrawl.web.service.schedules import Overlap, Repetition, RunOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +20,50 @@ UPCOMING = 5
 """Next starts that are told of one schedule."""
 
 
+class RunRow(TypedDict):
+    """A start of a schedule."""
+
+    planned_at: Annotated[float, "The time of the schedule, or of the command."]
+    at: Annotated[float, "The time at which that was decided."]
+    outcome: RunOutcome
+    reason: str
+    crawl: Annotated[str, "The crawl that it has started; empty: none."]
+    state: Annotated[
+        OrderState | None, "The present state of this crawl; null: it was deleted, or was not started."
+    ]
+    has_begun: Annotated[bool, "The crawl has a dashboard."]
+    by: Annotated[str, "The operator who started it; empty: its time had come."]
+    ended_at: float | None
+    count: Annotated[int, "Starts in a row that were skipped or missed."]
+    last_at: Annotated[float | None, "The planned time of the last one of several."]
+
+
+class ScheduleRow(TypedDict):
+    """A schedule, in whole or in a list."""
+
+    name: str
+    cron: str
+    zone: str
+    meaning: Annotated[str, "The expression in words."]
+    enabled: bool
+    next_at: Annotated[float | None, "The next start; null: it is paused."]
+    repetition: Repetition
+    overlap: Overlap
+    window_seconds: int
+    keep: int
+    spider: str
+    going: Annotated[str | None, "Its crawl that is not over."]
+    created_by: str
+    created_at: float
+    changed_by: str
+    changed_at: float
+    runs: Annotated[list[RunRow], "The last runs, the latest one first."]
+    seeds: NotRequired[list[str]]
+    arguments: NotRequired[dict[str, str]]
+    settings: NotRequired[dict[str, str]]
+    upcoming: NotRequired[Annotated[list[float], "The next starts."]]
+
+
 def schedule_row(
     schedule: Schedule,
     going: str | None,
@@ -24,19 +71,19 @@ def schedule_row(
     now: float,
     *,
     whole: bool = False,
-) -> dict[str, Any]:
+) -> ScheduleRow:
     """Return a schedule with its last runs, the latest one first. ``going``: its crawl that is not over. ``find``
     returns the record of a crawl. ``whole``: with its order, all runs and the next starts."""
     runs = schedule.runs if whole else schedule.runs[-RUNS_SHOWN:]
-    row = {
+    row: ScheduleRow = {
         "name": schedule.name,
         "cron": schedule.cron,
         "zone": schedule.zone,
         "meaning": schedule.times.meaning,
         "enabled": schedule.is_enabled,
         "next_at": schedule.next_at,
-        "repetition": str(schedule.repetition),
-        "overlap": str(schedule.overlap),
+        "repetition": schedule.repetition,
+        "overlap": schedule.overlap,
         "window_seconds": schedule.window_seconds,
         "keep": schedule.keep,
         "spider": schedule.order.spider,
@@ -49,23 +96,21 @@ def schedule_row(
     }
     if whole:
         order = schedule.order
-        row |= {
-            "seeds": list(order.seeds),
-            "arguments": dict(order.arguments),
-            "settings": dict(order.settings),
-            "upcoming": list(islice(schedule.times.after(now), UPCOMING)) if schedule.is_enabled else [],
-        }
+        row["seeds"] = list(order.seeds)
+        row["arguments"] = dict(order.arguments)
+        row["settings"] = dict(order.settings)
+        row["upcoming"] = list(islice(schedule.times.after(now), UPCOMING)) if schedule.is_enabled else []
     return row
 
 
-def _run_row(run: ScheduledRun, record: CrawlRecord | None) -> dict[str, Any]:
+def _run_row(run: ScheduledRun, record: CrawlRecord | None) -> RunRow:
     return {
         "planned_at": run.planned_at,
         "at": run.at,
-        "outcome": str(run.outcome),
+        "outcome": run.outcome,
         "reason": run.reason,
         "crawl": run.crawl,
-        "state": None if record is None else str(record.state),
+        "state": None if record is None else record.state,
         "has_begun": record is not None and record.has_begun,
         "by": run.by,
         "ended_at": run.ended_at,

@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, NotRequired, TypedDict, TypeVar
 
 from webcrawl.control.selection import apply_spider_settings, select_crawl_in
 from webcrawl.crawl.arguments import BROAD
@@ -19,13 +19,14 @@ from webcrawl.errors import CrawlError, Problem
 from webcrawl.features.notifications.delivery import Delivery
 from webcrawl.features.steering.store import Operation, SteeringStore
 from webcrawl.storage import technology_in
+from webcrawl.web.answers import Figures
 from webcrawl.web.dashboard.source import CrawlSource
 from webcrawl.web.dashboard.state import StateReader
-from webcrawl.web.service.order_form import form_of
+from webcrawl.web.service.order_form import FormAnswer, form_of
 from webcrawl.web.service.orders import order_problems
 from webcrawl.web.service.processes import Crawls, tail
 from webcrawl.web.service.records import LIVE, CrawlOrder, CrawlRecord, OrderState, name_problem
-from webcrawl.web.service.schedule_rows import schedule_row
+from webcrawl.web.service.schedule_rows import ScheduleRow, schedule_row
 from webcrawl.web.service.schedules import Schedule, schedule_problems
 from webcrawl.web.service.supervisor import ServiceError, Supervisor
 from webcrawl.web.service.timetable import Timetable
@@ -65,6 +66,33 @@ class OrderRefused(CrawlError):  # noqa: N818 - states what happened
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("; ".join(map(str, problems)))
         self.problems = list(problems)
+
+
+class ServiceRow(TypedDict):
+    """A crawl of the service."""
+
+    name: str
+    spider: str
+    state: OrderState
+    is_paused: Annotated[bool, "It runs, and an operator has paused it."]
+    since: Annotated[float, "The time of this state."]
+    reason: Annotated[str, "Why it is in this state; empty if that is plain."]
+    position: Annotated[int | None, "Its place among the crawls that wait."]
+    pid: int | None
+    crashes: Annotated[int, "Crashes in a row."]
+    next_start_at: float | None
+    started_at: float | None
+    has_begun: bool
+    ordered_by: str
+    ordered_at: float
+    schedule: Annotated[str, "The schedule that has ordered it; empty: an operator."]
+    jobdir: str
+    figures: Annotated[
+        Figures,
+        "Of all runs: queued, done, failed, hosts, pages, bytes. Of the present run: pages_per_second.",
+    ]
+    arguments: NotRequired[dict[str, str]]
+    settings: NotRequired[dict[str, str]]
 
 
 @dataclass(slots=True)
@@ -176,7 +204,7 @@ class Service:
 
     # -- looking -------------------------------------------------------------------------------------------
 
-    async def rows(self) -> list[dict[str, Any]]:
+    async def rows(self) -> list[ServiceRow]:
         """Return all crawls with their figures."""
         records, queue = await self._run(lambda: (self._supervisor.records(), self._supervisor.queue()))
         await self._read_all(records)
@@ -186,29 +214,32 @@ class Service:
         """Return the names of the crawls that have a process."""
         return await self._run(self._supervisor.live)
 
-    async def form(self) -> dict[str, Any]:
+    async def form(self) -> FormAnswer:
         """Return what an order may have."""
         return await self._run(lambda: form_of(self.settings, self._order_settings))
 
-    async def row(self, name: str) -> dict[str, Any]:
+    async def row(self, name: str) -> ServiceRow:
         """Return one crawl. :raises ServiceError: there is none"""
         record, queue = await self._run(lambda: (self._supervisor.record(name), self._supervisor.queue()))
         await self._read_all([record])
         order = record.order
-        more = {"arguments": dict(order.arguments), "settings": dict(order.settings)}
-        return self._row(record, queue) | more
+        return {
+            **self._row(record, queue),
+            "arguments": dict(order.arguments),
+            "settings": dict(order.settings),
+        }
 
     async def record(self, name: str) -> CrawlRecord:
         """Return a record. :raises ServiceError: there is none"""
         return await self._run(lambda: self._supervisor.record(name))
 
-    def _row(self, record: CrawlRecord, queue: list[str]) -> dict[str, Any]:
+    def _row(self, record: CrawlRecord, queue: list[str]) -> ServiceRow:
         order = record.order
         figures = self._figures.get(order.name)
         return {
             "name": order.name,
             "spider": order.spider,
-            "state": str(record.state),
+            "state": record.state,
             "is_paused": figures is not None and figures.state is record.state and figures.is_paused,
             "since": record.since,
             "reason": record.reason,
@@ -300,7 +331,7 @@ class Service:
 
     # -- commands ------------------------------------------------------------------------------------------
 
-    async def create(self, order: CrawlOrder, seeds: Sequence[str], *, start: bool) -> dict[str, Any]:
+    async def create(self, order: CrawlOrder, seeds: Sequence[str], *, start: bool) -> ServiceRow:
         """Add a crawl. :raises OrderRefused: :raises ServiceError: :raises OSError: it cannot be stored"""
         await self._run(lambda: self._create(order, seeds, start=start))
         self._soon.set()
@@ -397,13 +428,13 @@ class Service:
             raise ServiceError(f"{name} has not opened its frontier yet; try again in a moment")
         return crawl
 
-    async def start(self, name: str) -> dict[str, Any]:
+    async def start(self, name: str) -> ServiceRow:
         """:raises ServiceError: :raises OSError:"""
         await self._run(lambda: self._supervisor.start(name, time.time()))
         self._soon.set()
         return await self.row(name)
 
-    async def stop(self, name: str) -> dict[str, Any]:
+    async def stop(self, name: str) -> ServiceRow:
         """:raises ServiceError: :raises OSError:"""
         await self._run(lambda: self._supervisor.stop(name, time.time()))
         # The answer says what came of it, unless open requests take longer.
@@ -425,21 +456,21 @@ class Service:
 
     # -- schedules -----------------------------------------------------------------------------------------
 
-    async def schedule_rows(self) -> list[dict[str, Any]]:
+    async def schedule_rows(self) -> list[ScheduleRow]:
         """Return all schedules with their last runs."""
         return await self._run(
             lambda: [self._schedule_row(schedule) for schedule in self._timetable.schedules()]
         )
 
-    async def schedule_row(self, name: str) -> dict[str, Any]:
+    async def schedule_row(self, name: str) -> ScheduleRow:
         """Return one schedule, with its order and all runs that it remembers. :raises ServiceError: there is none"""
         return await self._run(lambda: self._schedule_row(self._timetable.schedule(name), whole=True))
 
-    def _schedule_row(self, schedule: Schedule, *, whole: bool = False) -> dict[str, Any]:
+    def _schedule_row(self, schedule: Schedule, *, whole: bool = False) -> ScheduleRow:
         going = self._timetable.going(schedule)
         return schedule_row(schedule, going, self._supervisor.find, self._clock(), whole=whole)
 
-    async def create_schedule(self, schedule: Schedule) -> dict[str, Any]:
+    async def create_schedule(self, schedule: Schedule) -> ScheduleRow:
         """Add a schedule. :raises OrderRefused: :raises ServiceError: :raises OSError: it cannot be stored"""
 
         def create() -> None:
@@ -449,7 +480,7 @@ class Service:
         await self._run(create)
         return await self.schedule_row(schedule.name)
 
-    async def change_schedule(self, name: str, change: Callable[[Schedule], Schedule]) -> dict[str, Any]:
+    async def change_schedule(self, name: str, change: Callable[[Schedule], Schedule]) -> ScheduleRow:
         """Change a schedule. :raises OrderRefused: :raises ServiceError: :raises OSError: it cannot be stored"""
 
         def put() -> None:
@@ -464,7 +495,7 @@ class Service:
         """Forget a schedule; its crawls stay. :raises ServiceError: :raises OSError:"""
         await self._run(lambda: self._timetable.remove(name))
 
-    async def run_schedule(self, name: str, by: str) -> dict[str, Any]:
+    async def run_schedule(self, name: str, by: str) -> ScheduleRow:
         """Start the order of a schedule now. :raises ServiceError: :raises OSError:"""
         await self._run(lambda: self._timetable.run_now(name, by, self._clock()))
         self._soon.set()
