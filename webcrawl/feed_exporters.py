@@ -64,7 +64,7 @@ class FlatCsvExporter(CsvItemExporter):
     """
 
     def __init__(self, file: BytesIO, *args: Any, formulas: bool = False, **kwargs: Any) -> None:
-        columns = _columns_of(file, kwargs.get("encoding") or "utf-8")
+        columns = _read_columns(file, kwargs.get("encoding") or "utf-8")
         super().__init__(file, *args, **kwargs)
         self._formulas = formulas
         if columns:
@@ -83,7 +83,7 @@ class FlatCsvExporter(CsvItemExporter):
             yield inert(cell) if isinstance(cell, str) and not self._formulas else cell
 
 
-def _columns_of(file: BytesIO, encoding: str) -> list[str]:
+def _read_columns(file: BytesIO, encoding: str) -> list[str]:
     """Return the columns of a file to which rows are added; none for a new file, and if they cannot be read."""
     name = getattr(file, "name", None)
     try:

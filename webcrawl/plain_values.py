@@ -69,7 +69,7 @@ def _of_a_class(value: Any, what: str, lost: list[str], depth: int) -> Any:
     """
     if type(value) in _TEXTS and (text := _TEXTS[type(value)](value)):
         return {_TAG: type(value).__name__, "v": text}
-    parts = _fields_of(value)
+    parts = _item_fields(value)
     name = None if parts is None or depth >= _DEEPEST else found_as(type(value))
     if name is None:
         return None
@@ -77,7 +77,7 @@ def _of_a_class(value: Any, what: str, lost: list[str], depth: int) -> Any:
     return written if written is LOST else {_TAG: "item", "v": [name, written]}
 
 
-def _fields_of(value: Any) -> dict[str, Any] | None:
+def _item_fields(value: Any) -> dict[str, Any] | None:
     """Return the fields of an item; None for other values, and for items with further attributes."""
     if isinstance(value, Item):
         return dict(value)

@@ -51,7 +51,7 @@ def memory() -> ProcessMemory | None:
         return None
     by_name = {CRAWL: own}
     for process in _descendants():
-        name = _name_of(process)
+        name = _read_name(process)
         by_name[name] = by_name.get(name, 0) + (resident_bytes(process) or 0)
     return ProcessMemory(own, sum(by_name.values()), by_name)
 
@@ -68,7 +68,7 @@ def resident_bytes(process: int | str = "self") -> int | None:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _name_of(process: str) -> str:
+def _read_name(process: str) -> str:
     """Return the module that a child runs, or its program. :raises OSError: no file can be opened"""
     try:
         if found := _PYTHON_MODULE.search((_PROC / process / "cmdline").read_bytes()):

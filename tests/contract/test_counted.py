@@ -9,7 +9,7 @@ import pytest
 from tests.contract.driven import FOLDER_KINDS, DrivenFolder
 from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis
 from tests.contract.samples import NOW, entry, found
-from webcrawl.reports.totals import errors_of, figures_of
+from webcrawl.reports.totals import stored_errors, stored_figures
 from webcrawl.storage.contract import Batch, Counted
 from webcrawl.storage.redis.control import Control
 from webcrawl.storage.redis.counted import PROCESSES_MAX
@@ -54,7 +54,7 @@ def test_the_last_figures_of_each_process_are_those_of_the_crawl(make_backend: M
         backend.crash()
         backend.commit(counted(NOW + run, pages=1, status_503=1, error_reset=2))
     totals = status_of(backend).totals
-    assert figures_of(totals) == {
+    assert stored_figures(totals) == {
         "pages": 8,
         "bytes": 900,
         "errors": 7,
@@ -64,7 +64,7 @@ def test_the_last_figures_of_each_process_are_those_of_the_crawl(make_backend: M
         "pages_5xx": 3,
         "pages_other": 0,
     }
-    assert errors_of(totals) == {"timeout": 1, "reset": 6}
+    assert stored_errors(totals) == {"timeout": 1, "reset": 6}
     if isinstance(backend, DrivenFolder):
         assert len(status_of(backend).counted) == 2, "those of earlier runs are kept together"
     backend.check_consistency()

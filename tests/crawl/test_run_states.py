@@ -8,7 +8,7 @@ import pytest
 
 from tests.commands import own_process
 from webcrawl.reports import progress_log
-from webcrawl.reports.progress_log import course_of
+from webcrawl.reports.progress_log import read_course
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_a_crawl_is_running_killed_and_ended(web, start, tmp_path):
     # Its last line of progress counts: no host is active any more.
     lines = list(progress_log.read(ended.path))
     assert lines[-1]["active"] == 0
-    assert course_of(lines).cpu_seconds > 0
+    assert read_course(lines).cpu_seconds > 0
     report = (ended.path / "report.html").read_text("utf-8")
     assert "Polite: " in report
     assert "<dt>ended</dt><dd>finished, " in report

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from webcrawl.archive.cdxj import INDEX_FOLDER, SUFFIX, Lines, index_path, key_of, timestamp
+from webcrawl.archive.cdxj import INDEX_FOLDER, SUFFIX, Lines, index_key, index_path, timestamp
 from webcrawl.archive.disk import ArchiveError, translated
 from webcrawl.archive.reading import Damaged, records, whole_record
 from webcrawl.archive.repair import WARC_FOLDER
@@ -68,7 +68,7 @@ class CaptureContent(NamedTuple):
     """The capture whose record has the payload, if this one is a revisit of it."""
 
 
-def captures_of(url: str, folders: Sequence[Path]) -> list[StoredCapture]:
+def find_captures(url: str, folders: Sequence[Path]) -> list[StoredCapture]:
     """Return the captures of all URLs with the index key of ``url``, by their times. These may differ in scheme,
     ``www.``, the slash at the end, case, and the order of the query.
 
@@ -76,12 +76,12 @@ def captures_of(url: str, folders: Sequence[Path]) -> list[StoredCapture]:
     """
     found = {}
     for folder in folders:
-        for capture in _in_folder(folder, key_of(url).encode() + b" "):
+        for capture in _in_folder(folder, index_key(url).encode() + b" "):
             found[capture.folder, capture.filename, capture.offset] = capture
     return sorted(found.values(), key=lambda one: (one.timestamp, one.filename, one.offset))
 
 
-def content_of(
+def read_capture(
     capture: StoredCapture, folders: Sequence[Path], *, bytes_max: int | None = None
 ) -> CaptureContent:
     """Read a capture; that of a revisit has the payload of the record that it refers to, in one of ``folders``.
@@ -94,7 +94,7 @@ def content_of(
         return CaptureContent(fields, head, payload, None)
     target, at = fields.get("warc-refers-to-target-uri", ""), fields.get("warc-refers-to-date", "")
     digest = fields.get("warc-payload-digest", "").removeprefix("sha1:")
-    candidates = [one for one in captures_of(target, folders) if one.url == target and one.mime != REVISIT]
+    candidates = [one for one in find_captures(target, folders) if one.url == target and one.mime != REVISIT]
     same_time = [one for one in candidates if one.timestamp == timestamp(at)]
     same_bytes = [one for one in candidates if digest and one.digest == digest]
     for original in (*same_time, *same_bytes):

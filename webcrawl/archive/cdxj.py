@@ -162,7 +162,7 @@ _NOT_DIGITS = re.compile(r"\D")
 _quoted = encode_basestring_ascii
 
 
-def line_of(
+def index_line(
     fields: Mapping[str, str], message_head: bytes, filename: str, offset: int, length: int
 ) -> bytes | None:
     """Return the index line of a record with these WARC fields (names in lower case); None if it has none.
@@ -172,7 +172,7 @@ def line_of(
     kind, url = fields.get("warc-type", ""), fields.get("warc-target-uri", "")
     if kind not in INDEXED or not url:
         return None
-    key = key_of(url)
+    key = index_key(url)
     status = _STATUS.match(message_head)
     if status is not None and int(status[1]) == NOT_MODIFIED:
         return None
@@ -185,7 +185,7 @@ def line_of(
     return f"{key} {timestamp(fields.get('warc-date', ''))} {about}\n".encode()
 
 
-def key_of(url: str) -> str:
+def index_key(url: str) -> str:
     """Return the key of a URL as a line begins with it: of visible ASCII."""
     key = surt_key(url)
     if _NOT_IN_A_KEY.search(key):
@@ -255,7 +255,7 @@ class Index(ArchiveSink):
     def add(self, answer: ResponseRecord, location: RecordLocation) -> None:
         """Add an answer of the open group and the location of its record."""
         name = location.filename
-        line = line_of(answer.fields, answer.message_head, name + _OPEN, location.offset, location.length)
+        line = index_line(answer.fields, answer.message_head, name + _OPEN, location.offset, location.length)
         if line is not None:
             self._pending.append((name, line))
 
@@ -348,7 +348,7 @@ def build(warc: Path, target: Path, disk: Disk) -> int:
     """
     number = 0
     with Sorter() as sorter:
-        for line in lines_of(warc, warc.name):
+        for line in index_lines(warc, warc.name):
             sorter.add(line)
             number += 1
         write_lines(target, sorter.sorted(), disk, durable=True)
@@ -370,7 +370,7 @@ class Lines:
         if record.type == "request":
             self._waiting = None
             return line if record.message_head.startswith(b"GET ") else None
-        self._waiting = line_of(
+        self._waiting = index_line(
             record.fields, record.message_head, self._filename, record.start, record.length
         )
         return line
@@ -380,7 +380,7 @@ class Lines:
         return self._waiting
 
 
-def lines_of(warc: Path, filename: str) -> Iterator[bytes]:
+def index_lines(warc: Path, filename: str) -> Iterator[bytes]:
     """Yield the lines for a WARC file, in the order of its records. :raises Damaged: behind the last whole record"""
     lines = Lines(filename)
     with warc.open("rb") as stream:

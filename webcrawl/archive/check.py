@@ -221,7 +221,7 @@ class Check:
         for each in self._beside:
             yield from each.problems(self.totals)
         if self._merged_index is not None:
-            paths = indexes_of(self._folders)
+            paths = find_indexes(self._folders)
             with merged(paths) as lines:
                 yield from index_problems(self._merged_index, lines, self.totals)
 
@@ -312,6 +312,6 @@ class Check:
                     cross_checks.moved(line)
 
 
-def indexes_of(folders: Sequence[Path]) -> list[Path]:
+def find_indexes(folders: Sequence[Path]) -> list[Path]:
     """Return all indexes below some JOBDIRs, including those of files that are being written."""
     return [path for folder in folders for path in sorted((folder / INDEX_FOLDER).glob("*.cdxj"))]

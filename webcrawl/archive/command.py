@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.archive.cdxj import INDEX_FOLDER, build, index_path, write_lines
-from webcrawl.archive.check import Check, indexes_of
+from webcrawl.archive.check import Check, find_indexes
 from webcrawl.archive.disk import Disk
 from webcrawl.archive.reading import Damaged
 from webcrawl.archive.repair import WARC_FOLDER
@@ -60,7 +60,7 @@ def make_indexes(folders: Sequence[Path], again: bool, target: Path | None) -> i
                 except Damaged as damage:
                     failed.append(f"{warc} has no index: {damage}; see scrapy archive check")
     if target is not None:
-        paths = indexes_of(folders)
+        paths = find_indexes(folders)
         with merged(paths) as lines:
             write_lines(target, lines, Disk(), durable=True)
         tell(f"{target}: {units.things(len(paths), 'file')} of indexes merged")

@@ -249,7 +249,7 @@ class OneFile:
                 file.release()
 
 
-def size_of(path: Path) -> int:
+def disk_usage(path: Path) -> int:
     """Return the bytes on the disk of all files. A running crawl creates and deletes some meanwhile."""
     total = 0
     for folder, _, names in os.walk(path):

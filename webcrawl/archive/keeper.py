@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.archive.disk import ArchiveError, DiskFull
-from webcrawl.archive.process import CLOSE, Payloads, entry_of, payload_bytes
+from webcrawl.archive.process import CLOSE, Payloads, payload_bytes, row_to_entry
 from webcrawl.archive.sinks import Guarded
 from webcrawl.archive.store import Archive
 from webcrawl.child_process import leave_signals_to_the_crawl, receive, send
@@ -70,7 +70,7 @@ def _group(requests: BinaryIO, payloads: Payloads) -> list[ArchiveEntry] | None:
     rows = receive(requests)
     if rows == CLOSE:
         return None
-    return list(map(entry_of, rows, payloads.take(map(payload_bytes, rows))))
+    return list(map(row_to_entry, rows, payloads.take(map(payload_bytes, rows))))
 
 
 def _reply(replies: BinaryIO, step: Callable[[], Any]) -> None:

@@ -85,13 +85,13 @@ class ListedLinks:
 
     def spill(self) -> None:
         """Write all whole parts to the file; blocks on the disk. Raises OSError."""
-        *whole, rest = parts_of(self._urls)
+        *whole, rest = in_batches(self._urls)
         self._write(whole)
         self._urls, self._characters = list(rest), sum(map(len, rest))
 
     def finish(self) -> None:
         """Write the rest to the file; blocks on the disk. Raises OSError."""
-        self._write(parts_of(self._urls))
+        self._write(in_batches(self._urls))
         self._urls, self._characters = [], 0
 
     def _write(self, parts: Iterable[Sequence[str]]) -> None:
@@ -119,7 +119,7 @@ class ListedLinks:
         return None if self._path is None else SpooledLinks(self._path)
 
 
-def parts_of(urls: Sequence[str]) -> Iterator[Sequence[str]]:
+def in_batches(urls: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield the URLs in their order, a part at a time."""
     start = characters = 0
     for place, url in enumerate(urls):
@@ -131,7 +131,7 @@ def parts_of(urls: Sequence[str]) -> Iterator[Sequence[str]]:
         yield urls[start:]
 
 
-def rows_of(urls: Iterable[str]) -> tuple[list[LinkRow], list[LinkRow]]:
+def link_rows(urls: Iterable[str]) -> tuple[list[LinkRow], list[LinkRow]]:
     """Return the links to HTTP URLs, and those to URLs of other schemes."""
     links: list[LinkRow] = []
     others: list[LinkRow] = []

@@ -52,7 +52,7 @@ _PAYLOAD = 8
 """The position of the payload in a ``Capture``."""
 
 
-def row_of(entry: ArchiveEntry, *, links: bool = True, fields: bool = True) -> tuple[Any, ...]:
+def entry_to_row(entry: ArchiveEntry, *, links: bool = True, fields: bool = True) -> tuple[Any, ...]:
     """Return an entry as plain values, without its links and ``fields`` if no sink wants them, and with the length
     of its payload in place of the payload.
     """
@@ -101,7 +101,7 @@ def row_of(entry: ArchiveEntry, *, links: bool = True, fields: bool = True) -> t
     return fetch, kept, *behind
 
 
-def payload_of(entry: ArchiveEntry) -> bytes:
+def entry_payload(entry: ArchiveEntry) -> bytes:
     """Return the payload of an entry, which is not part of its frame; empty if there is none."""
     return b"" if entry.capture is None else entry.capture.payload
 
@@ -113,8 +113,8 @@ def payload_bytes(row: tuple[Any, ...]) -> int:
     return length
 
 
-def entry_of(row: tuple[Any, ...], payload: bytes) -> ArchiveEntry:
-    """Rebuild the entry from the results of ``row_of`` and ``payload_of``."""
+def row_to_entry(row: tuple[Any, ...], payload: bytes) -> ArchiveEntry:
+    """Rebuild the entry from the results of ``entry_to_row`` and ``entry_payload``."""
     fetch, kept, earlier, links, fields, found, others, listed = row
     capture = None
     if kept is not None:
@@ -258,8 +258,8 @@ class RemoteArchive:
         does.
         """
         links, fields = self.wants_links, self.wants_fields
-        rows = [row_of(entry, links=links, fields=fields) for entry in entries]
-        payloads = list(map(payload_of, entries))
+        rows = [entry_to_row(entry, links=links, fields=fields) for entry in entries]
+        payloads = list(map(entry_payload, entries))
         self._close_if_full(sum(map(len, payloads)))
         if self._is_replaced:
             self.open()

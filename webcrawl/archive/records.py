@@ -125,7 +125,7 @@ def digest(*parts: bytes) -> str:
     return labelled(state.digest())
 
 
-def digest_of(parts: Iterable[bytes]) -> str:
+def digest_parts(parts: Iterable[bytes]) -> str:
     """Return the labelled digest of parts that are produced one after the other."""
     state = sha1(usedforsecurity=False)
     for part in parts:
@@ -161,11 +161,11 @@ def _answer(capture: Capture, identity: str, revisit: Revisit | None) -> Respons
     if capture.truncated is not None:
         fields += f"WARC-Truncated: {capture.truncated}\r\n"
     if _is_plain(head):
-        of_payload = digest_of(spooled) if spooled else digest(payload) if payload else NO_PAYLOAD
+        of_payload = digest_parts(spooled) if spooled else digest(payload) if payload else NO_PAYLOAD
         found["warc-payload-digest"] = of_payload
         fields += f"WARC-Payload-Digest: {of_payload}\r\n"
     if spooled is not None:
-        of_block = digest_of(chain((head,), spooled))
+        of_block = digest_parts(chain((head,), spooled))
         start = _http_head(fields, "response", of_block, len(head) + spooled.length) + head
         seen = head if _is_plain(head) else _message_head(head + next(iter(spooled)))
         return ResponseRecord(start, found, seen, spooled)
@@ -244,7 +244,7 @@ def _revisit(payload: Iterable[bytes], identity: str, head: bytes, revisit: Revi
     if revisit.record_id is not None:
         fields += f"WARC-Refers-To: {revisit.record_id}\r\n"
     if revisit.profile == "identical-payload-digest":
-        found["warc-payload-digest"] = of_payload = digest_of(payload)
+        found["warc-payload-digest"] = of_payload = digest_parts(payload)
         fields += f"WARC-Truncated: length\r\nWARC-Payload-Digest: {of_payload}\r\n"
     fields += (
         f"WARC-Block-Digest: {digest(head)}\r\n"
@@ -284,7 +284,7 @@ UNDER_ROBOTS = frozenset({"page", "sitemap"})
 """Kinds of requests that are sent only if robots.txt allows them."""
 
 
-def facts_of(record: FetchRecord) -> dict[str, object]:
+def metadata_fields(record: FetchRecord) -> dict[str, object]:
     """Return the fields of the record for ``application/warc-fields``: ``via`` and ``fetchTimeMs`` with the names of
     WARC 1.1 (section 6.6), the others with those of the fetch log.
     """

@@ -45,7 +45,7 @@ class Remote(Protocol):
     def makedirs(self, path: str, exist_ok: bool) -> None: ...
 
 
-def remote_of(url: str) -> tuple[Remote, str]:
+def open_remote(url: str) -> tuple[Remote, str]:
     """Return the filesystem of a URL such as ``s3://bucket/folder``, and the path in it.
 
     :raises ImportError: fsspec or a package it needs for this kind of URL is not installed :raises ValueError: there
@@ -67,7 +67,7 @@ class Upload(ArchiveSink):
         url: str,
         *,
         keep: bool,
-        remote: Callable[[str], tuple[Remote, str]] = remote_of,
+        remote: Callable[[str], tuple[Remote, str]] = open_remote,
         wait: Callable[[threading.Event, float], object] = threading.Event.wait,
     ) -> None:
         """``wait`` is called for every pause; a test lets time pass with it."""

@@ -12,7 +12,7 @@ from isal import isal_zlib
 
 from webcrawl.archive.disk import AppendFile, ArchiveError, Disk, OneFile, translated
 from webcrawl.archive.reading import GZIP_MEMBER, RecordLocation
-from webcrawl.archive.records import RECORD_END, exchange, facts_of, warcinfo_record
+from webcrawl.archive.records import RECORD_END, exchange, metadata_fields, warcinfo_record
 from webcrawl.archive.sinks import ArchiveSink
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class WarcWriter(OneFile, ArchiveSink):
         """Add the exchanges of all entries that have one. Raises ArchiveError; the owner then calls ``rollback``."""
         for entry in entries:
             if entry.capture is not None:
-                facts = facts_of(entry.record) if self._metadata else None
+                facts = metadata_fields(entry.record) if self._metadata else None
                 self.add(entry.capture, entry.revisit, facts)
 
     def add(

@@ -82,7 +82,7 @@ class AuditTotals:
     """Repeated lines."""
 
 
-def totals_of(requests: Iterable[LoggedRequest], rules: AuditRules) -> AuditTotals:
+def audit_requests(requests: Iterable[LoggedRequest], rules: AuditRules) -> AuditTotals:
     """Audit all requests, in the order of their starts, and return the totals."""
     audit = Audit(rules)
     for _ in audit.violations(requests):

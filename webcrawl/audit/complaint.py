@@ -121,10 +121,10 @@ class Complaint:
             return
         if request.robots is not None and request.robots.state != PENDING:
             self._take_robots(request, request.robots)
-        if request.start >= self._begins_at and self._is_of(request.host) and not request.cached:
+        if request.start >= self._begins_at and self._concerns(request.host) and not request.cached:
             self._count(request)
 
-    def _is_of(self, host: str) -> bool:
+    def _concerns(self, host: str) -> bool:
         host = host.rstrip(".")
         return host == self.domain or host.endswith(self._below)
 
@@ -145,7 +145,7 @@ class Complaint:
 
     def _take_robots(self, request: LoggedRequest, answer: RobotsAnswer) -> None:
         """Take a robots.txt answer, also of a time before the period, and also if a redirect led elsewhere."""
-        if not self._is_of(answer.origin.partition("://")[2].partition(":")[0]):
+        if not self._concerns(answer.origin.partition("://")[2].partition(":")[0]):
             return
         versions = self.robots.setdefault(answer.origin, [])
         if versions and versions[-1].is_same(request, answer):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.audit import TOLERANCE_SECONDS
 from webcrawl.command import ProjectCommand, number
-from webcrawl.commands.fetch_logs import logs_of
+from webcrawl.commands.fetch_logs import open_logs
 from webcrawl.politeness.groups import GroupsError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Command(ProjectCommand):
         )
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
-        self._logs, problems = logs_of(self, args)
+        self._logs, problems = open_logs(self, args)
         yield from problems
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:

@@ -78,7 +78,11 @@ def _as_text(process: Latest, columns: int | None) -> Iterator[str]:
     memory = f", {text.size(figures['rss'])} of memory" if figures.get("rss") else ""
     yield cut(f"{process.worker}: process {process.process} on {process.host}{memory}", columns)
     yield ""
-    rows = [_row(held, _of(name, figures)) for name, held in HELD.items() if _of(name, figures)]
+    rows = [
+        _row(held, _select_figures(name, figures))
+        for name, held in HELD.items()
+        if _select_figures(name, figures)
+    ]
     # A narrow terminal has no room for the counts of hits, which the rate says.
     kept = (0, 1, 2, 5) if columns is not None and columns < 72 else range(len(_HEAD))
     yield from (cut(line, columns) for line in table([[row[at] for at in kept] for row in (_HEAD, *rows)], 1))
@@ -103,14 +107,14 @@ def _row(held: Held, figures: Mapping[str, float]) -> tuple[str, ...]:
     )
 
 
-def _of(name: str, figures: Mapping[str, float]) -> dict[str, float]:
+def _select_figures(name: str, figures: Mapping[str, float]) -> dict[str, float]:
     """Return the published figures on one kind, by their last words."""
     beginning = f"{_BEGINNING}{name}_"
     return {key.removeprefix(beginning): one for key, one in figures.items() if key.startswith(beginning)}
 
 
 def _object(process: Latest) -> dict[str, Any]:
-    found = {name: _of(name, process.figures) for name in HELD}
+    found = {name: _select_figures(name, process.figures) for name in HELD}
     return {
         "name": process.worker,
         "process": process.process,

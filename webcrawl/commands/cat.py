@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.archive import fetchlog
-from webcrawl.archive.captures import REVISIT, captures_of, content_of
+from webcrawl.archive.captures import REVISIT, find_captures, read_capture
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.archive.records import SOURCE, uri
 from webcrawl.archive.repair import WARC_FOLDER
 from webcrawl.command import ProjectCommand
 from webcrawl.config import Configuration
 from webcrawl.errors import CrawlError, Problem
-from webcrawl.parsing.charset import encoding_of
+from webcrawl.parsing.charset import detect_encoding
 from webcrawl.parsing.mime import document_type, mime_type
 from webcrawl.reports.text import read_moment, second, size, things
 from webcrawl.terminal import complain, tell
@@ -93,7 +93,7 @@ class Command(ProjectCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int:
         url = _url(args[0])
-        found = captures_of(url, self._folders)
+        found = find_captures(url, self._folders)
         captures = [one for one in found if one.url == uri(url)]
         if not captures:
             assert self.settings is not None
@@ -102,10 +102,10 @@ class Command(ProjectCommand):
             return 1
         if opts.every:
             for capture in captures:
-                tell(_line(capture, content_of(capture, self._folders)))
+                tell(_line(capture, read_capture(capture, self._folders)))
             return 0
         capture = captures[-1] if opts.at is None else _last_at(captures, opts.at)
-        view = CaptureView(capture, content_of(capture, self._folders))
+        view = CaptureView(capture, read_capture(capture, self._folders))
         return view.show(headers=not opts.body, body=not opts.headers)
 
     def _why(self, url: str) -> Iterator[str]:
@@ -158,7 +158,7 @@ class CaptureView:
             _write(f"{top}{between}".encode() + decoded)
             return 0
         if not body or self._is_text(decoded):
-            text = decoded.decode(encoding_of(decoded, self.content_type), "replace")
+            text = decoded.decode(detect_encoding(decoded, self.content_type), "replace")
             _write(_for_terminal(f"{top}{between}{text}"))
             return 0
         _write(_for_terminal(top))

@@ -21,7 +21,7 @@ _DELAYS_MOST = 20
 """Delays of hosts that are listed."""
 
 
-def changes_of(crawl: StoredCrawl | None) -> SteeringState | None:
+def read_changes(crawl: StoredCrawl | None) -> SteeringState | None:
     """Return what operators have changed; None if that cannot be read, without which the rest is of use."""
     # Scrapy imports all commands at each start.
     from webcrawl.control.steering import situation_of

@@ -208,13 +208,13 @@ def _reason(request: Request, crawler: Crawler) -> str:
     """Return why a request has no result."""
     # Scrapy imports all commands at each start.
     from webcrawl.crawl.context import get_context
-    from webcrawl.extensions.metrics_reader import frontier_of
+    from webcrawl.extensions.metrics_reader import get_frontier
     from webcrawl.reports.summary import ADVICE
 
     verdict = get_context(crawler).intake.request(
         request.url, request.method, request.body, 0, None, 0, False
     )
-    frontier = frontier_of(crawler)
+    frontier = get_frontier(crawler)
     rules: list[str] = [verdict] if isinstance(verdict, str) else []
     if not rules and frontier is not None:
         rules = [*frontier.tally.errors, *frontier.tally.refused_by_rule]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.audit.complaint import Complaint
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.fetch_logs import logs_of, plain
+from webcrawl.commands.fetch_logs import open_logs, plain
 from webcrawl.errors import Problem
 from webcrawl.reports import text
 from webcrawl.reports.text import moment, read_moment, second
@@ -229,14 +229,14 @@ class Command(ProjectCommand):
         add(
             "--from",
             dest="begin",
-            type=begin_of,
+            type=parse_begin,
             metavar="DATE",
             help="only requests that began at this time or later",
         )
         add(
             "--to",
             dest="end",
-            type=end_of,
+            type=parse_end,
             metavar="DATE",
             help="only requests that began at this time or earlier",
         )
@@ -254,11 +254,11 @@ class Command(ProjectCommand):
             yield Problem("", "no domain; give the one that complains")
             return
         yield from _wrong(args[0], opts)
-        self._logs, problems = logs_of(self, args[1:])
+        self._logs, problems = open_logs(self, args[1:])
         yield from problems
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
-        complaint = Complaint(domain_of(args[0]) or "", opts.begin, opts.end, opts.listed)
+        complaint = Complaint(parse_domain(args[0]) or "", opts.begin, opts.end, opts.listed)
         for request in self._logs.requests():
             complaint.take(request)
         about = ComplaintFacts(self._logs.configuration.user_agent, opts.begin, opts.end)
@@ -268,7 +268,7 @@ class Command(ProjectCommand):
             tell("\n".join(as_lines(complaint, about)))
 
 
-def domain_of(text: str) -> str | None:
+def parse_domain(text: str) -> str | None:
     """Return the named host as URLs in the log name it; of a URL its host. None if it is not valid."""
     url = resolve_any(text if "://" in text else f"http://{text}/", "about:blank")
     if url is None:
@@ -277,11 +277,11 @@ def domain_of(text: str) -> str | None:
     return host if _HOST.fullmatch(host) else None
 
 
-def begin_of(text: str) -> float:
+def parse_begin(text: str) -> float:
     return _moment(text, ends=False)
 
 
-def end_of(text: str) -> float:
+def parse_end(text: str) -> float:
     return _moment(text, ends=True)
 
 
@@ -301,7 +301,7 @@ def _moment(text: str, *, ends: bool) -> float:
 
 
 def _wrong(domain: str, opts: argparse.Namespace) -> Iterator[Problem]:
-    if domain_of(domain) is None:
+    if parse_domain(domain) is None:
         yield Problem(domain, "is no domain such as example.org")
     if opts.begin is not None and opts.end is not None and opts.begin >= opts.end:
         yield Problem("--to", "must be later than --from")

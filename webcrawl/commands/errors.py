@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import CrawlCommand, number
 from webcrawl.reports import text
-from webcrawl.reports.totals import errors_of
+from webcrawl.reports.totals import stored_errors
 from webcrawl.terminal import crawl_as_json, cut, table, tell, width
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _counted_by_workers(status: CrawlStatus) -> tuple[Counter[str], Counter[str]
     workers: Counter[str] = Counter({worker.name: 0 for worker in status.workers})
     kinds: Counter[str] = Counter()
     for counted in status.counted:
-        errors = errors_of(counted.numbers)
+        errors = stored_errors(counted.numbers)
         workers[counted.worker] += sum(errors.values())
         kinds.update(errors)
     return workers, kinds

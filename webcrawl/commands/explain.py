@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from scrapy.utils.conf import arglist_to_dict
 
 from webcrawl.command import ProjectCommand
-from webcrawl.config import value_of
+from webcrawl.config import setting_value
 from webcrawl.control.selection import apply_spider_settings
 from webcrawl.crawl.arguments import BROAD
 from webcrawl.errors import Problem
@@ -71,7 +71,7 @@ class Command(ProjectCommand):
         spider = apply_spider_settings(opts.spider, self.settings)
         if spider is not None and not getattr(spider, "follows_sitemaps", False):
             # As the crawl of this spider reads the empty value.
-            self.settings.set("SITEMAPS_FOLLOW", value_of(self.settings, "SITEMAPS_FOLLOW") or False)
+            self.settings.set("SITEMAPS_FOLLOW", setting_value(self.settings, "SITEMAPS_FOLLOW") or False)
         self._domains: object = getattr(spider, "allowed_domains", None)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:

@@ -15,7 +15,7 @@ from webcrawl import parquet
 from webcrawl import terminal as output
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand, number
-from webcrawl.commands.fetch_logs import FetchLogs, folders_of
+from webcrawl.commands.fetch_logs import FetchLogs, check_folders
 from webcrawl.config import Configuration
 from webcrawl.config.vocabulary import hint
 from webcrawl.control.selection import apply_spider_settings, select_crawl, select_crawl_in
@@ -23,8 +23,8 @@ from webcrawl.crawl.rules import CrawlRules
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.export import tree as tree_forms
 from webcrawl.export import urls
-from webcrawl.export.tree import tree_of
-from webcrawl.export.urls import seeds_of
+from webcrawl.export.tree import build_tree
+from webcrawl.export.urls import select_seeds
 from webcrawl.links import segments
 from webcrawl.links.reading import LinkLogs
 from webcrawl.politeness.groups import GroupsError
@@ -73,7 +73,7 @@ class Export:
         self._configuration = configuration
         self._crawl = _crawl(settings, configuration, folders, opts.spider)
         needed = opts.state != "queued" or self._crawl is None
-        found, self.problems = folders_of(folders, configuration) if needed else ([], [])
+        found, self.problems = check_folders(folders, configuration) if needed else ([], [])
         self._logs = FetchLogs(found, configuration)
 
     def carry_out(self, what: str) -> None:
@@ -85,10 +85,10 @@ class Export:
                     2 if opts.depth is None else opts.depth,
                     50 if opts.most is None else opts.most,
                 )
-                tree = tree_of(self._logs.lines(), depth=depth, most=most)
+                tree = build_tree(self._logs.lines(), depth=depth, most=most)
                 output.write(_TREES[opts.format or "text"](tree, self._title()), opts.output)
             case "seeds":
-                output.write(seeds_of(self._logs.lines(), by_domain=opts.by == "domain"), opts.output)
+                output.write(select_seeds(self._logs.lines(), by_domain=opts.by == "domain"), opts.output)
             case "parquet":
                 rows = parquet.write(self._logs.lines(), opts.output)
                 _remark(f"{text.things(rows, 'row')} in {opts.output}")

@@ -58,14 +58,14 @@ class FetchLogs:
             sys.stderr.write(f"{sentence}\n")
 
 
-def logs_of(command: ProjectCommand, folders: Sequence[str]) -> tuple[FetchLogs, list[Problem]]:
+def open_logs(command: ProjectCommand, folders: Sequence[str]) -> tuple[FetchLogs, list[Problem]]:
     """Return the logs of a command, and the problems of the folders."""
     configuration = Configuration() if command.wrong_settings() else command.configuration
-    found, wrong = folders_of(folders, configuration)
+    found, wrong = check_folders(folders, configuration)
     return FetchLogs(found, configuration), wrong
 
 
-def folders_of(arguments: Sequence[str], configuration: Configuration) -> tuple[list[Path], list[Problem]]:
+def check_folders(arguments: Sequence[str], configuration: Configuration) -> tuple[list[Path], list[Problem]]:
     """Return the folders, each once, and their problems."""
     given = [Path(argument) for argument in arguments]
     if not given and configuration.jobdir is not None:

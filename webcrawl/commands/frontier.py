@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import ProjectCommand, command_crawl
-from webcrawl.commands.changes import changes_as_object, changes_as_text, changes_of
+from webcrawl.commands.changes import changes_as_object, changes_as_text, read_changes
 from webcrawl.config.vocabulary import hint
 from webcrawl.control.selection import apply_spider_settings, require_crawl
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.frontier.figures import STATUS_CLASSES
 from webcrawl.reports import text
 from webcrawl.reports.standing import ProcessState, process_state
-from webcrawl.reports.totals import figures_of
+from webcrawl.reports.totals import stored_figures
 from webcrawl.storage.inspection import MEANINGS, Demand, FindingKind
 from webcrawl.terminal import crawl_as_json, instead, table, tell
 
@@ -75,7 +75,7 @@ def _totals(status: CrawlStatus, ends: Estimate | None) -> Iterator[str]:
     """Yield lines on what all processes of all runs have counted, on what limits those that run, when they end, and
     on their memory."""
     if status.counted:
-        found = figures_of(status.totals)
+        found = stored_figures(status.totals)
         by_class = ", ".join(f"{name} {text.count(found[f'pages_{name}'])}" for name in STATUS_CLASSES)
         yield f"pages  {text.count(found['pages'])}, {text.size(found['bytes'])} received"
         yield f"errors {text.count(found['errors'])}: requests without a response"
@@ -89,7 +89,7 @@ def _totals(status: CrawlStatus, ends: Estimate | None) -> Iterator[str]:
         yield f"memory {text.size(sum(used.values()))} resident: {parts}"
 
 
-def ends_of(crawl: StoredCrawl, status: CrawlStatus, settings: BaseSettings) -> Estimate | None:
+def read_end(crawl: StoredCrawl, status: CrawlStatus, settings: BaseSettings) -> Estimate | None:
     """Return when a crawl ends; None if it does not run, or that cannot be said or read."""
     from webcrawl.control import remaining
 
@@ -186,7 +186,7 @@ def status_as_json(
     }
     found: dict[str, Any] = {}
     if status.counted:
-        totals = figures_of(status.totals)
+        totals = stored_figures(status.totals)
         found = {name: totals[name] for name in ("pages", "bytes", "errors")}
         found["statuses"] = {name: totals[f"pages_{name}"] for name in STATUS_CLASSES}
     verdict = _verdict(status)
@@ -369,8 +369,8 @@ class Command(ProjectCommand):
         crawl = require_crawl(self.settings, opts.spider)
         if verb == "status":
             status = crawl.status()
-            ends = ends_of(crawl, status, self.settings)
-            tell((status_as_json if opts.json else status_as_text)(crawl, status, changes_of(crawl), ends))
+            ends = read_end(crawl, status, self.settings)
+            tell((status_as_json if opts.json else status_as_text)(crawl, status, read_changes(crawl), ends))
             return 0
         if verb == "check":
             progress = _progress if sys.stderr.isatty() else None

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.complaint import begin_of, domain_of, end_of
+from webcrawl.commands.complaint import parse_begin, parse_domain, parse_end
 from webcrawl.errors import Problem
 from webcrawl.terminal import tell
 
@@ -50,8 +50,8 @@ class Command(ProjectCommand):
         super().add_options(parser)
         add = parser.add_argument
         add("--host", metavar="HOST", help="only what is about this host: its name, or a URL of it")
-        add("--from", dest="begin", type=begin_of, metavar="DATE", help="only events from this time on")
-        add("--to", dest="end", type=end_of, metavar="DATE", help="only events up to this time")
+        add("--from", dest="begin", type=parse_begin, metavar="DATE", help="only events from this time on")
+        add("--to", dest="end", type=parse_end, metavar="DATE", help="only events up to this time")
         add("--follow", action="store_true", help="go on with what is logged from now on, until Ctrl-C")
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
@@ -62,7 +62,7 @@ class Command(ProjectCommand):
             yield Problem("", "which crawl? give the JOBDIRs of all its workers, or -s JOBDIR=DIR")
         for folder in self._folders:
             yield from _wrong_folder(folder)
-        if opts.host is not None and domain_of(opts.host) is None:
+        if opts.host is not None and parse_domain(opts.host) is None:
             yield Problem(opts.host, "is no host such as www.example.org")
         if opts.begin is not None and opts.end is not None and opts.begin >= opts.end:
             yield Problem("--to", "must be later than --from")
@@ -74,7 +74,7 @@ class Command(ProjectCommand):
         logs = Logs(
             self._folders,
             self._on_damage,
-            host=None if opts.host is None else self._filter(domain_of(opts.host) or ""),
+            host=None if opts.host is None else self._filter(parse_domain(opts.host) or ""),
             begin=opts.begin,
             end=opts.end,
         )

@@ -60,12 +60,12 @@ class Command(ProjectCommand):
         return _contradictions(opts)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
-        size = size_of(opts, self.configuration)
+        size = crawl_size(opts, self.configuration)
         sections = plan(size)
         print(as_json(size, sections) if opts.json else as_text(size, sections), end="")
 
 
-def size_of(opts: argparse.Namespace, configuration: Configuration) -> Size:
+def crawl_size(opts: argparse.Namespace, configuration: Configuration) -> Size:
     """Return the size of the crawl that the options and the settings describe."""
     delay = configuration.politeness_min_delay if opts.delay is None else opts.delay
     return Size(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from webcrawl import terminal as output
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand, number
-from webcrawl.commands.fetch_logs import logs_of
+from webcrawl.commands.fetch_logs import open_logs
 from webcrawl.errors import Problem
 from webcrawl.politeness.groups import GroupsError
 from webcrawl.terminal import complain, unusable
@@ -52,7 +52,7 @@ class Command(ProjectCommand):
         add("--price-per-gb", type=_price, metavar="X", help="price of a received gigabyte")
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
-        self._logs, problems = logs_of(self, args)
+        self._logs, problems = open_logs(self, args)
         yield from problems
         if not problems and opts.output is None and len(self._logs.folders) > 1:
             yield Problem("-o", "is needed for the report of several folders")

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.changes import changes_as_object, changes_as_text, changes_of
-from webcrawl.commands.frontier import ends_of, status_as_json, status_as_text
+from webcrawl.commands.changes import changes_as_object, changes_as_text, read_changes
+from webcrawl.commands.frontier import read_end, status_as_json, status_as_text
 from webcrawl.control.selection import apply_spider_settings, require_crawl, select_crawl_in
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text
@@ -73,8 +73,8 @@ class Command(ProjectCommand):
             return
         crawl = require_crawl(self.settings, opts.spider)
         status = crawl.status()
-        ends = ends_of(crawl, status, self.settings)
-        tell((status_as_json if opts.json else status_as_text)(crawl, status, changes_of(crawl), ends))
+        ends = read_end(crawl, status, self.settings)
+        tell((status_as_json if opts.json else status_as_text)(crawl, status, read_changes(crawl), ends))
 
 
 def _read(folder: Path) -> CrawlFolder:
@@ -102,7 +102,7 @@ def _folder_as_text(folder: Path, settings: BaseSettings) -> Iterator[str]:
         state += f" ({Jobdir(folder).holder() or 'its process has just ended'})"
     elif crawl.ended_at is not None:
         state += f", {text.second(crawl.ended_at)} UTC"
-    changes = changes_of(_stored(folder))
+    changes = read_changes(_stored(folder))
     if changes is not None and changes.is_paused:
         state += ", paused"
     yield f"{folder}: {state}"
@@ -155,7 +155,7 @@ def _prospects(folder: Path, settings: BaseSettings) -> tuple[Bottleneck | None,
     if stored is None:
         return None, None
     status = stored.status()
-    return verdict_of(status), ends_of(stored, status, settings)
+    return verdict_of(status), read_end(stored, status, settings)
 
 
 def _stored(folder: Path) -> LocalCrawl | None:
@@ -203,7 +203,7 @@ def _folder_as_json(folder: Path, settings: BaseSettings) -> str:
             "parked": counts.parked_hosts,
             "given_up": counts.given_up_hosts,
         }
-    changes = changes_of(_stored(folder))
+    changes = read_changes(_stored(folder))
     found["paused"] = changes is not None and changes.is_paused
     found["changes"] = changes_as_object(changes)
     if figures is not None:

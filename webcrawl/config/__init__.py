@@ -24,7 +24,7 @@ from webcrawl.config.processing import processing_contradictions
 from webcrawl.config.scrapy_settings import translate, wrong_values
 from webcrawl.config.search import search_contradictions
 from webcrawl.config.setting import Setting
-from webcrawl.config.table import SETTINGS, DeclaredSettings, defaults, value_of
+from webcrawl.config.table import SETTINGS, DeclaredSettings, defaults, setting_value
 from webcrawl.config.vocabulary import misspelt_names, unknown_names, wrong_types
 from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.politeness import contact
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from webcrawl.storage.technology import Technology
 
-__all__ = ["SETTINGS", "Configuration", "Setting", "check", "contact_problem", "defaults", "value_of"]
+__all__ = ["SETTINGS", "Configuration", "Setting", "check", "contact_problem", "defaults", "setting_value"]
 
 
 _T = TypeVar("_T")

@@ -96,10 +96,10 @@ def upload_url() -> SettingReader:
         if not isinstance(value, str) or not urlsplit(value).scheme:
             raise ValueError
         # A crawl that copies nothing away does not need it.
-        from webcrawl.archive.upload import remote_of
+        from webcrawl.archive.upload import open_remote
 
         try:
-            remote_of(value)
+            open_remote(value)
         except (ImportError, ValueError, OSError) as error:
             raise Refusal(f"must be {allowed} ({error})") from error
         return value
@@ -112,9 +112,9 @@ def sink_contradictions(read: Read) -> Iterator[Problem]:
     if not read.keys() >= {"ARCHIVE_SINKS", "PROCESSING_MODULES"} or not (paths := read["ARCHIVE_SINKS"]()):
         return
     # Without sinks no module is looked at.
-    from webcrawl.processing.contract import load, schema_of
+    from webcrawl.processing.contract import load, merge_schemas
 
-    found = {"title", *schema_of(map(load, read["PROCESSING_MODULES"]()))}
+    found = {"title", *merge_schemas(map(load, read["PROCESSING_MODULES"]()))}
     for path in paths:
         missing = [name for name in sinks.load(path).fields_needed if name not in found]
         for name in missing:
@@ -125,7 +125,7 @@ def sink_contradictions(read: Read) -> Iterator[Problem]:
             )
 
 
-def lack_of(packages: Iterable[str]) -> str | None:
+def missing_packages(packages: Iterable[str]) -> str | None:
     """Return why a setting is refused that needs these packages, given by the names under which they are imported;
     None if all are installed. They are the extras of the package.
     """

@@ -19,7 +19,7 @@ from webcrawl.config.readers import (
     optional,
     readable_file,
     real,
-    some_of,
+    subset,
     switch,
     text,
     whole,
@@ -72,7 +72,7 @@ class UsageSettings:
         "elements.",
     )
     usage_purposes: tuple[str, ...] = setting(
-        some_of(*PURPOSES),
+        subset(*PURPOSES),
         [],
         "",
         "What the crawl is for. USAGE_DISALLOWED says what happens to pages that may not be used for all of these.",
@@ -250,11 +250,11 @@ def policy() -> SettingReader:
         if name in POLICIES:
             return name
         # The imports of the freshness policy take time, which only its users spend.
-        from webcrawl.features.revisits.freshness import policy_of
+        from webcrawl.features.revisits.freshness import build_policy
         from webcrawl.features.revisits.policies import Pace
 
         try:
-            policy_of(name, Pace())
+            build_policy(name, Pace())
         except ValueError as error:
             raise Refusal(f"must be {allowed} ({error})") from error
         return name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from webcrawl.config.readers import Nameserver, choice, nameservers, real, some_of, whole
+from webcrawl.config.readers import Nameserver, choice, nameservers, real, subset, whole
 from webcrawl.config.setting import DAY, MIB, setting
 
 BROWSER_TYPES = (
@@ -79,7 +79,7 @@ class FetchingSettings:
         "Memory for all bodies together, from the first byte until they are archived.",
     )
     browser_resource_types: tuple[str, ...] = setting(
-        some_of(*BROWSER_TYPES),
+        subset(*BROWSER_TYPES),
         ["document", "fetch", "script", "stylesheet", "xhr"],
         "",
         "Types of resources that a page in the browser may load besides its document. Others are blocked. "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from webcrawl.config.checks import Read, lack_of
+from webcrawl.config.checks import Read, missing_packages
 from webcrawl.config.dashboard import listening_host
 from webcrawl.config.readers import whole
 from webcrawl.config.setting import setting
@@ -30,5 +30,5 @@ class MetricsSettings:
 def metrics_contradictions(read: Read) -> Iterator[Problem]:
     """Yield a problem if there are to be metrics, and their library is not installed."""
     is_on = "METRICS_PORT" in read and read["METRICS_PORT"]()
-    if is_on and (why := lack_of([LIBRARY])) is not None:
+    if is_on and (why := missing_packages([LIBRARY])) is not None:
         yield Problem("METRICS_PORT", why)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from webcrawl.config.readers import SettingReader, as_list, real, some_of, text, whole
+from webcrawl.config.readers import SettingReader, as_list, real, subset, text, whole
 from webcrawl.config.setting import ANY, DAY, YEAR, setting
 
 EVENTS = ("end", "stall", "errors", "disk", "crash")
@@ -61,7 +61,7 @@ class NotificationSettings:
         text(), "", "", "Key with which posted messages are signed (HMAC-SHA-256). If empty, they are not."
     )
     notify_events: tuple[str, ...] = setting(
-        some_of(*EVENTS),
+        subset(*EVENTS),
         list(EVENTS),
         "",
         "What is told: the end of the crawl, a stall, many errors, a disk that is nearly full, and by `scrapy serve` "

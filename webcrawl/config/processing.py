@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from webcrawl.config.checks import Read, lack_of
+from webcrawl.config.checks import Read, missing_packages
 from webcrawl.config.readers import Refusal, SettingReader, as_list, real, whole
 from webcrawl.config.setting import DAY, MIB, setting
 from webcrawl.errors import Problem
@@ -25,10 +25,10 @@ def processing_modules() -> SettingReader:
         if found == (DEFAULT,):
             # Each start of a command reads it, and few need what it imports.
             return found
-        from webcrawl.processing.contract import load, schema_of
+        from webcrawl.processing.contract import load, merge_schemas
 
         try:
-            schema = schema_of([load(path) for path in found])
+            schema = merge_schemas([load(path) for path in found])
         except (ImportError, TypeError) as error:
             raise Refusal(f"must be {allowed} ({error})") from error
         if taken := sorted(schema.keys() & (COLUMNS.keys() | ON_DEMAND)):
@@ -90,5 +90,5 @@ def processing_contradictions(read: Read) -> Iterator[Problem]:
         return
     from webcrawl.processing.contract import load
 
-    if (why := lack_of(name for path in modules for name in load(path).packages)) is not None:
+    if (why := missing_packages(name for path in modules for name in load(path).packages)) is not None:
         yield Problem("PROCESSING_MODULES", why)

@@ -147,7 +147,7 @@ def choice_or_off(*names: str) -> SettingReader:
     return SettingReader(f"{word.allowed}, or False", read)
 
 
-def some_of(*names: str) -> SettingReader:
+def subset(*names: str) -> SettingReader:
     """Any number of ``names``, in a list or a text with commas."""
 
     def read(value: object) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from webcrawl.config.readers import (
     ports,
     readable_file,
     real,
-    some_of,
+    subset,
     switch,
     switch_or_none,
     whole,
@@ -96,7 +96,7 @@ class ScopeSettings:
         "Maximum number of different links that are taken from one page: repetitions and fragments do not count.",
     )
     link_types: tuple[str, ...] = setting(
-        some_of(*sorted(TYPES)),
+        subset(*sorted(TYPES)),
         sorted(FOLLOWED),
         "",
         "Types of links that are taken from a page, by their position in it.",
@@ -217,5 +217,5 @@ class ScopeSettings:
         "When the links of a duplicate page are followed: if they may lead elsewhere, never, or always.",
     )
     nofollow_rels: tuple[str, ...] = setting(
-        some_of(*NOFOLLOW), list(NOFOLLOW), "", "Values of rel with which a link is not followed."
+        subset(*NOFOLLOW), list(NOFOLLOW), "", "Values of rel with which a link is not followed."
     )

@@ -387,7 +387,7 @@ NOT_TOLD = ("max_concurrent_requests", "state")
 has the second."""
 
 
-def row_of(name: str) -> ScrapySetting | None:
+def find_row(name: str) -> ScrapySetting | None:
     """Return the row of a setting of Scrapy."""
     return _BY_NAME.get(name)
 

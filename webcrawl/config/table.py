@@ -75,6 +75,6 @@ def defaults() -> dict[str, Any]:
     return {item.name: copy(item.default) for item in SETTINGS}
 
 
-def value_of(settings: BaseSettings, name: str) -> Any:
+def setting_value(settings: BaseSettings, name: str) -> Any:
     """Return the value of one setting of ours, as it was given or by a preset; it is not checked."""
     return _BY_NAME[name].value(settings)

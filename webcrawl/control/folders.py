@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.archive import fetchlog
-from webcrawl.archive.disk import size_of
+from webcrawl.archive.disk import disk_usage
 from webcrawl.control.selection import select_crawl_in
 from webcrawl.crawl.jobdir import SPIDER, Jobdir
 from webcrawl.errors import CrawlError, JobdirUnusable
@@ -19,7 +19,7 @@ from webcrawl.frontier.figures import STATUS_CLASSES
 from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
 from webcrawl.reports.standing import CrawlState
-from webcrawl.reports.totals import figures_of
+from webcrawl.reports.totals import stored_figures
 from webcrawl.storage import technology_in
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _look_if_crawl(path: Path) -> CrawlFolder | None:
     except OSError as error:
         why = f"{error.filename or path} cannot be used: {error.strerror or error}"
         return CrawlFolder(
-            path, None, CrawlState.NOT_RUNNING, None, None, None, None, size_of(path), None, unreadable=why
+            path, None, CrawlState.NOT_RUNNING, None, None, None, None, disk_usage(path), None, unreadable=why
         )
 
 
@@ -123,7 +123,7 @@ def look(path: Path) -> CrawlFolder:
         ended_at=None if ended is None else ended.ended_at,
         reason=None if ended is None else ended.reason,
         shared=None if last is None else last.crawl,
-        size_bytes=size_of(path),
+        size_bytes=disk_usage(path),
         status=status,
         unreadable=unreadable,
     )
@@ -136,7 +136,7 @@ def rates(path: Path, status: CrawlStatus | None = None) -> Rates | None:
     for line in progress_log.read(path):
         course.add(line)
         last.append(line)
-    totals = None if status is None or not status.counted else figures_of(status.totals)
+    totals = None if status is None or not status.counted else stored_figures(status.totals)
     if not course.runs:
         return None if totals is None else Rates(totals["pages"], None, None, totals["bytes"], {})
     run = max(course.runs.items(), key=lambda item: item[1].at)
@@ -162,7 +162,7 @@ def numbers_of(path: Path, status: CrawlStatus | None) -> dict[str, int] | None:
     """Return ``errors`` and the pages by class of status (``2xx``...) of all runs; None if these are not known. Of a
     crawl whose storage has no such figures, those of the last run. :raises OSError: they cannot be read"""
     if status is not None and status.counted:
-        found = figures_of(status.totals)
+        found = stored_figures(status.totals)
         return {"errors": found["errors"]} | {name: found[f"pages_{name}"] for name in STATUS_CLASSES}
     last = next(iter(deque(progress_log.read(path), maxlen=1)), {})
     statuses = {name: number_in(last.get(f"pages_{name}")) for name in STATUS_CLASSES}

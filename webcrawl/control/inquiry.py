@@ -31,30 +31,30 @@ from webcrawl.explain.account import (
     Explanation,
     Fate,
     RulesForUrls,
-    address_of,
     explain,
+    explain_address,
 )
 from webcrawl.explain.as_json import as_json
 from webcrawl.explain.as_text import as_text
-from webcrawl.explain.clocks import shared_clocks_of, uses_in_log
+from webcrawl.explain.clocks import shared_wait_reasons, uses_in_log
 from webcrawl.explain.discovery import (
     CUT,
     DROPPED,
     Discovery,
     InboundLinks,
     LinkTo,
-    cut_pages_of,
-    links_of,
-    onward_of,
-    way_of,
+    find_cut_pages,
+    find_way,
+    follow_redirects,
+    summarize_links,
 )
-from webcrawl.explain.features import Remembered, worth_of
+from webcrawl.explain.features import Remembered, explain_worth
 from webcrawl.explain.logged_fetches import logged_fetches
 from webcrawl.features.revisits.feature import visit_rules
 from webcrawl.features.revisits.policies import LearningPolicy
 from webcrawl.features.revisits.store import VisitStore
 from webcrawl.features.steering.kept_settings import arguments_of_crawl, settings_of_crawl
-from webcrawl.features.steering.live_settings import changed, problems_of, values_at_start
+from webcrawl.features.steering.live_settings import changed, find_problems, values_at_start
 from webcrawl.features.steering.store import SteeringStore
 from webcrawl.features.traps.quarantine import Quarantine, TrapRule
 from webcrawl.features.traps.store import TrapStore
@@ -177,7 +177,7 @@ class Inquiry:
         learner = None if crawl is None else crawl.learner()
         if learner is not None:
             entry = None if snapshot is None else snapshot.entry
-            explanation = replace(explanation, worth=worth_of(learner, address.url, entry))
+            explanation = replace(explanation, worth=explain_worth(learner, address.url, entry))
         return explanation, self._described(crawl, snapshot)
 
     def of_link(self, crawl: StoredCrawl) -> Explanation:
@@ -225,7 +225,7 @@ class Inquiry:
             self._spider = SimpleNamespace(**{**vars(self._spider), **arguments_of_crawl(workers), **given})
         self._delays = {key: one.seconds for key, one in delays.items()}
         texts = {name: override.value for name, override in overlay.items()}
-        if not texts or problems_of(texts, self._settings, {}):
+        if not texts or find_problems(texts, self._settings, {}):
             return
         start = values_at_start(self._settings, self._configuration, self._spider)
         values = changed(start, self._settings, texts)
@@ -243,7 +243,7 @@ class Inquiry:
         url = resolve_any(written, page)
         if url is None:
             raise CrawlError(f"{written!r} is no link that can be requested, on {page}")
-        return address_of(
+        return explain_address(
             written, url, self._choices.compared, absolute=_HAS_SCHEME(written.strip()) is not None
         )
 
@@ -254,7 +254,7 @@ class Inquiry:
             if isinstance(seed, BadSeed):
                 raise CrawlError(f"{seed.text!r} is no URL: {seed.reason}{hint}")
             url = seed.url
-        return address_of(written, url, self._choices.compared)
+        return explain_address(written, url, self._choices.compared)
 
     # -- the rules -------------------------------------------------------------------------------------------
 
@@ -416,7 +416,7 @@ class Inquiry:
             holding = json.dumps(name).encode()
             for folder in self._folders():
                 uses |= uses_in_log(fetchlog.read(folder, _pass_over, holding=holding), pauses)
-        return list(shared_clocks_of(policy, pauses, uses, place, now))
+        return list(shared_wait_reasons(policy, pauses, uses, place, now))
 
     def _visits(self, address: Address) -> LoggedFetches | None:
         folders = self._folders()
@@ -438,7 +438,7 @@ class Inquiry:
     ) -> Discovery | None:
         """Return how the URL was found; if that is unknown, return the links to it in the logs."""
         folders = self._folders()
-        way = way_of(
+        way = find_way(
             address.canonical,
             snapshot,
             visits,
@@ -448,7 +448,7 @@ class Inquiry:
         if way is not None:
             onward = None
             if visits is not None and visits.last:
-                onward = onward_of(
+                onward = follow_redirects(
                     visits.last[-1],
                     lambda url: self._lines_of(url, folders),
                     lambda url: self._rule_of(url, crawl),
@@ -458,7 +458,7 @@ class Inquiry:
         if not folders or fate not in (Fate.WOULD_BE_QUEUED, Fate.WOULD_BE_REFUSED):
             return None
         unread, dropped = (
-            cut_pages_of(
+            find_cut_pages(
                 chain.from_iterable(
                     fetchlog.read(folder, _pass_over, holding=f'"{fact}":'.encode()) for folder in folders
                 ),
@@ -471,7 +471,7 @@ class Inquiry:
 
     def _rule_of(self, url: str, crawl: StoredCrawl | None) -> str | None:
         """Return the stored rule of a URL that failed or was refused."""
-        address = address_of(url, url, self._choices.compared)
+        address = explain_address(url, url, self._choices.compared)
         _, snapshot = self._look_up(address, crawl)
         return None if snapshot is None or snapshot.record is None else snapshot.record.rule
 
@@ -495,7 +495,7 @@ class Inquiry:
             in_time = time.monotonic() < end
             return in_time
 
-        found = links_of(
+        found = summarize_links(
             LinkTo(page.page, page.at, link.type, link.text, link.rel, self._withheld(page, link))
             for page, link in LinkLogs(logged).naming(address.canonical, goes_on)
         )

@@ -19,7 +19,7 @@ from webcrawl.control.operating import state_of, this_operator
 from webcrawl.errors import ConfigurationError, CrawlError, Problem
 from webcrawl.features.steering.failures import FailureStore, Selection
 from webcrawl.features.steering.kept_settings import settings_of_crawl
-from webcrawl.features.steering.live_settings import LIVE, as_text, normal, problems_of, values_at_start
+from webcrawl.features.steering.live_settings import LIVE, as_text, find_problems, normal, values_at_start
 from webcrawl.features.steering.store import KEYS_MOST, Operation, Place, SteeringStore
 from webcrawl.reports.text import second
 from webcrawl.scope.exclusion import ExclusionError
@@ -202,7 +202,7 @@ class Steering:
         changes = {name: _normal(name, value) for name, value in changes.items()}
         unknown = [name for name in changes if name not in LIVE and changes[name] is None and name in overlay]
         asked = {name: value for name, value in changes.items() if name not in unknown}
-        if problems := problems_of(asked, settings_of_crawl(self._settings, steering.workers), overlay):
+        if problems := find_problems(asked, settings_of_crawl(self._settings, steering.workers), overlay):
             raise ConfigurationError(problems)
         who = by or this_operator()
         self._crawl.change_store(SteeringStore, lambda store, now: store.set_all(changes, who, now))

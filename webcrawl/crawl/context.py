@@ -16,7 +16,7 @@ from webcrawl.crawl.archiving import build_archive
 from webcrawl.crawl.feature import CrawlContext, Features, Parts
 from webcrawl.crawl.feature_table import FURTHER, SHAPING, build_features, further_entries
 from webcrawl.crawl.jobdir import Jobdir, new_folder
-from webcrawl.crawl.ordering import best_first_of, build_order
+from webcrawl.crawl.ordering import best_first_exploration, build_order
 from webcrawl.crawl.page_processing import build_processing
 from webcrawl.crawl.refused_start import answering
 from webcrawl.crawl.request_codec import is_explicit, may_have_errback, proxy_payload, request_agent
@@ -316,7 +316,7 @@ def _policies(
     return Policies(
         order=build_order(configuration, scorer),
         sampler=LevelSampler(configuration.frontier_bias),
-        best_first=best_first_of(configuration, scorer),
+        best_first=best_first_exploration(configuration, scorer),
         politeness=build_politeness(configuration, key),
         health=configuration.build(Health, "health_"),
         robots=RobotsPolicy(

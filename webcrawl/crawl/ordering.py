@@ -26,7 +26,7 @@ def build_order(configuration: Configuration, scorer: Scorer | None = None) -> O
     )
 
 
-def best_first_of(configuration: Configuration, scorer: Scorer | None) -> float | None:
+def best_first_exploration(configuration: Configuration, scorer: Scorer | None) -> float | None:
     """Return ``Policies.best_first``: set with a scorer, and in orders that are best-first by name."""
     is_so = scorer is not None or configuration.frontier_order in BEST_FIRST
     return configuration.frontier_exploration if is_so else None

@@ -9,7 +9,7 @@ from webcrawl.config.setting import MIB
 from webcrawl.crawl.context import get_context
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.items import Page
-from webcrawl.parsing.charset import encoding_of
+from webcrawl.parsing.charset import detect_encoding
 from webcrawl.parsing.css import CSS, is_style_sheet
 from webcrawl.parsing.html import PageInput, found_links
 from webcrawl.parsing.links import IN_STYLES
@@ -146,6 +146,6 @@ class PageReading:
             status=response.status,
             depth=facts.depth,
             via=facts.via,
-            encoding=encoding_of(response.body, declared),
+            encoding=detect_encoding(response.body, declared),
             duplicate_of=facts.original,
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.archive import fetchlog
 from webcrawl.audit import TOLERANCE_SECONDS
-from webcrawl.audit.audit import AuditRules, totals_of
+from webcrawl.audit.audit import AuditRules, audit_requests
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.crawl.rules import build_politeness, build_shared_clocks
 from webcrawl.reports import run_log
@@ -57,7 +57,7 @@ def report_facts(folders: Sequence[Path], configuration: Configuration) -> Repor
     """
     runs = [found for folder in folders if (found := run_log.read(folder))]
     logs = [fetchlog.read(folder, lambda sentence: None) for folder in folders]
-    audited = totals_of(MergedRequests(logs, window_seconds(configuration)), audit_rules(configuration))
+    audited = audit_requests(MergedRequests(logs, window_seconds(configuration)), audit_rules(configuration))
     return ReportFacts(
         runs=[of_one[-1] for of_one in runs],
         states=[state for folder in folders if (state := run_state(folder)) is not None],

@@ -15,7 +15,7 @@ from scrapy import signals
 from scrapy.downloadermiddlewares.httpcache import HttpCacheMiddleware
 from scrapy.utils.python import global_object_name
 
-from webcrawl.archive.listed_links import rows_of
+from webcrawl.archive.listed_links import link_rows
 from webcrawl.crawl.context import get_context
 from webcrawl.crawl.running import get_in_flight_request
 from webcrawl.downloadermiddlewares.sitemaps import add_link_counts, named_in_robots, resolved_all
@@ -279,7 +279,7 @@ def _log(sitemaps: Sequence[str], flight: InFlightRequest) -> None:
     if (kept := flight.outcome.entry) is None:
         return
     found = resolved_all(sitemaps, flight.lease.entry.url)
-    kept.links, kept.other_links = rows_of(dict.fromkeys(found))
+    kept.links, kept.other_links = link_rows(dict.fromkeys(found))
     add_link_counts(kept.record, len(kept.links), len(kept.other_links))
 
 

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from webcrawl.archive.disk import translated
-from webcrawl.archive.listed_links import ListedLinks, rows_of
+from webcrawl.archive.listed_links import ListedLinks, link_rows
 from webcrawl.crawl.context import get_context
 from webcrawl.crawl.running import GIVEN_AT_ONCE, get_in_flight_request
 from webcrawl.fetching.decoding import decoded_chunks
@@ -196,7 +196,7 @@ class SitemapMiddleware:
             kept = flight.outcome.entry
             add_link_counts(kept.record, listed.number, listed.others)
             kept.listed = listed.spooled()
-            kept.links, kept.other_links = rows_of(listed.held())
+            kept.links, kept.other_links = link_rows(listed.held())
         if self._hinting:
             facts["hints"] = visit.hints
         if broken is not None:

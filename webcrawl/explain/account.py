@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from webcrawl.explain.clocks import Facts, WaitReasons, waiting_of
-from webcrawl.explain.rules import RobotsWord, RuleStage, Scoping, robots_word, scoping_of
+from webcrawl.explain.clocks import Facts, WaitReasons, evaluate_clocks
+from webcrawl.explain.rules import RobotsWord, RuleStage, Scoping, explain_scope, robots_word
 from webcrawl.frontier.records import Kind, State
 from webcrawl.politeness.host_record import HostRecord, spent
 from webcrawl.scope.scope import Candidate
@@ -77,7 +77,9 @@ class Address:
     origin: str
 
 
-def address_of(written: str, url: str, rules: CanonicalRules = DEFAULT, *, absolute: bool = True) -> Address:
+def explain_address(
+    written: str, url: str, rules: CanonicalRules = DEFAULT, *, absolute: bool = True
+) -> Address:
     """``written``: as it was given; ``url``: as ``urls.resolve`` returns it. No part of a relative link counts as
     changed.
     """
@@ -191,22 +193,24 @@ def explain(
     how many links it is from a seed, ``via``: the page that leads to it, if these are known otherwise than by the
     crawl. ``shared``: the clocks that its fetch shares with those of other keys.
     """
-    found = _depth_of(snapshot, visits) if depth is None else depth
-    stage = RuleStage.SEED if named else _stage_of(snapshot, visits)
-    scoping = scoping_of(
-        Candidate(address.url, address.host, key, found or 0, linked_from=via or _page_of(snapshot, visits)),
+    found = _known_depth(snapshot, visits) if depth is None else depth
+    stage = RuleStage.SEED if named else _rule_stage(snapshot, visits)
+    scoping = explain_scope(
+        Candidate(
+            address.url, address.host, key, found or 0, linked_from=via or _referring_page(snapshot, visits)
+        ),
         rules.followed,
         rules.fixed,
         rules.recheck or rules.fixed,
         stage,
         depth_known=found is not None or stage is RuleStage.SEED,
-        embed_hops=_embed_hops_of(snapshot, visits) if stage is RuleStage.EMBED else 0,
+        embed_hops=_embed_hops(snapshot, visits) if stage is RuleStage.EMBED else 0,
     )
     known = None if snapshot is None else snapshot.robots
     robots = robots_word(known, address.origin, address.url, rules.agents, now)
     waiting = None
     if snapshot is not None:
-        waiting = waiting_of(Facts(now, _record(snapshot, key), known, rules.politeness, shared))
+        waiting = evaluate_clocks(Facts(now, _record(snapshot, key), known, rules.politeness, shared))
     conclusion = _conclude(address, scoping, robots, snapshot, waiting, rules)
     return Explanation(now, address, key, scoping, robots, snapshot, waiting, visits, conclusion, remembered)
 
@@ -282,7 +286,7 @@ def _record(snapshot: UrlSnapshot, key: str) -> HostRecord:
     return HostRecord(key) if snapshot.key is None else snapshot.key.record
 
 
-def _depth_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> int | None:
+def _known_depth(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> int | None:
     """Return the depth at which it is queued, or was fetched."""
     if snapshot is not None and snapshot.entry is not None:
         return snapshot.entry.depth
@@ -293,7 +297,7 @@ def _depth_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> int
     return None
 
 
-def _page_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> str | None:
+def _referring_page(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> str | None:
     """Return the page or the list that leads to it, as it is queued or was fetched; None for the redirect of a
     seed.
     """
@@ -307,7 +311,7 @@ def _page_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> str 
     return None
 
 
-def _embed_hops_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> int:
+def _embed_hops(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> int:
     """Return how many embeds in sequence led to it, as it is queued or was fetched."""
     if snapshot is not None and snapshot.entry is not None:
         return snapshot.entry.embed_hops
@@ -315,7 +319,7 @@ def _embed_hops_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -
     return hops if isinstance(hops, int) else 0
 
 
-def _stage_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> RuleStage:
+def _rule_stage(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> RuleStage:
     """Return how it was found, as it is queued or was fetched; a link if it is neither."""
     if snapshot is not None and snapshot.entry is not None:
         kind, via = snapshot.entry.kind, snapshot.entry.via
@@ -325,6 +329,6 @@ def _stage_of(snapshot: UrlSnapshot | None, visits: LoggedFetches | None) -> Rul
         return RuleStage.LINK
     if kind == Kind.SITEMAP:
         return RuleStage.SITEMAP
-    if _embed_hops_of(snapshot, visits):
+    if _embed_hops(snapshot, visits):
         return RuleStage.EMBED
     return RuleStage.SEED if via is None else RuleStage.LINK

@@ -112,7 +112,7 @@ class WaitReasons:
     """The time at which the last of them ends, not before now; None if one never ends."""
 
 
-def waiting_of(facts: Facts) -> WaitReasons:
+def evaluate_clocks(facts: Facts) -> WaitReasons:
     """Evaluate all clocks."""
     clocks = [*(clock for ask in CLOCKS if (clock := ask(facts)) is not None), *facts.shared]
     clocks.sort(key=lambda clock: clock.order, reverse=True)
@@ -126,7 +126,7 @@ def _failing(record: HostRecord) -> str:
     return f"{times}, the last: {record.last_error or 'unknown'}"
 
 
-def shared_clocks_of(
+def shared_wait_reasons(
     policy: SharedClocks, pauses: Pauses, uses: Mapping[str, Use], address: str | None, now: float
 ) -> Iterator[WaitReason]:
     """``pauses``: the clocks of the URL at ``address``, if that is known; ``uses``: their known uses."""

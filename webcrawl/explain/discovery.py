@@ -142,7 +142,7 @@ class Discovery:
         return self.links is not None and self.links.whole and 0 < self.links.number == self.links.withheld
 
 
-def way_of(
+def find_way(
     form: str,
     snapshot: UrlSnapshot | None,
     visits: LoggedFetches | None,
@@ -182,7 +182,7 @@ def way_of(
     return Way(By.EMBED if is_embed else None if found is None else By.LINK, via, depth)
 
 
-def onward_of(
+def follow_redirects(
     last: Line,
     read_lines: Callable[[str], Iterable[Line]],
     read_rule: Callable[[str], str | None],
@@ -240,7 +240,7 @@ def _depth(line: Line) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def links_of(found: Iterable[LinkTo], *, most: int = LINKS_MAX) -> InboundLinks:
+def summarize_links(found: Iterable[LinkTo], *, most: int = LINKS_MAX) -> InboundLinks:
     """``found``: links in any order; if a page was fetched again the last link of a type counts."""
     last: dict[tuple[str, str], LinkTo] = {}
     whole = True
@@ -260,7 +260,7 @@ CUT, DROPPED = "cut", "links_dropped"
 """The fields of a fetch log that pages have of which not all links are known."""
 
 
-def cut_pages_of(lines: Iterable[Line], host: str, fact: str = CUT) -> CutPages:
+def find_cut_pages(lines: Iterable[Line], host: str, fact: str = CUT) -> CutPages:
     """``lines``: of fetch logs; only those that have ``fact`` are used."""
     number, own, others = 0, list[str](), list[str]()
     for line in lines:

@@ -103,7 +103,7 @@ class Worth:
     area: float | None
 
 
-def worth_of(learner: Learner, url: str, entry: UrlEntry | None) -> Worth:
+def explain_worth(learner: Learner, url: str, entry: UrlEntry | None) -> Worth:
     """``entry``: the queued entry, if there is one."""
     guess = learner.guess(url, None if entry is None else entry.link_features)
     skill = learner.skill

@@ -58,7 +58,7 @@ class Scoping:
         return next((word for word in self.words if word.applies and word.objection is not None), None)
 
 
-def scoping_of(
+def explain_scope(
     candidate: Candidate,
     followed: Scope,
     fixed: Scope,

@@ -139,7 +139,7 @@ class _Growing:
         return Node(self.name, self.counts, children, self._others, self._other_counts)
 
 
-def tree_of(lines: Iterable[Mapping[str, Any]], *, depth: int = 2, most: int = 50) -> Tree:
+def build_tree(lines: Iterable[Mapping[str, Any]], *, depth: int = 2, most: int = 50) -> Tree:
     """Return the tree of some logs."""
     tree = Tree(depth=depth, most=most)
     for line in lines:
@@ -156,7 +156,7 @@ def host_in(url: str) -> str:
 
 
 @lru_cache(65_536)
-def domain_of(host: str) -> str:
+def host_domain(host: str) -> str:
     """Return the registrable domain of a host."""
     return NO_HOST if host == NO_HOST else registrable_domain(host)
 
@@ -164,7 +164,7 @@ def domain_of(host: str) -> str:
 def _place(url: str, depth: int) -> str:
     """Return the place of a URL in the tree: domain, host and segments of its path, without its query."""
     host = host_in(url)
-    names = [domain_of(host), host]
+    names = [host_domain(host), host]
     if host != NO_HOST and depth:
         path = url[url.index("/", 8) + 1 :].partition("?")[0].partition("#")[0]
         segments = path.split("/")

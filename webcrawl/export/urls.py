@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.export.safe import one_line
-from webcrawl.export.tree import NO_HOST, domain_of, host_in
+from webcrawl.export.tree import NO_HOST, host_domain, host_in
 from webcrawl.external_sort import Gathered
 from webcrawl.frontier.records import QUEUED, State, UrlRecord
 from webcrawl.urls.canonical import canonical_all
@@ -211,7 +211,7 @@ Entrance = tuple[int, int, str, int]
 """Links from a seed, characters, URL; and the number of pages of its site."""
 
 
-def seeds_of(lines: Iterable[Mapping[str, Any]], *, by_domain: bool = False) -> Iterator[str]:
+def select_seeds(lines: Iterable[Mapping[str, Any]], *, by_domain: bool = False) -> Iterator[str]:
     """Yield one URL for each host that answered with a page, of those with the most pages first.
 
     It is the page with the fewest links from a seed of this crawl, and of these the shortest; only pages with a
@@ -223,7 +223,7 @@ def seeds_of(lines: Iterable[Mapping[str, Any]], *, by_domain: bool = False) -> 
         good = isinstance(status, int) and 200 <= status < 300 and line.get("kind") == "page"
         if not good or not isinstance(url, str) or (host := host_in(url)) == NO_HOST:
             continue
-        site = domain_of(host) if by_domain else host
+        site = host_domain(host) if by_domain else host
         sites.add(site, (depth if isinstance(depth, int) else 0, len(url), url, 1), len(url))
     largest: Gathered[str] = Gathered(min)
     for site, (_, _, url, pages) in sites:

@@ -9,7 +9,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.crawl.context import get_configuration
-from webcrawl.extensions.metrics_reader import directory_of
+from webcrawl.extensions.metrics_reader import get_folder
 from webcrawl.logs import follow_level, log_level, unfollow_level
 from webcrawl.rotated_log import RotatedLog
 
@@ -39,7 +39,7 @@ _ROOMS = {
 _COMPONENTS = {room: component for component, rooms in _ROOMS.items() for room in rooms}
 
 
-def component_of(logger: str) -> str:
+def find_component(logger: str) -> str:
     """Return the component of a logger, by its name: one of the crawler's components, ``crawl`` for the rest of it,
     ``scrapy``, or ``others``.
     """
@@ -62,7 +62,7 @@ class Splitting(logging.Handler):
         self._files: dict[str, RotatedLog] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        component = component_of(record.name)
+        component = find_component(record.name)
         file = self._files.get(component)
         if file is None:
             file = self._files[component] = RotatedLog(
@@ -93,7 +93,7 @@ class ComponentLogs:
         return extension
 
     def _opened(self) -> None:
-        if (directory := directory_of(self._crawler)) is not None:
+        if (directory := get_folder(self._crawler)) is not None:
             folder = directory / FOLDER
             folder.mkdir(exist_ok=True)
             configuration = get_configuration(self._crawler)

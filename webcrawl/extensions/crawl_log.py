@@ -10,7 +10,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.crawl.context import get_configuration
-from webcrawl.extensions.metrics_reader import directory_of
+from webcrawl.extensions.metrics_reader import get_folder
 from webcrawl.logs import follow_level, log_level, unfollow_level
 from webcrawl.rotated_log import JsonLines, PlainLines, RotatedLog
 
@@ -49,7 +49,7 @@ class CrawlLog:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         configuration = get_configuration(crawler)
-        if not configuration.crawl_log or directory_of(crawler) is None:
+        if not configuration.crawl_log or get_folder(crawler) is None:
             raise NotConfigured  # without a message: it was not requested
         extension = cls(crawler, configuration)
         crawler.signals.connect(extension._opened, signal=signals.spider_opened)
@@ -57,7 +57,7 @@ class CrawlLog:
         return extension
 
     def _opened(self) -> None:
-        directory, configuration, starting = directory_of(self._crawler), self._configuration, self._handler
+        directory, configuration, starting = get_folder(self._crawler), self._configuration, self._handler
         assert directory is not None
         assert isinstance(starting, Starting)
         file = RotatedLog(

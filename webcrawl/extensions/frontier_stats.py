@@ -8,7 +8,7 @@ from scrapy import signals
 
 from webcrawl.crawl.context import get_context
 from webcrawl.downloadermiddlewares.stats import StatsMiddleware
-from webcrawl.extensions.metrics_reader import Countable, frontier_of
+from webcrawl.extensions.metrics_reader import Countable, get_frontier
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.fetching.bandwidth import bandwidth_of
 from webcrawl.frontier.figures import COUNTERS, ONLY_STATISTICS
@@ -59,7 +59,7 @@ class FrontierStats:
         return extension
 
     def spider_opened(self) -> None:
-        self._frontier = frontier_of(self._crawler)
+        self._frontier = get_frontier(self._crawler)
         if self._frontier is not None:
             self._storage = (
                 "disk" if get_context(self._crawler).configuration.storage.is_lasting else "memory"

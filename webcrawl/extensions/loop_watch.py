@@ -12,7 +12,7 @@ from scrapy.exceptions import NotConfigured
 
 from webcrawl.crawl.context import get_configuration
 from webcrawl.engine.loop_watch import Hold, Holds, LoopWatch
-from webcrawl.extensions.metrics_reader import Countable, frontier_of
+from webcrawl.extensions.metrics_reader import Countable, get_frontier
 
 if TYPE_CHECKING:
     from typing import Self
@@ -45,7 +45,7 @@ class LoopWatchdog:
         return extension
 
     def _started(self) -> None:
-        self._frontier = frontier_of(self._crawler)
+        self._frontier = get_frontier(self._crawler)
         # In the next turn: the preparations of other components in this one should not count.
         asyncio.get_running_loop().call_soon(self._watch.begin)
 

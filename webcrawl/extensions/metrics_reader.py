@@ -61,13 +61,13 @@ class InMemory(Protocol):
     def storing(self) -> tuple[int, int]: ...
 
 
-def frontier_of(crawler: Crawler) -> Countable | None:
+def get_frontier(crawler: Crawler) -> Countable | None:
     """Return the frontier of a crawl; None if it has another scheduler, or if the spider is not open."""
     found = getattr(crawler.engine.scheduler, "frontier", None)
     return found if isinstance(found, Countable) else None
 
 
-def directory_of(crawler: Crawler) -> Path | None:
+def get_folder(crawler: Crawler) -> Path | None:
     """Return the crawl's folder; None if it has none."""
     jobdir = get_context(crawler).jobdir
     return None if jobdir is None else jobdir.path

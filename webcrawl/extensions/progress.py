@@ -17,7 +17,7 @@ from scrapy.utils.log import get_scrapy_root_handler
 
 from webcrawl import fetch_errors
 from webcrawl.crawl.context import get_configuration
-from webcrawl.extensions.metrics_reader import MetricsReader, directory_of, frontier_of
+from webcrawl.extensions.metrics_reader import MetricsReader, get_folder, get_frontier
 from webcrawl.reports import live
 from webcrawl.reports.live import RecentError, Tone
 
@@ -93,7 +93,7 @@ class Progress:
         return self._log_stream is not None
 
     def spider_opened(self) -> None:
-        frontier = frontier_of(self._crawler)
+        frontier = get_frontier(self._crawler)
         if frontier is None:
             return
         from rich.live import Live
@@ -101,7 +101,7 @@ class Progress:
         spider = self._crawler.spider.name if self._crawler.spider else ""
         shared = self._configuration.storage.is_shared
         worker = f"worker {self._configuration.worker_name}  " if shared else ""
-        self._title = f"{spider}  {worker}{directory_of(self._crawler) or ''}".rstrip()
+        self._title = f"{spider}  {worker}{get_folder(self._crawler) or ''}".rstrip()
         self._gauge = MetricsReader(frontier, self._configuration, self._crawler)
         fetch_errors.LOGGER.addHandler(self._failures)
         # Items may be written to standard output: do not capture it unless it is this terminal.

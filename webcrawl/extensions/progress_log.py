@@ -11,7 +11,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.crawl.context import get_configuration
-from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier_of
+from webcrawl.extensions.metrics_reader import Countable, get_folder, get_frontier
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.frontier.figures import LOGGED, read_figures
 from webcrawl.processes import cpu_seconds, memory
@@ -55,8 +55,8 @@ class ProgressLog:
         return extension
 
     def spider_opened(self) -> None:
-        self._frontier = frontier_of(self._crawler)
-        directory = directory_of(self._crawler) if self._frontier is not None else None
+        self._frontier = get_frontier(self._crawler)
+        directory = get_folder(self._crawler) if self._frontier is not None else None
         if directory is not None:
             self._path = directory / progress_log.NAME
             self._task.begin()

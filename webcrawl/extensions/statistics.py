@@ -9,7 +9,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.crawl.context import get_configuration
-from webcrawl.extensions.metrics_reader import MetricsReader, frontier_of
+from webcrawl.extensions.metrics_reader import MetricsReader, get_frontier
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.extensions.progress import Progress
 
@@ -47,7 +47,7 @@ class Statistics:
         return extension
 
     def spider_opened(self) -> None:
-        frontier = frontier_of(self._crawler)
+        frontier = get_frontier(self._crawler)
         if frontier is None:
             return
         self._gauge = MetricsReader(frontier, self._configuration, self._crawler)

@@ -18,7 +18,7 @@ from webcrawl.archive.disk import ArchiveError
 from webcrawl.crawl.context import get_configuration, get_context, get_fatal_error
 from webcrawl.crawl.refused_start import START_REFUSED
 from webcrawl.extensions.errors import Errors
-from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier_of
+from webcrawl.extensions.metrics_reader import Countable, get_folder, get_frontier
 from webcrawl.politeness.groups import GroupsError
 from webcrawl.reports import run_log
 from webcrawl.reports.summary import FORCED, CrawlEnd, Shared, summary
@@ -69,8 +69,8 @@ class Summary:
         return extension
 
     async def spider_opened(self, spider: Spider) -> None:
-        self._frontier = frontier_of(self._crawler)
-        self._directory = directory_of(self._crawler)
+        self._frontier = get_frontier(self._crawler)
+        self._directory = get_folder(self._crawler)
         self._opened_at = time.monotonic()
         directory = self._directory
         if directory is None or self._frontier is None or not directory.is_dir():

@@ -18,7 +18,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
-from webcrawl.config import value_of
+from webcrawl.config import setting_value
 from webcrawl.frontier.records import Kind
 from webcrawl.storage.contract import BandwidthShare, uptime
 
@@ -339,5 +339,5 @@ def bandwidth_of(crawler: Crawler) -> Bandwidth:
     """Return the bandwidth limit of a crawl, which the first call creates."""
     found = _limits.get(crawler)
     if found is None:
-        found = _limits[crawler] = Bandwidth(float(value_of(crawler.settings, SETTING)))
+        found = _limits[crawler] = Bandwidth(float(setting_value(crawler.settings, SETTING)))
     return found

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from scrapy.exceptions import DownloadCancelledError, DownloadTimeoutError
 
 from webcrawl.archive.capture import Capture
-from webcrawl.config import value_of
+from webcrawl.config import setting_value
 from webcrawl.fetching.bandwidth import bandwidth_of
 from webcrawl.fetching.body_memory import body_memory_of
 from webcrawl.fetching.failures import LocalShortageError, translate
@@ -70,7 +70,7 @@ class TransferHandler:
         self.bandwidth = bandwidth_of(crawler)
         self._bodies = body_memory_of(crawler)
         self.timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
-        self.maxsize = int(value_of(settings, "DOWNLOAD_MAXSIZE"))
+        self.maxsize = int(setting_value(settings, "DOWNLOAD_MAXSIZE"))
         self.text_maxsize = max(self.maxsize, settings.getint("DOWNLOAD_TEXT_MAXSIZE"))
         announced = settings.get("DOWNLOAD_ANNOUNCED_MAXSIZE")
         self.announced_maxsize = self.maxsize * ANNOUNCED_FACTOR if announced is None else int(announced)

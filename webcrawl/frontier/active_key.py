@@ -223,7 +223,7 @@ class ActiveKey:
         while self.inline:
             inline = self.inline[0]
             entry = inline.entry
-            origin, robots_url = _read_robots(entry, policies)
+            origin, robots_url = _robots_location(entry, policies)
             known = None if origin is None else self.robots.get(origin)
             if inline.answer.done():
                 self.inline.pop(0)
@@ -289,7 +289,7 @@ class ActiveKey:
                 if self._refuse(pick, entry, rule, policies):
                     return pick
                 continue
-            origin, robots_url = _read_robots(entry, policies)
+            origin, robots_url = _robots_location(entry, policies)
             if origin is not None and not robots.is_fresh(self.robots.get(origin), now):
                 if self._is_given_up(entry, self.robots.get(origin), now, policies):
                     self._refuse(pick, entry, ROBOTS_UNREACHABLE, policies)
@@ -429,7 +429,7 @@ def _is_useless(record: RobotsRecord, entry: UrlEntry, policies: Policies) -> bo
     return usage is not None and usage.refuses(entry.url, purposes)
 
 
-def _read_robots(entry: UrlEntry, policies: Policies) -> tuple[str | None, str | None]:
+def _robots_location(entry: UrlEntry, policies: Policies) -> tuple[str | None, str | None]:
     """Return the origin whose robots.txt applies to an entry, and the URL of it; None twice if none applies."""
     origin = entry.origin
     url = None if origin is None else policies.robots.schemes.robots_url(origin)

@@ -89,7 +89,7 @@ _KIND_OF = {word: kind for kind, words in ERROR_KINDS.items() for word in words}
 KINDS = (*ERROR_KINDS, "other")
 
 
-def kind_of(word: str) -> str:
+def error_kind(word: str) -> str:
     """Return the kind of an error word of the fetch log."""
     return _KIND_OF.get(word, "other")
 
@@ -99,7 +99,7 @@ def _count_pages(name: str) -> Callable[[Tally], float]:
 
 
 def _count_errors(kind: str) -> Callable[[Tally], float]:
-    return lambda tally: sum(n for word, n in tally.errors.items() if kind_of(word) == kind)
+    return lambda tally: sum(n for word, n in tally.errors.items() if error_kind(word) == kind)
 
 
 def _counter(

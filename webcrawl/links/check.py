@@ -15,7 +15,7 @@ from webcrawl.archive.disk import translated
 from webcrawl.archive.record_check import ArchiveProblem, Leftovers
 from webcrawl.external_sort import CHUNK_BYTES, Sorter
 from webcrawl.links import segments
-from webcrawl.links.line import PAGE, lines_of, parse
+from webcrawl.links.line import PAGE, parse, split_lines
 from webcrawl.links.log import NOT_MODIFIED, ROBOTS, SITEMAP
 from webcrawl.urls.fingerprint import digest_all
 
@@ -88,7 +88,7 @@ class LinkLogCheck:
         """See ``Beside``."""
         for folder, times in self._times.items():
             for time in times:
-                path = segments.path_of(folder, time)
+                path = segments.segment_path(folder, time)
                 with translated(path):
                     yield from self._segment(path, totals)
         for _, group in groupby(self._sorter.sorted(), key=lambda line: line.split(b"\t", 1)[0]):
@@ -99,7 +99,7 @@ class LinkLogCheck:
         self._sorter.add("\t".join((encode_basestring_ascii(url)[1:-1], kind, *seen)).encode() + b"\n")
 
     def _segment(self, path: Path, totals: ArchiveTotals) -> Iterator[ArchiveProblem]:
-        is_open, beside = segments.open_name(path).exists(), segments.index_of(path)
+        is_open, beside = segments.open_name(path).exists(), segments.index_path(path)
         index_bytes = beside.read_bytes() if beside.exists() else b""
         reached, before = 0, totals.links
         with segments.opened(path) as stream:
@@ -190,7 +190,7 @@ def _parsed(path: Path, member: Member) -> tuple[list[Linking], list[ArchiveProb
     """Return the lines of a member, and its problems."""
     linkings, problems = [], []
     where = f"{path} byte {member.start}"
-    for line in lines_of(member.data):
+    for line in split_lines(member.data):
         try:
             linkings.append(parse(line))
         except ValueError as error:

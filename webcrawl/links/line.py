@@ -200,7 +200,7 @@ def needle(canonical_url: str) -> bytes:
     return _text(canonical_url).encode("ascii")
 
 
-def lines_of(data: bytes) -> Iterator[bytes]:
+def split_lines(data: bytes) -> Iterator[bytes]:
     """Yield the lines in some data."""
     start = 0
     while (end := data.find(b"\n", start)) >= 0:

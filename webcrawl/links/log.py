@@ -12,7 +12,7 @@ from isal import isal_zlib
 
 from webcrawl.archive.capture import REDIRECTS
 from webcrawl.archive.disk import AppendFile, Disk, OneFile, translated
-from webcrawl.archive.listed_links import rows_of
+from webcrawl.archive.listed_links import link_rows
 from webcrawl.archive.reading import GZIP_MEMBER
 from webcrawl.archive.sinks import ArchiveSink
 from webcrawl.archive.warc import stamp
@@ -61,7 +61,7 @@ class LinkLog(OneFile, ArchiveSink):
     ) -> None:
         self._directory = directory
         self._roll_bytes = settings["LINK_LOG_ROLL_BYTES"]
-        self._rules = rules_of(settings)
+        self._rules = canonical_rules(settings)
         self._clock = clock
         self._disk = disk or Disk()
         self._path = directory
@@ -111,7 +111,7 @@ class LinkLog(OneFile, ArchiveSink):
         self._close_segment()
 
     def _lines(self, entry: ArchiveEntry) -> Iterator[Written]:
-        if (rows := links_of(entry)) is None:
+        if (rows := entry_links(entry)) is None:
             return
         if entry.listed is None:
             links, others = rows
@@ -119,7 +119,7 @@ class LinkLog(OneFile, ArchiveSink):
             return
         with translated(Path(entry.listed.path)):
             for part, urls in enumerate(entry.listed, start=1):
-                links, others = rows_of(urls)
+                links, others = link_rows(urls)
                 yield written(entry.record, links, self._rules, others, part)
 
     def _add(self, lines: Sequence[Written]) -> None:
@@ -134,10 +134,10 @@ class LinkLog(OneFile, ArchiveSink):
         at, earlier = stamp(self._clock()), segments.times(self._directory)
         if earlier and int(at) <= int(earlier[-1]):
             at = str(int(earlier[-1]) + 1)
-        self._path = segments.path_of(self._directory, at)
+        self._path = segments.segment_path(self._directory, at)
         self._file = AppendFile(segments.open_name(self._path), self._disk, new=True)
         with suppress(OSError):
-            self._index = self._disk.open(segments.index_of(self._path), new=True)
+            self._index = self._disk.open(segments.index_path(self._path), new=True)
         return self._file
 
     def _close_segment(self) -> None:
@@ -152,7 +152,7 @@ class LinkLog(OneFile, ArchiveSink):
                 self._disk.sync_folder(self._path.parent)
             else:
                 self._disk.remove(file.path)
-                segments.index_of(self._path).unlink(missing_ok=True)
+                segments.index_path(self._path).unlink(missing_ok=True)
         self._file = None
         self._leave_index()
         file.release()
@@ -164,7 +164,7 @@ class LinkLog(OneFile, ArchiveSink):
                 os.close(handle)
 
 
-def links_of(entry: ArchiveEntry) -> tuple[Sequence[LinkRow], Sequence[LinkRow]] | None:
+def entry_links(entry: ArchiveEntry) -> tuple[Sequence[LinkRow], Sequence[LinkRow]] | None:
     """Return the links of a line, over HTTP and of other schemes; None if the fetch has none: it is neither page nor
     list, failed, or was not modified since.
     """
@@ -183,7 +183,7 @@ def links_of(entry: ArchiveEntry) -> tuple[Sequence[LinkRow], Sequence[LinkRow]]
     return entry.links, entry.other_links
 
 
-def rules_of(settings: Mapping[str, Any]) -> CanonicalRules:
+def canonical_rules(settings: Mapping[str, Any]) -> CanonicalRules:
     """Return the rules of URL comparison in the settings of a crawl."""
     path, chosen = settings["HOST_RULES_FILE"], settings["CANONICAL_RULES"]
     return CanonicalRules(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from webcrawl.archive.disk import ArchiveError, translated
 from webcrawl.links import line, segments
 from webcrawl.links import segments as index
-from webcrawl.links.line import lines_of, needle, parse
+from webcrawl.links.line import needle, parse, split_lines
 from webcrawl.links.segments import Member
 from webcrawl.urls.fingerprint import fingerprint
 
@@ -55,7 +55,7 @@ class LinkLogs:
     def __init__(self, directories: Sequence[Path]) -> None:
         segments_by_time = [(int(time), time, path) for path in directories for time in segments.times(path)]
         paths = [
-            segments.path_of(path, time)
+            segments.segment_path(path, time)
             for _, time, path in sorted(segments_by_time, key=lambda segment: segment[0])
         ]
         self._segments = [Segment(number, path, _size(path)) for number, path in enumerate(paths)]
@@ -72,7 +72,7 @@ class LinkLogs:
         for segment in self._segments:
             for member in _every_member(segment):
                 location = LineLocation(segment.number, member.start)
-                for each in self._parsed(segment.path, member, lines_of(member.data)):
+                for each in self._parsed(segment.path, member, split_lines(member.data)):
                     if self._is_last(each, location, yielded):
                         yield each
 
@@ -80,7 +80,7 @@ class LinkLogs:
         """Yield every line, including those of pages that were fetched again later."""
         for segment in self._segments:
             for member in _every_member(segment):
-                yield from self._parsed(segment.path, member, lines_of(member.data))
+                yield from self._parsed(segment.path, member, split_lines(member.data))
 
     def of(self, canonical_url: str) -> Linking | None:
         """Return the page with this canonical form, as of its last fetch; None if it was never fetched."""
@@ -133,7 +133,7 @@ class LinkLogs:
         for segment in self._segments:
             for member in _likely_members(segment, sought, has, goes_on):
                 if text in member.data:
-                    lines = (each_line for each_line in lines_of(member.data) if text in each_line)
+                    lines = (each_line for each_line in split_lines(member.data) if text in each_line)
                     for each in self._parsed(segment.path, member, lines):
                         yield LineLocation(segment.number, member.start), each
 
@@ -160,7 +160,7 @@ class LinkLogs:
     def _heads(self) -> Iterator[tuple[LineLocation, array[int], array[float]]]:
         """Yield the fingerprints of the pages of each member, and when they were fetched."""
         for segment in self._segments:
-            yield from _heads_of(segment)
+            yield from _read_heads(segment)
 
 
 def _numbered(parts: dict[int | None, Linking]) -> Iterator[tuple[int, Linking]]:
@@ -195,7 +195,7 @@ def _size(path: Path) -> int:
 def _index(path: Path) -> bytes:
     """Return the index of a segment, as far as it exists."""
     try:
-        return segments.index_of(path).read_bytes()
+        return segments.index_path(path).read_bytes()
     except FileNotFoundError:
         return b""
 
@@ -228,7 +228,7 @@ def _likely_members(
                 return
 
 
-def _heads_of(segment: Segment) -> Iterator[tuple[LineLocation, array[int], array[float]]]:
+def _read_heads(segment: Segment) -> Iterator[tuple[LineLocation, array[int], array[float]]]:
     with translated(segment.path), segments.opened(segment.path) as stream:
         data, covered = _index(segment.path), 0
         for block in index.blocks(data, segment.size):
@@ -237,7 +237,7 @@ def _heads_of(segment: Segment) -> Iterator[tuple[LineLocation, array[int], arra
         for member in segments.members(stream, covered, segment.size):
             location = LineLocation(segment.number, member.start)
             try:
-                read = [line.head(head) for head in lines_of(member.data)]
+                read = [line.head(head) for head in split_lines(member.data)]
             except ValueError as error:
                 raise ArchiveError(segment.path, f"the member at byte {member.start}: {error}") from error
             yield location, array("q", [head.mark for head in read]), array("d", [head.at for head in read])

@@ -187,7 +187,7 @@ def times(directory: Path) -> list[str]:
     return sorted(found, key=int)
 
 
-def path_of(directory: Path, time: str) -> Path:
+def segment_path(directory: Path, time: str) -> Path:
     """Return the path of a closed segment."""
     return directory / FOLDER / f"links-{time}{ENDING}"
 
@@ -197,7 +197,7 @@ def open_name(path: Path) -> Path:
     return path.with_name(path.name + OPEN)
 
 
-def index_of(path: Path) -> Path:
+def index_path(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(ENDING) + INDEX_ENDING)
 
 
@@ -248,7 +248,7 @@ def repair(directory: Path, disk: Disk) -> list[str]:
     """
     done = []
     for time in times(directory):
-        path = path_of(directory, time)
+        path = segment_path(directory, time)
         torn = open_name(path)
         if not torn.exists():
             continue
@@ -267,7 +267,7 @@ def _close(torn: Path, path: Path, disk: Disk) -> str:
             disk.truncate(file.fileno(), end)
         disk.sync(file.fileno())
     notes = f", {cut} bytes of unfinished lines cut off" if cut else ""
-    beside = index_of(path)
+    beside = index_path(path)
     if end == 0:
         beside.unlink(missing_ok=True)
         disk.remove(torn)

@@ -46,7 +46,7 @@ _ATTRIBUTE = re.compile(
 )
 
 
-def encoding_of(body: bytes, content_type: str | None) -> str:
+def detect_encoding(body: bytes, content_type: str | None) -> str:
     """Return the name of the Python codec to decode ``body`` with, best with ``errors="replace"``.
 
     The first of these that is known counts: a byte order mark, the charset of the Content-Type header, a
@@ -60,7 +60,7 @@ def encoding_of(body: bytes, content_type: str | None) -> str:
     if content_type:
         match = _IN_HEADER.search(content_type)
         label = _QUOTED_PAIR.sub(r"\1", match[1] or match[2] or "") if match else ""
-        codec = codec_of(label) or codec_of(label.strip(_QUOTES))
+        codec = find_codec(label) or find_codec(label.strip(_QUOTES))
         if codec is not None:
             return codec
     head = body[:PRESCAN_BYTES]
@@ -68,7 +68,7 @@ def encoding_of(body: bytes, content_type: str | None) -> str:
 
 
 @lru_cache(maxsize=256)
-def codec_of(label: str) -> str | None:
+def find_codec(label: str) -> str | None:
     """Return the Python codec for an encoding label of the web; None for an unknown one.
 
     None as well for the encodings that the standard bans because they are dangerous ("replacement").
@@ -127,7 +127,7 @@ def _hinted(head: bytes) -> str | None:
 
 def _in_ascii(label: str) -> str | None:
     """Return the codec for a label that was read as ASCII, so that the page cannot be in UTF-16."""
-    codec = codec_of(label)
+    codec = find_codec(label)
     return "utf-8" if codec in {"utf-16-le", "utf-16-be"} else codec
 
 

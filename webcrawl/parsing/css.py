@@ -28,7 +28,7 @@ def is_style_sheet(mime: str | None) -> bool:
     return mime == CSS
 
 
-def urls_of(text: str) -> Iterator[str]:
+def css_urls(text: str) -> Iterator[str]:
     """Yield the URLs in a style sheet or in a declaration, as written, those of ``@import`` included.
 
     Comments and other strings are passed over, and so are data URLs and fragments alone. It takes linear time.

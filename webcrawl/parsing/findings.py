@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from webcrawl.parsing.css import urls_of
+from webcrawl.parsing.css import css_urls
 from webcrawl.parsing.links import (
     ATTRIBUTES,
     IN_STYLES,
@@ -138,7 +138,7 @@ class PageFindings:
 
     def style(self, text: str) -> None:
         """Take the text of a style element or of a style attribute."""
-        for url in urls_of(text):
+        for url in css_urls(text):
             self.add(url, IN_STYLES)
 
     def _meta(self, values: Mapping[str, str | None]) -> None:

@@ -14,8 +14,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from webcrawl.parsing import listing, menu, stream, tree
-from webcrawl.parsing.charset import encoding_of
-from webcrawl.parsing.css import is_style_sheet, urls_of
+from webcrawl.parsing.charset import detect_encoding
+from webcrawl.parsing.css import css_urls, is_style_sheet
 from webcrawl.parsing.findings import SPELLINGS, Found, PageFindings, merged
 from webcrawl.parsing.links import FOLLOWED, IN_STYLES, TEXT_MAX, Link
 from webcrawl.parsing.mime import FTP_LISTING, GOPHER_MENU, mime_type
@@ -110,7 +110,7 @@ class Extraction:
         self._links: dict[tuple[str, str], Link] = {}
         self._other_links: dict[tuple[str, str], Link] = {}
         self.document = ParsedPage(
-            title="", base=page.url, encoding=encoding_of(page.body, page.content_type)
+            title="", base=page.url, encoding=detect_encoding(page.body, page.content_type)
         )
 
     def steps(self) -> Iterator[None]:
@@ -151,7 +151,7 @@ class Extraction:
 
     def _style_sheet(self, text: str) -> Iterator[None]:
         findings = PageFindings(self._page.types, self._page.links_max)
-        for number, url in enumerate(urls_of(text), start=1):
+        for number, url in enumerate(css_urls(text), start=1):
             findings.add(url, IN_STYLES)
             if number % _BATCH == 0:
                 yield

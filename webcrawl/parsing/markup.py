@@ -31,7 +31,7 @@ class Handler(Protocol):
     """Receives the tokens, in the order of the document. Names are in lower case, with their prefix."""
 
     def start(self, name: str, attributes: str, *, is_empty: bool) -> None:
-        """Take a start tag. ``attributes`` is the text after the name, see ``attributes_of``."""
+        """Take a start tag. ``attributes`` is the text after the name, see ``parse_attributes``."""
 
     def end(self, name: str) -> None:
         """Take an end tag, whether or not it has a start tag."""
@@ -43,7 +43,7 @@ class Handler(Protocol):
         """Take the declaration of an entity."""
 
 
-def attributes_of(text: str) -> dict[str, str]:
+def parse_attributes(text: str) -> dict[str, str]:
     """Return the attributes of a tag by their names as written; the first of a name counts."""
     found = _ATTRIBUTE.findall(text)
     return {name: unescaped(double or single or bare) for name, double, single, bare in reversed(found)}

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from webcrawl.child_process import KEEPS_FREED, OUT_OF_MEMORY, Frames, frame, start_on_socket
-from webcrawl.parsing.charset import encoding_of
+from webcrawl.parsing.charset import detect_encoding
 from webcrawl.parsing.html import PageInput, ParsedPage
 from webcrawl.parsing.links import LinkColumns
 from webcrawl.parsing.offload import Extractor
@@ -42,7 +42,7 @@ def document_frame(number: int, document: ParsedPage) -> bytes:
     return frame((number, _values_of(document), len(links), LinkColumns.of(links).columns))
 
 
-def document_of(values: tuple[Any, ...], length: int, columns: tuple[Column, ...]) -> ParsedPage:
+def unpack_document(values: tuple[Any, ...], length: int, columns: tuple[Column, ...]) -> ParsedPage:
     """Return the document of a ``document_frame``."""
     document = ParsedPage(*values)
     document.links = LinkColumns(length, columns)
@@ -210,7 +210,7 @@ class ReaderProcesses:
                     return await self._apart.parse(page)
                 except _ProcessEndedError as ended:
                     error = str(ended)
-        encoding = encoding_of(page.body, page.content_type)
+        encoding = detect_encoding(page.body, page.content_type)
         return ParsedPage(title="", base=page.url, encoding=encoding, error=error)
 
 
@@ -361,7 +361,7 @@ class _ReaderProcess(asyncio.Protocol):
             self._received += 1
             document = self._waiting.pop(number, None)
             if document is not None and not document.done():
-                document.set_result(document_of(*parts))
+                document.set_result(unpack_document(*parts))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._reap()

@@ -23,9 +23,9 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
-from webcrawl.parsing.charset import codec_of
+from webcrawl.parsing.charset import find_codec
 from webcrawl.parsing.findings import HREF_MAX
-from webcrawl.parsing.markup import Markup, attributes_of, has_bare_ampersand, unescaped
+from webcrawl.parsing.markup import Markup, has_bare_ampersand, parse_attributes, unescaped
 from webcrawl.parsing.sitemap_limits import MAX_BYTES, URLS_MAX
 from webcrawl.parsing.text import line, w3c_seconds
 from webcrawl.urls.resolve import resolve
@@ -221,7 +221,7 @@ class SitemapElements:
         if self._lists(name):
             self._listing = len(self._open) - 1
             if name == "item" and "about" in attributes:
-                self._propose(3, attributes_of(attributes).get("rdf:about", ""), is_absolute=True)
+                self._propose(3, parse_attributes(attributes).get("rdf:about", ""), is_absolute=True)
         elif name == _LOC and parent in _LISTS:
             self._field = name
         elif name in _LISTS or name in _FEEDS:
@@ -235,7 +235,7 @@ class SitemapElements:
                 self._namespaces[prefix] = name
         if "xml:base" not in attributes:
             return base
-        return resolve(attributes_of(attributes).get("xml:base", ""), base or self._url) or base
+        return resolve(parse_attributes(attributes).get("xml:base", ""), base or self._url) or base
 
     def _passes_over(self, name: str, prefix: str, *, is_empty: bool) -> bool:
         """Return True for a ``url`` within a ``loc``, which some sitemaps write around the text."""
@@ -272,7 +272,7 @@ class SitemapElements:
             self._field = None if name == "guid" and _NO_PERMALINK.search(attributes) else name
 
     def _begin_link(self, attributes: str) -> None:
-        known = attributes_of(attributes) if "=" in attributes else {}
+        known = parse_attributes(attributes) if "=" in attributes else {}
         href = known.get("href")
         if href is None:
             self._field = "link"
@@ -529,7 +529,7 @@ class SitemapReading:
         if declared is None:
             return "utf-8"
         label = declared[1].decode("latin-1")
-        codec = codec_of(label)
+        codec = find_codec(label)
         if codec is None:
             self.complain(f"unknown encoding {label}")
         # A declaration that can be read byte by byte is not in UTF-16.

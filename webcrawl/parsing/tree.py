@@ -99,7 +99,7 @@ def read(text: str, findings: PageFindings) -> None:
         # Nearly all of a hundred links per page are these, so they are handled here without a function call.
         if href and node.tag == "a" and len(href) <= HREF_MAX and len(found) < room:
             rel = values.get("rel")
-            words = _text_of(node) if length < TEXTS_MAX else ""
+            words = _element_text(node) if length < TEXTS_MAX else ""
             if len(words) > COUNTED_LEAST:
                 length += len(words)
             found.append((href, "a", words, rel.lower() if rel else ""))
@@ -108,12 +108,12 @@ def read(text: str, findings: PageFindings) -> None:
         elif node.tag == "style":
             findings.style(node.text())
         else:
-            findings.element(node.tag or "", values, partial(_text_of, node))
+            findings.element(node.tag or "", values, partial(_element_text, node))
         if has_styles and (style := values.get("style")):
             findings.style(style)
 
 
-def _text_of(node: LexborNode) -> str:
+def _element_text(node: LexborNode) -> str:
     """Return the text content of an element, or else the ``alt`` of the first image in it that has one."""
     text = node.text()
     if text and not text.isspace():

@@ -18,7 +18,7 @@ from webcrawl.processing.contract import (
     ModuleResult,
     Value,
     cleaned,
-    schema_of,
+    merge_schemas,
 )
 from webcrawl.urls.resolve import resolve_all, resolve_other_scheme
 
@@ -111,7 +111,7 @@ class Chain:
 
         :raises TypeError: two modules declare a field differently
         """
-        self.schema = schema_of(modules)
+        self.schema = merge_schemas(modules)
         """All fields that the modules may produce, in order."""
         self._modules = tuple(modules)
         self._in_place = {number: each.type() for number, each in enumerate(modules) if each.in_place}

@@ -13,7 +13,7 @@ from enum import StrEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, assert_never
 
-from webcrawl.parsing.charset import encoding_of
+from webcrawl.parsing.charset import detect_encoding
 from webcrawl.parsing.text import line, lines
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Content:
     def text(self) -> str:
         """The body as text, decoded as in browsers, whatever it contains. It is the whole body, so mind the time."""
         if self._text is None:
-            encoding = self.encoding or encoding_of(self.body, self.headers.get("content-type"))
+            encoding = self.encoding or detect_encoding(self.body, self.headers.get("content-type"))
             self._text = self.body.decode(encoding, "replace").removeprefix("\ufeff")
         return self._text
 
@@ -236,7 +236,7 @@ def load(path: str) -> LoadedModule:
     return LoadedModule(path, found, tuple(mime_types), fields, in_place, tuple(packages))
 
 
-def schema_of(modules: Iterable[LoadedModule]) -> dict[str, FieldType]:
+def merge_schemas(modules: Iterable[LoadedModule]) -> dict[str, FieldType]:
     """Return all fields that these modules may produce, in their order. Raises TypeError if two declare one
     differently.
     """

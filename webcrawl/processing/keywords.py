@@ -104,10 +104,10 @@ class Keywords:
         import webcrawl.processing.visible_text  # noqa: F401
 
     def process(self, content: Content) -> Mapping[str, Any]:
-        return {"text_keywords": keywords_of(main_text(content), headings(content))}
+        return {"text_keywords": extract_keywords(main_text(content), headings(content))}
 
 
-def keywords_of(text: str, titles: Iterable[str] = ()) -> list[str]:
+def extract_keywords(text: str, titles: Iterable[str] = ()) -> list[str]:
     """Return the keywords of a text, the best first, in lower case. ``titles``: its headings."""
     beginning = text[:READ_MAX]
     if len(_SPACELESS.findall(beginning)) > len(beginning) / 10:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from webcrawl.processing.markdown import markdown_of
+from webcrawl.processing.markdown import html_to_markdown
 
 if TYPE_CHECKING:
     from webcrawl.processing.contract import Content
@@ -53,7 +53,7 @@ class Markdown:
             alt_texts=False,
             links=True,
         )
-        return {"markdown": markdown_of(reduced, content.url)}
+        return {"markdown": html_to_markdown(reduced, content.url)}
 
 
 def main_text(content: Content) -> str:

@@ -12,7 +12,7 @@ _AT_START = re.compile(r"(?m)^(\s*)([#>+-]|\d+[.)])(?=\s)")
 _BLOCKS = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "ul", "ol"})
 
 
-def markdown_of(html: str, url: str) -> str:
+def html_to_markdown(html: str, url: str) -> str:
     """Return ``html`` as Markdown; links are resolved against ``url``, and invalid links become text."""
     writer = _Writer(url)
     writer.feed(html)

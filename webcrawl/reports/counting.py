@@ -95,7 +95,7 @@ class Histogram:
         self.counts[(bisect_right(self.edges, value) or 1) - 1] += 1
         self.total += 1
 
-    def bin_of(self, value: float) -> int:
+    def bin_index(self, value: float) -> int:
         return (bisect_right(self.edges, value) or 1) - 1
 
     def part_below(self, part: float) -> tuple[float, float]:

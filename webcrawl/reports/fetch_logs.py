@@ -147,7 +147,7 @@ class LoggedRequest:
         return str(self.status) if self.status is not None else self.error or "unknown"
 
 
-def request_of(line: Mapping[str, Any]) -> LoggedRequest | None:
+def parse_request(line: Mapping[str, Any]) -> LoggedRequest | None:
     """Return the request of a line of the log; None if a required field is missing or of another type."""
     start, end = number_in(line.get("start")), number_in(line.get("end"))
     url, key, kind = line.get("url"), line.get("key"), line.get("kind")
@@ -200,7 +200,7 @@ class MergedRequests(LogMerger[LoggedRequest]):
 
     def _requests(self, log: Iterable[Mapping[str, Any]]) -> Iterator[LoggedRequest]:
         for line in log:
-            request = request_of(line)
+            request = parse_request(line)
             if request is not None:
                 yield request
             else:

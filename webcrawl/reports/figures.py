@@ -241,7 +241,7 @@ class Gaps:
         if (each := owed + took) > 0:
             self.would_fit += unused / each
         self.unused.add(unused)
-        place = self.unused.bin_of(owed), self.unused.bin_of(gap)
+        place = self.unused.bin_index(owed), self.unused.bin_index(gap)
         self.grid[place] = self.grid.get(place, 0) + 1
 
 

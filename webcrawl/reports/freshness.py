@@ -135,14 +135,14 @@ def _counted(freshness: Freshness) -> list[tuple[str, str]]:
     rows = [("visits of pages that were known", text.count(freshness.revisits))]
     if freshness.compared:
         rows += [
-            ("visits where the page was unchanged", _part_of(freshness.unchanged, freshness.compared)),
+            ("visits where the page was unchanged", _format_part(freshness.unchanged, freshness.compared)),
             (
                 "visits where the page had changed",
-                _part_of(freshness.compared - freshness.unchanged, freshness.compared),
+                _format_part(freshness.compared - freshness.unchanged, freshness.compared),
             ),
             (
                 "visits where the server confirmed that (304)",
-                _part_of(freshness.not_modified, freshness.compared),
+                _format_part(freshness.not_modified, freshness.compared),
             ),
         ]
     if freshness.revisits > freshness.compared:
@@ -264,7 +264,7 @@ def _intervals(freshness: Freshness) -> str:
     return html.figure(html.columns(frame, bars), caption, ("from", "below", "visits"), rows)
 
 
-def _part_of(number: int, of_all: int) -> str:
+def _format_part(number: int, of_all: int) -> str:
     return f"{text.count(number)} ({_share(number / of_all)})"
 
 

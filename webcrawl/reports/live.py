@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.reports import text
 from webcrawl.reports.limiting import Bound
-from webcrawl.reports.pace import stops_after, to_go, used_of
+from webcrawl.reports.pace import format_usage, stops_after, to_go
 from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def rows(
         *_statuses(reading.statuses),
         *([_plain("found", 3, reading.found)] if reading.found else []),
         *([_plain("revisits", 3, reading.again)] if reading.again else []),
-        *([_plain("bandwidth", 3, used_of(*reading.bandwidth))] if reading.bandwidth else []),
+        *([_plain("bandwidth", 3, format_usage(*reading.bandwidth))] if reading.bandwidth else []),
         *_queues(reading),
         _other(reading),
         _with_kinds("refused", 8, reading.refused, reading.refused_by_rule, Tone.PLAIN),

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from webcrawl.external_sort import Sorter
 from webcrawl.reports import text
 from webcrawl.reports.counting import number_in
-from webcrawl.reports.fetch_logs import request_of
+from webcrawl.reports.fetch_logs import parse_request
 from webcrawl.rotated_log import parts
 from webcrawl.urls.politeness_key import get_host
 
@@ -80,7 +80,7 @@ class HostFilter:
     def matches(self, event: Event) -> bool:
         """Return True if an event is about the host."""
         if (request := event.facts.get("request")) is not None:
-            return self._is_of(request)
+            return self._concerns_host(request)
         if event.log == "errors":
             _, _, rest = event.message.partition(" ")
             return host_in(rest.partition(" ")[0]) == self.host
@@ -92,7 +92,7 @@ class HostFilter:
             return True
         return self._names.search(_URL.sub(" ", line)) is not None
 
-    def _is_of(self, request: Mapping[str, Any]) -> bool:
+    def _concerns_host(self, request: Mapping[str, Any]) -> bool:
         origin = request.get("origin")
         return host_in(request["url"]) == self.host or (
             isinstance(origin, str) and host_in(f"{origin}/") == self.host
@@ -338,7 +338,7 @@ def _requests(
             value = json.loads(line)
         except (ValueError, RecursionError):
             value = None
-        request = request_of(value) if isinstance(value, dict) else None
+        request = parse_request(value) if isinstance(value, dict) else None
         if request is None:
             on_damage(
                 f"{path}: a line is no request: {_shown(line[:60].decode('utf-8', 'replace').rstrip())}"
@@ -349,7 +349,7 @@ def _requests(
 
 def _as_sentence(line: Mapping[str, Any]) -> str:
     """Return a line of the fetch log in words."""
-    request = request_of(line)
+    request = parse_request(line)
     assert request is not None
     parts = [
         f"{request.kind} {request.result}  {text.size(request.bytes)} in {request.end - request.start:.3f} s"

@@ -140,7 +140,7 @@ class Reading:
             *found,
             *again,
             f"{text.size(self.bytes_rate)}/s",
-            *([f"bandwidth {used_of(*self.bandwidth)}"] if self.bandwidth else []),
+            *([f"bandwidth {format_usage(*self.bandwidth)}"] if self.bandwidth else []),
             *([f"hosts {active}"] if shared else [queued, f"hosts {known}, {active}, {parked}"]),
             f"in flight {f.in_flight}",
             f"robots.txt {text.count(self.robots)}",
@@ -415,7 +415,7 @@ def _until_next(frontier: Snapshot, now: float) -> float | None:
     return max(frontier.next_ready_at - now, 0.0)
 
 
-def used_of(used: float, limit: float) -> str:
+def format_usage(used: float, limit: float) -> str:
     """Format the used part of a bandwidth limit: ``4.9 MB/s of 5.0 MB/s``."""
     return f"{text.size(used)}/s of {text.size(limit)}/s"
 

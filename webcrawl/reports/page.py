@@ -11,7 +11,7 @@ from webcrawl.atomic_file import replace
 from webcrawl.reports import progress_log
 from webcrawl.reports.figures import WINDOW_SECONDS, Digest, digest
 from webcrawl.reports.html import SHOWN, document, safe
-from webcrawl.reports.progress_log import Course, course_of
+from webcrawl.reports.progress_log import Course, read_course
 from webcrawl.reports.sections import crawl, documents, finds, head, hosts, politeness
 from webcrawl.reports.sections.crawl import Prices
 from webcrawl.reports.sections.head import ReportFacts
@@ -51,7 +51,7 @@ def of_logs(
     damaged: list[str] = []
     logs = [fetchlog.read(directory, damaged.append) for directory in directories]
     figures = digest(*logs, window_seconds=window_seconds)
-    course = course_of(chain.from_iterable(map(progress_log.read, directories)))
+    course = read_course(chain.from_iterable(map(progress_log.read, directories)))
     return page(figures, title, len(damaged), remark, about=about, course=course, prices=prices)
 
 

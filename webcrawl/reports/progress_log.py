@@ -116,7 +116,7 @@ class Course:
         self._points[number] = max(self._points.get(number, point), point)
 
 
-def course_of(lines: Iterable[Mapping[str, Any]]) -> Course:
+def read_course(lines: Iterable[Mapping[str, Any]]) -> Course:
     """Return the course of a crawl, from the files of all its workers."""
     course = Course()
     for line in lines:

@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def figures_of(counted: Mapping[str, int]) -> dict[str, int]:
+def stored_figures(counted: Mapping[str, int]) -> dict[str, int]:
     """Return the figures of counters that a crawl has stored: ``pages``, ``bytes``, ``errors``, and those of
     ``by_class``."""
     statuses = {
         int(name.partition(" ")[2]): number for name, number in counted.items() if _is(name, "status")
     }
     found = {name: counted.get(name, 0) for name in ("pages", "bytes")}
-    return found | {"errors": sum(errors_of(counted).values())} | by_class(statuses)
+    return found | {"errors": sum(stored_errors(counted).values())} | by_class(statuses)
 
 
-def errors_of(counted: Mapping[str, int]) -> dict[str, int]:
+def stored_errors(counted: Mapping[str, int]) -> dict[str, int]:
     """Return the errors among counters that a crawl has stored, by their words."""
     return {name.partition(" ")[2]: number for name, number in counted.items() if _is(name, "error")}
 

@@ -59,7 +59,7 @@ class IndexChange:
         return cls(url, at, Document(*page) if page else None)
 
 
-def change_of(entry: ArchiveEntry) -> IndexChange | None:
+def index_change(entry: ArchiveEntry) -> IndexChange | None:
     """Return the change that a finished request makes in an index; None if it has no new content of a page.
 
     Pages whose authors do not allow indexing, those that may not be used for what the crawl is for, and those that
@@ -98,7 +98,7 @@ def _text(value: object) -> str:
     return plain(value) if isinstance(value, str) else ""
 
 
-def sites_of(url: str) -> list[str]:
+def searchable_sites(url: str) -> list[str]:
     """Return the names by which a page's site may be searched: its host and all parent domains, ``example.org`` and
     ``org`` for ``www.example.org``; for an address itself.
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from webcrawl.errors import CrawlError
 from webcrawl.search.engine import Options, load, merged
 from webcrawl.search.indexer import finish_left
-from webcrawl.search.marking import marking_of
+from webcrawl.search.marking import read_marking
 from webcrawl.search.store import FOLDER, SearchIndex
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _engines(folders: Sequence[Path], settings: IndexSettings) -> Iterator[Engin
     for path in folders:
         if not path.is_dir():
             raise CrawlError(f"{path}: is no folder")
-        marking = marking_of(path / FOLDER)
+        marking = read_marking(path / FOLDER)
         if marking is None:
             raise NoIndexError(
                 f"{path}: holds no search index; a crawl keeps one with {_SINK} in ARCHIVE_SINKS"

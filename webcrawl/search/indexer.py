@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from webcrawl.child_process import Frames, leave_signals_to_the_crawl, receive
 from webcrawl.errors import CrawlError
 from webcrawl.search.engine import Engine, EngineAway, Options, load
-from webcrawl.search.journal import JournalPosition, JournalReader, path_of, segments
+from webcrawl.search.journal import JournalPosition, JournalReader, segment_path, segments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,7 +154,9 @@ def finish_left(folder: Path, engine: Engine) -> bool:
             return False
         engine.begin()
         feed = IndexFeed(folder, engine)
-        if feed.upto(JournalPosition(left[-1], path_of(folder, left[-1]).stat().st_size), time.monotonic()):
+        if feed.upto(
+            JournalPosition(left[-1], segment_path(folder, left[-1]).stat().st_size), time.monotonic()
+        ):
             feed.end()
     return True
 

@@ -48,7 +48,7 @@ def segments(folder: Path) -> list[int]:
     return sorted(int(match[1]) for path in folder.iterdir() if (match := _SEGMENT.fullmatch(path.name)))
 
 
-def path_of(folder: Path, segment: int) -> Path:
+def segment_path(folder: Path, segment: int) -> Path:
     return folder / f"journal-{segment:08}.jsonl"
 
 
@@ -68,7 +68,7 @@ class Journal(OneFile):
             self._folder.mkdir(parents=True, exist_ok=True)
             left = segments(self._folder)
             for number in left[-1:]:
-                done += cut_lines(path_of(self._folder, number), self._disk)
+                done += cut_lines(segment_path(self._folder, number), self._disk)
         self._begin(left[-1] + 1 if left else 1)
         return done
 
@@ -96,7 +96,7 @@ class Journal(OneFile):
         self.let_go()
 
     def _begin(self, number: int) -> None:
-        self._file = AppendFile(path_of(self._folder, number), self._disk, new=True)
+        self._file = AppendFile(segment_path(self._folder, number), self._disk, new=True)
         self._number = number
 
 
@@ -117,7 +117,7 @@ class JournalReader:
                 continue
             if number > self._at.segment:
                 self._at = JournalPosition(number, 0)
-            path = path_of(self._folder, number)
+            path = segment_path(self._folder, number)
             end = until.size if number == until.segment else path.stat().st_size
             while self._at.size < end and bytes_max > 0:
                 bytes_max -= self._read(path, min(end - self._at.size, bytes_max), changes)
@@ -131,7 +131,7 @@ class JournalReader:
         """
         for number in segments(self._folder):
             if number < self._at.segment or (whole and number == self._at.segment):
-                path_of(self._folder, number).unlink()
+                segment_path(self._folder, number).unlink()
 
     def _read(self, path: Path, bytes_max: int, changes: list[IndexChange]) -> int:
         """Read lines from the current position, at least one. Return their bytes."""
@@ -167,7 +167,7 @@ def copy(source: Path, target: Path) -> list[Path]:
     shutil.copyfile(source / marking.NAME, target / marking.NAME)
     for number in segments(source):
         with suppress(FileNotFoundError):
-            shutil.copyfile(path_of(source, number), path_of(target, number))
+            shutil.copyfile(segment_path(source, number), segment_path(target, number))
     for _ in range(_TRIES):
         if not (source / INDEX / META).is_file() or _index(source / INDEX, target / INDEX):
             return [path for path in target.rglob("*") if path.is_file()]

@@ -28,7 +28,7 @@ class Marking:
 
     def claim(self, folder: Path) -> None:
         """Mark a new index. Raises ArchiveError if there is one with another mark."""
-        there = marking_of(folder)
+        there = read_marking(folder)
         if there is None:
             with translated(folder):
                 replace(folder / NAME, json.dumps(asdict(self)).encode())
@@ -48,7 +48,7 @@ class Marking:
             )
 
 
-def marking_of(folder: Path) -> Marking | None:
+def read_marking(folder: Path) -> Marking | None:
     """Return the mark of the index in a folder; None if there is none. Raises ArchiveError."""
     try:
         found = json.loads((folder / NAME).read_text(encoding="utf-8"))

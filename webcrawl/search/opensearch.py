@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
 from webcrawl.search.characters import UNSPACED, UNSPACED_MARKS
-from webcrawl.search.document import sites_of
+from webcrawl.search.document import searchable_sites
 from webcrawl.search.engine import (
     BOOSTS,
     NO_STEMMER,
@@ -207,7 +207,7 @@ def _rows(change: IndexChange) -> list[dict[str, Any]]:
         "text": page.text,
         "boilerplate": page.boilerplate,
         "language": page.language,
-        "site": sites_of(change.url),
+        "site": searchable_sites(change.url),
         "fetched": millis,
     }
     return [{"index": about}, source]

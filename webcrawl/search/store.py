@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from webcrawl.archive.disk import ArchiveError, translated
 from webcrawl.archive.sinks import ArchiveSink
 from webcrawl.child_process import frame, start_python
-from webcrawl.search.document import change_of
+from webcrawl.search.document import index_change
 from webcrawl.search.engine import load
 from webcrawl.search.journal import Journal, JournalPosition, segments
 from webcrawl.search.marking import Marking
@@ -69,7 +69,7 @@ class SearchIndex(ArchiveSink):
         self._journal.roll_if_full()
 
     def write(self, entries: Sequence[ArchiveEntry]) -> None:
-        changes = (change_of(entry) for entry in entries)
+        changes = (index_change(entry) for entry in entries)
         self._journal.write([change.line() for change in changes if change is not None])
 
     def sync(self) -> None:

@@ -9,7 +9,7 @@ import tantivy
 from tantivy import Filter, Occur, Tokenizer
 
 from webcrawl.search.characters import JOINING, UNSPACED, UNSPACED_MARKS
-from webcrawl.search.document import sites_of
+from webcrawl.search.document import searchable_sites
 from webcrawl.search.engine import (
     BOOSTS,
     NO_STEMMER,
@@ -176,7 +176,7 @@ def _document(change: IndexChange) -> tantivy.Document:
     )
     if page.language is not None:
         document.add_text("language", page.language)
-    for site in sites_of(change.url):
+    for site in searchable_sites(change.url):
         document.add_text("site", site)
     return document
 

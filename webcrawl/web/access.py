@@ -199,7 +199,7 @@ class RateLimiter:
         return 0.0 if is_granted else (1.0 - left) / rate.per_second
 
 
-def client_of(address: str | None) -> str:
+def client_name(address: str | None) -> str:
     """Return the name under which a client's rate is counted: its IPv4 address, or its IPv6 network of 64 bits."""
     try:
         found = ip_address((address or "").partition("%")[0])
@@ -310,7 +310,7 @@ class Access:
             scheme, _, token = given.partition(" ")
             if scheme.lower() != "bearer":
                 raise Denial(401, "Authorization must be: Bearer TOKEN")
-            operator = self.operator_of(token.strip(), asked, now)
+            operator = self.authenticate(token.strip(), asked, now)
             return Granted(operator.right, by_token=True, name=operator.name)
         known = self.sessions.check(asked.cookies.get(self.sessions.cookie), self._operators(), now)
         if known is not None:
@@ -318,7 +318,7 @@ class Access:
             return Granted(operator.right, session, name=operator.name)
         return Granted(Right.READ if self.is_open else Right.NONE)
 
-    def operator_of(self, token: str, asked: Asked, now: float) -> Operator:
+    def authenticate(self, token: str, asked: Asked, now: float) -> Operator:
         """Return whose token it is. :raises Denial: nobody's. The right one always passes: others must not be able to
         lock its owner out, and nobody guesses 256 bits."""
         given = hashlib.sha256(token.encode("utf-8", "replace")).digest()
@@ -329,7 +329,7 @@ class Access:
         ]
         if matches:
             return matches[0]
-        if wait := self._wrong.take(client_of(asked.client), now):
+        if wait := self._wrong.take(client_name(asked.client), now):
             raise Denial(429, "too many wrong tokens", wait)
         raise Denial(401, "the token is wrong; the dashboard shows the name of its file at its start")
 

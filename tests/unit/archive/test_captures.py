@@ -9,7 +9,7 @@ import pytest
 from tests.unit.archive.groups import GROUP, archive
 from tests.unit.archive.samples import NOW, capture, entry, record
 from webcrawl.archive.capture import ArchiveEntry, Revisit
-from webcrawl.archive.captures import captures_of, content_of
+from webcrawl.archive.captures import find_captures, read_capture
 from webcrawl.archive.disk import ArchiveError
 
 PAGES = 40
@@ -26,14 +26,14 @@ def fill(made) -> None:
 
 def assert_all_found(folder) -> None:
     for number, url in enumerate(urls()):
-        [found] = captures_of(url, [folder])
+        [found] = find_captures(url, [folder])
         assert (found.url, found.status, found.mime) == (url, "200", "text/html")
-        content = content_of(found, [folder])
+        content = read_capture(found, [folder])
         assert content.payload == b"page %d " % number * 20
         assert content.head.startswith(b"HTTP/1.1 200 OK\r\n")
-    assert captures_of("http://example.test/", [folder]) == []
-    assert captures_of("http://example.test/400", [folder]) == []
-    assert captures_of("http://zzz.test/", [folder]) == []
+    assert find_captures("http://example.test/", [folder]) == []
+    assert find_captures("http://example.test/400", [folder]) == []
+    assert find_captures("http://zzz.test/", [folder]) == []
 
 
 @pytest.mark.parametrize("roll_bytes", [1500, 1_000_000])
@@ -56,7 +56,7 @@ def test_of_a_file_that_is_written_only_what_its_index_lacks_is_read(tmp_path, m
     fill(made)
     assert len(list((tmp_path / "job/index").glob("*.open-*"))) >= 1
     starts = []
-    read = captures_of.__globals__["records"]
+    read = find_captures.__globals__["records"]
     monkeypatch.setattr(
         "webcrawl.archive.captures.records", lambda stream, start: starts.append(start) or read(stream, start)
     )
@@ -73,8 +73,8 @@ def test_captures_of_several_workers_come_in_the_order_of_their_times(tmp_path) 
         made.append([ArchiveEntry(record(start=NOW + at), later)])
         made.close()
     folders = [tmp_path / worker for worker in "abc"]
-    found = captures_of("http://example.test/page", folders)
-    assert [content_of(one, folders).payload for one in found] == [b"b", b"c", b"a"]
+    found = find_captures("http://example.test/page", folders)
+    assert [read_capture(one, folders).payload for one in found] == [b"b", b"c", b"a"]
 
 
 def test_similar_urls_have_the_same_key(tmp_path) -> None:
@@ -83,7 +83,7 @@ def test_similar_urls_have_the_same_key(tmp_path) -> None:
     similar = ["http://example.test/a/", "http://www.example.test/a", "https://example.test/A"]
     made.append([ArchiveEntry(record(url=url, start=NOW), capture(url=url)) for url in similar])
     made.close()
-    assert sorted(one.url for one in captures_of("http://example.test/a", [tmp_path / "job"])) == sorted(
+    assert sorted(one.url for one in find_captures("http://example.test/a", [tmp_path / "job"])) == sorted(
         similar
     )
 
@@ -96,8 +96,8 @@ def test_a_revisit_has_the_payload_of_its_original(tmp_path) -> None:
     revisit = Revisit("identical-payload-digest", "http://example.test/3", NOW + 3)
     made.append([entry(3), ArchiveEntry(record(url=again.url, start=NOW + 50), again, revisit)])
     made.close()
-    [found] = captures_of(again.url, [job])
-    content = content_of(found, [job])
+    [found] = find_captures(again.url, [job])
+    content = read_capture(found, [job])
     assert content.payload == b"page 3 " * 20
     assert content.original is not None
     assert content.original.url == "http://example.test/3"
@@ -111,19 +111,19 @@ def test_what_cannot_be_read_is_said(tmp_path) -> None:
     again = capture(url="http://example.test/again", payload=b"x")
     made.append([entry(1), ArchiveEntry(record(url=again.url), again, lost)])
     made.close()
-    [revisit] = captures_of(again.url, [job])
+    [revisit] = find_captures(again.url, [job])
     with pytest.raises(ArchiveError, match="which is not in these folders"):
-        content_of(revisit, [job])
-    [found] = captures_of("http://example.test/1", [job])
+        read_capture(revisit, [job])
+    [found] = find_captures("http://example.test/1", [job])
     [warc] = (job / "warc").iterdir()
     data = bytearray(warc.read_bytes())
     data[found.offset + 60] ^= 255
     warc.write_bytes(data)
     with pytest.raises(ArchiveError, match="see scrapy archive check"):
-        content_of(found, [job])
+        read_capture(found, [job])
     warc.unlink()
     with pytest.raises(ArchiveError, match="moved away"):
-        content_of(found, [job])
+        read_capture(found, [job])
 
 
 @pytest.mark.parametrize(
@@ -147,4 +147,4 @@ def test_a_line_that_is_no_cdxj_is_an_error_of_the_archive_that_shows_it(tmp_pat
     (tmp_path / "job/index").mkdir(exist_ok=True)
     (tmp_path / "job/index" / name).write_text(f"{line} \n")
     with pytest.raises(ArchiveError, match=r"index.*is no CDXJ: b'test,example\)/1"):
-        captures_of("http://example.test/1", [tmp_path / "job"])
+        find_captures("http://example.test/1", [tmp_path / "job"])

@@ -13,7 +13,7 @@ from tests.unit.archive.groups import GROUP, GROUPS, archive, group, urls_of
 from tests.unit.archive.samples import NOW, RESPONSE_HEAD, capture, entry, record
 from webcrawl.archive import cdxj as index_room
 from webcrawl.archive.capture import ArchiveEntry, Revisit
-from webcrawl.archive.cdxj import INDEX_FOLDER, Index, build, line_of, lines_of
+from webcrawl.archive.cdxj import INDEX_FOLDER, Index, build, index_line, index_lines
 from webcrawl.archive.disk import Disk, DiskFull
 from webcrawl.external_sort import Sorter
 
@@ -218,7 +218,7 @@ def test_a_key_has_no_space_and_a_line_is_ascii() -> None:
         "warc-target-uri": "data:a b\u00e9",
         "warc-date": "2026-01-02T03:04:05.678901Z",
     }
-    line = line_of(fields, RESPONSE_HEAD, "x.warc.gz", 7, 9)
+    line = index_line(fields, RESPONSE_HEAD, "x.warc.gz", 7, 9)
     assert line is not None
     assert line.startswith(b"data:a%20b%E9 20260102030405 {")
     assert line.isascii()
@@ -237,5 +237,5 @@ def test_lines_of_a_file_come_in_the_order_of_its_records(tmp_path: Path) -> Non
     made.append(group(0))
     made.close()
     [warc] = (tmp_path / "warc").iterdir()
-    offsets = [json.loads(line.split(b" ", 2)[2])["offset"] for line in lines_of(warc, warc.name)]
+    offsets = [json.loads(line.split(b" ", 2)[2])["offset"] for line in index_lines(warc, warc.name)]
     assert offsets == sorted(offsets, key=int)

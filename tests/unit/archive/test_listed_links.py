@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from webcrawl.archive.listed_links import PART_CHARACTERS, PART_LINKS, ListedLinks, rows_of
+from webcrawl.archive.listed_links import PART_CHARACTERS, PART_LINKS, ListedLinks, link_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def test_a_short_list_needs_no_file(tmp_path: Path) -> None:
 
 
 def test_links_of_http_and_of_other_schemes_are_apart() -> None:
-    assert rows_of(["ftp://a.test/", "https://a.test/"]) == (
+    assert link_rows(["ftp://a.test/", "https://a.test/"]) == (
         [("https://a.test/", "sitemap", "", "")],
         [("ftp://a.test/", "sitemap", "", "")],
     )

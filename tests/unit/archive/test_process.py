@@ -16,7 +16,14 @@ from tests.unit.archive.groups import GROUPS, archived, group, logged, urls_of
 from tests.unit.archive.samples import INFO, record
 from webcrawl.archive.capture import ArchiveEntry
 from webcrawl.archive.disk import ArchiveError, DiskFull
-from webcrawl.archive.process import Payloads, RemoteArchive, entry_of, payload_bytes, payload_of, row_of
+from webcrawl.archive.process import (
+    Payloads,
+    RemoteArchive,
+    entry_payload,
+    entry_to_row,
+    payload_bytes,
+    row_to_entry,
+)
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.errors import JobdirLocked
 
@@ -32,7 +39,7 @@ from io import BytesIO
 from pathlib import Path
 from tests.unit.archive.groups import group
 from tests.unit.archive.samples import INFO
-from webcrawl.archive.process import row_of, send
+from webcrawl.archive.process import entry_to_row, send
 from webcrawl.archive.process import RemoteArchive
 from webcrawl.crawl.jobdir import Jobdir
 
@@ -42,7 +49,7 @@ archive = RemoteArchive(jobdir.path, held=jobdir.descriptors, worker="w0", info=
 archive.open()
 archive.append(group(0))
 frame = BytesIO()
-send(frame, [row_of(entry) for entry in group(1)])
+send(frame, [entry_to_row(entry) for entry in group(1)])
 archive._archive_process.requests.write(frame.getvalue()[:-1])
 archive._archive_process.requests.flush()
 os.kill(os.getpid(), signal.SIGKILL)
@@ -65,9 +72,9 @@ def pid_of(target: RemoteArchive) -> int:
 @pytest.mark.parametrize("captured", [True, False])
 def test_an_entry_is_the_same_at_the_other_end(captured: bool) -> None:
     entry = group(0)[0] if captured else ArchiveEntry(record(url="http://a/\ud800", extra={"attempt": 2}))
-    row = row_of(entry)
-    assert payload_bytes(row) == len(payload_of(entry))
-    assert entry_of(row, payload_of(entry)) == entry
+    row = entry_to_row(entry)
+    assert payload_bytes(row) == len(entry_payload(entry))
+    assert row_to_entry(row, entry_payload(entry)) == entry
 
 
 def test_what_is_appended_is_kept_as_if_it_were_done_here(target: RemoteArchive, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from webcrawl.archive.capture import ArchiveEntry, Revisit
 from webcrawl.archive.disk import ArchiveError, DiskFull
 from webcrawl.archive.line_sink import LineFile
 from webcrawl.archive.listed_links import SpooledLinks
-from webcrawl.archive.process import RemoteArchive, entry_of, payload_of, row_of
+from webcrawl.archive.process import RemoteArchive, entry_payload, entry_to_row, row_to_entry
 from webcrawl.archive.sinks import OPERATIONS, ArchiveSink, Guarded, load
 
 if TYPE_CHECKING:
@@ -189,14 +189,14 @@ def test_links_and_fields_and_what_was_there_before_arrive_at_the_other_end() ->
     earlier = Revisit("identical-payload-digest", "http://a.test/", 17.25, "<urn:uuid:1>")
     fields = {"title": "t", "sizes": [1, 2.5, None, {"a": b"\0"}]}
     entry = ArchiveEntry(record(), None, earlier, LINKS, fields)
-    assert entry_of(row_of(entry), payload_of(entry)) == entry
+    assert row_to_entry(entry_to_row(entry), entry_payload(entry)) == entry
     other = ArchiveEntry(
         record(), capture(response_head=b"", truncated="time", resource_type="application/zip")
     )
-    assert entry_of(row_of(other), payload_of(other)) == other
+    assert row_to_entry(entry_to_row(other), entry_payload(other)) == other
     entry.other_links, entry.listed = (("mailto:a@b.test", "a", "", ""),), SpooledLinks("/of/a/list")
-    assert entry_of(row_of(entry), payload_of(entry)) == entry
-    assert entry_of(row_of(entry, links=False, fields=False), payload_of(entry)) == ArchiveEntry(
+    assert row_to_entry(entry_to_row(entry), entry_payload(entry)) == entry
+    assert row_to_entry(entry_to_row(entry, links=False, fields=False), entry_payload(entry)) == ArchiveEntry(
         record(), None, earlier
     )
 

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.archive.groups import GROUPS, archive, archived, group, urls_of
 from webcrawl.archive import upload as upload_room
 from webcrawl.archive.disk import ArchiveError
-from webcrawl.archive.upload import Upload, remote_of
+from webcrawl.archive.upload import Upload, open_remote
 
 if TYPE_CHECKING:
     import threading
@@ -50,7 +50,7 @@ class Failing:
     """A storage that fails as often as it is told, in one of its calls."""
 
     def __init__(self, call: str, times: int, lies: bool = False) -> None:
-        self.remote, self.path = remote_of("memory://bucket/crawl")
+        self.remote, self.path = open_remote("memory://bucket/crawl")
         self.call, self.times, self.lies = call, times, lies
 
     def __getattr__(self, name: str) -> Any:
@@ -75,7 +75,7 @@ def run(job: Path, url: str, *, keep: bool = True, passes: int = 1, remote: Any 
         url,
         keep=keep,
         wait=wait,
-        remote=remote_of if remote is None else lambda url: (remote, remote.path),
+        remote=open_remote if remote is None else lambda url: (remote, remote.path),
     )
     made.open()
     made._thread.join()
@@ -129,7 +129,7 @@ def test_what_no_try_brings_there_stays_here(job: Path, url: str, caplog: pytest
 
 def test_a_copy_that_is_not_what_was_sent_is_made_again(job: Path, url: str) -> None:
     before = files_of(job)
-    remote, path = remote_of(url)
+    remote, path = open_remote(url)
     remote.makedirs(path, exist_ok=True)
     for name, data in before.items():
         with remote.open(f"{path}/{name}", "wb") as file:

@@ -49,7 +49,7 @@ from scrapy import signals
 from scrapy.core import scheduler
 
 from webcrawl import errors
-from webcrawl.extensions.metrics_reader import directory_of
+from webcrawl.extensions.metrics_reader import get_folder
 from webcrawl.frontier.tally import Snapshot, Tally
 
 
@@ -73,7 +73,7 @@ class Scheduler(scheduler.Scheduler):
         made = super().from_crawler(crawler)
         made.dqdir = None
         made.frontier = Frontier()
-        made.directory = directory_of(crawler)
+        made.directory = get_folder(crawler)
         made.refusal = getattr(crawler.spider, "refusal", None)
         crawler.signals.connect(made.frontier.count, signals.response_received)
         return made

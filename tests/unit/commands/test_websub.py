@@ -11,7 +11,7 @@ import pytest
 from tests.contract.driven import DrivenSqlite
 from tests.contract.driven_redis import DrivenRedis
 from webcrawl.features.websub.store import SubscriptionStore
-from webcrawl.features.websub.subscription import Subscription, SubscriptionState, token_of
+from webcrawl.features.websub.subscription import Subscription, SubscriptionState, callback_token
 from webcrawl.storage.sqlite.tables import SqliteTables
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.commands import Command
     from tests.redis_server import RedisServer
 
-TOKEN = token_of(b"key", "topic", "hub", 1)
+TOKEN = callback_token(b"key", "topic", "hub", 1)
 ACTIVE = Subscription(
     TOKEN, "https://a.test/feed", "a.test", "https://hub.test/", "https://hub.test/", 1, True, 5.0, 7e9
 )

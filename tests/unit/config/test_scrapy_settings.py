@@ -11,7 +11,7 @@ from scrapy.extensions.logstats import LogStats
 from scrapy.settings import Settings, default_settings
 
 from webcrawl.config import SETTINGS, Configuration, check
-from webcrawl.config.scrapy_settings import ATTRIBUTES, NOT_TOLD, ROWS, ScrapySetting, row_of
+from webcrawl.config.scrapy_settings import ATTRIBUTES, NOT_TOLD, ROWS, ScrapySetting, find_row
 from webcrawl.crawl import given_settings
 from webcrawl.crawl.given_settings import raised_delays, tell_of_settings, without_effect
 from webcrawl.crawl.rules import build_politeness
@@ -49,7 +49,7 @@ def another(name: str) -> Any:
     """A value that differs from the default, of its type."""
     default = vars(default_settings).get(name, 0)
     if isinstance(default, bool):
-        return not (row_of(name).same or (default,))[0]
+        return not (find_row(name).same or (default,))[0]
     if isinstance(default, int | float):
         return default + 7
     return {"a": 1} if isinstance(default, dict) else ["x"] if isinstance(default, list) else "other"

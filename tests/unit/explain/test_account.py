@@ -16,12 +16,12 @@ from webcrawl.explain.account import (
     Explanation,
     Fate,
     RulesForUrls,
-    address_of,
     explain,
+    explain_address,
 )
 from webcrawl.explain.as_json import as_json
 from webcrawl.explain.as_text import as_text, moment
-from webcrawl.explain.features import Remembered, worth_of
+from webcrawl.explain.features import Remembered, explain_worth
 from webcrawl.explain.logged_fetches import LoggedFetches
 from webcrawl.explain.rules import RuleStage
 from webcrawl.features.focus.learner import BELIEVED, Learner
@@ -76,7 +76,7 @@ def settled(state: State | None, rule: str | None = None, **fields: Any) -> UrlS
 def explained(
     snapshot: UrlSnapshot | None = None, url: str = URL, rules: RulesForUrls = RULES, **more: Any
 ) -> Explanation:
-    return explain(address_of(url, url), "h.test", rules, NOW, snapshot=snapshot, **more)
+    return explain(explain_address(url, url), "h.test", rules, NOW, snapshot=snapshot, **more)
 
 
 def test_a_url_that_nobody_knows_is_queued_or_refused_when_it_is_found() -> None:
@@ -233,7 +233,7 @@ def test_the_text_says_when_and_behind_how_many() -> None:
 def test_a_guess_is_shown_with_what_made_it() -> None:
     learner = Learner()
     queued = entry(link_features=pack("550100", "Telescopes", "see also"))
-    explanation = replace(explained(seen(entry=queued)), worth=worth_of(learner, URL, queued))
+    explanation = replace(explained(seen(entry=queued)), worth=explain_worth(learner, URL, queued))
     assert explanation.worth is not None
     guess = explanation.worth.guess
     text = as_text(explanation, CRAWL)
@@ -242,7 +242,7 @@ def test_a_guess_is_shown_with_what_made_it() -> None:
     assert "its words name the subject" in text
     told = json.loads(as_json(explanation, CRAWL))["focus"]
     assert told["worth"] == probability(told["bias"] + sum(told["features"].values()))
-    alone = replace(explanation, worth=worth_of(learner, URL, None))
+    alone = replace(explanation, worth=explain_worth(learner, URL, None))
     assert ", by its URL alone\n" in as_text(alone, CRAWL)
 
 
@@ -253,7 +253,7 @@ def test_a_hostile_robots_txt_cannot_steer_the_terminal() -> None:
 
 
 def test_nor_can_a_url_as_it_was_written() -> None:
-    address = address_of("http://h.test/\x1b[31m\n\u202e", "http://h.test/%1B[31m%E2%80%AE")
+    address = explain_address("http://h.test/\x1b[31m\n\u202e", "http://h.test/%1B[31m%E2%80%AE")
     told = as_text(explain(address, "h.test", RULES, NOW), CRAWL)
     assert all(character.isprintable() or character == "\n" for character in told)
     assert "http://h.test/\\x1b[31m\\n\\u202e" in told

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from webcrawl.explain.clocks import Facts, WaitReasons, waiting_of
+from webcrawl.explain.clocks import Facts, WaitReasons, evaluate_clocks
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.robots.answer import RobotsState
@@ -23,7 +23,7 @@ KNOWN = answer(RobotsState.RULES)
 
 
 def waiting(robots: RobotsRecord | None = KNOWN, **fields: Any) -> WaitReasons:
-    return waiting_of(Facts(NOW, HostRecord("h.test", **fields), robots, POLITE))
+    return evaluate_clocks(Facts(NOW, HostRecord("h.test", **fields), robots, POLITE))
 
 
 def test_a_key_that_was_never_asked_binds_nothing() -> None:

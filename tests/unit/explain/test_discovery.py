@@ -13,11 +13,11 @@ from webcrawl.explain.discovery import (
     LinkTo,
     Way,
     as_object,
-    cut_pages_of,
-    links_of,
-    onward_of,
+    find_cut_pages,
+    find_way,
+    follow_redirects,
     rows,
-    way_of,
+    summarize_links,
 )
 from webcrawl.explain.logged_fetches import logged_fetches
 from webcrawl.frontier.records import QUEUED, Kind, UrlEntry
@@ -59,7 +59,7 @@ def found(url: str, entry: UrlEntry | None = None, log: list[dict[str, Any]] = L
         robots=None,
     )
     form = canonical(url)
-    return way_of(form, snapshot if entry else None, logged_fetches(log, form), lines_of, canonical)
+    return find_way(form, snapshot if entry else None, logged_fetches(log, form), lines_of, canonical)
 
 
 @pytest.mark.parametrize(
@@ -101,22 +101,22 @@ def link(page: str, withheld: str | None = None, at: float = 1.0, kind: str = "a
 
 
 def test_links_are_counted_by_page_and_those_that_are_followed_come_first() -> None:
-    told = links_of([link(A, "rel"), link(B), link(A, "page", 2.0), link(A, kind="img")])
+    told = summarize_links([link(A, "rel"), link(B), link(A, "page", 2.0), link(A, kind="img")])
     assert (told.number, told.withheld, told.whole) == (3, 1, True)
     assert [(one.page, one.type, one.withheld) for one in told.some] == [
         (B, "a", None), (A, "img", None), (A, "a", "page")
     ]  # fmt: skip
     assert not Discovery(links=told).is_withheld
-    assert Discovery(links=links_of([link(A, "rel"), link(B, "page")])).is_withheld
-    assert not Discovery(links=links_of([])).is_withheld
-    many = links_of((link(f"{A}{number}", "rel") for number in range(50)), most=20)
+    assert Discovery(links=summarize_links([link(A, "rel"), link(B, "page")])).is_withheld
+    assert not Discovery(links=summarize_links([])).is_withheld
+    many = summarize_links((link(f"{A}{number}", "rel") for number in range(50)), most=20)
     assert (many.number, many.whole, len(many.some)) == (20, False, 5)
     assert not Discovery(links=many).is_withheld
 
 
 def test_of_pages_that_were_cut_those_of_the_host_are_told_first() -> None:
     lines = [{"url": f"{name}{number}", "cut": 9} for name in (B, A) for number in range(4)]
-    told = cut_pages_of([*lines, {"url": C}, {"cut": 1}, {"url": C, "cut": None}], "a.test")
+    told = find_cut_pages([*lines, {"url": C}, {"cut": 1}, {"url": C, "cut": None}], "a.test")
     assert told.number == 8
     assert told.some == (*(f"{A}{number}" for number in range(4)), f"{B}0")
 
@@ -129,8 +129,8 @@ def test_people_and_programs_are_told_the_same() -> None:
         ("via", f"a redirect of {C}%7e?"), ("before", f"a redirect of {B}"), ("before", A), ("depth", "1")
     ]  # fmt: skip
     assert said(Discovery(found(A))) == [("via", "named by the operator"), ("depth", "0")]
-    links = links_of([link(A, "rel"), link(B, "page"), link(C, "type")])
-    assert said(Discovery(None, links, cut_pages_of([{"url": A, "cut": 1}], "a.test"))) == [
+    links = summarize_links([link(A, "rel"), link(B, "page"), link(C, "type")])
+    assert said(Discovery(None, links, find_cut_pages([{"url": A, "cut": 1}], "a.test"))) == [
         ("links", "3 links to it in the link log, 3 not followed"),
         ("a", f'{A}, "words", rel=nofollow, not followed for its rel; fetched at 1'),
         ("a", f'{B}, "words", not followed: the page asks for nofollow; fetched at 1'),
@@ -138,16 +138,16 @@ def test_people_and_programs_are_told_the_same() -> None:
         ("cut", "1 page was not read to the end; links after that are not known"),
         ("cut page", A),
     ]
-    many = cut_pages_of([{"url": A, "links_dropped": 7}, {"url": B, "cut": 1}], "a.test", DROPPED)
+    many = find_cut_pages([{"url": A, "links_dropped": 7}, {"url": B, "cut": 1}], "a.test", DROPPED)
     assert said(Discovery(None, dropped=many)) == [
         ("dropped", "1 page had links over LINKS_PER_PAGE_MAX, or too long; these links are not known"),
         ("page", A),
     ]
-    unread = links_of([link(A, "sitemaps", kind="sitemap")])
+    unread = summarize_links([link(A, "sitemaps", kind="sitemap")])
     assert said(Discovery(None, unread))[1] == (
         "sitemap", f'{A}, "words", not followed: SITEMAPS_FOLLOW is off; fetched at 1'
     )  # fmt: skip
-    assert said(Discovery(None, links_of([]))) == [("links", "none to it in the link log")]
+    assert said(Discovery(None, summarize_links([]))) == [("links", "none to it in the link log")]
     told = as_object(Discovery(found(D), links))
     assert told is not None
     assert told["way"] == {
@@ -163,7 +163,9 @@ def test_people_and_programs_are_told_the_same() -> None:
 
 def onward(start: str, rules: Mapping[str, str], *lines: dict[str, Any]) -> str | None:
     """Where the first of these lines leads, in words."""
-    told = onward_of(lines[0], lambda url: [line for line in lines if line["url"] == url], rules.get, limit=2)
+    told = follow_redirects(
+        lines[0], lambda url: [line for line in lines if line["url"] == url], rules.get, limit=2
+    )
     return None if told is None else told.in_words()
 
 

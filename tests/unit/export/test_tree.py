@@ -12,8 +12,8 @@ from lxml import html
 from tests.unit.export.logs import HOSTILE, log
 from webcrawl.export import tree as tree_forms
 from webcrawl.export.safe import one_line
-from webcrawl.export.tree import Node, Tree, tree_of
-from webcrawl.export.urls import seeds_of
+from webcrawl.export.tree import Node, Tree, build_tree
+from webcrawl.export.urls import select_seeds
 from webcrawl.urls.politeness_key import registrable_domain
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def nodes(node: Node, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 @pytest.mark.parametrize("depth", [0, 1, 2, 5])
 def test_a_tree_equals_a_slow_recount(depth: int) -> None:
     lines = log(depth)
-    tree = tree_of(lines, depth=depth, most=0)
+    tree = build_tree(lines, depth=depth, most=0)
     found = dict(pair for site in tree.sites() for pair in nodes(site))
     assert found == recount(lines, depth)
     assert tree.totals[0] == len(lines)
@@ -68,7 +68,7 @@ def test_a_tree_equals_a_slow_recount(depth: int) -> None:
 def test_the_largest_come_first_and_the_others_are_added_up() -> None:
     lines = log(7)
     expected = recount(lines, 2)
-    tree = tree_of(lines, depth=2, most=2)
+    tree = build_tree(lines, depth=2, most=2)
     sites = list(tree.sites())
     pages = [site.counts[1] for site in sites]
     assert pages == sorted(pages, reverse=True)
@@ -89,7 +89,7 @@ def test_the_largest_come_first_and_the_others_are_added_up() -> None:
 
 
 def test_as_json_it_is_read_again() -> None:
-    tree = tree_of([*log(1), *HOSTILE])
+    tree = build_tree([*log(1), *HOSTILE])
     told = json.loads("".join(tree_forms.as_json(tree, 'a "crawl"')))
     assert told["title"] == 'a "crawl"'
     assert sum(site["requests"] for site in told["sites"]) == told["totals"]["requests"] == 600 + len(HOSTILE)
@@ -98,7 +98,7 @@ def test_as_json_it_is_read_again() -> None:
 
 @pytest.mark.parametrize("form", [tree_forms.as_text, tree_forms.as_html])
 def test_what_servers_sent_breaks_nothing(form: Any) -> None:
-    text = "".join(form(tree_of(HOSTILE, depth=5), "<i>\x1b[0m"))
+    text = "".join(form(build_tree(HOSTILE, depth=5), "<i>\x1b[0m"))
     assert text.encode("utf-8")
     assert all(character.isprintable() or character == "\n" for character in text)
     if form is tree_forms.as_html:
@@ -109,7 +109,7 @@ def test_what_servers_sent_breaks_nothing(form: Any) -> None:
 
 def test_a_page_of_very_many_sites_has_the_largest_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_forms, "SHOWN_SITES", 3)
-    page = "".join(tree_forms.as_html(tree_of(log(3)), "a crawl"))
+    page = "".join(tree_forms.as_html(build_tree(log(3)), "a crawl"))
     assert len(html.fromstring(page).xpath("/html/body/details/details")) == 3
     assert "The 3 smallest are not on this page" in page
 
@@ -133,7 +133,7 @@ def test_a_site_is_entered_where_it_is_nearest_to_a_seed(by_domain: bool) -> Non
         best[site] = min(best.get(site, nearness), nearness)
         pages[site] += 1
     order = sorted(best, key=lambda site: (-pages[site], site))
-    assert list(seeds_of([*lines, *HOSTILE[1:]], by_domain=by_domain)) == [
+    assert list(select_seeds([*lines, *HOSTILE[1:]], by_domain=by_domain)) == [
         best[site][2] + "\n" for site in order
     ]
 

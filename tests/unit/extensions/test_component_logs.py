@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from webcrawl.extensions.component_logs import Splitting, component_of
+from webcrawl.extensions.component_logs import Splitting, find_component
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_a_logger_belongs_to_one_component(logger: str, component: str) -> None:
-    assert component_of(logger) == component
+    assert find_component(logger) == component
 
 
 def test_messages_are_split_by_component_from_the_level_on(tmp_path: Path) -> None:

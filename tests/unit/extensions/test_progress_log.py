@@ -32,8 +32,8 @@ def snapshot(workers: int | None = None) -> Snapshot:
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProgressLog:
     frontier: Any = SimpleNamespace(tally=Tally(pages=9, bytes=99), snapshot=snapshot)
-    monkeypatch.setattr(extension, "frontier_of", lambda crawler: frontier)
-    monkeypatch.setattr(extension, "directory_of", lambda crawler: tmp_path)
+    monkeypatch.setattr(extension, "get_frontier", lambda crawler: frontier)
+    monkeypatch.setattr(extension, "get_folder", lambda crawler: tmp_path)
     crawler: Any = SimpleNamespace()
     return ProgressLog(crawler, Configuration(progress_log_seconds=0.01, worker_name="w1"))
 

@@ -8,7 +8,7 @@ from isal import isal_zlib
 from tests.unit.archive.samples import INFO, NOW, ticking
 from tests.unit.links.logged import SETTINGS, page, spooled
 from webcrawl.archive.check import Check
-from webcrawl.archive.listed_links import rows_of
+from webcrawl.archive.listed_links import link_rows
 from webcrawl.archive.reading import GZIP_MEMBER
 from webcrawl.archive.store import Archive
 from webcrawl.links import segments
@@ -62,7 +62,7 @@ def check(*folders, **more):
 
 def segment_of(job):
     [time] = segments.times(job)
-    return segments.path_of(job, time)
+    return segments.segment_path(job, time)
 
 
 def members_of(path):
@@ -74,7 +74,7 @@ def rewrite(path, change):
     """The members with other lines, without an index."""
     data = [change(number, member) for number, member in enumerate(members_of(path))]
     path.write_bytes(b"".join(isal_zlib.compress(each, 2, GZIP_MEMBER) for each in data if each))
-    segments.index_of(path).unlink(missing_ok=True)
+    segments.index_path(path).unlink(missing_ok=True)
 
 
 def without_line(number):
@@ -90,7 +90,7 @@ def test_nothing_is_wrong_with_what_a_crawl_wrote(job, chunk_bytes):
 
 
 def test_without_its_index_nothing_is_wrong_with_it(job):
-    segments.index_of(segment_of(job)).unlink()
+    segments.index_path(segment_of(job)).unlink()
     assert check(job) == ([], [], PAGES + 1)
 
 
@@ -165,7 +165,7 @@ def test_another_number_of_links_than_the_fetch_log_has_is_found(job):
 
 @pytest.mark.parametrize("block", range(4))
 def test_an_index_that_says_something_else_is_found(job, block):
-    path = segments.index_of(segment_of(job))
+    path = segments.index_path(segment_of(job))
     data = bytearray(path.read_bytes())
     blocks = list(index.blocks(bytes(data), segment_of(job).stat().st_size))
     data[blocks[block].targets_at] ^= 1
@@ -176,9 +176,9 @@ def test_an_index_that_says_something_else_is_found(job, block):
 
 def test_an_index_of_another_member_is_found_though_its_sum_is_right(job):
     path = segment_of(job)
-    said = segments.index_of(path).read_bytes()
+    said = segments.index_path(path).read_bytes()
     rewrite(path, lambda at, data: data.replace(b"http://other.test/", b"http://odder.test/"))
-    segments.index_of(path).write_bytes(said)
+    segments.index_path(path).write_bytes(said)
     problems, _, _ = check(job)
     assert all("does not say what the member" in problem for problem in problems)
     assert problems
@@ -198,7 +198,7 @@ def listing(folder, number, at=NOW, **changes):
 def with_lists(folder):
     """A page, its robots.txt, a long sitemap, one that is not there, and one that moved."""
     named = page("http://example.test/robots.txt", kind="robots", extra={"links": 1, "other_links": 1})
-    named.links, named.other_links = rows_of([LIST, "ftp://example.test/"])
+    named.links, named.other_links = link_rows([LIST, "ftp://example.test/"])
     absent = page("http://example.test/none.xml", kind="sitemap", status=404)
     moved = page("http://example.test/old.xml", kind="sitemap", status=301, location=LIST)
     keep(folder / "job", [entry(0), named, absent], [moved, listing(folder, 2500)])
@@ -229,7 +229,7 @@ def test_a_list_without_its_lines_is_found(tmp_path):
     job = with_lists(tmp_path)
     keep(job, [entry(1, NOW + 1)])
     rewrite(
-        segments.path_of(job, segments.times(job)[0]),
+        segments.segment_path(job, segments.times(job)[0]),
         lambda at, data: b"".join(line for line in data.splitlines(True) if b'"kind":' not in line),
     )
     problems = check(job)[0]

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.archive.samples import NOW
 from tests.unit.links.logged import SETTINGS, keep, kept, page, sitemap, store
 from webcrawl.archive.disk import ArchiveError, Disk
-from webcrawl.archive.listed_links import PART_CHARACTERS, PART_LINKS, rows_of
+from webcrawl.archive.listed_links import PART_CHARACTERS, PART_LINKS, link_rows
 from webcrawl.links import segments
 from webcrawl.links import segments as index
 from webcrawl.links.reading import LinkLogs
@@ -72,7 +72,7 @@ def test_long_groups_are_several_members(tmp_path, monkeypatch):
     monkeypatch.setattr("webcrawl.links.log.MEMBER_BYTES", 300)
     kept(tmp_path, [page(f"{A}{number}", [B]) for number in range(9)])
     (path,) = (tmp_path / segments.FOLDER).glob("*.gz")
-    beside = segments.index_of(path).read_bytes()
+    beside = segments.index_path(path).read_bytes()
     blocks = list(index.blocks(beside, path.stat().st_size))
     assert len(blocks) > 2
     assert blocks[-1].end == path.stat().st_size
@@ -89,7 +89,7 @@ def test_after_a_crash_whole_members_stay_and_the_rest_is_cut(tmp_path, torn, wi
     whole = left.stat().st_size
     with left.open("ab") as file:
         file.write(torn)
-    beside = segments.index_of(left.with_suffix(""))
+    beside = segments.index_path(left.with_suffix(""))
     if with_index:
         beside.write_bytes(beside.read_bytes()[:-3] + b"\0\0\0" + b"LIX1")
     else:
@@ -159,7 +159,7 @@ def test_only_what_was_answered_has_a_line_and_a_redirect_is_a_link(tmp_path):
 
 def test_lists_of_urls_have_lines_of_their_kind(tmp_path):
     named = page(f"{A}robots.txt", kind="robots")
-    named.links, named.other_links = rows_of([f"{A}sitemap.xml", "ftp://a.test/map"])
+    named.links, named.other_links = link_rows([f"{A}sitemap.xml", "ftp://a.test/map"])
     short = page(f"{A}sitemap.xml", [(B, "sitemap", "", "")], kind="sitemap")
     moved = page(f"{A}old.xml", kind="sitemap", status=301, location="/sitemap.xml")
     kept(tmp_path, [named, short, moved, page(f"{A}none.xml", kind="sitemap", status=404)])

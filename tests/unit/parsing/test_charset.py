@@ -7,22 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.parsing.charset import encoding_of
+from webcrawl.parsing.charset import detect_encoding
 
 CASES = json.loads((Path(__file__).parents[2] / "data/documents/charset.json").read_text("utf-8"))["cases"]
 
 
 @pytest.mark.parametrize(("body", "content_type", "codec"), CASES)
 def test_the_first_that_is_known_decides(body: str, content_type: str | None, codec: str) -> None:
-    assert encoding_of(body.encode("latin-1"), content_type) == codec
+    assert detect_encoding(body.encode("latin-1"), content_type) == codec
 
 
 def test_a_declaration_after_the_prescan_is_not_looked_for() -> None:
-    assert encoding_of(b" " * 5000 + b"<meta charset=koi8-r>", None) == "utf-8"
+    assert detect_encoding(b" " * 5000 + b"<meta charset=koi8-r>", None) == "utf-8"
 
 
 def test_a_declaration_after_the_1024_bytes_of_the_standard_is_found() -> None:
-    assert encoding_of(b" " * 2000 + b"<meta charset=koi8-r>", None) == "koi8-r"
+    assert detect_encoding(b" " * 2000 + b"<meta charset=koi8-r>", None) == "koi8-r"
 
 
 pieces = st.sampled_from(
@@ -46,4 +46,4 @@ bodies = st.binary() | st.lists(pieces | st.binary(max_size=3)).map(b"".join)
 
 @given(bodies, st.none() | st.text() | st.text().map("text/html; charset={}".format))
 def test_whatever_is_returned_decodes_whatever_the_body_is(body: bytes, content_type: str | None) -> None:
-    body.decode(encoding_of(body, content_type), "replace")
+    body.decode(detect_encoding(body, content_type), "replace")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from webcrawl.features.websub.discovery import advertised
-from webcrawl.parsing.charset import encoding_of
+from webcrawl.parsing.charset import detect_encoding
 from webcrawl.parsing.html import PageInput, extract
 from webcrawl.robots import page_directives
 from webcrawl.robots.page_directives import RobotsTags
@@ -29,13 +29,13 @@ def seconds(work: Callable[[], object]) -> float:
 @pytest.mark.parametrize("pattern", ["<a =", "<meta ", "<a b='x' c=", "<!", "<?xml encoding=", '<a ="'])
 def test_tags_that_do_not_end_are_looked_through_once_for_a_charset(pattern: str) -> None:
     body = b"charset" + pattern.encode() * (4_000 // len(pattern))
-    assert seconds(lambda: [encoding_of(body, None) for _ in range(20)]) < 0.4
+    assert seconds(lambda: [detect_encoding(body, None) for _ in range(20)]) < 0.4
 
 
 def test_a_charset_behind_a_tag_that_ends_is_found() -> None:
-    assert encoding_of(b'<a b="1"><meta charset=koi8-r>', None) == "koi8-r"
-    assert encoding_of(b"<a b=1 <meta charset=koi8-r>", None) == "utf-8"
-    assert encoding_of(b'<a b="1 <meta charset=koi8-r>', None) == "koi8-r"
+    assert detect_encoding(b'<a b="1"><meta charset=koi8-r>', None) == "koi8-r"
+    assert detect_encoding(b"<a b=1 <meta charset=koi8-r>", None) == "utf-8"
+    assert detect_encoding(b'<a b="1 <meta charset=koi8-r>', None) == "koi8-r"
 
 
 @pytest.mark.parametrize("piece", ['<>\\"', '<a>;"', '<>;a="\\"', '<>"\\', "<", '<>;a=\\"', ";a="])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from webcrawl.parsing import tree
-from webcrawl.parsing.css import urls_of
+from webcrawl.parsing.css import css_urls
 from webcrawl.parsing.html import PageInput, extract
 from webcrawl.parsing.links import EMBEDS, TYPES
 
@@ -41,7 +41,7 @@ m.png'),url(n\).png)}", "i j.png|klm.png|n).png"),
     ],
 )  # fmt: skip
 def test_urls_are_found_as_browsers_find_them(text: str, urls: str) -> None:
-    assert list(urls_of(text)) == (
+    assert list(css_urls(text)) == (
         urls.split("|") if "|" in urls or " " not in urls else urls.split()
     ) * bool(urls)
 
@@ -51,7 +51,7 @@ def test_urls_are_found_as_browsers_find_them(text: str, urls: str) -> None:
 )
 def test_hostile_style_sheets_are_read_in_linear_time(piece: str) -> None:
     # A tenth of a second; in quadratic time it would not end.
-    assert len(list(urls_of(piece * 200_000))) <= 100_000
+    assert len(list(css_urls(piece * 200_000))) <= 100_000
 
 
 @pytest.mark.parametrize("careful", [False, True])

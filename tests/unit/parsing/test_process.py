@@ -15,7 +15,7 @@ from webcrawl.child_process import Frames, frame
 from webcrawl.parsing import offload, process
 from webcrawl.parsing.html import PageInput, ParsedPage, extract
 from webcrawl.parsing.links import Link
-from webcrawl.parsing.process import ReaderProcesses, document_frame, document_of
+from webcrawl.parsing.process import ReaderProcesses, document_frame, unpack_document
 from webcrawl.processes import resident_bytes
 
 pytestmark = pytest.mark.slow
@@ -164,8 +164,8 @@ def test_a_document_comes_over_the_socket_as_it_is(
     ]
     number, *parts = values[0]
     assert (number, values[1]) == (7, "behind")
-    assert document_of(*parts) == document
-    assert all(isinstance(link, Link) for link in document_of(*parts).links)
+    assert unpack_document(*parts) == document
+    assert all(isinstance(link, Link) for link in unpack_document(*parts).links)
 
 
 def test_the_links_are_the_last_field_of_a_document() -> None:

@@ -6,7 +6,7 @@ import time
 
 from webcrawl.processing.chain import run
 from webcrawl.processing.contract import Content, load
-from webcrawl.processing.keywords import KEYWORDS_MAX, READ_MAX, keywords_of
+from webcrawl.processing.keywords import KEYWORDS_MAX, READ_MAX, extract_keywords
 
 ENGLISH = """The radio telescope at the edge of the village was built in 1957. A radio telescope has a dish that
 collects radio waves, and the larger the dish is, the fainter are the sources that it can see. Astronomers use the
@@ -19,22 +19,22 @@ nicht vorbei kann, wenn man mit dem Boot zu der Insel will. """
 
 
 def test_what_a_text_repeats_are_its_keywords() -> None:
-    assert keywords_of(ENGLISH)[:2] == ["hydrogen clouds", "radio telescope"]
-    assert set(keywords_of(GERMAN)) == {"insel", "küste", "leuchtturm", "schiffe"}
-    assert not {"the", "of", "is", "der", "dem"} & {*keywords_of(ENGLISH), *keywords_of(GERMAN)}
+    assert extract_keywords(ENGLISH)[:2] == ["hydrogen clouds", "radio telescope"]
+    assert set(extract_keywords(GERMAN)) == {"insel", "küste", "leuchtturm", "schiffe"}
+    assert not {"the", "of", "is", "der", "dem"} & {*extract_keywords(ENGLISH), *extract_keywords(GERMAN)}
 
 
 def test_headings_count_more_and_alone_do_not_make_a_keyword() -> None:
-    plain, headed = keywords_of(ENGLISH), keywords_of(ENGLISH, ["The village", "The village again"])
+    plain, headed = extract_keywords(ENGLISH), extract_keywords(ENGLISH, ["The village", "The village again"])
     assert plain.index("dish") < plain.index("village")
     assert headed.index("village") < headed.index("dish")
-    assert "observatory" not in keywords_of(ENGLISH, ["Observatory"])
+    assert "observatory" not in extract_keywords(ENGLISH, ["Observatory"])
 
 
 def test_short_texts_and_texts_without_spaces_have_none() -> None:
-    assert keywords_of("A telescope is a telescope.") == []
-    assert keywords_of("望遠鏡は天体を観測する。" * 50) == []
-    assert keywords_of("") == []
+    assert extract_keywords("A telescope is a telescope.") == []
+    assert extract_keywords("望遠鏡は天体を観測する。" * 50) == []
+    assert extract_keywords("") == []
 
 
 def test_a_page_of_any_length_takes_bounded_time() -> None:
@@ -45,9 +45,9 @@ def test_a_page_of_any_length_takes_bounded_time() -> None:
         "\n" * 2_000_000,
     ):
         began = time.process_time()
-        assert len(keywords_of(text)) <= KEYWORDS_MAX
+        assert len(extract_keywords(text)) <= KEYWORDS_MAX
         assert time.process_time() - began < 5
-    assert keywords_of(ENGLISH + " " * READ_MAX + "observatory " * 100) == keywords_of(ENGLISH)
+    assert extract_keywords(ENGLISH + " " * READ_MAX + "observatory " * 100) == extract_keywords(ENGLISH)
 
 
 def test_the_module_reads_the_main_text_of_a_page_without_meta_keywords() -> None:

@@ -20,7 +20,7 @@ from pypdf.generic import (
 from webcrawl.parsing.html import PageInput, extract
 from webcrawl.processing.chain import run
 from webcrawl.processing.contract import Content, load
-from webcrawl.processing.markdown import markdown_of
+from webcrawl.processing.markdown import html_to_markdown
 
 CASES = tomllib.loads(Path(__file__).parents[2].joinpath("data/processing/modules.toml").read_text("utf-8"))
 URL = "http://a.test/dir/page"
@@ -160,9 +160,9 @@ def test_html_modules_bear_anything(name, body):
 
 def test_markdown_of_links_around_blocks_and_lists_in_lists():
     html = "<a href=/x><h1>T</h1></a><p><a href='javascript:1'>y</a> <a>z</a></p><ul><li>a<ol><li>b</ol><li>c</ul>"
-    assert markdown_of(html, URL) == "# T\n\ny z\n\n- a\n    1. b\n\n- c"
+    assert html_to_markdown(html, URL) == "# T\n\ny z\n\n- a\n    1. b\n\n- c"
 
 
 def test_markdown_of_nothing_that_is_closed_and_much_that_is_open():
-    assert markdown_of("</a></ol></pre></h1><li>x", URL).replace("`", "").split() == ["-", "x"]
-    assert markdown_of("<ul>" * 10_000 + "<li>x", URL) == "- x"
+    assert html_to_markdown("</a></ol></pre></h1><li>x", URL).replace("`", "").split() == ["-", "x"]
+    assert html_to_markdown("<ul>" * 10_000 + "<li>x", URL) == "- x"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.audit.audit import Audit, AuditRules
 from webcrawl.politeness.delay import Politeness
-from webcrawl.reports.fetch_logs import LoggedRequest, MergedRequests, request_of
+from webcrawl.reports.fetch_logs import LoggedRequest, MergedRequests, parse_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -46,7 +46,7 @@ def robots(at: float, host: str = "a.test", **changes: Any) -> Line:
 
 
 def request(at: float, *words: Any, **changes: Any) -> LoggedRequest:
-    found = request_of(line(at, *words, **changes))
+    found = parse_request(line(at, *words, **changes))
     assert found is not None
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.reports.log_lines import T0, line, request, robots
-from webcrawl.reports.fetch_logs import MergedRequests, request_of
+from webcrawl.reports.fetch_logs import MergedRequests, parse_request
 
 WRONG: list[dict[str, Any]] = [
     {"start": None},
@@ -30,7 +30,7 @@ def test_a_line_without_what_is_needed_is_no_request(change: dict[str, Any]) -> 
 
 
 def test_facts_of_another_type_are_none() -> None:
-    found = request_of(
+    found = parse_request(
         line(0) | {"status": "ok", "error": 5, "bytes": None, "delay": "x", "number": 1.5, "lost_at": True}
     )
     assert found is not None
@@ -57,7 +57,7 @@ def test_origin_and_host(url: str, origin: str | None, host: str) -> None:
 
 
 def test_a_robots_line_tells_whose_it_is() -> None:
-    told = request_of(robots(0, origin="http://b.test", crawl_delay=2, digest="sha1:X"))
+    told = parse_request(robots(0, origin="http://b.test", crawl_delay=2, digest="sha1:X"))
     assert told is not None
     assert told.robots is not None
     assert (told.robots.origin, told.robots.crawl_delay, told.robots.digest) == (
@@ -65,7 +65,7 @@ def test_a_robots_line_tells_whose_it_is() -> None:
         2.0,
         "sha1:X",
     )
-    older = request_of(robots(0, origin=None, robots=None, until=None))
+    older = parse_request(robots(0, origin=None, robots=None, until=None))
     assert older is not None
     assert older.robots is not None
     assert (older.robots.origin, older.robots.state) == ("http://a.test", None)

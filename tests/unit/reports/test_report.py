@@ -16,7 +16,7 @@ from tests.unit.export.logs import HOSTILE, T0, log
 from tests.unit.reports.recount import Recount
 from webcrawl.reports import page, progress_log
 from webcrawl.reports.figures import Digest, Gaps, digest
-from webcrawl.reports.progress_log import Course, course_of
+from webcrawl.reports.progress_log import Course, read_course
 from webcrawl.reports.sections.crawl import Prices
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ PROGRESS = [
 
 
 def test_what_all_runs_took_is_added_up() -> None:
-    course = course_of(
+    course = read_course(
         [*PROGRESS, {"at": 5}, {**PROGRESS[0], "pages": "many"}, {**PROGRESS[0], "at": math.nan}]
     )
     assert (course.pages, course.cpu_seconds) == (20 + 4 + 5, 2.5 + 0.5 + 0.5)
@@ -221,7 +221,7 @@ def test_what_all_runs_took_is_added_up() -> None:
 
 
 def test_a_long_course_keeps_the_last_of_each_stretch() -> None:
-    course = course_of({**PROGRESS[0], "at": T0 + 60 * n, "queued": n} for n in range(5000))
+    course = read_course({**PROGRESS[0], "at": T0 + 60 * n, "queued": n} for n in range(5000))
     points = course.points()
     assert 200 <= len(points) <= progress_log.POINTS
     assert points[-1].queued == 4999
@@ -240,7 +240,7 @@ def test_lines_that_a_crash_cut_off_cost_no_others(tmp_path: Path) -> None:
 
 def test_cpu_time_has_its_price(figures: Digest, recount: Recount) -> None:
     text = page.page(
-        figures, "a crawl", course=course_of(PROGRESS), prices=Prices(core_hour=0.5, gigabyte=0.01)
+        figures, "a crawl", course=read_course(PROGRESS), prices=Prices(core_hour=0.5, gigabyte=0.01)
     )
     money = rows_of(text, "Cost")
     each = 3.5 / 29
@@ -272,7 +272,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on the PATH")
 def test_a_browser_shows_every_section_in_any_width(figures: Digest, tmp_path: Path) -> None:
     """A script beside the page measures it: nothing sticks out, and each plot has its size."""
-    text = page.page(figures, "a crawl", course=course_of(PROGRESS))
+    text = page.page(figures, "a crawl", course=read_course(PROGRESS))
     probe = (
         "<script>addEventListener('load',()=>{let wide=[];const d=document.body;for(const w of [360,1000]){"
         "d.style.width=w+'px';wide.push([d.scrollWidth<=w+1,[...document.querySelectorAll('svg')].every(s=>"

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.search.samples import URL, entry
-from webcrawl.search.document import Document, IndexChange, change_of, sites_of
+from webcrawl.search.document import Document, IndexChange, index_change, searchable_sites
 
 
 def test_a_page_that_was_fetched_can_be_found():
-    assert change_of(entry()) == IndexChange(URL, 2.0, Document("A title", "Some words.", "en"))
-    only_text = change_of(entry(title=None, text="x" * 3_000_000))
+    assert index_change(entry()) == IndexChange(URL, 2.0, Document("A title", "Some words.", "en"))
+    only_text = index_change(entry(title=None, text="x" * 3_000_000))
     assert only_text is not None
     assert only_text.document == Document("", "x" * 3_000_000, "en")
 
@@ -20,7 +20,7 @@ def test_a_page_that_was_fetched_can_be_found():
 def test_headings_and_boilerplate_are_kept_apart():
     told = entry()
     told.fields = {"boilerplate": "Prev Up Home", "headings": ["One", "Two"]}
-    assert change_of(told) == IndexChange(URL, 2.0, Document("", "", None, "One\nTwo", "Prev Up Home"))
+    assert index_change(told) == IndexChange(URL, 2.0, Document("", "", None, "One\nTwo", "Prev Up Home"))
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_headings_and_boilerplate_are_kept_apart():
     [("soft\u00adhyphen zero\u200bwidth", "softhyphen zerowidth"), ("u\u0308ber", "\u00fcber"), ("ｶﾞ", "ガ")],
 )
 def test_words_are_kept_as_they_are_typed(written, read):
-    told = change_of(entry(title=None, text=written))
+    told = index_change(entry(title=None, text=written))
     assert told is not None
     assert told.document is not None
     assert told.document.text == read
@@ -51,7 +51,7 @@ def test_a_line_of_an_earlier_version_is_read():
     ids=str,
 )
 def test_what_is_not_to_be_found_goes_if_it_was_in(said):
-    assert change_of(entry(**said)) == IndexChange(URL, 2.0, None)
+    assert index_change(entry(**said)) == IndexChange(URL, 2.0, None)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_what_is_not_to_be_found_goes_if_it_was_in(said):
     ids=str,
 )
 def test_what_says_nothing_of_a_page_changes_nothing(said):
-    assert change_of(entry(**said)) is None
+    assert index_change(entry(**said)) is None
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_what_says_nothing_of_a_page_changes_nothing(said):
     ],
 )
 def test_a_page_is_of_its_host_and_of_all_that_this_is_below(url, sites):
-    assert sites_of(url) == sites
+    assert searchable_sites(url) == sites
 
 
 @given(st.text(), st.text(), st.text(), st.floats(0, 1e10))

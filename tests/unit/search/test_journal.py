@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.search.samples import change
 from webcrawl.search import journal
-from webcrawl.search.journal import Journal, JournalPosition, JournalReader, path_of, segments
+from webcrawl.search.journal import Journal, JournalPosition, JournalReader, segment_path, segments
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_after_a_crash_the_journal_ends_with_a_whole_line_and_goes_on_in_a_new_s
     writer = Journal(tmp_path)
     writer.open()
     keep(writer, "u0", "u1")
-    with path_of(tmp_path, 1).open("ab") as stream:
+    with segment_path(tmp_path, 1).open("ab") as stream:
         stream.write(b'["torn", 1')
     again = Journal(tmp_path)
     assert again.open() == ["journal-00000001.jsonl: 10 bytes of an unfinished line cut off."]
@@ -85,7 +85,7 @@ def test_after_a_crash_the_journal_ends_with_a_whole_line_and_goes_on_in_a_new_s
 
 
 def test_lines_that_are_no_changes_are_counted_and_passed_over(tmp_path):
-    path_of(tmp_path, 3).write_bytes(b'{}\n[1]\nx\n["u", 1.0]\n')
+    segment_path(tmp_path, 3).write_bytes(b'{}\n[1]\nx\n["u", 1.0]\n')
     reader = JournalReader(tmp_path)
-    assert read(reader, JournalPosition(3, path_of(tmp_path, 3).stat().st_size)) == ["u"]
+    assert read(reader, JournalPosition(3, segment_path(tmp_path, 3).stat().st_size)) == ["u"]
     assert reader.damaged == 3

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import re2
 
 from webcrawl.features.focus.relevance import FocusError, Function, visible
-from webcrawl.parsing.charset import encoding_of
+from webcrawl.parsing.charset import detect_encoding
 from webcrawl.parsing.mime import unwanted
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def read(places: str) -> list[str]:
                 body = file.read(FILE_BYTES_MAX)
         except OSError as error:
             raise FocusError(f"{path}: {error.strerror}") from error
-        text = body.decode(encoding_of(body, None), "replace")
+        text = body.decode(detect_encoding(body, None), "replace")
         texts.append(visible(text) if _MARKUP.match(text) else text)
     if not any(_WORD.search(text) for text in texts):
         raise FocusError(f"there is no text in {places!r}")
@@ -275,10 +275,10 @@ class MimeTypes:
         last = url[url.rfind("/") + 1 :]
         if "?" in url:
             last = url.partition("?")[0].rpartition("/")[2]
-        return "." in last and self._is_of(last[last.rfind(".") :])
+        return "." in last and self._matches(last[last.rfind(".") :])
 
     @lru_cache(maxsize=1000)  # noqa: B019 - there is one classifier in a process
-    def _is_of(self, ending: str) -> bool:
+    def _matches(self, ending: str) -> bool:
         """Return whether files with this extension are of one of the types."""
         mime = guess_type("x" + ending.lower())[0]
         return mime is not None and not unwanted(mime, self._types)

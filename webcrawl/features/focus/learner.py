@@ -190,7 +190,7 @@ class Learner:
         chance."""
         if not self.skill.is_believed:
             return [0] * len(links)
-        return [level_of(logit) for logit in self.logits(links)]
+        return [logit_level(logit) for logit in self.logits(links)]
 
     def guess(self, url: str, packed: str | None) -> Guess:
         """Return the estimate for a URL with the features it consists of."""
@@ -198,7 +198,7 @@ class Learner:
         found = [LinkFeature(name, weights.weight(name)) for name in names]
         logit = weights.bias + sum(weight for _, weight in found)
         found.sort(key=lambda one: -abs(one.weight))
-        level = level_of(logit) if self.skill.is_believed else 0
+        level = logit_level(logit) if self.skill.is_believed else 0
         return Guess(probability(logit), level, tuple(found), weights.bias)
 
     def _forget_sums(self) -> None:
@@ -213,7 +213,7 @@ class Learner:
         slots: list[int] = []
         if via is not None:
             slots = [slot(name) for name in dict.fromkeys(model_features(url, link))]
-            level = level_of(self.logits([(url, packed)])[0])
+            level = logit_level(self.logits([(url, packed)])[0])
             if self.skill.fetched(level, relevance >= self.relevant):
                 self._look_again()
         page = fingerprint(url)
@@ -269,7 +269,7 @@ class Learner:
         self.version += 1
 
 
-def level_of(logit: float) -> int:
+def logit_level(logit: float) -> int:
     """Return the level of a logit; at 0, relevant and not relevant are equally likely."""
     level = round(LEVELS_A_UNIT * logit)
     return level if -LEVEL_MOST <= level <= LEVEL_MOST else LEVEL_MOST if level > 0 else -LEVEL_MOST

@@ -51,7 +51,7 @@ NO_LINK_FEATURES = LinkFeatures(f"00{FAR}000")
 """The features of URLs that were not found as a link of a page, such as those of a sitemap."""
 
 
-def digit_of(relevance: float) -> int:
+def relevance_digit(relevance: float) -> int:
     """Return 0..5 for a relevance of 0..1."""
     return sum(relevance >= bound for bound in BOUNDS)
 
@@ -87,7 +87,7 @@ def page_context(link: LinkFeatures, relevance: float, relevant: float) -> PageC
     ancestors = int(link.digits[1])
     faded = FADING * (0.0, *BOUNDS)[ancestors]
     distance = 0 if relevance >= relevant else min(int(link.digits[2]) + 1, FAR)
-    return PageContext(digit_of(relevance), digit_of(max(relevance, faded)), distance)
+    return PageContext(relevance_digit(relevance), relevance_digit(max(relevance, faded)), distance)
 
 
 _NUMBER = re.compile(r"\d+")
@@ -207,7 +207,7 @@ _BY_NAME = {
 
 
 def _range(digit: int) -> str:
-    """Return the relevances that ``digit_of`` makes one digit."""
+    """Return the relevances that ``relevance_digit`` makes one digit."""
     if not digit:
         return f"below {BOUNDS[0]:g}"
     return (

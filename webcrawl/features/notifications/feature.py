@@ -129,7 +129,7 @@ class NotificationsFeature(Feature):
         frontier = self._context.frontier
         snapshot, tally = frontier.snapshot(), frontier.tally
         is_paused = frontier.is_paused or frontier.is_closing()
-        reading = reading_of(tally, snapshot, is_paused=is_paused, disk_free=disk_free)
+        reading = take_measurement(tally, snapshot, is_paused=is_paused, disk_free=disk_free)
         alerts = list(self._watch.look(reading, self._clock()))
         if not alerts:
             return
@@ -187,11 +187,13 @@ class NotificationsFeature(Feature):
     def _post(self, event: str, sentence: str, details: Mapping[str, float | str]) -> None:
         assert self._delivery is not None
         frontier = self._context.frontier
-        figures = figures_of(frontier.tally, frontier.snapshot())
+        figures = message_figures(frontier.tally, frontier.snapshot())
         self._delivery.post(Message(event, self._clock(), self._crawl, sentence, details, figures))
 
 
-def reading_of(tally: Tally, snapshot: Snapshot, *, is_paused: bool, disk_free: int | None) -> Measurement:
+def take_measurement(
+    tally: Tally, snapshot: Snapshot, *, is_paused: bool, disk_free: int | None
+) -> Measurement:
     """Return the figures that the rules are about."""
     fetched = tally.pages + tally.sitemaps + tally.inline
     errors = tally.errors.total()
@@ -208,7 +210,7 @@ def reading_of(tally: Tally, snapshot: Snapshot, *, is_paused: bool, disk_free: 
     )
 
 
-def figures_of(tally: Tally, snapshot: Snapshot) -> dict[str, float]:
+def message_figures(tally: Tally, snapshot: Snapshot) -> dict[str, float]:
     """Return the figures in messages: those of this process since its start, and the queue."""
     return {
         "pages": tally.pages,

@@ -67,7 +67,7 @@ class KnownPage:
     seconds for which our copy had been stale, its ``age``."""
 
 
-def known_of(entry: UrlEntry) -> KnownPage | None:
+def known_page(entry: UrlEntry) -> KnownPage | None:
     """Return the known data of an entry; None if the page is visited for the first time."""
     packed = request_codec.read_revisit(entry.payload)
     if packed is None:
@@ -210,7 +210,7 @@ class RevisitsFeature(Feature):
     def settled(self, flight: InFlightRequest) -> None:
         """Record the visit of a request that is about to be settled."""
         entry, outcome = flight.lease.entry, flight.outcome
-        known = known_of(entry)
+        known = known_page(entry)
         if entry.kind == Kind.ROBOTS or not _is_plain(entry, known) or self._goes_on(flight):
             return
         status = None if outcome.entry is None else outcome.entry.record.status
@@ -227,7 +227,7 @@ class RevisitsFeature(Feature):
 
     def refused(self, entry: UrlEntry) -> None:
         """Record the visit of a queued URL that was refused at its lease."""
-        if known_of(entry) is not None:
+        if known_page(entry) is not None:
             visit = Visit(entry.key, entry.fingerprint, entry.url, self._clock(), VisitOutcome.REFUSED)
             self.visits.record(visit, None)
 
@@ -336,6 +336,6 @@ def chosen_policy(configuration: Configuration) -> RevisitPolicy:
         configuration.revisit_pages_per_day,
     )
     # A crawl that visits each page once does not import this.
-    from webcrawl.features.revisits.freshness import policy_of
+    from webcrawl.features.revisits.freshness import build_policy
 
-    return policy_of(configuration.revisit_policy, pace)
+    return build_policy(configuration.revisit_policy, pace)

@@ -329,7 +329,7 @@ POLICIES: Mapping[str, Callable[[Pace], RevisitPolicy]] = {
 }
 
 
-def policy_of(name: str, pace: Pace) -> RevisitPolicy:
+def build_policy(name: str, pace: Pace) -> RevisitPolicy:
     """Return the policy of that name, or of the import path ``package.module.Class``, built from ``pace``.
 
     :raises ValueError: there is none, or it does not take the pace

@@ -12,7 +12,7 @@ from webcrawl.crawl.context import get_context
 from webcrawl.crawl.page_processing import PageTexts
 from webcrawl.crawl.running import Came, get_in_flight_request
 from webcrawl.features.content_seen.content_seen import digest
-from webcrawl.features.revisits.feature import known_of
+from webcrawl.features.revisits.feature import known_page
 from webcrawl.fetching.lifetime import response_lifetime
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.frontier.records import Kind
@@ -75,7 +75,7 @@ class RevisitsMiddleware:
 
     @staticmethod
     def _not_modified(flight: InFlightRequest, request: Request, response: Response) -> Response:
-        known, archived = known_of(flight.lease.entry), flight.outcome.entry
+        known, archived = known_page(flight.lease.entry), flight.outcome.entry
         if known is None:
             # The request was not conditional on data of ours.
             return response

@@ -52,7 +52,7 @@ class LineError(ValueError):
     """A line that is not a valid line of a segment; the message gives the reason."""
 
 
-def line_of(entry: UrlEntry) -> str:
+def entry_to_line(entry: UrlEntry) -> str:
     """Return the line of an entry, without its line end. ASCII."""
     values: dict[str, Any] = {"url": entry.url, "key": entry.key, "fingerprint": entry.fingerprint}
     for name, usual in _USUAL.items():
@@ -62,7 +62,7 @@ def line_of(entry: UrlEntry) -> str:
     return _encode(values)
 
 
-def entry_of(line: str | bytes, complete: Callable[[str], Key]) -> UrlEntry:
+def line_to_entry(line: str | bytes, complete: Callable[[str], Key]) -> UrlEntry:
     """Return the entry of a line. ``complete`` returns key and fingerprint of a URL, if a line lacks one of them.
 
     :raises LineError: the line is invalid
@@ -123,7 +123,7 @@ class SortedEntries:
         self._lines: Gathered[str] = Gathered(lambda one, _: one)
         self.urls = 0
         for entry in entries:
-            line = line_of(entry)
+            line = entry_to_line(entry)
             # The number keeps the entries of a key in the order of their queue.
             self._lines.add(f"{entry.key}{_BETWEEN}{self.urls:016d}", line, len(line))
             self.urls += 1
@@ -188,7 +188,7 @@ def read(path: Path, complete: Callable[[str], Key], identity: Mapping[str, str]
     """Yield the entries of a file, compressed or not. A file without the first line that ``write`` writes is read as
     it is.
 
-    ``complete``: as for ``entry_of``. :raises SegmentError: it cannot be read, is no segment, or was made with
+    ``complete``: as for ``line_to_entry``. :raises SegmentError: it cannot be read, is no segment, or was made with
     settings other than ``identity``; raised at the line where that is found
     """
     try:
@@ -199,7 +199,7 @@ def read(path: Path, complete: Callable[[str], Key], identity: Mapping[str, str]
                 if not line.strip():
                     continue
                 try:
-                    yield entry_of(line, complete)
+                    yield line_to_entry(line, complete)
                 except LineError as error:
                     raise SegmentError(f"{path}: line {number} {error}") from error
     except (OSError, EOFError, igzip_lib.IsalError) as error:  # type: ignore[misc] # declared as an instance

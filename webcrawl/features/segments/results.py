@@ -10,7 +10,7 @@ from webcrawl.archive.line_sink import LineFile
 from webcrawl.crawl.feature_table import SEGMENT_FILE
 from webcrawl.errors import JobdirUnusable
 from webcrawl.features.segments import files
-from webcrawl.features.segments.files import line_of
+from webcrawl.features.segments.files import entry_to_line
 from webcrawl.frontier.records import UrlEntry, UrlRecord
 from webcrawl.storage import technology_in
 
@@ -33,7 +33,7 @@ class FoundUrls(LineFile):
     name = NAME
 
     def lines(self, entry: ArchiveEntry) -> Iterable[bytes]:
-        return (line_of(UrlEntry(*row)).encode("ascii") for row in entry.found)
+        return (entry_to_line(UrlEntry(*row)).encode("ascii") for row in entry.found)
 
 
 AT_ONCE = 500

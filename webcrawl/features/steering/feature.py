@@ -21,7 +21,7 @@ from webcrawl.features.steering.effects import Effects
 from webcrawl.features.steering.failures import AT_ONCE as FAILURES_AT_ONCE
 from webcrawl.features.steering.failures import FailedUrl, FailureStore, is_failure
 from webcrawl.features.steering.kept_settings import kept_settings
-from webcrawl.features.steering.live_settings import LIVE, changed, problems_of, values_at_start
+from webcrawl.features.steering.live_settings import LIVE, changed, find_problems, values_at_start
 from webcrawl.features.steering.store import (
     COMMANDS_MOST,
     LASTING,
@@ -362,7 +362,7 @@ class SteeringFeature(Feature):
         by_time = sorted(self._overlay.items(), key=lambda item: (item[1].at, item[0]))
         refused = {name: "this version cannot change it" for name, _ in by_time if name not in LIVE}
         overlay = {name: override.value for name, override in by_time if name in LIVE}
-        while problems := problems_of(overlay, self._settings, {}):
+        while problems := find_problems(overlay, self._settings, {}):
             named = [problem.name for problem in problems if problem.name in overlay]
             for problem in problems:
                 refused[problem.name if named else next(reversed(overlay))] = problem.message

@@ -238,7 +238,7 @@ def changed(start: Values, settings: BaseSettings, overlay: Mapping[str, str]) -
     return Values(configuration, {**start.arguments, **arguments}, {**start.scrapy, **scrapy})
 
 
-def problems_of(
+def find_problems(
     changes: Mapping[str, str | None], settings: BaseSettings, overlay: Mapping[str, str]
 ) -> list[Problem]:
     """Return all problems of a change; empty if it can be made. Those that were there before do not count.

@@ -403,7 +403,7 @@ class SteeringStore:
             if waiting + len(urls) > URLS_MOST:
                 raise SteeringRefused(f"{waiting:,} URLs wait already, and at most {URLS_MOST:,} may")
             rows = [_row(_ordered(number + at), url) for at, url in enumerate(urls, 1)]
-            counts = _header_of(waiting + len(urls), number + len(urls))
+            counts = _header_row(waiting + len(urls), number + len(urls))
             if await self._update(_URLS, header, [*rows, counts]):
                 return
 
@@ -424,7 +424,7 @@ class SteeringStore:
             header, *rows = await self._table.get([RowId(_URLS, row_id) for row_id in (HEADER, *ids)])
             there = [row.id for row in rows if row is not None]
             waiting, number = _counts(header)
-            counts = _header_of(max(waiting - len(there), 0), number)
+            counts = _header_row(max(waiting - len(there), 0), number)
             if not there or await self._update(_URLS, header, [counts], there):
                 return
 
@@ -477,7 +477,7 @@ class SteeringStore:
 
     async def acknowledge(self, state: WorkerState) -> None:
         """Publish what a worker has obeyed. The states of workers that ended stay, up to a number."""
-        await self._table.update([Change(_WORKERS, [_row(_id_of(state), state)])])
+        await self._table.update([Change(_WORKERS, [_row(_worker_id(state), state)])])
 
     async def workers(self) -> list[WorkerState]:
         """Return what each worker has obeyed, in the order of their names; also workers that ended."""
@@ -487,7 +487,7 @@ class SteeringStore:
     async def forget_workers(self, most: int = WORKERS_MOST) -> None:
         """Delete the states of all workers but the ``most`` that wrote last."""
         latest = sorted(await self.workers(), key=lambda worker: worker.at, reverse=True)
-        if gone := [_id_of(worker) for worker in latest[most:]]:
+        if gone := [_worker_id(worker) for worker in latest[most:]]:
             await self._table.update([Change(_WORKERS, delete=gone)])
 
     # -- journal and suggestions -------------------------------------------------------------------------------
@@ -602,7 +602,7 @@ def _demands(command: str, now: float) -> dict[str, Any]:
     return {}
 
 
-def _id_of(state: WorkerState) -> bytes:
+def _worker_id(state: WorkerState) -> bytes:
     # Two processes may have one name.
     return _digest(f"{state.worker}\n{state.host}\n{state.process}")
 
@@ -646,7 +646,7 @@ def _numbers(header: Row | None) -> ChangeNumbers:
     return ChangeNumbers() if header is None else _read(ChangeNumbers, header)
 
 
-def _header_of(count: int, number: int) -> Row:
+def _header_row(count: int, number: int) -> Row:
     return Row(HEADER, f"{count} {number}".encode())
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from webcrawl.archive.disk import size_of
+from webcrawl.archive.disk import disk_usage
 from webcrawl.crawl.feature import Feature, stop
 from webcrawl.errors import CrawlError
 from webcrawl.extensions.metrics_reader import cache_figures, cores
@@ -240,7 +240,7 @@ class TimeSeriesFeature(Feature):
         """Measure the size of the JOBDIR at intervals, which are long if it takes long."""
         while True:
             began_at = time.monotonic()
-            self._gauges["crawl_bytes"] = await asyncio.to_thread(size_of, folder)
+            self._gauges["crawl_bytes"] = await asyncio.to_thread(disk_usage, folder)
             await asyncio.sleep(max(SIZE_SECONDS, 500 * (time.monotonic() - began_at)))
 
 

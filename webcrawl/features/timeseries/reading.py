@@ -68,7 +68,7 @@ class Series:
         return {"step": self.step, "start": self.start, "names": self.values}
 
 
-def window_of(
+def choose_window(
     from_: float | None, to: float | None, points: int, now: float, slots: Sequence[Slot]
 ) -> Window:
     """Return the steps for a period: of the archive with the longest steps that still give ``points`` values, if it

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import StorageLost
 from webcrawl.features.timeseries.archives import ARCHIVES, STEPS, BlockError, SeriesBlock, unpacked
-from webcrawl.features.timeseries.reading import MAX, SHARE, Series, Slot, Window, read_window, window_of
+from webcrawl.features.timeseries.reading import MAX, SHARE, Series, Slot, Window, choose_window, read_window
 from webcrawl.frontier.figures import BY_NAME, FIGURES, Figure
 from webcrawl.storage.tables import HEADER, Change, Row, RowId, TableSpec
 
@@ -108,7 +108,7 @@ class SeriesStore:
         if wrong:
             raise ValueError(f"there is no series {wrong[0]!r}")
         slots = await self._slots(now)
-        window = window_of(from_, to, points, now, slots)
+        window = choose_window(from_, to, points, now, slots)
         blocks = await self._blocks(window, slots)
         return read_window(names, window, slots, blocks)
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from xxhash import xxh3_64_intdigest
 
 from webcrawl.features.traps.parameters import SAMPLES, Evidence, pages
-from webcrawl.features.traps.pattern import VOID, is_paging_name, shape_of
+from webcrawl.features.traps.pattern import VOID, is_paging_name, parse_shape
 from webcrawl.urls.fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Copies:
             self._put(base, mark, content)
             if before is None or before[0] == mark or is_paging_name(name):
                 continue
-            paths = self._paths_of(shape.of_session(name), shape.path)
+            paths = self._path_counts(shape.of_session(name), shape.path)
             counts = paths.get(shape.path)
             if counts is None:
                 continue
@@ -172,7 +172,7 @@ class Copies:
             if counts.may_be_void and (_suffice([counts]) or (counts.equal >= least and _are_void(paths))):
                 why = f"{pages(counts.equal)} were the same, byte for byte, with another value of {name}"
                 total = counts.equal + counts.different
-                evidence.append(Evidence(copies_of(shape, name), why, total, tuple(counts.samples)))
+                evidence.append(Evidence(copies_pattern(shape, name), why, total, tuple(counts.samples)))
         return evidence
 
     def _offers(self, place: str) -> None:
@@ -205,7 +205,7 @@ class Copies:
         """
         ((name, value),) = shape.parameters.items()
         for url in urls:
-            other = shape_of(url)
+            other = parse_shape(url)
             if other.path != shape.path and other.parameters.get(name) == value:
                 base = base_without(other, name)
                 if base in self._contents or base in self._offered:
@@ -215,7 +215,7 @@ class Copies:
                     self._offered.popitem(last=False)
             yield url
 
-    def _paths_of(self, parameter: str, path: str) -> dict[str, _Counts]:
+    def _path_counts(self, parameter: str, path: str) -> dict[str, _Counts]:
         """Return the counts of a parameter of a host by path, with this path unless there are too many."""
         paths = self._counts.setdefault(parameter, {})
         self._counts.move_to_end(parameter)
@@ -234,7 +234,7 @@ def _are_void(paths: Mapping[str, _Counts]) -> bool:
     return len(without) >= PATHS_LEAST and _suffice(without)
 
 
-def copies_of(shape: Shape, name: str) -> str:
+def copies_pattern(shape: Shape, name: str) -> str:
     """Return the pattern of the pages of this path that were fetched with another value of a parameter."""
     return f"{shape.of_parameter(name)}{VOID}"
 
@@ -245,7 +245,7 @@ def base_without(shape: Shape, *names: str) -> int:
     return fingerprint(f"{shape.place}/{'/'.join(shape.segments)}?{others}")
 
 
-def contents_of(shape: Shape, url: str, body: bytes, found: Iterable[str] = ()) -> PageContents | None:
+def page_contents(shape: Shape, url: str, body: bytes, found: Iterable[str] = ()) -> PageContents | None:
     """Return by what a fetched page is compared; None if its URL has too many parameters.
 
     ``found``: URLs on the page.

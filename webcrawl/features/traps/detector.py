@@ -6,11 +6,11 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from webcrawl.features.traps.copies import Copies, PageContents, base_without, contents_of
+from webcrawl.features.traps.copies import Copies, PageContents, base_without, page_contents
 from webcrawl.features.traps.novelty import ReadingBudget
 from webcrawl.features.traps.parameters import Evidence
-from webcrawl.features.traps.pattern import session_of_folder, shape_of
-from webcrawl.features.traps.pattern_evaluator import PatternEvaluator, VisitedPage, pattern_of
+from webcrawl.features.traps.pattern import parse_shape, session_of_folder
+from webcrawl.features.traps.pattern_evaluator import PatternEvaluator, VisitedPage, examined_pattern
 from webcrawl.features.traps.quarantine import Quarantine, Withheld, how_to_release, in_words
 from webcrawl.features.traps.sessions import SessionComparison, SessionVisit
 
@@ -88,16 +88,16 @@ class TrapDetector:
         """Evaluate a fetched text page; return what it has taught, in a crawl that is shared. ``shingles`` is called
         at most once; ``found``: the page's links that are new; ``size``: its length in bytes; ``body``: its bytes, to
         be compared with those of its copies."""
-        shape = shape_of(url)
+        shape = parse_shape(url)
         self._budget.earn(shape.place)
         evidence: list[Evidence] = []
         is_void_elsewhere = self._copies.is_void_elsewhere(shape)
         contents: PageContents | None = None
         if body is not None:
-            contents = contents_of(shape, url, body, (entry.url for entry in found[:FOUND_MAX]))
+            contents = page_contents(shape, url, body, (entry.url for entry in found[:FOUND_MAX]))
         if contents is not None:
-            evidence += self._copies.seen(shape, url, contents, self.quarantine.void_of(shape))
-        pattern = pattern_of(shape, via) if self._is_shared else None
+            evidence += self._copies.seen(shape, url, contents, self.quarantine.void_parameters(shape))
+        pattern = examined_pattern(shape, via) if self._is_shared else None
         before = self.patterns.standing(pattern)
         by_shape, session = self._of_shape(
             shape, url, via, shingles, found, size, is_void_elsewhere=is_void_elsewhere
@@ -123,7 +123,7 @@ class TrapDetector:
     def park(self, url: str, why: str) -> bool:
         """Put all URLs of a host into quarantine, whose domain is parked; ``url`` is that of the page that shows it.
         Return False if an operator has released them."""
-        pattern = shape_of(url).whole
+        pattern = parse_shape(url).whole
         if self.quarantine.is_released(pattern):
             return False
         self._commit(Evidence(pattern, why, 1, (url,)))
@@ -136,9 +136,9 @@ class TrapDetector:
             if contents is not None:
                 self._copies.take(observation.base, contents)
             return
-        shape = shape_of(observation.url)
+        shape = parse_shape(observation.url)
         if contents is not None:
-            self._copies.seen(shape, observation.url, contents, self.quarantine.void_of(shape))
+            self._copies.seen(shape, observation.url, contents, self.quarantine.void_parameters(shape))
         if session is not None:
             self._sessions.take(shape, session)
 
@@ -180,7 +180,7 @@ class TrapDetector:
 
     def withheld(self, url: str, host: str, depth: int, via: str | None) -> None:
         """Record that the trap rule refused a URL."""
-        trap = self.quarantine.trap_of(url, host)
+        trap = self.quarantine.find_trap(url, host)
         if trap is not None:
             self.quarantine.withhold(trap, Withheld(url, depth, via))
 

@@ -10,7 +10,7 @@ from webcrawl.crawl import request_codec
 from webcrawl.crawl.feature import Feature, stop
 from webcrawl.errors import CrawlError, StorageFull, StorageLost
 from webcrawl.features.traps.detector import TrapDetector
-from webcrawl.features.traps.novelty import shingles_of
+from webcrawl.features.traps.novelty import page_shingles
 from webcrawl.features.traps.pattern import place_and_segments
 from webcrawl.features.traps.quarantine import TrapRule, in_words
 from webcrawl.features.traps.shared_evidence import SharedEvidence
@@ -128,7 +128,7 @@ class TrapsFeature(Feature):
         return self.detector.page(
             entry.url,
             entry.via,
-            lambda: shingles_of(body, encoding, entry.url),
+            lambda: page_shingles(body, encoding, entry.url),
             found,
             len(body),
             body,

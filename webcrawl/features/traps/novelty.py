@@ -226,7 +226,7 @@ class Shingles:
                 piece = next(self._pieces, None)
                 if piece is None:
                     return
-                self._texts.append(_text_of(piece))
+                self._texts.append(_blank_tags(piece))
             yield self._texts[at]
             at += 1
 
@@ -256,7 +256,7 @@ def alike(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
     return 10 * len({*one[1:]} & {*other[1:]}) >= 9 * (max(len(one), len(other)) - 1) > 0
 
 
-def shingles_of(body: bytes, encoding: str, url: str = "") -> Shingles:
+def page_shingles(body: bytes, encoding: str, url: str = "") -> Shingles:
     """Return the content of a page. ``encoding``: a codec of Python. ``url``: of the page. No body makes it raise."""
     html = body[: 2 * LOOKED_AT].decode(encoding, "replace")[:LOOKED_AT].lower()
     for begin, end in _UNSEEN:
@@ -275,7 +275,7 @@ def _pieces(html: str) -> Iterator[str]:
         at = end
 
 
-def _text_of(html: str) -> str:
+def _blank_tags(html: str) -> str:
     """Return HTML with a zero byte for each tag."""
     text = _TAG.sub("\0", html)
     if any(name in text for name in _REQUEST_NAMES):
@@ -498,7 +498,7 @@ class Likeness(NamedTuple):
     """Number of further words that may be noise."""
 
 
-def _pairs_of(words: Sequence[str]) -> set[Pair]:
+def _adjacent_pairs(words: Sequence[str]) -> set[Pair]:
     """Return the pairs of adjacent words; a repeated pair counts as a different one."""
     counts = Counter(pairwise(words))
     pairs: set[Pair] = set(counts)
@@ -507,7 +507,7 @@ def _pairs_of(words: Sequence[str]) -> set[Pair]:
     return pairs
 
 
-def _hash_of(pair: Pair) -> int:
+def _stable_hash(pair: Pair) -> int:
     """Return a number that is the same in each process of a crawl."""
     return fingerprint("\0".join(map(str, pair)))
 
@@ -554,7 +554,7 @@ class Template:
 
     def take(self, words: Sequence[str]) -> Likeness:
         """Add a page; return its comparison with the pages before."""
-        pairs = _pairs_of(words)
+        pairs = _adjacent_pairs(words)
         likeness = self._compare(pairs)
         self._learn(pairs)
         return likeness
@@ -572,7 +572,7 @@ class Template:
         noise = {pair[1] for pair in strange if pair[0] in before}
         noise |= {pair[0] for pair in strange if pair[1] in behind}
         others = [pair for pair in strange if noise.isdisjoint(pair[:2])]
-        unknown = sum(_hash_of(pair) not in self._known for pair in others)
+        unknown = sum(_stable_hash(pair) not in self._known for pair in others)
         # Two adjacent noise words cannot be distinguished from new content.
         unseen = int(UNSEEN_SHARE * len(missing))
         return Likeness(folded(noise), unknown <= unseen, unseen)
@@ -597,7 +597,7 @@ class Template:
                 and self._whole <= WHOLE_SHARE * compared
             )
             if self.is_noisy:
-                self._known.update(_hash_of(pair) for pair, count in self._counts.items() if count > 1)
+                self._known.update(_stable_hash(pair) for pair, count in self._counts.items() if count > 1)
                 if len(self._known) > KNOWN_MAX:
                     self._known.clear()
             self._pages = 0

@@ -188,7 +188,7 @@ class Shape(NamedTuple):
         return fingerprint(f"{self.place}/{'/'.join(segments)}?{query}")
 
 
-def shape_of(url: str) -> Shape:
+def parse_shape(url: str) -> Shape:
     """Return the shape of a URL. ``url``: as ``urls.resolve`` returns it. Never raises."""
     place, path, query = _parts(url)
     segments = tuple(path.split("/"))

@@ -30,20 +30,20 @@ from webcrawl.features.traps.pattern import (
     REPEATED,
     Shape,
     is_paging_name,
+    parse_shape,
     place_and_segments,
-    shape_of,
 )
 from webcrawl.features.traps.url_shape import (
     Dated,
     UrlRelation,
     are_days_apart,
+    calendar_stem,
     dated,
     extends,
     follows,
     has_id,
     may_be_days_apart,
     names_a_date,
-    stem_of,
     url_relation,
 )
 
@@ -101,12 +101,12 @@ class UninformativePage:
     is_void_elsewhere: bool = False
 
 
-def points_of(page: UninformativePage) -> float:
+def page_points(page: UninformativePage) -> float:
     """Return the points of a page, between 0 and ``REPEATS``."""
     shape = page.shape
     if page.is_void_elsewhere:
         return VOID_ELSEWHERE
-    via = None if page.via is None else shape_of(page.via)
+    via = None if page.via is None else parse_shape(page.via)
     if page.pattern.endswith((REPEATED, DEEP)):
         if (
             not page.breeds
@@ -123,13 +123,13 @@ def points_of(page: UninformativePage) -> float:
     if via is not None and shape.pattern == via.pattern and are_days_apart(shape, via):
         when = Dated.DAY
     if when is not Dated.NO and names_a_date(shape):
-        is_child = is_child or (via is not None and stem_of(via) == stem_of(shape))
+        is_child = is_child or (via is not None and calendar_stem(via) == calendar_stem(shape))
         return PERIOD if is_child and page.breeds and when is Dated.PERIOD else DAY
     return _of_child(page) if is_child and page.breeds else WITHOUT_ISSUE
 
 
-def most_points_of(page: UninformativePage) -> float:
-    """Return an upper bound of ``points_of`` at a fraction of its cost: the shape of the referring URL is not
+def max_page_points(page: UninformativePage) -> float:
+    """Return an upper bound of ``page_points`` at a fraction of its cost: the shape of the referring URL is not
     computed."""
     shape = page.shape
     if page.is_void_elsewhere:
@@ -331,7 +331,7 @@ class PatternEvaluator:
 
     def seen(self, shape: Shape, visit: VisitedPage) -> list[Evidence]:
         """Evaluate a fetched page; return the evidence it completes."""
-        pattern = pattern_of(shape, visit.via)
+        pattern = examined_pattern(shape, visit.via)
         if pattern is None:
             return []
         path = self._path(pattern)
@@ -378,7 +378,7 @@ class PatternEvaluator:
             path.has_ids,
             visit.is_void_elsewhere,
         )
-        points = points_of(page)
+        points = page_points(page)
         if points in (NUMBERED, HOLLOW):
             points *= path.stride
             is_young = path.is_sparse and path.looked < LEARN_EVERY
@@ -415,7 +415,7 @@ class PatternEvaluator:
             if kind in kinds:
                 continue
             kinds.add(kind)
-            other = shape_of(url)
+            other = parse_shape(url)
             if other.sessions and not _is_same_token(shape, other):
                 # A session makes the URL new at each visit.
                 continue
@@ -458,7 +458,7 @@ class PatternEvaluator:
             path.has_ids,
             visit.is_void_elsewhere,
         )
-        return most_points_of(page) >= least and points_of(page) >= least
+        return max_page_points(page) >= least and page_points(page) >= least
 
     @staticmethod
     def _set_stride(path: PathRecord, has_news: bool) -> None:
@@ -481,7 +481,7 @@ def _is_same_token(shape: Shape, other: Shape) -> bool:
     return other.segments == shape.segments and all(name.endswith(PATH_SESSION) for name in other.sessions)
 
 
-def pattern_of(shape: Shape, via: str | None) -> str | None:
+def examined_pattern(shape: Shape, via: str | None) -> str | None:
     """Return the pattern under which a page is examined; None for a page with a unique pattern."""
     if shape.varies or shape.parameters:
         return shape.pattern

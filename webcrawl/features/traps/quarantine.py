@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from webcrawl.features.traps.copies import base_without, copies_of
+from webcrawl.features.traps.copies import base_without, copies_pattern
 from webcrawl.features.traps.pattern import (
     DEEP,
     PATH_SESSION,
@@ -15,8 +15,8 @@ from webcrawl.features.traps.pattern import (
     VOID,
     Shape,
     is_session_name,
+    parse_shape,
     session_of_folder,
-    shape_of,
 )
 from webcrawl.urls.fingerprint import fingerprint
 
@@ -49,7 +49,7 @@ class Trap:
     @property
     def id(self) -> str:
         """Eight hexadecimal digits that identify the pattern."""
-        return id_of(self.pattern)
+        return pattern_id(self.pattern)
 
     @property
     def covers(self) -> str:
@@ -74,7 +74,7 @@ class Kept:
     count: int = 0
 
 
-def id_of(pattern: str) -> str:
+def pattern_id(pattern: str) -> str:
     """Return the id of a pattern, see ``Trap.id``."""
     return f"{fingerprint(pattern) & 0xFFFFFFFF:08x}"
 
@@ -121,12 +121,12 @@ class Quarantine:
         """Return whether any pattern of a host, given without its port, is in quarantine."""
         return host in self._hosts
 
-    def trap_of(self, url: str, host: str) -> Trap | None:
+    def find_trap(self, url: str, host: str) -> Trap | None:
         """Return the pattern by which a URL is withheld, if any."""
         known = self._hosts.get(host)
         if known is None:
             return None
-        shape = shape_of(url)
+        shape = parse_shape(url)
         traps = self._traps
         if (trap := traps.get(shape.pattern)) is not None:
             return trap
@@ -135,7 +135,7 @@ class Quarantine:
         for name in shape.parameters:
             if (trap := traps.get(shape.of_parameter(name))) is not None:
                 return trap
-        void = self.void_of(shape)
+        void = self.void_parameters(shape)
         if void and self._copied(base_without(shape, *void)):
             return next(iter(void.values()))
         has_sessions, has_deep, _ = known
@@ -143,11 +143,11 @@ class Quarantine:
             return trap
         return self._by_depth(shape) if has_deep else None
 
-    def void_of(self, shape: Shape) -> dict[str, Trap]:
+    def void_parameters(self, shape: Shape) -> dict[str, Trap]:
         """Return the parameters of a URL that are known to change nothing, with the patterns that say so."""
-        if not self.holds(_host_of(shape.place)):
+        if not self.holds(_place_host(shape.place)):
             return {}
-        found = ((name, self._traps.get(copies_of(shape, name))) for name in shape.parameters)
+        found = ((name, self._traps.get(copies_pattern(shape, name))) for name in shape.parameters)
         return {name: trap for name, trap in found if trap is not None}
 
     def with_session(self, shape: Shape) -> Shape:
@@ -271,10 +271,10 @@ class Quarantine:
                 self._count(other)
 
     def _has_sessions(self, place: str) -> bool:
-        return self._hosts.get(_host_of(place), (False, False, 0))[0]
+        return self._hosts.get(_place_host(place), (False, False, 0))[0]
 
     def _count(self, pattern: str) -> None:
-        host = _host_of(pattern.partition("/")[0].partition("?")[0])
+        host = _place_host(pattern.partition("/")[0].partition("?")[0])
         sessions, deep, count = self._hosts.get(host, (False, False, 0))
         is_session = "/" not in pattern.partition("?")[0]
         self._hosts[host] = (
@@ -288,7 +288,7 @@ DEEP_AT_LEAST = 3
 """Paths with more segments than this are covered by the pattern of everything below their first segment."""
 
 
-def _host_of(place: str) -> str:
+def _place_host(place: str) -> str:
     return place.rpartition(":")[0] if ":" in place.rpartition("]")[2] else place
 
 
@@ -336,7 +336,7 @@ class TrapRule:
     def refuses(self, candidate: Candidate) -> str | None:
         if not self._quarantine.holds(candidate.host):
             return None
-        trap = self._quarantine.trap_of(candidate.url, candidate.host)
+        trap = self._quarantine.find_trap(candidate.url, candidate.host)
         if trap is None:
             return None
         return f"{trap.pattern}: {trap.why}; {how_to_release(trap)} releases it"

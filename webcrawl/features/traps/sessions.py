@@ -204,7 +204,7 @@ class SessionComparison:
             return [], visit
         kind = self._kind((shape.place, *shape.sessions))
         kind.template.take(words)
-        now, before = _content_of(read, words, kind.usual_pairs()), self._contents.get(base)
+        now, before = _session_content(read, words, kind.usual_pairs()), self._contents.get(base)
         kind.last.append((base, now))
         if before is None:
             self._remember(base, now)
@@ -257,7 +257,7 @@ class SessionComparison:
         return statistics
 
 
-def _content_of(shingles: Shingles, words: list[str], usual: frozenset[int]) -> _SessionContent:
+def _session_content(shingles: Shingles, words: list[str], usual: frozenset[int]) -> _SessionContent:
     """Return the content of a page. The smallest fingerprints are the sample, so that samples of two pages overlap as
     the pages do."""
     pairs = set(fingerprint_all(list(map(" ".join, pairwise(words)))))

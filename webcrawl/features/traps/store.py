@@ -66,7 +66,7 @@ class TrapStore:
             rows += some
         with _reading():
             traps = [_trap(row) for row in rows]
-            headers = await self._table.get([RowId(_urls_of(trap.pattern), HEADER) for trap in traps])
+            headers = await self._table.get([RowId(_urls_partition(trap.pattern), HEADER) for trap in traps])
             counts = [_counts(header) for header in headers]
         counted = [replace(trap, withheld=count) for trap, (count, _) in zip(traps, counts, strict=True)]
         return sorted(counted, key=lambda trap: (trap.since, trap.pattern))
@@ -97,13 +97,13 @@ class TrapStore:
 
     async def owed(self, pattern: str, most: int) -> list[Withheld]:
         """Return up to ``most`` of the stored URLs of a pattern."""
-        rows = await self._table.scan(_urls_of(pattern), most)
+        rows = await self._table.scan(_urls_partition(pattern), most)
         with _reading():
             return [Withheld(*json.loads(row.value)) for row in rows]
 
     async def requeued(self, pattern: str, urls: Sequence[str]) -> None:
         """Delete the stored URLs: they are in the queue again or can no longer be queued."""
-        partition = _urls_of(pattern)
+        partition = _urls_partition(pattern)
 
         def change(header: Row | None, rows: Rows) -> Change | None:
             count, stored = _counts(header)
@@ -144,7 +144,7 @@ def _patterns(traps: Sequence[Trap]) -> Change | None:
 
 
 def _withholding(pattern: str, kept: Kept, most: int) -> _Edit:
-    partition = _urls_of(pattern)
+    partition = _urls_partition(pattern)
     urls = {_id(withheld.url): withheld for withheld in kept.urls}
 
     def change(header: Row | None, rows: Rows) -> Change | None:
@@ -173,7 +173,7 @@ def _trap(row: Row) -> Trap:
     return Trap(**{**fields, "samples": tuple(fields["samples"])})
 
 
-def _urls_of(pattern: str) -> str:
+def _urls_partition(pattern: str) -> str:
     return _id(pattern).hex()
 
 

@@ -138,7 +138,7 @@ def names_a_date(shape: Shape) -> bool:
     return _NUMBERS_ALONE.fullmatch(last) is not None
 
 
-def stem_of(shape: Shape) -> str:
+def calendar_stem(shape: Shape) -> str:
     """Return the part that the patterns of a calendar's years, months, weeks and days have in common."""
     kept = [part for part in shape.path.split("/") if part != "#" and part.lower() not in _VIEWS]
     return shape.place + "/".join(kept)
@@ -173,7 +173,11 @@ def url_relation(shape: Shape, other: Shape, *, goes_deeper: bool) -> UrlRelatio
         return UrlRelation.SAME
     if not dated(other):
         return UrlRelation.NEAR if are_days_apart(shape, other) else UrlRelation.OTHER
-    return UrlRelation.SAME if dated(shape) and stem_of(other) == stem_of(shape) else UrlRelation.NEAR
+    return (
+        UrlRelation.SAME
+        if dated(shape) and calendar_stem(other) == calendar_stem(shape)
+        else UrlRelation.NEAR
+    )
 
 
 def extends(shape: Shape, place: str, segments: tuple[str, ...]) -> bool:

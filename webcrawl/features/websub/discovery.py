@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
 
-from webcrawl.parsing.charset import encoding_of
-from webcrawl.parsing.markup import Markup, attributes_of
+from webcrawl.parsing.charset import detect_encoding
+from webcrawl.parsing.markup import Markup, parse_attributes
 from webcrawl.parsing.tree import is_harmless
 from webcrawl.urls.resolve import resolve
 
@@ -111,7 +111,7 @@ def _inside(body: bytes, content_type: str | None) -> Related:
     # Nearly all pages return here, after microseconds.
     if b"hub" not in lowered or not _names_hub(lowered):
         return Related.of(())
-    return Related.of(_in_head(body[:ends].decode(encoding_of(body[:ends], content_type), "replace")))
+    return Related.of(_in_head(body[:ends].decode(detect_encoding(body[:ends], content_type), "replace")))
 
 
 def _is_xml(body: bytes) -> bool:
@@ -154,7 +154,7 @@ class _FeedLinks:
     def start(self, name: str, attributes: str, *, is_empty: bool) -> None:
         local = name.rpartition(":")[2]
         if local == "link" and self._open and self._open[-1] in _CHANNELS:
-            values = attributes_of(attributes)
+            values = parse_attributes(attributes)
             self.found.append((values.get("rel", ""), values.get("href", "")))
         if not is_empty:
             self._open.append(local)
@@ -179,7 +179,7 @@ def _in_feed(body: bytes) -> Iterator[tuple[str, str]]:
         return
     links = _FeedLinks()
     markup = Markup(links)
-    text = body.decode(encoding_of(body[:HEAD_MAX], None), "replace")
+    text = body.decode(detect_encoding(body[:HEAD_MAX], None), "replace")
     for start in range(0, len(text), _PIECE):
         if links.is_over:
             break

@@ -12,7 +12,13 @@ from urllib.parse import urlencode, urlsplit
 
 from webcrawl.features.websub.discovery import Advertised
 from webcrawl.features.websub.store import SubscriptionStore
-from webcrawl.features.websub.subscription import Mode, Subscription, SubscriptionState, secret_of, token_of
+from webcrawl.features.websub.subscription import (
+    Mode,
+    Subscription,
+    SubscriptionState,
+    callback_token,
+    hub_secret,
+)
 
 SecretChoice = Literal["https", "always", "never"]
 
@@ -134,7 +140,7 @@ class Subscriber:
 
     def secret(self, subscription: Subscription) -> str:
         """Return the secret with which its pushes are signed."""
-        return secret_of(self._key, subscription.token)
+        return hub_secret(self._key, subscription.token)
 
     # -- documents -------------------------------------------------------------------------------------------
 
@@ -226,7 +232,7 @@ class Subscriber:
     async def _begin(
         self, topic: str, document: FetchedDocument | Subscription, hub: str, generation: int, now: float
     ) -> None:
-        token, request_url = token_of(self._key, topic, hub, generation), first_request_url(hub)
+        token, request_url = callback_token(self._key, topic, hub, generation), first_request_url(hub)
         signed, kind, depth = self.terms.signs(request_url), document.kind, document.depth
         wanted = Subscription(
             token, topic, document.key, hub, request_url, generation, signed, now, now, kind, depth

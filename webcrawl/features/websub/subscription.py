@@ -174,13 +174,13 @@ def is_token(text: str) -> bool:
     return _TOKEN.fullmatch(text) is not None
 
 
-def token_of(key: bytes, topic: str, hub: str, generation: int) -> str:
+def callback_token(key: bytes, topic: str, hub: str, generation: int) -> str:
     """Return the unguessable part of a callback URL. It depends on the crawl's ``key``, so all processes of a crawl
     compute the same."""
     return _derived(key, "callback", topic, hub, str(generation))
 
 
-def secret_of(key: bytes, token: str) -> str:
+def hub_secret(key: bytes, token: str) -> str:
     """Return the secret with which a hub signs: 64 characters, of the 199 that are allowed."""
     return _derived(key, "secret", token)
 

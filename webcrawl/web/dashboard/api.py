@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webcrawl.web.dashboard.endpoint import PREFIX, Api, Call, Endpoint, EndpointReply, sentence_of
+from webcrawl.web.dashboard.endpoint import PREFIX, Api, Call, Endpoint, EndpointReply, error_sentence
 from webcrawl.web.dashboard.endpoints import (
     changes,
     crawl,
@@ -16,7 +16,7 @@ from webcrawl.web.dashboard.endpoints import (
     suggestions,
 )
 
-__all__ = ["ENDPOINTS", "PREFIX", "PUBLIC", "Api", "Call", "Endpoint", "EndpointReply", "sentence_of"]
+__all__ = ["ENDPOINTS", "PREFIX", "PUBLIC", "Api", "Call", "Endpoint", "EndpointReply", "error_sentence"]
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *session.ENDPOINTS,

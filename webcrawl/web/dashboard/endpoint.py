@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import CrawlError, StartRefused, StorageFull, StorageLost
-from webcrawl.web.access import Denial, Rate, RateLimiter, Right, client_of
+from webcrawl.web.access import Denial, Rate, RateLimiter, Right, client_name
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -55,7 +55,7 @@ class Ration:
 
     def take(self, call: Call) -> None:
         """Count a question. :raises Denial: there were too many"""
-        if wait := self._each.take(client_of(call.asked.client), call.now):
+        if wait := self._each.take(client_name(call.asked.client), call.now):
             raise Denial(429, "too many questions from here", wait)
         if wait := self._all.take("", call.now):
             raise Denial(429, "too many questions at the moment", wait)
@@ -115,14 +115,14 @@ class Endpoint:
     """True if it answers 409 for what cannot be done in the present state."""
 
 
-def denial_of(error: CrawlError | ValueError) -> Denial:
+def to_denial(error: CrawlError | ValueError) -> Denial:
     """Return the answer to a request that a crawl does not take: it is wrong, or the crawl cannot be used now."""
     if isinstance(error, StartRefused | StorageFull | StorageLost):
-        return Denial(503, sentence_of(error), 5.0)
-    return Denial(400, sentence_of(error))
+        return Denial(503, error_sentence(error), 5.0)
+    return Denial(400, error_sentence(error))
 
 
-def sentence_of(error: Exception) -> str:
+def error_sentence(error: Exception) -> str:
     """Return the message of an exception in one line. What it quotes may be long."""
     line = " ".join(str(error).split())
     return (

@@ -10,7 +10,7 @@ from webcrawl.child_process import frame, receive_from
 from webcrawl.config.setting import MIB
 from webcrawl.crawl.companion import Companion
 from webcrawl.crawl.feature import Feature
-from webcrawl.web.dashboard.process import given_of, with_token
+from webcrawl.web.dashboard.process import describe_source, with_token
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
@@ -39,7 +39,7 @@ class DashboardFeature(Feature):
             )
             return
         spider = scheduler.spider
-        self._given = given_of(spider.settings, spider, spider.name, self._parts.folder)
+        self._given = describe_source(spider.settings, spider, spider.name, self._parts.folder)
         self._companion = Companion(
             "dashboard", MODULE, self._converse, self._parts.configuration.child_memory_mib * MIB
         )

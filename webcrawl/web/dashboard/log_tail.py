@@ -64,7 +64,7 @@ def tail(folder: Path | None, log: str, level: str, search: str, limit: int) -> 
     since: float | None = None
     least, sought = LEVELS.index(level) if level in LEVELS else 0, search.lower()
     for path in _files(folder, NAMES[log]):
-        found = list(logs.messages(path.with_name(NAMES[log]), _end_of(path)))
+        found = list(logs.messages(path.with_name(NAMES[log]), _last_lines(path)))
         since = found[0].at if found else since
         for event in reversed(found):
             row = _row(event)
@@ -89,7 +89,7 @@ def _files(folder: Path | None, name: str) -> Iterator[Path]:
         return
 
 
-def _end_of(path: Path) -> list[bytes]:
+def _last_lines(path: Path) -> list[bytes]:
     """Return the whole lines at the end of a file; none if it cannot be read."""
     try:
         if path.suffix == ".gz":

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _COUNTS = tuple(figure for metric in (*names.OF_CRAWL, names.URLS) for figure in metric.figures.values())
 
 
-def view_of(state: Mapping[str, Any]) -> CrawlMetrics:
+def metrics_view(state: Mapping[str, Any]) -> CrawlMetrics:
     """Return the view of the object of the endpoint ``crawl``. A worker of an older version publishes few figures."""
     now, counts = state["now"], state["counts"]
     return CrawlMetrics(

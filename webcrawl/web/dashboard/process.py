@@ -74,15 +74,15 @@ async def listen(source: CrawlSource, port: int) -> Listening:
     configuration = source.configuration
     # A crawl that is not there is told now, and not to the first viewer.
     await asyncio.to_thread(source.crawl.status)
-    token, file = (None, None) if configuration.dashboard_public else token_of(source)
-    access = access_of(configuration, token, operators_path(source))
+    token, file = (None, None) if configuration.dashboard_public else load_token(source)
+    access = build_access(configuration, token, operators_path(source))
     listener = Listener(make_app(source, access))
     host = configuration.dashboard_host
     await listener.start(host, port)
-    return Listening(listener, address_of(host, listener.port), token, file)
+    return Listening(listener, browser_address(host, listener.port), token, file)
 
 
-def access_of(configuration: Configuration, token: str | None, operators: Path | None) -> Access:
+def build_access(configuration: Configuration, token: str | None, operators: Path | None) -> Access:
     """Return who may do what. ``token``: the owner's. ``operators``: the file of those by name."""
     return Access(
         configuration.dashboard_host,
@@ -94,7 +94,7 @@ def access_of(configuration: Configuration, token: str | None, operators: Path |
     )
 
 
-def token_of(source: CrawlSource) -> tuple[str, Path | None]:
+def load_token(source: CrawlSource) -> tuple[str, Path | None]:
     """Return the token of a crawl's dashboard and its file; None if none can be written."""
     path = token_path(source)
     try:
@@ -131,7 +131,7 @@ def _state_folder(source: CrawlSource, suffix: str) -> Path:
     return Path(state) / "webcrawl" / f"{source.spider}-{place}{suffix}"
 
 
-def address_of(host: str, port: int) -> str:
+def browser_address(host: str, port: int) -> str:
     """Return the address at which a browser of this machine finds the dashboard."""
     name = "127.0.0.1" if is_wildcard(host) else host
     netloc = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
@@ -154,7 +154,7 @@ def refusal(configuration: Configuration, port: int, error: Exception) -> str:
 # -- what names a crawl ----------------------------------------------------------------------------------------
 
 
-def given_of(settings: BaseSettings, spider: object, name: str, folder: Path | None) -> dict[str, Any]:
+def describe_source(settings: BaseSettings, spider: object, name: str, folder: Path | None) -> dict[str, Any]:
     """Return what names a crawl, as plain values: the settings that differ from those of ``webcrawl/settings.py``.
     ``folder``: its JOBDIR, which may not be in the settings."""
     from webcrawl import settings as ours
@@ -175,8 +175,8 @@ def given_of(settings: BaseSettings, spider: object, name: str, folder: Path | N
     }
 
 
-def source_of(given: Mapping[str, Any]) -> CrawlSource:
-    """Return the crawl that the result of ``given_of`` names. :raises CrawlError: it cannot be read"""
+def open_source(given: Mapping[str, Any]) -> CrawlSource:
+    """Return the crawl that the result of ``describe_source`` names. :raises CrawlError: it cannot be read"""
     from scrapy.settings import Settings
 
     settings = Settings()
@@ -235,7 +235,7 @@ async def serve_beside(connection: socket.socket) -> None:
     given = await receive_from(reader)
     logging.getLogger().addHandler(_ToCrawl(writer.write))
     try:
-        source = source_of(given)
+        source = open_source(given)
         source.ends_with_crawl = True
         port = source.configuration.dashboard_port
         try:

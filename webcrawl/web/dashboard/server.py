@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from webcrawl.config.checks import lack_of
+from webcrawl.config.checks import missing_packages
 from webcrawl.config.metrics import LIBRARY
 from webcrawl.errors import CrawlError
 from webcrawl.version import __version__
@@ -28,12 +28,12 @@ from webcrawl.web.access import (
     RateLimiter,
     Right,
     check_json,
-    client_of,
+    client_name,
 )
 from webcrawl.web.dashboard import openapi
-from webcrawl.web.dashboard.api import ENDPOINTS, PREFIX, PUBLIC, Api, Call, EndpointReply, sentence_of
+from webcrawl.web.dashboard.api import ENDPOINTS, PREFIX, PUBLIC, Api, Call, EndpointReply, error_sentence
 from webcrawl.web.dashboard.endpoint import EVENTS
-from webcrawl.web.dashboard.metrics import view_of
+from webcrawl.web.dashboard.metrics import metrics_view
 from webcrawl.web.dashboard.reading import ReaderThreads, SharedState
 from webcrawl.web.fields import as_json, read_body, read_query
 from webcrawl.web.headers import HEADERS
@@ -110,7 +110,7 @@ class Site:
         asked = asked_in(request)
         now = time.time()
         try:
-            if wait := self._rates.take(client_of(asked.client), now):
+            if wait := self._rates.take(client_name(asked.client), now):
                 raise Denial(429, "too many requests", wait)
             self._access.check_host(asked)
             is_page = request.method in ("GET", "HEAD") and getattr(
@@ -161,7 +161,7 @@ class Site:
             try:
                 reply = await endpoint.answer(self._api, Call(asked, granted, values, now, request))
             except CrawlError as error:
-                raise Denial(503, sentence_of(error), 5.0) from error
+                raise Denial(503, error_sentence(error), 5.0) from error
             return self._response(request, endpoint, reply)
 
         return handle
@@ -235,10 +235,10 @@ class Dashboard(Site):
         """Answer Prometheus. However many ask, the crawl is read every two seconds at most."""
         if self._access.granted(asked_in(request), time.time()).right < Right.READ:
             raise Denial(401, "reading needs the token: send Authorization: Bearer TOKEN")
-        if (why := lack_of([LIBRARY])) is not None:
+        if (why := missing_packages([LIBRARY])) is not None:
             raise Denial(501, f"/metrics {why}")
         try:
-            view = view_of((await self._state.latest()).value)
+            view = metrics_view((await self._state.latest()).value)
         except Denial:
             view = CrawlMetrics(is_up=False, version=__version__)
         body, content_type = exposed(view, request.headers.get("Accept", ""))

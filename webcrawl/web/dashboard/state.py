@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypedDict
 
-from webcrawl.archive.disk import size_of
+from webcrawl.archive.disk import disk_usage
 from webcrawl.control.remaining import Remaining
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.features.steering.store import SteeringStore
@@ -25,7 +25,7 @@ from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
 from webcrawl.reports.limiting import EstimateObject, limiting
 from webcrawl.reports.standing import CrawlState, ProcessState, crawl_state, process_state, situation
-from webcrawl.reports.totals import figures_of
+from webcrawl.reports.totals import stored_figures
 from webcrawl.version import __version__
 from webcrawl.web.answers import Figures
 
@@ -400,7 +400,7 @@ class StateReader:
             return sizes
         if sizes["crawl_bytes"] is None:
             if self._size is None or not 0 <= now - self._size[0] < SIZE_SECONDS:
-                self._size = (now, size_of(folder))
+                self._size = (now, disk_usage(folder))
             sizes["crawl_bytes"] = self._size[1]
         with suppress(OSError):
             usage = shutil.disk_usage(folder)
@@ -464,7 +464,7 @@ def _totals(status: CrawlStatus, latest: list[Latest], progress: Mapping[str, fl
     """Return the totals of all runs; of a crawl whose storage has no such figures, those of the processes that run or
     of the last run."""
     if status.counted:
-        return {**figures_of(status.totals)}
+        return {**stored_figures(status.totals)}
     return {name: _sum(latest, name) if latest else progress.get(name) for name in _TOTALS}
 
 

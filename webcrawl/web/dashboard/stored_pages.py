@@ -15,13 +15,13 @@ from html import unescape
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from webcrawl.archive import fetchlog
-from webcrawl.archive.captures import REVISIT, StoredCapture, captures_of, content_of
+from webcrawl.archive.captures import REVISIT, StoredCapture, find_captures, read_capture
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.archive.records import uri
 from webcrawl.errors import CrawlError
 from webcrawl.fetching.decoding import decode
 from webcrawl.links.reading import LinkLogs
-from webcrawl.parsing.charset import encoding_of
+from webcrawl.parsing.charset import detect_encoding
 from webcrawl.parsing.mime import document_type, mime_type
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def describe(source: CrawlSource, url: str, record: str | None = None) -> PagesA
 def _captures(source: CrawlSource, url: str) -> list[StoredCapture]:
     assert source.folder is not None
     try:
-        return captures_of(url, [source.folder])
+        return find_captures(url, [source.folder])
     except ArchiveError as error:
         raise CrawlError(str(error)) from error
 
@@ -222,7 +222,7 @@ def _content(source: CrawlSource, capture: StoredCapture) -> CaptureContent:
     """:raises NoVersion: it cannot be read, with the reason"""
     assert source.folder is not None
     try:
-        return content_of(capture, [source.folder], bytes_max=RECORD_BYTES_MAX)
+        return read_capture(capture, [source.folder], bytes_max=RECORD_BYTES_MAX)
     except ArchiveError as error:
         raise NoVersion(str(error)) from error
 
@@ -240,7 +240,7 @@ def _body(content: CaptureContent) -> tuple[str, bytes, bool]:
 def _decoded(body: bytes, content: CaptureContent) -> str:
     message = {name.lower(): value.decode("latin-1") for name, value in _FIELD.findall(content.head)}
     declared = message.get(b"content-type", "") if content.head else content.fields.get("content-type", "")
-    return body.decode(encoding_of(body, declared), "replace")
+    return body.decode(detect_encoding(body, declared), "replace")
 
 
 def show(source: CrawlSource, record: str) -> Shown:

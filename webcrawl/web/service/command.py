@@ -14,7 +14,7 @@ from webcrawl.errors import StartRefused
 from webcrawl.features.notifications.feature import receivers
 from webcrawl.web.access import TokenFile
 from webcrawl.web.connections import Listener
-from webcrawl.web.dashboard.process import access_of, address_of, with_token
+from webcrawl.web.dashboard.process import browser_address, build_access, with_token
 from webcrawl.web.service.folder import ServiceFolder
 from webcrawl.web.service.notices import CrashNotices
 from webcrawl.web.service.open_settings import order_settings
@@ -78,7 +78,7 @@ async def serve(
         except OSError as error:
             raise StartRefused(f"{token_file} cannot be used: {error.strerror or error}") from error
         operators = configuration.dashboard_operators_file or folder.path / OPERATORS
-        access = access_of(configuration, token, operators)
+        access = build_access(configuration, token, operators)
         site = ServiceSite(service, access, configuration.service_crawls_max)
         listener = Listener(site.application)
         try:
@@ -89,7 +89,7 @@ async def serve(
             raise StartRefused(
                 f"cannot listen on {host}:{port}: {why}; --port N takes another port"
             ) from error
-        address = with_token(address_of(host, listener.port), token if sys.stdout.isatty() else None)
+        address = with_token(browser_address(host, listener.port), token if sys.stdout.isatty() else None)
         tell(f"The service for the crawls in {root} is at {address} until Ctrl-C.")
         tell(f"The token is in {token_file}.")
         try:

@@ -15,17 +15,17 @@ from webcrawl.features.focus.learner import (
     Learner,
     LinkScorer,
     Skill,
-    level_of,
+    logit_level,
 )
 from webcrawl.features.focus.link_features import (
     FAR,
     NO_LINK_FEATURES,
     context,
-    digit_of,
     model_features,
     pack,
     page_context,
     place,
+    relevance_digit,
     split,
     tail,
     unpack,
@@ -79,7 +79,16 @@ def test_a_standing_fades_with_each_link() -> None:
 
 
 def test_a_digit_stands_for_a_relevance() -> None:
-    assert [digit_of(value) for value in (0, 0.05, 0.12, 0.3, 0.49, 0.5, 0.8, 1)] == [0, 1, 2, 3, 3, 4, 5, 5]
+    assert [relevance_digit(value) for value in (0, 0.05, 0.12, 0.3, 0.49, 0.5, 0.8, 1)] == [
+        0,
+        1,
+        2,
+        3,
+        3,
+        4,
+        5,
+        5,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +220,9 @@ def test_levels_and_explanations_are_of_the_same_guess() -> None:
         for url in ("http://c.test/a/b.html?x", "http://a1.test/x/1", HUB):
             guess = learner.guess(url, link(text, "550"))
             assert [guess.level] == learner.levels([(url, link(text, "550"))])
-            assert guess.level == level_of(learner.weights.bias + sum(one.weight for one in guess.features))
+            assert guess.level == logit_level(
+                learner.weights.bias + sum(one.weight for one in guess.features)
+            )
             assert 0 < guess.worth < 1
             sizes = [abs(one.weight) for one in guess.features]
             assert sizes == sorted(sizes, reverse=True)
@@ -224,7 +235,7 @@ def test_before_anything_is_learned_like_leads_to_like_and_words_are_believed() 
     plain, near, promising = learner.levels(
         [(HUB, link("x")), (HUB, link("x", "550")), (HUB, link("x", promises=1))]
     )
-    assert plain == level_of(BIAS)
+    assert plain == logit_level(BIAS)
     assert near > plain
     assert promising > plain
 
@@ -242,7 +253,7 @@ def test_what_is_queued_is_scored_again_when_enough_was_learned_and_not_all_the_
 
 
 def test_levels_have_bounds() -> None:
-    assert level_of(1e9) == LEVEL_MOST == -level_of(-1e9)
+    assert logit_level(1e9) == LEVEL_MOST == -logit_level(-1e9)
 
 
 def test_noise_is_not_believed_and_then_all_links_are_alike() -> None:

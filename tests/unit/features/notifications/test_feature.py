@@ -9,7 +9,7 @@ import pytest
 
 from webcrawl.config import Configuration
 from webcrawl.errors import StorageAway
-from webcrawl.features.notifications.feature import NotificationsFeature, reading_of, receivers
+from webcrawl.features.notifications.feature import NotificationsFeature, receivers, take_measurement
 from webcrawl.features.notifications.receivers import Mailbox, Webhook
 from webcrawl.frontier.tally import Snapshot, Tally
 
@@ -32,7 +32,7 @@ def test_robots_txt_is_no_progress_and_failures_are_those_of_the_crawl_and_of_se
     tally = Tally(pages=20, robots=7, sitemaps=2, inline=1)
     tally.statuses.update({200: 15, 404: 1, 429: 2, 503: 2})
     tally.errors.update({"timeout": 3, "dns": 1})
-    found = reading_of(tally, SNAPSHOT, is_paused=False, disk_free=5)
+    found = take_measurement(tally, SNAPSHOT, is_paused=False, disk_free=5)
     assert (found.fetched, found.failed, found.ended) == (23, 8, 27)
     assert (found.queued, found.ready_hosts, found.in_flight) == (9, 1, 4)
     assert (found.is_paused, found.blocked_by, found.disk_free) == (False, "disk full", 5)

@@ -15,7 +15,7 @@ from webcrawl.archive.capture import ArchiveEntry, FetchRecord, Revisit
 from webcrawl.crawl import request_codec
 from webcrawl.crawl.running import Came
 from webcrawl.features.revisits.estimate import History
-from webcrawl.features.revisits.feature import RevisitsFeature, entry_at, known_of
+from webcrawl.features.revisits.feature import RevisitsFeature, entry_at, known_page
 from webcrawl.features.revisits.page import RevisitedPage, VisitOutcome
 from webcrawl.features.revisits.policies import FixedPolicy, Pace
 from webcrawl.features.revisits.store import VisitStore
@@ -63,7 +63,7 @@ def test_a_page_that_is_due_is_queued_first_whatever_was_seen_and_asked_for_on_c
     request = request_codec.decode(entry.url, entry.payload or "", SPIDER, entry.repeat)
     assert request.headers["If-None-Match"] == 'W/"é"'.encode("latin-1")
     assert request.headers["If-Modified-Since"] == b"then"
-    known = known_of(entry)
+    known = known_page(entry)
     assert known is not None
     assert (known.digest, known.came_at) == (b"old", NOW)
 

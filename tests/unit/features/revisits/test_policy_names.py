@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from webcrawl.features.revisits.estimate import History
-from webcrawl.features.revisits.freshness import POLICIES, policy_of
+from webcrawl.features.revisits.freshness import POLICIES, build_policy
 from webcrawl.features.revisits.policies import FixedPolicy, Pace
 
 PAGE = Path(__file__).parents[4] / "docs/internals/add-a-revisit-policy.md"
@@ -23,7 +23,7 @@ class Nothing:
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_by_name(name: str) -> None:
-    assert type(policy_of(name, Pace())) is POLICIES[name]
+    assert type(build_policy(name, Pace())) is POLICIES[name]
 
 
 def test_the_policy_of_the_documentation_visits_no_page_on_a_weekend() -> None:
@@ -44,7 +44,7 @@ def test_the_policy_of_the_documentation_visits_no_page_on_a_weekend() -> None:
 
 
 def test_by_import_path() -> None:
-    assert isinstance(policy_of("webcrawl.features.revisits.policies.FixedPolicy", Pace()), FixedPolicy)
+    assert isinstance(build_policy("webcrawl.features.revisits.policies.FixedPolicy", Pace()), FixedPolicy)
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_by_import_path() -> None:
 )
 def test_what_is_none_is_refused(name: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        policy_of(name, Pace())
+        build_policy(name, Pace())

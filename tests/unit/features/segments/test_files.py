@@ -11,7 +11,7 @@ import pytest
 
 from tests.contract.samples import entry
 from webcrawl.features.segments import files
-from webcrawl.features.segments.files import LineError, entry_of, line_of
+from webcrawl.features.segments.files import LineError, entry_to_line, line_to_entry
 from webcrawl.frontier.records import CARRIED, UrlEntry
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import get_host
@@ -49,16 +49,16 @@ def read(path: Path, identity: dict[str, str] = IDENTITY) -> list[UrlEntry]:
 
 @pytest.mark.parametrize("case", CASES["right"], ids=lambda case: json.dumps(case["line"]))
 def test_a_line_is_read(case: dict[str, Any]) -> None:
-    found = entry_of(json.dumps(case["line"]), complete)
+    found = line_to_entry(json.dumps(case["line"]), complete)
     for name, value in case["has"].items():
         assert getattr(found, name) == value
-    assert entry_of(line_of(found), complete) == found
+    assert line_to_entry(entry_to_line(found), complete) == found
 
 
 @pytest.mark.parametrize("case", CASES["wrong"], ids=lambda case: case["line"])
 def test_a_line_that_is_none_says_why(case: dict[str, str]) -> None:
     with pytest.raises(LineError, match=case["says"]):
-        entry_of(case["line"], complete)
+        line_to_entry(case["line"], complete)
 
 
 def test_keys_are_sorted_and_never_cut(tmp_path: Path) -> None:

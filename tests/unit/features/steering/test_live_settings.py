@@ -15,8 +15,8 @@ from webcrawl.features.steering.live_settings import (
     LIVE,
     as_text,
     changed,
+    find_problems,
     normal,
-    problems_of,
     values_at_start,
 )
 from webcrawl.features.steering.store import WorkerState
@@ -36,7 +36,7 @@ def settings(**given: object) -> Settings:
 def messages(
     changes: dict[str, str | None], overlay: dict[str, str] | None = None, **given: object
 ) -> list[str]:
-    return [str(problem) for problem in problems_of(changes, settings(**given), overlay or {})]
+    return [str(problem) for problem in find_problems(changes, settings(**given), overlay or {})]
 
 
 def values(overlay: dict[str, str], spider: object = None, **given: object):

@@ -19,7 +19,7 @@ def detector() -> TrapDetector:
 
 def visit(traps: TrapDetector, path: str, content: int) -> bool:
     """Fetch a page unless it is withheld; return whether it was fetched."""
-    if traps.quarantine.trap_of(HOST + path, "hg.test") is not None:
+    if traps.quarantine.find_trap(HOST + path, "hg.test") is not None:
         return False
     traps.page(HOST + path, f"{HOST}/log", lambda: Shingles(f"<p>{word(content)}"), [], 100, b"%d" % content)
     return True
@@ -93,7 +93,7 @@ class Repository:
         waiting = [("/log", None)]
         while waiting and len(self.fetched) < most:
             (path, via), *waiting = waiting
-            if self.worker().quarantine.trap_of(HOST + path, "hg.test") is not None:
+            if self.worker().quarantine.find_trap(HOST + path, "hg.test") is not None:
                 continue
             self.fetched.append(path)
             text, links = self._page(path)

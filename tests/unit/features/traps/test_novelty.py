@@ -16,14 +16,14 @@ from webcrawl.features.traps.novelty import (
     TEXT_MAX,
     Sketch,
     alike,
+    page_shingles,
     same,
-    shingles_of,
     words_in,
 )
 
 
 def says(html):
-    return shingles_of(html.encode(), "utf-8").stretches
+    return page_shingles(html.encode(), "utf-8").stretches
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_text_is_cut_at_tags_and_numbers_are_alike(html, stretches):
 def test_pieces_of_a_page_say_what_all_of_it_says(parts, times):
     html = "".join(parts) * times
     text = re.sub(r"<[^<>]*>", "\0", html[:LOOKED_AT].lower())
-    cut = shingles_of(html.encode(), "utf-8")
+    cut = page_shingles(html.encode(), "utf-8")
     expected = [part.strip().replace("12.5", "#") for part in text.split("\0")]
     assert cut.stretches == tuple(dict.fromkeys(filter(None, expected)))
     assert cut.is_short == (len(text) <= TEXT_MAX)
@@ -83,11 +83,11 @@ def test_dots_and_commas_stand_within_words(text):
 
 
 def test_a_page_that_says_much_at_its_beginning_is_not_cut_to_its_end(monkeypatch):
-    cut, text_of = [], novelty._text_of
-    monkeypatch.setattr(novelty, "_text_of", lambda piece: cut.append(piece) or text_of(piece))
+    cut, text_of = [], novelty._blank_tags
+    monkeypatch.setattr(novelty, "_blank_tags", lambda piece: cut.append(piece) or text_of(piece))
     text = " ".join(f"w{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(600))
     page = f"<p>{text}" + "<p>more" * PIECE
-    Sketch().take(shingles_of(page.encode(), "utf-8"))
+    Sketch().take(page_shingles(page.encode(), "utf-8"))
     assert sum(map(len, cut)) < 2 * PIECE
 
 
@@ -95,12 +95,12 @@ def test_files_that_are_shown_count_without_their_queries():
     body = (
         b'<IMG alt=x src="/A/1.jpg?v=2"><video src=/b.mp4></video><object data=\'c.pdf\'><img src="data:x">'
     )
-    assert shingles_of(body, "utf-8").shown == {"/a/1.jpg", "/b.mp4", "c.pdf", "data:x"}
+    assert page_shingles(body, "utf-8").shown == {"/a/1.jpg", "/b.mp4", "c.pdf", "data:x"}
 
 
 @given(st.binary(max_size=2000), st.sampled_from(["utf-8", "utf-16-le", "shift_jis", "windows-1252"]))
 def test_no_body_makes_it_raise(body, encoding):
-    Sketch().take(shingles_of(body, encoding))
+    Sketch().take(page_shingles(body, encoding))
 
 
 @pytest.mark.parametrize(
@@ -131,36 +131,36 @@ def test_no_body_makes_it_raise(body, encoding):
 )
 def test_a_hostile_page_is_read_in_time(piece):
     # Whatever takes a time that grows with the square of the length would not end within the test's own patience.
-    Sketch().take(shingles_of((piece * (4 * LOOKED_AT)).encode()[: 4 * LOOKED_AT], "utf-8"))
+    Sketch().take(page_shingles((piece * (4 * LOOKED_AT)).encode()[: 4 * LOOKED_AT], "utf-8"))
 
 
 def test_what_was_said_before_is_no_news():
     sketch = Sketch()
-    first = shingles_of(b"<p>a b c d e f<p>g h i<p>alpha beta", "utf-8")
+    first = page_shingles(b"<p>a b c d e f<p>g h i<p>alpha beta", "utf-8")
     assert sketch.take(first).share == 1
     assert sketch.take(first) == (0, 0, 0)
-    half = sketch.take(shingles_of(b"<p>a b c d e f<p>gamma delta epsilon zeta eta theta", "utf-8"))
+    half = sketch.take(page_shingles(b"<p>a b c d e f<p>gamma delta epsilon zeta eta theta", "utf-8"))
     assert 0.3 < half.share < 0.7
     assert half.words == 6
-    assert sketch.take(shingles_of(b"<p>theta eta zeta epsilon delta gamma", "utf-8")).words == 0
+    assert sketch.take(page_shingles(b"<p>theta eta zeta epsilon delta gamma", "utf-8")).words == 0
 
 
 def test_a_sketch_forgets_what_was_said_long_ago():
     sketch = Sketch()
     early = [f"early{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(100)]
-    first = shingles_of("".join(f"<p>{' '.join(early[n : n + 5])}" for n in range(95)).encode(), "utf-8")
+    first = page_shingles("".join(f"<p>{' '.join(early[n : n + 5])}" for n in range(95)).encode(), "utf-8")
     sketch.take(first)
     assert sketch.take(first).share == 0
     for number in range(4 * FULL_AT // 100):
         text = " ".join(f"w{chr(97 + number % 26)}{chr(97 + number // 26)}{chr(97 + n)}" for n in range(26))
-        sketch.take(shingles_of((text + " " + text[::-1]).encode(), "utf-8"))
+        sketch.take(page_shingles((text + " " + text[::-1]).encode(), "utf-8"))
     assert sketch.take(first).share > 0.1
 
 
 def test_pages_that_say_nearly_the_same_are_alike():
     paragraphs = [f"<p>paragraph {chr(97 + n)}" for n in range(20)]
     one, other = "".join(paragraphs), "".join([*paragraphs[:19], "<p>visitor x"])
-    signatures = [shingles_of(html.encode(), "utf-8").signature() for html in (one, other, "<p>else", "")]
+    signatures = [page_shingles(html.encode(), "utf-8").signature() for html in (one, other, "<p>else", "")]
     assert alike(signatures[0], signatures[0])
     assert alike(signatures[0], signatures[1])
     assert same(signatures[0], signatures[0])

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from tests.fakeweb.content import word
 from tests.fakeweb.names import numbers
 from webcrawl.features.traps.detector import TrapDetector
-from webcrawl.features.traps.novelty import CRAWL_MOST, HOST_MOST, Template, shingles_of
-from webcrawl.features.traps.pattern import shape_of
+from webcrawl.features.traps.novelty import CRAWL_MOST, HOST_MOST, Template, page_shingles
+from webcrawl.features.traps.pattern import parse_shape
 from webcrawl.features.traps.pattern_evaluator import (
     CHAIN_LEAST,
     COMPARED_MAX,
     POINTS,
     UninformativePage,
-    most_points_of,
-    points_of,
+    max_page_points,
+    page_points,
 )
 
 CASES = json.loads((Path(__file__).parents[3] / "data/traps_judged.json").read_text(encoding="utf-8"))
@@ -90,7 +90,7 @@ def detector(**more):
 
 def page(text, url=""):
     body = f"<title>A site</title><ul><li>Home<li>News<li>Contact<li>About</ul><p>{text}</p><footer>Ours".encode()
-    return partial(shingles_of, body, "utf-8", url)
+    return partial(page_shingles, body, "utf-8", url)
 
 
 def evaluated(case, **more):
@@ -192,10 +192,10 @@ URLS = st.tuples(*map(st.sampled_from, (PLACES, PATHS, QUERIES))).map("".join)
 
 @given(URLS, st.none() | URLS, st.booleans(), st.booleans(), st.booleans())
 def test_no_page_counts_for_more_than_it_could_have(url, via, breeds, hollow, ids):
-    shape = shape_of(url)
+    shape = parse_shape(url)
     for pattern in (shape.pattern, shape.below(1)):
         uninformative = UninformativePage(shape, pattern, via, breeds, CHAIN_LEAST, hollow, ids)
-        assert points_of(uninformative) <= most_points_of(uninformative)
+        assert page_points(uninformative) <= max_page_points(uninformative)
 
 
 @pytest.mark.parametrize(
@@ -211,9 +211,9 @@ def test_no_page_counts_for_more_than_it_could_have(url, via, breeds, hollow, id
     ],
 )
 def test_so_many_pages_make_a_trap_as_the_decision_says(path, via, pages):
-    shape = shape_of(SITE + path)
+    shape = parse_shape(SITE + path)
     uninformative = UninformativePage(shape, shape.pattern, SITE + via, breeds=True, chain=CHAIN_LEAST)
-    assert POINTS / points_of(uninformative) == pytest.approx(pages)
+    assert POINTS / page_points(uninformative) == pytest.approx(pages)
 
 
 @pytest.mark.parametrize("hosts", [1, 40])

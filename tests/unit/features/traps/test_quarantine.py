@@ -8,7 +8,7 @@ import pytest
 
 from webcrawl.features.traps import parameters
 from webcrawl.features.traps.parameters import Evidence, ParameterStats
-from webcrawl.features.traps.quarantine import Quarantine, Trap, TrapRule, Withheld, id_of, in_words
+from webcrawl.features.traps.quarantine import Quarantine, Trap, TrapRule, Withheld, in_words, pattern_id
 from webcrawl.scope.scope import Candidate
 
 
@@ -83,7 +83,7 @@ def test_what_repeats_itself_at_the_root_says_nothing_of_folders():
 def test_the_objection_names_the_pattern_and_how_it_is_released():
     reason = refuses(held("h.test/cal/#"), "http://h.test/cal/1")
     assert "h.test/cal/#" in reason
-    assert f"scrapy traps release {id_of('h.test/cal/#')}" in reason
+    assert f"scrapy traps release {pattern_id('h.test/cal/#')}" in reason
 
 
 def test_so_many_urls_are_remembered_and_the_rest_is_counted():
@@ -131,7 +131,7 @@ def test_what_others_found_is_obeyed_and_what_a_store_has_lost_is_stored_again()
 
 def test_a_quarantine_that_is_empty_asks_nothing():
     assert not Quarantine().holds("h.test")
-    assert Quarantine().trap_of("http://h.test/a", "h.test") is None
+    assert Quarantine().find_trap("http://h.test/a", "h.test") is None
     assert held("[::1]:80/a/#").holds("[::1]")
     assert held("h.test:80/a/#").holds("h.test")
     assert held("h.test?sid").holds("h.test")

@@ -18,7 +18,7 @@ from webcrawl.features.traps import shared_evidence
 from webcrawl.features.traps.copies import base_without
 from webcrawl.features.traps.detector import TrapDetector, TrapEvidence
 from webcrawl.features.traps.novelty import Shingles
-from webcrawl.features.traps.pattern import shape_of
+from webcrawl.features.traps.pattern import parse_shape
 from webcrawl.features.traps.shared_evidence import SharedEvidence
 from webcrawl.features.traps.store import SPEC
 from webcrawl.storage.memory.tables import MemoryTables
@@ -65,11 +65,11 @@ class Worker:
 
     def knows(self, number: int) -> bool:
         """Return whether a page of ``copies`` is known as fetched."""
-        return self.detector.quarantine._copied(base_without(shape_of(f"{SITE}/list/{number}")))
+        return self.detector.quarantine._copied(base_without(parse_shape(f"{SITE}/list/{number}")))
 
     def withholds(self, path: str) -> bool:
         """Return whether a URL of the host is withheld."""
-        return self.detector.quarantine.trap_of(SITE + path, PLACE) is not None
+        return self.detector.quarantine.find_trap(SITE + path, PLACE) is not None
 
 
 Workers = Callable[[int], list[Worker]]

@@ -23,7 +23,7 @@ from webcrawl.web.access import (
     Right,
     Sessions,
     TokenFile,
-    client_of,
+    client_name,
 )
 from webcrawl.web.dashboard.operators import OperatorsFile
 
@@ -111,11 +111,11 @@ def test_a_token_gives_the_right_to_write_and_a_wrong_one_none():
 
 def test_wrong_tokens_are_answered_more_slowly_and_the_right_one_always_passes():
     one = access()
-    statuses = [status_of(one.operator_of, "wrong", asked(), NOW) for _ in range(12)]
+    statuses = [status_of(one.authenticate, "wrong", asked(), NOW) for _ in range(12)]
     assert statuses == [401] * 10 + [429] * 2
-    assert status_of(one.operator_of, "wrong", asked(client="192.0.2.1"), NOW) == 401
-    assert status_of(one.operator_of, TOKEN, asked(), NOW) == 0
-    assert status_of(one.operator_of, "wrong", asked(), NOW + 5) == 401
+    assert status_of(one.authenticate, "wrong", asked(client="192.0.2.1"), NOW) == 401
+    assert status_of(one.authenticate, TOKEN, asked(), NOW) == 0
+    assert status_of(one.authenticate, "wrong", asked(), NOW + 5) == 401
 
 
 def test_without_a_token_and_in_public_mode_nobody_has_a_right():
@@ -358,7 +358,11 @@ def test_a_rate_remembers_a_bounded_number_of_names():
 
 
 def test_a_network_of_ipv6_is_one_client():
-    assert client_of("2001:db8:1:2::3") == client_of("2001:db8:1:2:ffff::1") != client_of("2001:db8:1:3::3")
-    assert client_of("::ffff:192.0.2.1") == client_of("192.0.2.1") == "192.0.2.1"
-    assert client_of("fe80::1%eth0") == "fe80::/64"
-    assert client_of(None) == ""
+    assert (
+        client_name("2001:db8:1:2::3")
+        == client_name("2001:db8:1:2:ffff::1")
+        != client_name("2001:db8:1:3::3")
+    )
+    assert client_name("::ffff:192.0.2.1") == client_name("192.0.2.1") == "192.0.2.1"
+    assert client_name("fe80::1%eth0") == "fe80::/64"
+    assert client_name(None) == ""

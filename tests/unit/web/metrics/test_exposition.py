@@ -14,7 +14,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as plain_text
 
 from webcrawl.frontier.figures import COUNTERS, FIGURES
-from webcrawl.web.dashboard.metrics import view_of
+from webcrawl.web.dashboard.metrics import metrics_view
 from webcrawl.web.metrics import names
 from webcrawl.web.metrics.exposition import WORKERS_MAX, CrawlMetrics, WorkerView, exposed
 from webcrawl.web.metrics.process import SILENT_SECONDS, Received, make_app
@@ -120,7 +120,7 @@ def test_the_state_of_a_dashboard_gives_the_metrics_of_all_workers() -> None:
         {"name": "gone", "state": "lost", "started_at": 1.0, "heartbeat_at": 2.0, "figures": FULL},
     ]
     counts = {**OF_CRAWL, "active": 3, "ready": None, "given_up": None}
-    view = view_of({"now": 100.0, "counts": counts, "workers": rows, "version": "7"})
+    view = metrics_view({"now": 100.0, "counts": counts, "workers": rows, "version": "7"})
     found = parsed(view)
     assert [worker.name for worker in view.workers] == ["w1", "old"]
     assert found["webcrawl_worker_figures_age_seconds", (("worker", "w1"),)] == 1.0

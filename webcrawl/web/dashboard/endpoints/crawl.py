@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.errors import CrawlError
 from webcrawl.explain.account import Fate
 from webcrawl.web.answers import json_schema
-from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, denial_of
+from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, to_denial
 from webcrawl.web.dashboard.state import CrawlAnswer
 from webcrawl.web.fields import Field
 
@@ -33,7 +33,7 @@ async def url(api: Api, call: Call) -> Any:
             partial(api.source.explanation, call.values["url"], reads_logs=not is_public)
         )
     except (CrawlError, ValueError) as error:
-        raise denial_of(error) from error
+        raise to_denial(error) from error
     return _short(found) if is_public else found
 
 

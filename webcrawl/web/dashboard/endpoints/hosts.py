@@ -7,7 +7,7 @@ from typing import Any
 from webcrawl.errors import CrawlError
 from webcrawl.web.access import Denial
 from webcrawl.web.answers import json_schema
-from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, sentence_of
+from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, error_sentence
 from webcrawl.web.dashboard.host_index import LIMIT_MAX, OFFSET_MAX, SEARCH_MAX, SORTS, STATES, HostsAnswer
 from webcrawl.web.fields import Field
 
@@ -19,9 +19,9 @@ async def hosts(api: Api, call: Call) -> Any:
     try:
         return await api.blocking(api.source.hosts, dict(call.values))
     except ValueError as error:
-        raise Denial(400, sentence_of(error)) from error
+        raise Denial(400, error_sentence(error)) from error
     except (CrawlError, OSError) as error:
-        raise Denial(503, sentence_of(error), 5.0) from error
+        raise Denial(503, error_sentence(error), 5.0) from error
 
 
 async def host(api: Api, call: Call) -> Any:
@@ -30,7 +30,7 @@ async def host(api: Api, call: Call) -> Any:
     try:
         found = await api.blocking(api.source.host, key)
     except CrawlError as error:
-        raise Denial(503, sentence_of(error), 5.0) from error
+        raise Denial(503, error_sentence(error), 5.0) from error
     if found is None:
         raise Denial(404, "the crawl does not know this host")
     return found

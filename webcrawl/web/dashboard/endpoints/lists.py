@@ -9,7 +9,7 @@ from webcrawl.errors import CrawlError
 from webcrawl.web.access import Denial
 from webcrawl.web.answers import json_schema
 from webcrawl.web.dashboard import listings, log_tail
-from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, sentence_of
+from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, error_sentence
 from webcrawl.web.dashboard.listings import LIMIT_MAX, SEARCH_MAX
 from webcrawl.web.fields import Field
 
@@ -25,9 +25,9 @@ async def _list(function: List, api: Api, call: Call) -> Any:
     try:
         return await api.blocking(function, api.source, call.values)
     except CrawlError as error:
-        raise Denial(503, sentence_of(error), 5.0) from error
+        raise Denial(503, error_sentence(error), 5.0) from error
     except ValueError as error:
-        raise Denial(400, sentence_of(error)) from error
+        raise Denial(400, error_sentence(error)) from error
 
 
 class LogAnswer(log_tail.LogTail):

@@ -10,7 +10,7 @@ from webcrawl.errors import CrawlError
 from webcrawl.web.access import Denial
 from webcrawl.web.answers import json_schema
 from webcrawl.web.dashboard import stored_pages
-from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, denial_of, sentence_of
+from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, error_sentence, to_denial
 from webcrawl.web.dashboard.stored_pages import SANDBOX, NoVersion, PagesAnswer, SearchAnswer
 from webcrawl.web.fields import Field
 
@@ -25,9 +25,9 @@ async def _asked(api: Api, function: Callable[..., Any], *arguments: Any) -> Any
     try:
         return await api.blocking(function, api.source, *arguments)
     except NoVersion as error:
-        raise Denial(404, sentence_of(error)) from error
+        raise Denial(404, error_sentence(error)) from error
     except (CrawlError, ValueError) as error:
-        raise denial_of(error) from error
+        raise to_denial(error) from error
 
 
 async def pages(api: Api, call: Call) -> Any:

@@ -17,7 +17,7 @@ async def session(api: Api, call: Call) -> Any:
 
 async def log_in(api: Api, call: Call) -> Any:
     """Begin a session of a browser."""
-    operator = api.access.operator_of(call.values["token"], call.asked, call.now)
+    operator = api.access.authenticate(call.values["token"], call.asked, call.now)
     cookie, begun = api.access.sessions.begin(operator, call.now)
     return EndpointReply(_value(operator.right, begun, operator.name), cookie=cookie)
 

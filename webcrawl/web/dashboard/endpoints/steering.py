@@ -13,7 +13,7 @@ from webcrawl.errors import ConfigurationError, CrawlError
 from webcrawl.features.steering.live_settings import LIVE, VALUE_MOST, as_text
 from webcrawl.features.steering.store import KEYS_MOST, PLAIN, Operation
 from webcrawl.web.access import Denial, Right
-from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, denial_of, sentence_of
+from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, error_sentence, to_denial
 from webcrawl.web.fields import TEXT_MAX, Field
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ async def _changed(api: Api, function: Callable[..., Any], *arguments: Any) -> A
     try:
         return await api.blocking(function, *arguments)
     except (CrawlError, ValueError) as error:
-        raise denial_of(error) from error
+        raise to_denial(error) from error
 
 
 # -- settings --------------------------------------------------------------------------------------------------
@@ -173,9 +173,9 @@ async def command(api: Api, call: Call) -> Any:
         if not await api.blocking(give):
             messages.append("It has not yet." if seconds else "It ends, and this dashboard with it.")
     except NotObeyed as error:
-        raise Denial(409, f"not obeyed: {sentence_of(error)}") from error
+        raise Denial(409, f"not obeyed: {error_sentence(error)}") from error
     except (CrawlError, ValueError) as error:
-        raise denial_of(error) from error
+        raise to_denial(error) from error
     return {"command": str(asked), "sentence": " ".join(messages)}
 
 
@@ -196,12 +196,12 @@ async def _obeyed(api: Api, give: Callable[..., Any]) -> Any:
     try:
         await api.blocking(partial(give, messages.append, seconds=OBEY_SECONDS))
     except NotObeyed as error:
-        raise Denial(409, f"not obeyed: {sentence_of(error)}") from error
+        raise Denial(409, f"not obeyed: {error_sentence(error)}") from error
     except ConfigurationError as error:
         # A host that the crawl does not know.
-        raise Denial(404, sentence_of(error)) from error
+        raise Denial(404, error_sentence(error)) from error
     except (CrawlError, ValueError) as error:
-        raise denial_of(error) from error
+        raise to_denial(error) from error
     return {"sentence": _sentences(messages)}
 
 
@@ -212,9 +212,9 @@ async def release(api: Api, call: Call) -> Any:
         released = await api.blocking(give)
     except ConfigurationError as error:
         # A trap that the crawl does not know.
-        raise Denial(404, sentence_of(error)) from error
+        raise Denial(404, error_sentence(error)) from error
     except (CrawlError, ValueError) as error:
-        raise denial_of(error) from error
+        raise to_denial(error) from error
     if not released:
         return {"released": [], "sentence": "Nothing of it is in quarantine."}
     patterns = [trap.pattern for trap in released]
@@ -237,7 +237,7 @@ async def decide(api: Api, call: Call) -> Any:
             partial(api.source.decide, values["id"], accept=values["accept"], by=call.by)
         )
     except (CrawlError, ValueError) as error:
-        raise denial_of(error) from error
+        raise to_denial(error) from error
     if sentence is None:
         raise Denial(404, "there is no such suggestion, or it was decided before")
     return {"accepted": values["accept"], "sentence": sentence}

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from webcrawl.errors import CrawlError
-from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, denial_of
+from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, to_denial
 from webcrawl.web.fields import Field
 
 NOTE_MAX = 500
@@ -19,7 +19,7 @@ async def suggest(api: Api, call: Call) -> Any:
     try:
         await api.blocking(api.source.suggest, values["url"], values["note"], call.by)
     except (CrawlError, ValueError) as error:
-        raise denial_of(error) from error
+        raise to_denial(error) from error
     return {"sentence": "The URL is held until an operator decides."}
 
 
