@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.audit.complaint import Complaint
+from webcrawl.audit.letter import LetterFacts, letter
 from webcrawl.command import ProjectCommand
 from webcrawl.commands.fetch_logs import open_logs, plain
 from webcrawl.errors import Problem
 from webcrawl.reports import text
 from webcrawl.reports.text import moment, read_moment, second
+from webcrawl.scope.exclusion import ExclusionError, ExclusionList
 from webcrawl.terminal import tell
 from webcrawl.urls.politeness_key import get_host
 from webcrawl.urls.schemes import resolve_any
@@ -26,6 +28,7 @@ from webcrawl.urls.schemes import resolve_any
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator
+    from pathlib import Path
 
     from webcrawl.audit.complaint import RequestRate, Version
     from webcrawl.reports.fetch_logs import LoggedRequest
@@ -57,11 +60,8 @@ def as_lines(complaint: Complaint, about: ComplaintFacts) -> Iterator[str]:
         yield from ("", *_hosts(complaint))
     yield from ("", *_robots(complaint))
     if complaint.listed:
-        yield from ("", "Each request: start, seconds until the response had ended, kind, status, bytes, URL")
-        yield from (f"  {_request(request)}" for request in complaint.listed)
-    if complaint.unlisted:
-        unlisted = text.things(complaint.unlisted, "request")
-        yield f"  and {unlisted} not listed" if complaint.listed else f"  {unlisted} not listed"
+        yield ""
+    yield from _requests(complaint)
 
 
 def as_object(complaint: Complaint, about: ComplaintFacts) -> dict[str, Any]:
@@ -89,6 +89,15 @@ def as_object(complaint: Complaint, about: ComplaintFacts) -> dict[str, Any]:
         ],
         "unlisted": complaint.unlisted,
     }
+
+
+def _requests(complaint: Complaint) -> Iterator[str]:
+    if complaint.listed:
+        yield "Each request: start, seconds until the response had ended, kind, status, bytes, URL"
+        yield from (f"  {_request(request)}" for request in complaint.listed)
+    if complaint.unlisted:
+        unlisted = text.things(complaint.unlisted, "request")
+        yield f"  and {unlisted} not listed" if complaint.listed else f"  {unlisted} not listed"
 
 
 def _period(about: ComplaintFacts) -> str:
@@ -207,7 +216,7 @@ _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\]")
 
 
 class Command(ProjectCommand):
-    expected = (ArchiveError, OSError)
+    expected = (ArchiveError, ExclusionError, OSError)
     json_help = "print one JSON object"
 
     def syntax(self) -> str:
@@ -249,7 +258,15 @@ class Command(ProjectCommand):
             help="maximum number of listed requests (default: %(default)s)",
         )
 
+        add(
+            "--letter",
+            action="store_true",
+            help="print a letter to the owner: what was done, what was changed, how to keep the crawler out",
+        )
+
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
+        if opts.letter and opts.json:
+            yield Problem("--letter", "is a text, and not for --json")
         if not args:
             yield Problem("", "no domain; give the one that complains")
             return
@@ -262,10 +279,38 @@ class Command(ProjectCommand):
         for request in self._logs.requests():
             complaint.take(request)
         about = ComplaintFacts(self._logs.configuration.user_agent, opts.begin, opts.end)
-        if opts.json:
+        if opts.letter:
+            tell("\n".join(self._letter(complaint)))
+        elif opts.json:
             tell(json.dumps(as_object(complaint, about), indent=2))
         else:
             tell("\n".join(as_lines(complaint, about)))
+
+    def _letter(self, complaint: Complaint) -> Iterator[str]:
+        configuration = self._logs.configuration
+        keys_url = ""
+        if configuration.identity_agent is not None:
+            # Scrapy imports all commands at each start.
+            from webcrawl.features.identity import publishing
+
+            keys_url = publishing.keys_url(configuration.identity_agent)
+        facts = LetterFacts(
+            user_agent=configuration.user_agent,
+            product_token=configuration.product_tokens[0],
+            contact=configuration.botpage_contact or configuration.crawler_contact,
+            robots_ttl_seconds=configuration.robots_ttl_seconds,
+            exclusion=_exclusion(configuration.exclusion_file, complaint.domain),
+            keys_url=keys_url,
+            addresses=configuration.botpage_addresses,
+        )
+        return letter(complaint, facts, list(_robots(complaint)), list(_requests(complaint)))
+
+
+def _exclusion(path: Path | None, domain: str) -> str:
+    """Return the entry of an exclusion list that covers a domain with all that is below it; empty for none."""
+    if path is None:
+        return ""
+    return ExclusionList.load(path).domain_objection(domain) or ""
 
 
 def parse_domain(text: str) -> str | None:

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import html
 import json
+import re
 import stat
 import time
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.fakeweb.answer import Answer, Request
-    from tests.gauntlet.promises.stages import Short, Stage
+    from tests.gauntlet.promises.stages import Short, Stage, Story
     from tests.gauntlet.promises.table import Promise
 
 AGENT = "https://bot.example.org"
@@ -100,6 +102,30 @@ def tells_of_itself(stage: Short, promise: Promise) -> str:
         and stage.web.hits(closed)
         and prefixes == {"192.0.2.7/32", "2001:db8::/48"},
         f"exit status {statuses}; pages requested {pages}, with {example!r}; ranges {sorted(prefixes)} in {name}",
+    )
+
+
+@judge
+def writes_a_letter(stage: Story, promise: Promise) -> str:
+    """The letter has the number and the URLs of the requests of the server's log, and says what is excluded."""
+    host = "h0004.test"
+    exclusions = stage.folder / "excluded.txt"
+    exclusions.write_text(f"{host}  # their letter\n")
+    settings = {"EXCLUSION_FILE": exclusions, "CRAWLER_CONTACT": "you@example.org"}
+    letter = stage.do("complaint", host, *stage.jobdirs, "--letter", **settings).out
+    served = Counter(stage.url(hit) for hit in stage.hits() if hit.host == host)
+    listed = Counter(re.findall(r"^ +\d{4}-.*? (http://\S+)$", letter, re.MULTILINE))
+    open_letter = stage.do(
+        "complaint", host, *stage.jobdirs, "--letter", CRAWLER_CONTACT="you@example.org"
+    ).out
+    return need(
+        listed == served
+        and f" it sent {served.total()} requests" in letter
+        and f"{host} is on the list of sites that the crawler does not visit" in letter
+        and "[" not in letter
+        and "[what you changed]" in open_letter,
+        f"{listed.total()} requests in the letter; the server's log has {served.total()}; gaps to fill in: "
+        f"{letter.count('[')} if {host} is excluded, {open_letter.count('[')} if not",
     )
 
 
