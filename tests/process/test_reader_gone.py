@@ -29,6 +29,7 @@ COMMANDS: dict[str, list[str]] = {
     "exclude": ["example.org", "-s", f"JOBDIR={JOB}"],
     "explain": [PAGE, "-s", f"JOBDIR={JOB}"],
     "export": ["urls", "--state", "done", JOB],
+    "usage": [JOB],
     "fetch": [PAGE],
     "frontier": ["status", "-s", f"JOBDIR={JOB}"],
     "hosts": [JOB],

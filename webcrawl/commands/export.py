@@ -9,7 +9,7 @@ import argparse
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from webcrawl import parquet
 from webcrawl import terminal as output
@@ -25,16 +25,19 @@ from webcrawl.export import tree as tree_forms
 from webcrawl.export import urls
 from webcrawl.export.tree import build_tree
 from webcrawl.export.urls import select_seeds
+from webcrawl.export.usable import UsablePages
+from webcrawl.features.usage.statements import PURPOSES
 from webcrawl.links import segments
 from webcrawl.links.reading import LinkLogs
 from webcrawl.politeness.groups import GroupsError
 from webcrawl.reports import text
+from webcrawl.reports.usage import is_content
 from webcrawl.scope.patterns import PatternsError
 from webcrawl.terminal import complain
 from webcrawl.urls.host_rules import HostRulesError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from scrapy.settings import BaseSettings
@@ -75,6 +78,8 @@ class Export:
         needed = opts.state != "queued" or self._crawl is None
         found, self.problems = check_folders(folders, configuration) if needed else ([], [])
         self._logs = FetchLogs(found, configuration)
+        refuses = configuration.usage_unknown == "refuse"
+        self._usable = UsablePages(opts.usage or (), refuses_unknown=refuses)
 
     def carry_out(self, what: str) -> None:
         """Write the export. Raises the errors in ``WRONG``."""
@@ -85,15 +90,21 @@ class Export:
                     2 if opts.depth is None else opts.depth,
                     50 if opts.most is None else opts.most,
                 )
-                tree = build_tree(self._logs.lines(), depth=depth, most=most)
+                tree = build_tree(self._lines(), depth=depth, most=most)
                 output.write(_TREES[opts.format or "text"](tree, self._title()), opts.output)
             case "seeds":
-                output.write(select_seeds(self._logs.lines(), by_domain=opts.by == "domain"), opts.output)
+                output.write(select_seeds(self._lines(), by_domain=opts.by == "domain"), opts.output)
             case "parquet":
-                rows = parquet.write(self._logs.lines(), opts.output)
+                rows = parquet.write(self._lines(), opts.output)
                 _remark(f"{text.things(rows, 'row')} in {opts.output}")
             case _:
                 self._list(opts.state)
+        if self._usable.left_out:
+            _remark(f"{text.things(self._usable.left_out, 'page')} left out, which may not be used")
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        """Yield the lines of the logs that may be exported."""
+        return self._usable.among(self._logs.lines())
 
     def _title(self) -> str:
         return "Sites of " + ", ".join(folder.resolve().name for folder in self._logs.folders)
@@ -108,18 +119,25 @@ class Export:
                 return
             if state == "refused" and (reader is None or not reader.states_kept):
                 raise CrawlError("refused URLs are unknown: the states of URLs are not stored")
-            counted = _Counted(self._fetched(reader, state), state)
+            fetched = self._fetched(reader, state)
+            counted = _Counted(fetched.states(reader), state)
             output.write(listed(counted), self._opts.output)
-        self._tell_missing(state, counted.number)
+        self._usable.left_out += fetched.left_out
+        self._tell_missing(state, counted.number + fetched.left_out)
 
-    def _fetched(self, reader: UrlStateReader | None, state: str) -> Iterator[urls.UrlState]:
+    def _fetched(self, reader: UrlStateReader | None, state: str) -> urls.FetchedUrls:
         choices = CrawlRules(self._configuration)
-        fetched = urls.FetchedUrls(choices.compared, choices.politeness_key().of_url)
+        admits = self._admits if state == "done" else _admits_all
+        fetched = urls.FetchedUrls(choices.compared, choices.politeness_key().of_url, admits)
         for line in self._logs.lines():
             fetched.add(line)
         if reader is not None and state == "refused":
             self._add_refused(fetched, reader)
-        return fetched.states(reader)
+        return fetched
+
+    def _admits(self, line: Mapping[str, Any]) -> bool:
+        # Redirects and sitemaps have no use of their own.
+        return line.get("kind") != "page" or not is_content(line.get("status")) or self._usable.admits(line)
 
     def _add_refused(self, fetched: urls.FetchedUrls, reader: UrlStateReader) -> None:
         """Add the texts of refused URLs from the link logs: most of them were never requested, so no fetch log has
@@ -147,6 +165,10 @@ class Export:
                 f"{text.things(missing, 'URL')} more {are} {state}, of which the frontier keeps a fingerprint and "
                 "these logs have no line and no link"
             )
+
+
+def _admits_all(line: Mapping[str, Any]) -> bool:
+    return True
 
 
 class _Counted:
@@ -222,6 +244,13 @@ class Command(ProjectCommand):
             metavar="N",
             help="tree: maximum number of children of each site; 0: all (50)",
         )
+        add(
+            "--usage",
+            metavar="PURPOSE[,PURPOSE]",
+            type=_purposes,
+            help=f"only pages that may be used for these of {', '.join(PURPOSES)}; -s USAGE_UNKNOWN=refuse: only "
+            "those that are said to",
+        )
         add("--by", metavar="SITE", help="seeds: one for each host or domain (host)")
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
@@ -253,12 +282,21 @@ def _wrong_words(what: str, opts: argparse.Namespace) -> Iterator[Problem]:
             yield Problem("--format", f"{what} takes {' or '.join(FORMS[what])}, not {opts.format}")
         else:
             yield Problem("--format", f"{what} takes no --format: it is one itself, not {opts.format}")
+    if what == "urls" and opts.usage and opts.state in STATES and opts.state != "done":
+        yield Problem("--usage", f"is for pages that were fetched: --state done, not {opts.state}")
     if what == "urls" and opts.state not in STATES:
         yield Problem("--state", _wrong_state(opts.state))
     if what == "seeds" and opts.by not in (None, "host", "domain"):
         yield Problem("--by", f"must be host or domain, not {opts.by}")
     if what == "parquet" and opts.output is None:
         yield Problem("--output", "is needed: Parquet is written to a file")
+
+
+def _purposes(value: str) -> tuple[str, ...]:
+    purposes = tuple(word.strip() for word in value.split(",") if word.strip())
+    if not purposes or not set(purposes) <= set(PURPOSES):
+        raise argparse.ArgumentTypeError(f"must be some of {', '.join(PURPOSES)}, not {value}")
+    return purposes
 
 
 _whole = number(int, 0, 1_000_000, "a number from 0 to 1,000,000")

@@ -293,6 +293,8 @@ class Inquiry:
             configuration.product_tokens,
             configuration.requests_per_key_max,
             configuration.page_budget,
+            usage_tokens=configuration.usage_tokens if configuration.usage_record else (),
+            usage_refused=configuration.usage_refused,
             recheck=fixed.with_rule(trap) if configuration.traps_quarantine else fixed,
         )
 

@@ -11,7 +11,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from webcrawl.explain.clocks import Facts, WaitReasons, evaluate_clocks
-from webcrawl.explain.rules import RobotsWord, RuleStage, Scoping, explain_scope, robots_word
+from webcrawl.explain.rules import (
+    RobotsWord,
+    RuleStage,
+    Scoping,
+    UsageWord,
+    explain_scope,
+    robots_word,
+    usage_word,
+)
 from webcrawl.frontier.records import Kind, State
 from webcrawl.politeness.host_record import HostRecord, spent
 from webcrawl.scope.scope import Candidate
@@ -148,6 +156,7 @@ class Explanation:
     waiting: WaitReasons | None
     visits: LoggedFetches | None
     conclusion: Conclusion
+    usage: UsageWord
     remembered: Remembered | None = None
     """None if the page is not revisited."""
     worth: Worth | None = None
@@ -169,6 +178,10 @@ class RulesForUrls:
     """The number of fetches of a key after which the rest of its queue is refused; 0 for no limit."""
     page_budget: int = 0
     """The number of pages of a key after which the rest of its queue is refused; 0 for no limit."""
+    usage_tokens: tuple[str, ...] = ()
+    """Other crawlers of which a prohibition counts as one of what they crawl for."""
+    usage_refused: tuple[str, ...] = ()
+    """The purposes for all of which a page must be usable to be requested."""
     recheck: Scope | None = None
     """The rules that are checked again at its turn for a URL that was followed; ``fixed`` if there are none."""
 
@@ -211,20 +224,28 @@ def explain(
     waiting = None
     if snapshot is not None:
         waiting = evaluate_clocks(Facts(now, _record(snapshot, key), known, rules.politeness, shared))
-    conclusion = _conclude(address, scoping, robots, snapshot, waiting, rules)
-    return Explanation(now, address, key, scoping, robots, snapshot, waiting, visits, conclusion, remembered)
+    lines = () if visits is None else visits.last
+    usage = usage_word(known, address.url, rules.agents, rules.usage_tokens, rules.usage_refused, lines)
+    conclusion = _conclude(address, scoping, robots, usage, snapshot, waiting, rules)
+    return Explanation(
+        now, address, key, scoping, robots, snapshot, waiting, visits, conclusion, usage, remembered
+    )
 
 
 def _conclude(
     address: Address,
     scoping: Scoping,
     robots: RobotsWord,
+    usage: UsageWord,
     snapshot: UrlSnapshot | None,
     waiting: WaitReasons | None,
     rules: RulesForUrls,
 ) -> Conclusion:
     if snapshot is not None and snapshot.entry is not None and waiting is not None:
-        return _queued(scoping, robots, snapshot, waiting, rules)
+        queued = _queued(scoping, robots, snapshot, waiting, rules)
+        if usage.refused and queued.fate in (Fate.KEPT, Fate.WAITS) and robots.fresh:
+            return Conclusion(Fate.WILL_BE_REFUSED, "usage", leased=queued.leased)
+        return queued
     if snapshot is not None and snapshot.known:
         record = snapshot.record
         if record is None:
@@ -237,6 +258,8 @@ def _conclude(
         return Conclusion(Fate.WOULD_BE_REFUSED, decided.rule)
     if robots.forbids:
         return Conclusion(Fate.WOULD_BE_REFUSED, "robots")
+    if usage.refused and robots.fresh:
+        return Conclusion(Fate.WOULD_BE_REFUSED, "usage")
     return Conclusion(Fate.WOULD_BE_QUEUED)
 
 

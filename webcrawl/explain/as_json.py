@@ -35,6 +35,7 @@ def as_object(explanation: Explanation, crawl: ExaminedCrawl) -> dict[str, Any]:
         "url": _url(explanation),
         "scope": _scope(explanation.scoping),
         "robots": _robots(explanation.robots),
+        "usage": asdict(explanation.usage),
         "frontier": _frontier(explanation),
         "key": _key(None if explanation.snapshot is None else explanation.snapshot.key),
         "clocks": _clocks(explanation),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.explain import discovery, features
 from webcrawl.explain.account import Conclusion, Fate
 from webcrawl.explain.rules import RuleStage
+from webcrawl.features.usage.statements import PURPOSES, deciding_source
 from webcrawl.reports import text as units
 from webcrawl.robots.answer import RobotsState
 from webcrawl.storage.inspection import HOSTS_COUNTED, Activity, Demand
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webcrawl.explain.account import ExaminedCrawl, Explanation
-    from webcrawl.explain.rules import RobotsWord
+    from webcrawl.explain.rules import RobotsWord, UsageWord
     from webcrawl.storage.inspection import KeySnapshot, UrlSnapshot
 
 Row = tuple[str, str]
@@ -33,6 +34,7 @@ def as_text(explanation: Explanation, crawl: ExaminedCrawl) -> str:
         ("URL", list(_url(explanation))),
         ("scope", list(_scope(explanation))),
         ("robots.txt", list(_robots(explanation.robots, explanation.now))),
+        *([] if explanation.usage.is_silent else [("usage", list(_usage(explanation.usage)))]),
         ("frontier", list(_frontier(explanation, crawl))),
     ]
     if explanation.discovery is not None:
@@ -194,6 +196,35 @@ def _robots(word: RobotsWord, now: float) -> Iterator[Row]:
     if decided is not None and decided.rule is not None:
         for line in (*decided.group, decided.rule):
             yield f"line {line.number}", escaped(line.text)
+
+
+def _usage(word: UsageWord) -> Iterator[Row]:
+    """Yield the verdicts with the statements that decide, and the others."""
+    if word.fetched is not None:
+        yield "last page", "withheld: in the archive alone" if word.withheld else "used"
+        yield from _verdicts(word.fetched)
+    if word.known and word.known != word.fetched:
+        yield "robots.txt", "says now" + (", and so the URL is not requested" if word.refused else "")
+        yield from _verdicts(word.known)
+
+
+def _verdicts(record: Mapping[str, Any]) -> Iterator[Row]:
+    decisive = []
+    for purpose in PURPOSES:
+        source = deciding_source(record, purpose)
+        if source is not None:
+            decisive.append(source)
+            yield f"  {purpose}", f"{record[purpose]} <- {_source(source)}"
+    if not decisive:
+        yield "  verdicts", "unknown: nothing is said"
+    for source in record.get("sources", ()):
+        if source not in decisive:
+            overruled = ", overruled by a nearer place" if source.get("overruled") else ""
+            yield "  also", f"{_source(source)}{overruled}"
+
+
+def _source(source: Mapping[str, Any]) -> str:
+    return escaped(f"{source.get('place')}: {source.get('text')}")
 
 
 def _times(number: int) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from webcrawl.features.usage import robots_file
+from webcrawl.features.usage.statements import as_record, is_withheld
 from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.robots import answer
 from webcrawl.robots.rules import Deciding, RobotsRules, deciding
 from webcrawl.scope.url_rules import NOT_FOR_EMBEDS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from webcrawl.scope.scope import Candidate, Scope
 
@@ -109,6 +111,46 @@ class RobotsWord:
     @property
     def _rules_hold(self) -> bool:
         return self.record is not None and self.record.state == answer.RobotsState.RULES
+
+
+@dataclass(frozen=True, slots=True)
+class UsageWord:
+    """What a URL may be used for. ``known``: the record (``as_record``) by the robots.txt that the crawl has now;
+    None if it has none. ``fetched``: the record of the last page in the log, and whether it was withheld; None if
+    there is none.
+    """
+
+    known: Mapping[str, Any] | None
+    fetched: Mapping[str, Any] | None
+    withheld: bool
+    refused: bool
+    """True if it is not requested because of ``known``."""
+
+    @property
+    def is_silent(self) -> bool:
+        """True if there is nothing to tell."""
+        return not self.known and self.fetched is None
+
+
+def usage_word(
+    record: RobotsRecord | None,
+    url: str,
+    agents: Sequence[str],
+    tokens: Sequence[str],
+    refused: Sequence[str],
+    lines: Sequence[Mapping[str, Any]],
+) -> UsageWord:
+    """``refused``: the purposes for which a page must be usable to be requested. ``lines``: those of the URL in the
+    fetch logs, oldest first."""
+    usage = None if record is None else robots_file.read(record.text, agents, tokens)
+    known = None if usage is None else as_record(usage.statements(url))
+    line = next((line for line in reversed(lines) if isinstance(line.get("usage"), dict)), None)
+    return UsageWord(
+        known=known,
+        fetched=None if line is None else line["usage"],
+        withheld=line is not None and line.get("withheld") is True,
+        refused=bool(known) and is_withheld(known or {}, refused),
+    )
 
 
 def robots_word(

@@ -31,9 +31,10 @@ AT_ONCE = 500
 _BETWEEN = "\0"
 """A separator that no key and no URL contains."""
 
-LoggedFacts = tuple[float, int, str, int, str, str]
+LoggedFacts = tuple[float, int, str, int, str, str, bool]
 """The facts about a URL in the logs: end of its last request (``_TARGET``: it was only redirected to, ``_LINK``:
-linked to), status (0 for none), error, depth (negative: unknown), via, and its spelling if it is another one.
+linked to), status (0 for none), error, depth (negative: unknown), via, its spelling if it is another one, and
+whether it is left out, since it may not be used.
 """
 _TARGET, _LINK = -1.0, -2.0
 MARK_BITS = 27
@@ -87,8 +88,17 @@ _LAST = (1 << (MARK_BITS - 3)) - 1
 class FetchedUrls:
     """Every URL of the logs once, with its outcome."""
 
-    def __init__(self, rules: CanonicalRules, get_key: Callable[[str], str]) -> None:
-        """``rules``: those under which the crawl compares URLs. ``get_key`` returns the politeness key of a URL."""
+    def __init__(
+        self,
+        rules: CanonicalRules,
+        get_key: Callable[[str], str],
+        admits: Callable[[Mapping[str, Any]], bool] = lambda line: True,
+    ) -> None:
+        """``rules``: those under which the crawl compares URLs. ``get_key`` returns the politeness key of a URL.
+        ``admits`` returns False for the line of a page that is left out, unless a later line is not."""
+        self._admits = admits
+        self.left_out = 0
+        """The number of URLs that were left out."""
         self._rules = rules
         self._get_key = get_key
         self._facts: Gathered[LoggedFacts] = Gathered(max)
@@ -106,12 +116,13 @@ class FetchedUrls:
             depth if isinstance(depth, int) else 0,
             str(line.get("via") or ""),
             "",
+            not self._admits(line),
         )
         self._take(key, url, facts)
         location = line.get("location")
         target = resolve(location, url) if isinstance(location, str) else None
         if target is not None:
-            self._take(self._get_key(target), target, (_TARGET, 0, "", facts[3], url, ""))
+            self._take(self._get_key(target), target, (_TARGET, 0, "", facts[3], url, "", False))
 
     def add_links(self, page: str, links: Sequence[tuple[str, str]], sought: FingerprintFilter) -> None:
         """Take those of a page's links that are probably in ``sought``. ``links``: as linked, and in canonical
@@ -120,14 +131,18 @@ class FetchedUrls:
         marks = fingerprint_all([form for _, form in links])
         for place in sought.among(marks):
             url, form = links[place]
-            self._take(self._get_key(url), form, (_LINK, 0, "", -1, page, url))
+            self._take(self._get_key(url), form, (_LINK, 0, "", -1, page, url, False))
 
     def states(self, reader: UrlStateReader | None) -> Iterator[UrlState]:
         """Yield each URL in its state, key by key; those whose state is unknown are left out."""
         for key, urls in self._by_key():
             known = self._known(reader, key, [url for url, _ in urls])
             for (url, facts), record in zip(urls, known, strict=True):
-                if (found := _state(url, key, facts, record)) is not None:
+                if (found := _state(url, key, facts, record)) is None:
+                    continue
+                if facts[6]:
+                    self.left_out += 1
+                else:
                     yield found
 
     def _take(self, key: str, url: str, facts: LoggedFacts) -> None:
@@ -187,7 +202,7 @@ def as_json(states: Iterable[UrlState]) -> Iterator[str]:
 
 
 def _state(url: str, key: str, facts: LoggedFacts, known: UrlRecord | None) -> UrlState | None:
-    end, status, error, depth, via, spelling = facts
+    end, status, error, depth, via, spelling, _ = facts
     if known is None and end < 0:
         return None
     record = known or UrlRecord(State.DONE if status else State.FAILED)

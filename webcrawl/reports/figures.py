@@ -16,6 +16,7 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webcrawl.external_sort import Gathered
+from webcrawl.features.usage.statements import NO, PURPOSES, YES
 from webcrawl.reports.clocks import NOTHING_SENT
 from webcrawl.reports.counting import (
     LARGEST,
@@ -304,6 +305,7 @@ Alike = tuple[Any, ...]
 """The fields of ``_ALIKE``, whether it is an error, top-level domain and extension of a page."""
 _ALIKE = ("kind", "status", "error", "worker", "mime", "depth", "language", "changed", "truncated")
 _FOREVER = 1e11
+_VERDICTS = (YES, NO)
 
 
 def _names() -> HeavyHitters[str]:
@@ -354,6 +356,13 @@ class Digest:
     """Depths of pages: links from a seed."""
     languages: HeavyHitters[str] = field(default_factory=_names)
     """Languages of pages, if the log has them."""
+    usage: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Pages by purpose and what is said about the use for it, ``yes`` or ``no``."""
+    usage_recorded: int = 0
+    """Pages with a record of what they may be used for."""
+    usage_stated: int = 0
+    """Those of them of which anything is said."""
+    usage_withheld: int = 0
     originals: HeavyHitters[str] = field(default_factory=_names)
     """URLs by the number of later pages with the same bytes."""
     refetched: HeavyHitters[str] = field(default_factory=_names)
@@ -424,6 +433,8 @@ class Digest:
             self._add_unread(line)
             if "relevance" in line:
                 self.harvest.add(line, host)
+            if "usage" in line:
+                self._add_usage(line)
             if status == 200:
                 self.sizes.add(size)
                 extension = _extension(str(url))
@@ -442,6 +453,18 @@ class Digest:
         if len(self._alike) > ALIKE_MAX:
             self.settle()
         return self._when(line, int(page), size, int(failed))
+
+    def _add_usage(self, line: Mapping[str, Any]) -> None:
+        usage = line["usage"]
+        if not isinstance(usage, dict):
+            return
+        self.usage_recorded += 1
+        self.usage_stated += bool(usage)
+        self.usage_withheld += line.get("withheld") is True
+        for purpose in PURPOSES:
+            if (verdict := usage.get(purpose)) in _VERDICTS:
+                place = purpose, verdict
+                self.usage[place] = self.usage.get(place, 0) + 1
 
     def _add_failure(self, key: str, error: str, url: object) -> None:
         url = url[:_EXAMPLE_MAX] if isinstance(url, str) else ""

@@ -84,6 +84,7 @@ def page(
         hosts.skipped(figures),
         documents.depths(figures),
         documents.languages(figures),
+        documents.usage(figures),
         documents.duplicates(figures),
         crawl.growth(course),
         crawl.costs(figures, course, prices or Prices()),

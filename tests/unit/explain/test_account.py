@@ -348,6 +348,7 @@ def test_text_and_object_are_made_of_everything(snapshot: UrlSnapshot | None) ->
             "clocks",
             "visits",
             "focus",
+            "usage",
             "log",
             "conclusion",
         ]

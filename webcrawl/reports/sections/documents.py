@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webcrawl.features.usage.statements import NO, PURPOSES, YES
 from webcrawl.reports import html, text
 
 if TYPE_CHECKING:
@@ -133,3 +134,25 @@ def duplicates(figures: Digest) -> str:
 
 def _bytes(number: float) -> str:
     return f"{text.count(round(number))} B"
+
+
+def usage(figures: Digest) -> str:
+    """Render what pages may be used for."""
+    pages = figures.usage_recorded
+    if not figures.usage_stated:
+        return ""
+    rows = []
+    for purpose in PURPOSES:
+        yes, no = (figures.usage.get((purpose, verdict), 0) for verdict in (YES, NO))
+        shares = (f"{text.count(number)} ({number / pages:.1%})" for number in (yes, no, pages - yes - no))
+        rows.append((purpose, *shares))
+    withheld = ""
+    if figures.usage_withheld:
+        of_all = f"{text.things(figures.usage_withheld, 'page')} ({figures.usage_withheld / pages:.1%})"
+        withheld = f"<p>{of_all} withheld: they may not be used for USAGE_PURPOSES.</p>"
+    return html.section(
+        "Usage rights",
+        '<p class="quiet">pages by what their sites say that they may be used for</p>',
+        html.table(("purpose", "yes", "no", "unknown"), rows),
+        withheld,
+    )

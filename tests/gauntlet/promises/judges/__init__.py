@@ -19,6 +19,7 @@ from tests.gauntlet.promises.judges import (
     starts,
     steering,
     tools,
+    usage,
 )
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "starts",
     "steering",
     "tools",
+    "usage",
 ]
