@@ -36,6 +36,11 @@ def test_a_variable_is_a_setting_of_the_project_or_of_scrapy(monkeypatch: pytest
     assert module() == in_capitals(vars(settings)) | given
 
 
+def test_the_key_that_signs_requests_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEBCRAWL_IDENTITY_KEY", "secret")
+    assert module() == in_capitals(vars(settings))
+
+
 def test_a_name_that_is_none_is_told_before_anything_starts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -187,7 +187,11 @@ class Command(ProjectCommand):
         is_own = agent == configuration.identity_agent
         ring = load_keys(configuration.identity_key_file) if is_own else None
         addresses = configuration.botpage_addresses if is_own else ()
-        findings = reachability.check_origin(agent, ring, addresses, configuration.user_agent, time.time())
+        contact = configuration.crawler_contact
+        page_url = contact if is_own and contact.startswith(("http://", "https://")) else ""
+        findings = reachability.check_origin(
+            agent, ring, addresses, configuration.user_agent, time.time(), page_url
+        )
         look_up = reverse_dns.look_up(addresses, configuration.dns_nameservers)
         names = asyncio.run(look_up)
         if opts.json:

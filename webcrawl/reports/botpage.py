@@ -79,6 +79,14 @@ class Bot:
     obeys_header: bool = True
     nofollow_rels: Sequence[str] = ()
     """Values of ``rel`` with which a link is not followed."""
+    records_usage: bool = True
+    """True if it records what pages may be used for."""
+    purposes: Sequence[str] = ()
+    """The words for what the pages are collected for, such as ``search`` and ``train-ai``."""
+    usage_withheld: bool = False
+    """True if pages that may not be used for all purposes are kept out of the results."""
+    usage_refused: bool = False
+    """True if they are not requested either, as far as robots.txt says so."""
     data_use: str = ""
     """Paragraphs on what the fetched data are used for, as ``purpose``."""
     runs_scripts: bool = False
@@ -102,7 +110,17 @@ def page(bot: Bot) -> bytes:
     title = f"About {bot.token or 'this crawler'}"
     body = "\n".join(
         part
-        for section in (_about, _data, _signs, _verification, _delays, _robots_txt, _in_pages, _contact)
+        for section in (
+            _about,
+            _data,
+            _signs,
+            _verification,
+            _delays,
+            _robots_txt,
+            _in_pages,
+            _usage,
+            _contact,
+        )
         for part in section(bot)
     )
     text = (
@@ -276,6 +294,35 @@ def _in_pages(bot: Bot) -> Iterator[str]:
     if bot.nofollow_rels:
         words = " or ".join(f"<code>{_text(word)}</code>" for word in bot.nofollow_rels)
         yield f"<p>A link whose <code>rel</code> contains {words} is not followed.</p>"
+
+
+def _usage(bot: Bot) -> Iterator[str]:
+    if not bot.records_usage:
+        return
+    yield "<h2>How to say what your pages may be used for</h2>"
+    yield (
+        "<p>The crawler reads what you say about use, and records it with each page: <code>Content-Usage</code> and "
+        "<code>Content-Signal</code> in robots.txt and in responses, TDMRep, licences of RSL, and "
+        "<code>noai</code> in robots directives.</p>"
+    )
+    if bot.purposes:
+        purposes = " and ".join(f"<code>{_text(purpose)}</code>" for purpose in bot.purposes)
+        yield f"<p>The pages are collected for {purposes}.</p>"
+    if bot.usage_withheld:
+        kept = (
+            "A page that may not be used for this is left out of everything made from the crawled pages; the "
+            "archive of the crawl keeps it as it was fetched."
+        )
+        refused = " If robots.txt says so, the page is not even requested." if bot.usage_refused else ""
+        yield f"<p>{kept}{refused}</p>"
+    else:
+        yield "<p>It does not change which pages are requested; to prevent requests, use <code>Disallow</code>.</p>"
+    yield "<p>For example, to allow search results that lead to your pages, and not the training of models:</p>"
+    name = _text(bot.token or EVERYBODY)
+    yield (
+        f"<pre>User-agent: {name}\nContent-Usage: search=y, train-ai=n\nContent-Signal: search=yes, ai-train=no\n"
+        "Allow: /</pre>"
+    )
 
 
 def _contact(bot: Bot) -> Iterator[str]:

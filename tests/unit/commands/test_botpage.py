@@ -153,3 +153,13 @@ def test_names_are_told_if_they_lead_back(botpage: Command, monkeypatch: pytest.
     assert done.status == 0
     assert "<dt>192.0.2.7</dt><dd><code>crawl-7.example.org</code></dd>" in done.out
     assert done.err == "scrapy botpage: 192.0.2.8 has no name; the page has no name for it\n"
+
+
+def test_the_page_says_what_usage_preferences_do(botpage: Command) -> None:
+    settings = {"BOTPAGE_CONTACT": CONTACT, "USAGE_PURPOSES": "train-ai"}
+    withheld, refused = botpage(**settings), botpage(USAGE_DISALLOWED="refuse", **settings)
+    for done in (withheld, refused):
+        assert "The pages are collected for <code>train-ai</code>." in done.out
+        assert "is left out of everything made from the crawled pages" in done.out
+    assert "not even requested" not in withheld.out
+    assert "not even requested" in refused.out

@@ -12,10 +12,11 @@ import pytest
 
 from tests import served
 from tests.signatures import Keys, directory_parameters
-from webcrawl.features.identity import keys
+from webcrawl.features.identity import keys, reverse_dns
+from webcrawl.features.identity.reverse_dns import ReverseName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from tests.commands import Command
 
@@ -213,3 +214,32 @@ def test_of_another_crawler_the_directory_is_checked_by_itself(
     assert done.status == 0
     assert done.out.startswith(f"{origin}{DIRECTORY}\n  ok     status 200, ")
     assert "which signs now" not in done.out
+
+
+def test_addresses_and_the_page_about_the_crawler_are_checked(
+    published: Callable[..., Any],
+    identity: Command,
+    origin: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def look_up(networks: Sequence[str], nameservers: object) -> list[ReverseName]:
+        return [ReverseName(address, "", "has no name") for address in networks]
+
+    monkeypatch.setattr(reverse_dns, "look_up", look_up)
+    page = tmp_path / "site/about.html"
+    settings = {"CRAWLER_CONTACT": f"{origin}/about.html", "BOTPAGE_CONTACT": "bot@example.org"}
+    page.write_text("<p>About")
+    told = published(BOTPAGE_ADDRESSES="192.0.2.7", **settings)
+    headers = tmp_path / "site/_headers"
+    assert wrong(told) == ["Content-Type is missing, not text/html", LINKLESS]
+    assert told["names"] == [{"address": "192.0.2.7", "name": None, "reason": "has no name"}]
+    headers.write_text(f"{headers.read_text()}/about.html\n  Content-Type: text/html\n")
+    page.write_text('<link rel="client-ranges" href="client-ranges.json">')
+    told = published(files=False, BOTPAGE_ADDRESSES="192.0.2.7,192.0.2.8", **settings)
+    assert wrong(told) == ["192.0.2.8/32 of BOTPAGE_ADDRESSES is not there; scrapy identity write"]
+    told = published(files=False, BOTPAGE_ADDRESSES="192.0.2.8", **settings)
+    assert wrong(told)[1] == "192.0.2.7/32 is there, and not in BOTPAGE_ADDRESSES"
+
+
+LINKLESS = "the page does not link to the addresses as client-ranges; scrapy botpage"

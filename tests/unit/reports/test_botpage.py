@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webcrawl.features.usage import robots_file
+from webcrawl.features.usage.statements import resolve
 from webcrawl.reports.botpage import ANSWER, PURPOSE, Bot, page
 from webcrawl.robots.text import read
 
@@ -90,6 +92,20 @@ def test_what_it_advises_works() -> None:
     assert not any(read(text, "other").rules for text in (away, folder))
 
 
+@pytest.mark.parametrize("token", ["webcrawl", ""])
+def test_its_example_of_usage_preferences_says_what_it_is_to_say(token: str) -> None:
+    example = examples(page(bot(tokens=[token])))[-1]
+    usage = robots_file.read(example, [token])
+    assert usage is not None
+    assert resolve(usage.statements("http://a.test/x")) == {"search": "yes", "train-ai": "no"}
+    assert {each.format for each in usage.statements("http://a.test/x")} == {
+        "Content-Usage",
+        "Content-Signal",
+    }
+    assert not read(example, "webcrawl").crawl_delay_seconds
+    assert [str(rule) for rule in read(example, "webcrawl").rules] == ["Allow: /"]
+
+
 def test_a_crawler_without_a_name_is_told_of_as_all_are() -> None:
     html = page(bot(tokens=[""]))
     assert read(examples(html)[0], "").rules
@@ -118,6 +134,18 @@ def test_a_crawler_without_a_name_is_told_of_as_all_are() -> None:
         ({"answer": "At once."}, "complaints At once.", "First we stop"),
         ({"data_use": "To train\nnothing."}, "used for To train nothing.", "an archive of the crawl"),
         ({}, "Scripts in pages are not run", "drawn in a browser"),
+        ({}, "It does not change which pages are requested", "The pages are collected for"),
+        ({"records_usage": False}, "Contact", "Content-Usage"),
+        (
+            {"purposes": ("search", "train-ai"), "usage_withheld": True},
+            "The pages are collected for search and train-ai . A page that may not be used for this is left out",
+            "not even requested",
+        ),
+        (
+            {"usage_withheld": True, "usage_refused": True},
+            "the page is not even requested",
+            "does not change",
+        ),
         (
             {"runs_scripts": True},
             "drawn in a browser, which runs their scripts",

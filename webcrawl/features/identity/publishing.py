@@ -84,7 +84,9 @@ def agent_facts(configuration: Configuration, agent: str) -> AgentFacts:
         keys_url=keys_url(agent),
         user_agent=configuration.user_agent,
         product_token=configuration.product_tokens[0],
-        purpose=configuration.botpage_data_use or configuration.botpage_purpose,
+        purpose=", ".join(configuration.usage_purposes)
+        or configuration.botpage_data_use
+        or configuration.botpage_purpose,
         rate_expectation=f"one request at a time to a {configuration.politeness_key}, {delay} s or more between two",
         ranges_url=ranges_url(agent) if configuration.botpage_addresses else "",
     )

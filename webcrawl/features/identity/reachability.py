@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
-from webcrawl.features.identity.address_ranges import read_ranges
+from webcrawl.features.identity.address_ranges import RELATION, read_ranges
 from webcrawl.features.identity.agent_card import card_problems
 from webcrawl.features.identity.publishing import card_url, keys_url, ranges_url
 from webcrawl.features.identity.web_bot_auth import (
@@ -80,10 +80,15 @@ class OriginFindings:
 
 
 def check_origin(
-    agent: str, ring: KeyRing | None, addresses: Iterable[str], user_agent: str, now: float
+    agent: str,
+    ring: KeyRing | None,
+    addresses: Iterable[str],
+    user_agent: str,
+    now: float,
+    page_url: str = "",
 ) -> OriginFindings:
-    """Check the key directory, the card and, if there are addresses, their ranges. Without keys of the crawler, only
-    whether the directory is right by itself.
+    """Check the key directory, the card and, if there are addresses, their ranges; and the page about the crawler, if
+    it is given. Without keys of the crawler, only whether the directory is right by itself.
     """
     findings = OriginFindings()
     if (served := _served(findings, keys_url(agent), DIRECTORY_TYPE, user_agent)) is not None:
@@ -98,6 +103,14 @@ def check_origin(
         served = _served(findings, ranges_url(agent), "application/json", user_agent)
         if served is not None:
             _check_ranges(findings, ranges_url(agent), served, addresses)
+    if (
+        page_url
+        and (served := _served(findings, page_url, "text/html", user_agent)) is not None
+        and addresses
+    ):
+        has_link = f'rel="{RELATION}"'.encode() in served.body
+        link = f"{'links' if has_link else 'does not link'} to the addresses as {RELATION}"
+        findings.add(page_url, has_link, f"the page {link}{'' if has_link else '; scrapy botpage'}")
     return findings
 
 
