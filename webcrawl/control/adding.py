@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from webcrawl.explain.account import Fate
 from webcrawl.features.steering.store import Place
@@ -17,17 +17,19 @@ if TYPE_CHECKING:
     from webcrawl.storage.inspection import UrlSnapshot
 
 
+RobotsWord = Literal["allowed", "forbidden", "unknown"]
+
+
 @dataclass(frozen=True, slots=True)
 class Added:
     """The result of adding a URL."""
 
     url: str
-    verdict: str
-    """``queued``, ``known``, ``refused`` or ``invalid``."""
+    verdict: Literal["queued", "known", "refused", "invalid"]
     rule: str | None
     """The rule that refuses it, or would when its turn comes."""
-    robots: str
-    """The word of robots.txt, as far as the crawl knows it: ``allowed``, ``forbidden`` or ``unknown``."""
+    robots: RobotsWord
+    """The word of robots.txt, as far as the crawl knows it."""
     sentence: str
 
 
@@ -48,7 +50,7 @@ def added(explanation: Explanation, places: dict[str, Place] | None) -> Added:
     ``places``: None unless it becomes the next of its host; then it gets the place of one that was queued.
     """
     url, conclusion, snapshot = explanation.address.url, explanation.conclusion, explanation.snapshot
-    robots = "unknown"
+    robots: RobotsWord = "unknown"
     if explanation.robots.record is not None and explanation.robots.fresh:
         robots = "forbidden" if explanation.robots.forbids else "allowed"
     match conclusion.fate:

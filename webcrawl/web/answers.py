@@ -1,11 +1,12 @@
 """The description of answers: the JSON Schema of the types that the functions return which make them.
 
 An answer is a TypedDict beside its function, so the type checker sees a member that is missing, and the description
-has all of them.
+has all of them. Rows that are dataclasses are sent by ``asdict``.
 """
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
 from enum import StrEnum
 from types import NoneType, UnionType
 from typing import (
@@ -28,10 +29,11 @@ _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
 def json_schema(form: Any) -> dict[str, Any]:
     """Return the JSON Schema of a type: ``str``, ``int``, ``float``, ``bool``, a ``StrEnum``, a ``Literal``, a
-    TypedDict, lists and dictionaries of these, each of them perhaps None; ``Annotated`` has a description.
+    TypedDict or a dataclass, lists and dictionaries of these, each of them perhaps None; ``Annotated`` has a
+    description.
     """
     origin, arguments = get_origin(form), get_args(form)
-    if is_typeddict(form):
+    if is_typeddict(form) or is_dataclass(form):
         members = get_type_hints(form, include_extras=True)
         required = [name for name, member in members.items() if get_origin(member) is not NotRequired]
         properties = {name: json_schema(member) for name, member in members.items()}

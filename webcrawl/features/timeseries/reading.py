@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from webcrawl.features.timeseries.archives import ARCHIVES, STEPS
 from webcrawl.frontier.figures import BY_NAME, Combine, Figure
@@ -52,6 +52,14 @@ class Window:
         return self.start + self.step * self.count
 
 
+class SeriesObject(TypedDict):
+    """Series for JSON."""
+
+    step: Annotated[float, "Seconds of a step."]
+    start: Annotated[float, "The beginning of the first step."]
+    names: dict[str, list[float | None]]
+
+
 @dataclass(frozen=True, slots=True)
 class Series:
     """Values in steps of equal length."""
@@ -63,7 +71,7 @@ class Series:
     values: dict[str, list[float | None]]
     """A value for each step, by the name of the figure; None if it is unknown."""
 
-    def as_object(self) -> dict[str, object]:
+    def as_object(self) -> SeriesObject:
         """Return it for JSON."""
         return {"step": self.step, "start": self.start, "names": self.values}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from webcrawl.archive import fetchlog
 from webcrawl.config import Configuration
@@ -45,6 +45,17 @@ class _Runs:
 
     async def read(self) -> tuple[list[ProcessRun], list[Latest]]:
         return await self._runs.runs(), await self._series.latest()
+
+
+MarkKind = Literal["run", "end", "change"]
+
+
+class GraphMark(TypedDict):
+    """A moment that explains a bend in a graph."""
+
+    at: float
+    kind: MarkKind
+    text: str
 
 
 class CrawlSource:
@@ -175,10 +186,10 @@ class CrawlSource:
         """Return the last changes by operators, the latest first."""
         return self.crawl.read_store(SteeringStore, lambda store: store.journal(most))
 
-    def marks(self) -> list[dict[str, Any]]:
+    def marks(self) -> list[GraphMark]:
         """Return when runs began and ended or were killed, and the last changes by operators, in the order of time.
         Of a shared crawl the runs are those of its workers."""
-        marks: list[tuple[float, str, str]] = []
+        marks: list[tuple[float, MarkKind, str]] = []
         for run in self._runs():
             begun, ended = f"the worker {run.worker} began", f"the worker {run.worker}"
             if not self.is_shared:

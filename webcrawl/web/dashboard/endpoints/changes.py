@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypedDict
 
-from webcrawl.features.steering.store import JOURNAL_MOST
+from webcrawl.features.steering.store import JOURNAL_MOST, JournalEntry
+from webcrawl.web.answers import json_schema
 from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint
+from webcrawl.web.dashboard.source import GraphMark
 from webcrawl.web.fields import Field
+
+
+class ChangesAnswer(TypedDict):
+    """The last changes by operators."""
+
+    rows: list[JournalEntry]
+
+
+class MarksAnswer(TypedDict):
+    """Moments for graphs."""
+
+    rows: list[GraphMark]
 
 
 async def journal(api: Api, call: Call) -> Any:
@@ -27,22 +41,7 @@ ENDPOINTS = (
         name="marks",
         summary="Moments for graphs: when runs began and ended, and changes by operators; in the order of time",
         answer=marks,
-        result={
-            "type": "object",
-            "properties": {
-                "rows": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "properties": {
-                            "at": {"type": "number"},
-                            "kind": {"enum": ["run", "end", "change"]},
-                            "text": {"type": "string"},
-                        },
-                    },
-                }
-            },
-        },
+        result=json_schema(MarksAnswer),
     ),
     Endpoint(
         method="GET",
@@ -60,6 +59,6 @@ ENDPOINTS = (
                 most=JOURNAL_MOST,
             ),
         ),
-        result={"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "object"}}}},
+        result=json_schema(ChangesAnswer),
     ),
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
-from webcrawl.features.timeseries.reading import POINTS_MAX
+from webcrawl.features.timeseries.reading import POINTS_MAX, SeriesObject
 from webcrawl.features.timeseries.store import SeriesStore
 from webcrawl.web.access import Denial
+from webcrawl.web.answers import json_schema
 from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint
 from webcrawl.web.fields import Field
 
@@ -14,7 +15,21 @@ _LATEST = 1e11
 """Epoch seconds that no crawl reaches."""
 
 
-async def names(api: Api, call: Call) -> Any:
+class SeriesName(TypedDict):
+    """A series that there is."""
+
+    name: str
+    unit: str
+    meaning: str
+
+
+class NamesAnswer(TypedDict):
+    """All series."""
+
+    rows: list[SeriesName]
+
+
+async def names(api: Api, call: Call) -> NamesAnswer:
     """Return the names of all series, with units and meanings."""
     return {
         "rows": [
@@ -41,12 +56,6 @@ async def series(api: Api, call: Call) -> Any:
 
 
 _NAME = f"({'|'.join(one.name for one in SeriesStore.names())})"
-_ROW = {
-    "type": "object",
-    "required": ["name", "unit", "meaning"],
-    "properties": {name: {"type": "string"} for name in ("name", "unit", "meaning")},
-}
-
 ENDPOINTS = (
     Endpoint(
         method="GET",
@@ -54,7 +63,7 @@ ENDPOINTS = (
         name="series_names",
         summary="The names of all time series, with units and meanings",
         answer=names,
-        result={"type": "object", "properties": {"rows": {"type": "array", "items": _ROW}}},
+        result=json_schema(NamesAnswer),
     ),
     Endpoint(
         method="GET",
@@ -87,17 +96,6 @@ ENDPOINTS = (
                 most=POINTS_MAX,
             ),
         ),
-        result={
-            "type": "object",
-            "required": ["step", "start", "names"],
-            "properties": {
-                "step": {"type": "number", "description": "Seconds of a step."},
-                "start": {"type": "number", "description": "The beginning of the first step."},
-                "names": {
-                    "type": "object",
-                    "additionalProperties": {"type": "array", "items": {"type": ["number", "null"]}},
-                },
-            },
-        },
+        result=json_schema(SeriesObject),
     ),
 )

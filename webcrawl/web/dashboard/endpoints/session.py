@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from webcrawl.web.access import Right, Session
+from webcrawl.web.answers import json_schema
 from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, EndpointReply
 from webcrawl.web.fields import Field
 
 
-async def session(api: Api, call: Call) -> Any:
+class SessionAnswer(TypedDict):
+    """What a client may do."""
+
+    public: Annotated[bool, "The dashboard is in public mode."]
+    read: bool
+    write: bool
+    name: Annotated[str, "Of the operator; empty for the owner's token, and without one."]
+    csrf: Annotated[str | None, "The value of the header X-CSRF-Token for changes."]
+    expires_at: float | None
+
+
+async def session(api: Api, call: Call) -> SessionAnswer:
     """Say what this browser may do."""
     granted = call.granted
     return _value(granted.right, granted.session, granted.name, public=api.access.public)
@@ -27,7 +39,9 @@ async def log_out(api: Api, call: Call) -> Any:
     return EndpointReply(_value(Right.NONE), cookie="")
 
 
-def _value(right: Right, own: Session | None = None, name: str = "", *, public: bool = False) -> Any:
+def _value(
+    right: Right, own: Session | None = None, name: str = "", *, public: bool = False
+) -> SessionAnswer:
     return {
         "public": public,
         "read": right >= Right.READ,
@@ -38,25 +52,6 @@ def _value(right: Right, own: Session | None = None, name: str = "", *, public: 
     }
 
 
-_SESSION = {
-    "type": "object",
-    "required": ["public", "read", "write", "name", "csrf", "expires_at"],
-    "properties": {
-        "public": {"type": "boolean", "description": "The dashboard is in public mode."},
-        "read": {"type": "boolean"},
-        "write": {"type": "boolean"},
-        "name": {
-            "type": "string",
-            "description": "Of the operator; empty for the owner's token, and without one.",
-        },
-        "csrf": {
-            "type": ["string", "null"],
-            "description": "The value of the header X-CSRF-Token for changes.",
-        },
-        "expires_at": {"type": ["number", "null"]},
-    },
-}
-
 ENDPOINTS = (
     Endpoint(
         method="GET",
@@ -66,7 +61,7 @@ ENDPOINTS = (
         answer=session,
         right=Right.NONE,
         in_public=True,
-        result=_SESSION,
+        result=json_schema(SessionAnswer),
     ),
     Endpoint(
         method="POST",
@@ -76,7 +71,7 @@ ENDPOINTS = (
         answer=log_in,
         body=(Field(name="token", meaning="the token of the dashboard", required=True, least=1, most=1024),),
         right=Right.NONE,
-        result=_SESSION,
+        result=json_schema(SessionAnswer),
     ),
     Endpoint(
         method="DELETE",
@@ -85,6 +80,6 @@ ENDPOINTS = (
         summary="Log out: delete the cookie of the session",
         answer=log_out,
         right=Right.NONE,
-        result=_SESSION,
+        result=json_schema(SessionAnswer),
     ),
 )

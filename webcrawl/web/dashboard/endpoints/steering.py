@@ -6,13 +6,15 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+from webcrawl.control.adding import Added
 from webcrawl.control.operating import NotObeyed
 from webcrawl.errors import ConfigurationError, CrawlError
 from webcrawl.features.steering.live_settings import LIVE, VALUE_MOST, as_text
-from webcrawl.features.steering.store import KEYS_MOST, PLAIN, Operation
+from webcrawl.features.steering.store import KEYS_MOST, PLAIN, Excluded, Operation
 from webcrawl.web.access import Denial, Right
+from webcrawl.web.answers import json_schema
 from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, error_sentence, to_denial
 from webcrawl.web.fields import TEXT_MAX, Field
 
@@ -31,6 +33,96 @@ _TYPES = {"switch": "boolean", "whole": "integer", "real": "number", "choice": "
 """The JSON types of the settings' readers; all others read text."""
 
 
+class OverlayRow(TypedDict):
+    """A value that an operator has set."""
+
+    value: str
+    by: str
+    at: float
+
+
+class SettingRow(TypedDict):
+    """A setting that can be changed while the crawl runs. Values are text, as on the command line."""
+
+    name: str
+    group: str
+    value: str
+    default: Annotated[str | None, "Null for an argument of the spider."]
+    started_with: str
+    overlay: OverlayRow | None
+    refused: Annotated[dict[str, str], "Why workers do not apply the value, by their names."]
+    unit: str
+    meaning: str
+    allowed: Annotated[str, "Completes the sentence 'must be ...'."]
+    type: str
+    choices: list[str] | None
+    by_command_only: bool
+
+
+class SettingsAnswer(TypedDict):
+    """The settings that can be changed."""
+
+    rows: list[SettingRow]
+
+
+class ExclusionsAnswer(TypedDict):
+    """What was excluded while the crawl ran."""
+
+    rows: list[Excluded]
+
+
+class AddedAnswer(TypedDict):
+    """What became of URLs."""
+
+    rows: list[Added]
+
+
+class DoneAnswer(TypedDict):
+    """What came of a change or a command."""
+
+    sentence: Annotated[str, "What was done."]
+
+
+class SettingAnswer(DoneAnswer):
+    """A setting that was changed. Values are text."""
+
+    name: str
+    old: str | None
+    value: str | None
+
+
+class ExclusionAnswer(DoneAnswer):
+    """What came of an exclusion."""
+
+    changed: bool
+
+
+class DelayAnswer(DoneAnswer):
+    """The minimum delay of a host."""
+
+    key: str
+    delay: float | None
+    least: Annotated[float, "The minimum delay of all hosts."]
+
+
+class CommandAnswer(DoneAnswer):
+    """What came of a command."""
+
+    command: str
+
+
+class ReleaseAnswer(DoneAnswer):
+    """The patterns whose quarantine has ended."""
+
+    released: list[str]
+
+
+class DecisionAnswer(DoneAnswer):
+    """The decision on a suggestion."""
+
+    accepted: bool
+
+
 async def _changed(api: Api, function: Callable[..., Any], *arguments: Any) -> Any:
     """Return the result of a change. :raises Denial: the crawl does not take it"""
     try:
@@ -42,12 +134,12 @@ async def _changed(api: Api, function: Callable[..., Any], *arguments: Any) -> A
 # -- settings --------------------------------------------------------------------------------------------------
 
 
-async def settings(api: Api, call: Call) -> Any:
+async def settings(api: Api, call: Call) -> SettingsAnswer:
     """Return all settings that can be changed while the crawl runs."""
     return {"rows": [_row(state) for state in await _changed(api, api.source.steering.settings)]}
 
 
-def _row(setting: SettingState) -> dict[str, Any]:
+def _row(setting: SettingState) -> SettingRow:
     kind = _TYPES.get(LIVE[setting.name].reader.read.__qualname__.partition(".")[0], "string")
     override = setting.override
     return {
@@ -79,7 +171,7 @@ def _may_be_file(text: str) -> bool:
     return False
 
 
-async def set_setting(api: Api, call: Call) -> Any:
+async def set_setting(api: Api, call: Call) -> SettingAnswer:
     """Change a setting in all workers."""
     name, value = call.values["name"], call.values["value"]
     text = None if value is None else as_text(value)
@@ -89,12 +181,12 @@ async def set_setting(api: Api, call: Call) -> Any:
     return await _set(api, call, name, text)
 
 
-async def reset_setting(api: Api, call: Call) -> Any:
+async def reset_setting(api: Api, call: Call) -> SettingAnswer:
     """Take a change of a setting back."""
     return await _set(api, call, call.values["name"], None)
 
 
-async def _set(api: Api, call: Call, name: str, text: str | None) -> Any:
+async def _set(api: Api, call: Call, name: str, text: str | None) -> SettingAnswer:
     try:
         [changed] = await _changed(api, partial(api.source.steering.set, {name: text}, by=call.by))
     except Denial as denial:
@@ -119,7 +211,7 @@ async def exclusions(api: Api, call: Call) -> Any:
     return {"rows": [asdict(exclusion) for exclusion in steering.excluded]}
 
 
-async def exclude(api: Api, call: Call) -> Any:
+async def exclude(api: Api, call: Call) -> ExclusionAnswer:
     """Exclude a domain or a URL prefix."""
     values = call.values
     is_new = await _changed(
@@ -128,7 +220,7 @@ async def exclude(api: Api, call: Call) -> Any:
     return {"changed": is_new, "sentence": "It is excluded." if is_new else "It was excluded before."}
 
 
-async def readmit(api: Api, call: Call) -> Any:
+async def readmit(api: Api, call: Call) -> ExclusionAnswer:
     """Take an exclusion back."""
     was = await _changed(api, partial(api.source.steering.readmit, call.values["entry"], by=call.by))
     if not was:
@@ -136,7 +228,7 @@ async def readmit(api: Api, call: Call) -> Any:
     return {"changed": True, "sentence": "It is no longer excluded."}
 
 
-async def set_delay(api: Api, call: Call) -> Any:
+async def set_delay(api: Api, call: Call) -> DelayAnswer:
     """Set the minimum delay of a host."""
     values = call.values
     delay = await _changed(
@@ -162,7 +254,7 @@ async def add_urls(api: Api, call: Call) -> Any:
     return {"rows": [asdict(row) for row in rows]}
 
 
-async def command(api: Api, call: Call) -> Any:
+async def command(api: Api, call: Call) -> CommandAnswer:
     """Give a command to all workers, and answer with what came of it, if that takes no longer than some seconds."""
     messages: list[str] = []
     asked = Operation(call.values["command"])
@@ -179,18 +271,18 @@ async def command(api: Api, call: Call) -> Any:
     return {"command": str(asked), "sentence": " ".join(messages)}
 
 
-async def unpark(api: Api, call: Call) -> Any:
+async def unpark(api: Api, call: Call) -> DoneAnswer:
     """Contact hosts again that are parked or given up."""
     return await _obeyed(api, partial(api.source.steering.unpark, call.values["hosts"], by=call.by))
 
 
-async def retry(api: Api, call: Call) -> Any:
+async def retry(api: Api, call: Call) -> DoneAnswer:
     """Fetch URLs again whose fetch failed."""
     values = call.values
     return await _obeyed(api, partial(api.source.steering.retry, values["host"], values["error"], by=call.by))
 
 
-async def _obeyed(api: Api, give: Callable[..., Any]) -> Any:
+async def _obeyed(api: Api, give: Callable[..., Any]) -> DoneAnswer:
     """Give a command, and answer with what came of it, if that takes no longer than some seconds."""
     messages: list[str] = []
     try:
@@ -205,7 +297,7 @@ async def _obeyed(api: Api, give: Callable[..., Any]) -> Any:
     return {"sentence": _sentences(messages)}
 
 
-async def release(api: Api, call: Call) -> Any:
+async def release(api: Api, call: Call) -> ReleaseAnswer:
     """Release traps: their URLs are queued."""
     give = partial(api.source.steering.release, call.values["traps"], by=call.by)
     try:
@@ -229,7 +321,7 @@ def _sentences(messages: list[str]) -> str:
     )
 
 
-async def decide(api: Api, call: Call) -> Any:
+async def decide(api: Api, call: Call) -> DecisionAnswer:
     """Accept or reject a suggested URL; an accepted one is added to the queue."""
     values = call.values
     try:
@@ -243,12 +335,6 @@ async def decide(api: Api, call: Call) -> Any:
     return {"accepted": values["accept"], "sentence": sentence}
 
 
-_ROWS = {"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "object"}}}}
-_SAID = {
-    "type": "object",
-    "required": ["sentence"],
-    "properties": {"sentence": {"type": "string", "description": "What was done."}},
-}
 _NAME = Field(
     name="name",
     meaning="the name of the setting",
@@ -264,18 +350,6 @@ _ENTRY = Field(
     least=1,
     most=URL_MAX,
 )
-_ADDED = {
-    "type": "object",
-    "required": ["url", "verdict", "rule", "robots", "sentence"],
-    "properties": {
-        "url": {"type": "string"},
-        "verdict": {"enum": ["queued", "known", "refused", "invalid"]},
-        "rule": {"type": ["string", "null"]},
-        "robots": {"enum": ["allowed", "forbidden", "unknown"]},
-        "sentence": {"type": "string"},
-    },
-}
-
 ENDPOINTS = (
     Endpoint(
         method="GET",
@@ -283,7 +357,7 @@ ENDPOINTS = (
         name="settings",
         summary="The settings that can be changed while the crawl runs",
         answer=settings,
-        result=_ROWS,
+        result=json_schema(SettingsAnswer),
     ),
     Endpoint(
         method="PUT",
@@ -302,7 +376,7 @@ ENDPOINTS = (
             ),
         ),
         right=Right.WRITE,
-        result=_SAID,
+        result=json_schema(SettingAnswer),
         finds=True,
     ),
     Endpoint(
@@ -313,7 +387,7 @@ ENDPOINTS = (
         answer=reset_setting,
         inside=(_NAME,),
         right=Right.WRITE,
-        result=_SAID,
+        result=json_schema(SettingAnswer),
         finds=True,
     ),
     Endpoint(
@@ -322,7 +396,7 @@ ENDPOINTS = (
         name="exclusions",
         summary="What was excluded while the crawl ran",
         answer=exclusions,
-        result=_ROWS,
+        result=json_schema(ExclusionsAnswer),
     ),
     Endpoint(
         method="POST",
@@ -332,7 +406,7 @@ ENDPOINTS = (
         answer=exclude,
         body=(_ENTRY, Field(name="reason", meaning="the reason, for the journal", default="", most=500)),
         right=Right.WRITE,
-        result=_SAID,
+        result=json_schema(ExclusionAnswer),
     ),
     Endpoint(
         method="DELETE",
@@ -342,7 +416,7 @@ ENDPOINTS = (
         answer=readmit,
         body=(_ENTRY,),
         right=Right.WRITE,
-        result=_SAID,
+        result=json_schema(ExclusionAnswer),
         finds=True,
     ),
     Endpoint(
@@ -364,7 +438,7 @@ ENDPOINTS = (
             ),
         ),
         right=Right.WRITE,
-        result=_SAID,
+        result=json_schema(DelayAnswer),
     ),
     Endpoint(
         method="POST",
@@ -390,7 +464,7 @@ ENDPOINTS = (
             ),
         ),
         right=Right.WRITE,
-        result={"type": "object", "properties": {"rows": {"type": "array", "items": _ADDED}}},
+        result=json_schema(AddedAnswer),
     ),
     Endpoint(
         method="POST",
@@ -408,7 +482,7 @@ ENDPOINTS = (
             ),
         ),
         right=Right.WRITE,
-        result=_SAID,
+        result=json_schema(CommandAnswer),
     ),
     Endpoint(
         method="POST",
@@ -430,7 +504,7 @@ ENDPOINTS = (
             ),
         ),
         right=Right.WRITE,
-        result=_SAID,
+        result=json_schema(DoneAnswer),
     ),
     Endpoint(
         method="POST",
@@ -444,7 +518,7 @@ ENDPOINTS = (
             Field(name="error", meaning="only this error, such as timeout or 503", default="", most=100),
         ),
         right=Right.WRITE,
-        result=_SAID,
+        result=json_schema(DoneAnswer),
     ),
     Endpoint(
         method="POST",
@@ -465,7 +539,7 @@ ENDPOINTS = (
             ),
         ),
         right=Right.WRITE,
-        result=_SAID,
+        result=json_schema(ReleaseAnswer),
     ),
     Endpoint(
         method="POST",
@@ -476,7 +550,7 @@ ENDPOINTS = (
         inside=(Field(name="id", meaning="of the suggestion", required=True, least=1, most=TEXT_MAX),),
         body=(Field(name="accept", meaning="true to add it", kind="boolean", required=True),),
         right=Right.WRITE,
-        result=_SAID,
+        result=json_schema(DecisionAnswer),
         finds=True,
     ),
 )

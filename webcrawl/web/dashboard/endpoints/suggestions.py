@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypedDict
 
 from webcrawl.errors import CrawlError
+from webcrawl.features.steering.store import Suggestion
+from webcrawl.web.answers import json_schema
 from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, to_denial
 from webcrawl.web.fields import Field
 
 NOTE_MAX = 500
+
+
+class SuggestionsAnswer(TypedDict):
+    """The suggested URLs."""
+
+    rows: list[Suggestion]
+
+
+class HeldAnswer(TypedDict):
+    """What became of a suggestion."""
+
+    sentence: str
 
 
 async def suggest(api: Api, call: Call) -> Any:
@@ -40,7 +54,7 @@ PUBLIC = (
             Field(name="note", meaning="a note for the operators", default="", most=NOTE_MAX),
         ),
         in_public=True,
-        result={"type": "object", "properties": {"sentence": {"type": "string"}}},
+        result=json_schema(HeldAnswer),
     ),
 )
 ENDPOINTS = (
@@ -50,6 +64,6 @@ ENDPOINTS = (
         name="suggestions",
         summary="The suggested URLs, oldest first",
         answer=suggestions,
-        result={"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "object"}}}},
+        result=json_schema(SuggestionsAnswer),
     ),
 )
