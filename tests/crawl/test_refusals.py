@@ -7,8 +7,11 @@ from collections import Counter
 
 import pytest
 
+from tests.commands import in_process, own_process
+from tests.crawl.crawling import ROOT
 from tests.fakeweb import Placement
 from tests.fakeweb.behaviours.refusals import RESPONSES
+from webcrawl.politeness.refusals import KINDS as MEANINGS
 
 KINDS = {
     "challenge": "challenge",
@@ -128,3 +131,41 @@ def test_the_operator_is_told_once_of_each_host(crawled):
             line for line in crawled.stderr.splitlines() if f"{HOSTS[name]} refuses this crawler" in line
         ]
         assert len(lines) == 1
+
+
+def test_the_summary_and_the_report_count_them_by_kind(crawled):
+    [line] = [line for line in crawled.stderr.splitlines() if "refused by sites" in line]
+    refused = [line for line in crawled.lines() if "refusal" in line]
+    assert str(len(refused)) in line
+    report = (crawled.path / "report.html").read_text()
+    section = report.partition(">Refused by sites</h2>")[2].partition("<h2")[0]
+    assert all(kind in section for kind in set(KINDS.values()))
+    assert "Cloudflare" in section
+    assert HOSTS["payment"] in section
+
+
+def test_errors_says_what_would_help(crawled, capsys):
+    told = json.loads(in_process("errors", capsys, JOBDIR=crawled.path)("--json").out)
+    assert set(KINDS.values()) <= told["kinds"].keys()
+    assert told["remedies"] == {kind: MEANINGS[kind].remedy for kind in set(KINDS.values())}
+    text = in_process("errors", capsys, JOBDIR=crawled.path)().out
+    assert "what would help" in text
+    assert "sign the requests (Web Bot Auth)" in text
+
+
+def test_explain_says_what_the_site_answered_and_why_its_other_urls_wait(web, seeds, crawled):
+    given = {"JOBDIR": crawled.path, "FETCH_PRIVATE_ADDRESSES": 1}
+    refused = next(line["url"] for line in crawled.lines() if line.get("refusal") == "payment-required")
+    said = own_process(ROOT, "explain", refused, **given).out
+    assert "failed: payment-required, the site asks for a payment (status 402); what would help:" in said
+    assert "refused by the site: payment-required (USD 0.01)" in said
+    fetched = {line["url"] for line in crawled.lines()}
+    waiting = next(url for url in seeds if HOSTS["payment"] in url and url not in fetched)
+    said = own_process(ROOT, "explain", waiting, **given).out
+    assert "the host refuses this crawler (payment-required: the site asks for a payment" in said
+
+
+def test_a_parked_domain_is_listed_with_the_traps(crawled, capsys):
+    said = in_process("traps", capsys, JOBDIR=crawled.path)().out
+    assert f"all URLs of {HOSTS['parked']}" in said
+    assert "the domain is parked, with a page of AdSense for domains" in said

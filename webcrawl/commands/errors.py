@@ -76,6 +76,7 @@ def _as_text(folder: Path, report: ErrorReport, columns: int | None) -> Iterator
     if not report.total:
         return
     yield from _counted("errors", report.kinds, None, columns)
+    yield from _remedies(report.kinds, columns)
     yield from _counted("most errors", report.hosts, _HOSTS, columns)
     if report.last:
         yield from ("", "last errors")
@@ -92,6 +93,19 @@ def _last(errors: Sequence[LoggedError], columns: int | None) -> Iterator[str]:
             yield cut(f"    {error.url}", columns)
         else:
             yield cut(f"{head}{error.url}", columns)
+
+
+def _remedies(kinds: Counter[str], columns: int | None) -> Iterator[str]:
+    """Yield what would help against the refusals of sites."""
+    # Scrapy imports all commands at each start.
+    from webcrawl.control.error_log import remedies
+
+    helpful = remedies(kind for kind, _ in kinds.most_common())
+    if helpful:
+        yield from ("", "what would help")
+    longest = max(map(len, helpful), default=0)
+    for kind, remedy in helpful.items():
+        yield cut(f"  {kind:<{longest}}  {remedy}", columns)
 
 
 def _counted(name: str, counts: Counter[str], most: int | None, columns: int | None) -> Iterator[str]:
@@ -127,6 +141,7 @@ def _tell_of_workers(crawl: StoredCrawl, opts: argparse.Namespace) -> None:
     if workers:
         rows = [(name, text.count(count)) for name, count in sorted(workers.items())]
         lines += ["", *table([("worker", "errors"), *rows], 1)]
+    lines += _remedies(Counter(failure.error for failure in chosen), width())
     if last:
         lines += ["", "last URLs that failed for good", *_last(last, width())]
     lines += ["", "The URLs of other errors are in the JOBDIR of each worker: scrapy errors JOBDIR"]

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from webcrawl.config.readers import SettingReader, as_list, real, subset, text, whole
 from webcrawl.config.setting import ANY, DAY, YEAR, setting
 
-EVENTS = ("end", "stall", "errors", "disk", "crash")
+EVENTS = ("end", "stall", "errors", "disk", "refusal", "crash")
 """The events that receivers can be told of. The service tells of a crash."""
 
 _ADDRESS = re.compile(r"[^\s@,;<>\"]+@[^\s@,;<>\"]+")
@@ -64,8 +64,8 @@ class NotificationSettings:
         subset(*EVENTS),
         list(EVENTS),
         "",
-        "What is told: the end of the crawl, a stall, many errors, a disk that is nearly full, and by `scrapy serve` "
-        "a crash.",
+        "What is told: the end of the crawl, a stall, many errors, a disk that is nearly full, hosts that refuse the "
+        "crawler, and by `scrapy serve` a crash.",
     )
     notify_stall_seconds: float = setting(
         real(0, YEAR, zero="never"),

@@ -13,9 +13,10 @@ from urllib.parse import urlsplit
 
 from webcrawl import rotated_log
 from webcrawl.errors import JobdirUnusable
+from webcrawl.politeness.refusals import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 NAME = "errors.log"
@@ -65,8 +66,14 @@ class ErrorReport:
             "kinds": dict(self.kinds.most_common()),
             "hosts": dict(self.hosts.most_common(HOSTS_SHOWN)),
             "unanticipated": self.unanticipated,
+            "remedies": remedies(self.kinds),
             "last": [asdict(one) for one in self.last],
         }
+
+
+def remedies(kinds: Iterable[str]) -> dict[str, str]:
+    """Return what would help, for those kinds that are refusals of sites."""
+    return {kind: KINDS[kind].remedy for kind in kinds if kind in KINDS}
 
 
 def read(folder: Path, *, limit: int = LIMIT, search: str = "", kind: str = "") -> ErrorReport:

@@ -10,6 +10,7 @@ from webcrawl.explain import discovery, features
 from webcrawl.explain.account import Conclusion, Fate
 from webcrawl.explain.rules import RuleStage
 from webcrawl.features.usage.statements import PURPOSES, deciding_source
+from webcrawl.politeness.refusals import KINDS
 from webcrawl.reports import text as units
 from webcrawl.robots.answer import RobotsState
 from webcrawl.storage.inspection import HOSTS_COUNTED, Activity, Demand
@@ -78,6 +79,9 @@ def conclusion_in_words(explanation: Explanation) -> str:
         return f"{_FETCHED if conclusion.fate is Fate.DONE else words}; {onward.in_words()}"
     if conclusion.rule is not None:
         words += f": {conclusion.rule}"
+        if conclusion.rule in KINDS:
+            kind = KINDS[conclusion.rule]
+            words += f", {kind.meaning}; what would help: {kind.remedy}"
     elif conclusion.fate in (Fate.FAILED, Fate.REFUSED):
         words += "; the rule is not stored; the log of the crawl may have it"
     if conclusion.fate is Fate.WAITS:
@@ -281,7 +285,13 @@ def _key(key: KeySnapshot | None, now: float) -> Iterator[Row]:
         "requests",
         f"{units.count(record.fetches)}, of which {units.things(record.pages, 'page')} in the budget",
     )
-    if record.failures or record.last_error:
+    if record.refusals:
+        yield (
+            "refusals",
+            f"{record.refusals} since its last page, left alone {_times(record.refusal_rests)}, last: "
+            f"{record.last_error}",
+        )
+    elif record.failures or record.last_error:
         yield (
             "failures",
             f"{record.failures} in a row, parked {_times(record.parks)}, last: {record.last_error}",
@@ -321,12 +331,19 @@ def _ended(line: Mapping[str, Any]) -> str:
     return str(line.get("status") or line.get("error") or "?")
 
 
+def _refusal(line: Mapping[str, Any]) -> str:
+    named = ", ".join(str(line[name]) for name in ("refusal_by", "refusal_detail") if line.get(name))
+    return f"{line['refusal']} ({named})" if named else str(line["refusal"])
+
+
 def _fetched(line: Mapping[str, Any], now: float) -> str:
     end = line.get("end")
     parts = [moment(end, now) if isinstance(end, int | float) else _UNKNOWN, str(line.get("kind"))]
     parts += [f"{name} {line[name]}" for name in ("mime", "location", "worker") if line.get(name)]
     if isinstance(line.get("bytes"), int):
         parts.insert(2, units.size(line["bytes"]))
+    if line.get("refusal"):
+        parts.append(f"refused by the site: {_refusal(line)}")
     if isinstance(line.get("cut"), int):
         parts.append(f"cut: read for {units.size(line['cut'])}, and links after that are not known")
     elif line.get("truncated"):

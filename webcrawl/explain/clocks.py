@@ -15,6 +15,7 @@ from typing import Any
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.host_record import HostRecord, Pauses, RobotsRecord
 from webcrawl.politeness.rate_limits import limits_in_words
+from webcrawl.politeness.refusals import KINDS
 from webcrawl.politeness.shared_clocks import SharedClocks
 from webcrawl.robots.answer import RobotsState, is_fresh
 from webcrawl.storage.inspection import Use
@@ -55,6 +56,8 @@ def politeness(facts: Facts) -> WaitReason | None:
     record = facts.record
     if not record.fetches and not record.next_fetch_at:
         return None
+    if record.refusal_rests:
+        return WaitReason("politeness", record.next_fetch_at, _refusing(record))
     if record.failures or (record.parked and not record.blocked_until):
         return WaitReason("politeness", record.next_fetch_at, _failing(record))
     because = f"{record.delay_seconds:g} s after the last request to the key"
@@ -119,6 +122,14 @@ def evaluate_clocks(facts: Facts) -> WaitReasons:
     binding = clocks[0] if clocks and clocks[0].order > facts.now else None
     earliest_at = facts.now if binding is None else binding.until
     return WaitReasons(tuple(clocks), binding, earliest_at)
+
+
+def _refusing(record: HostRecord) -> str:
+    kind = record.last_error or ""
+    meaning = f": {KINDS[kind].meaning}" if kind in KINDS else ""
+    return (
+        f"the host refuses this crawler ({kind or 'unknown'}{meaning}), and is left alone for a day each time"
+    )
 
 
 def _failing(record: HostRecord) -> str:

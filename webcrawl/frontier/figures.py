@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.frontier.tally import PAUSED
+from webcrawl.politeness import refusals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -100,6 +101,10 @@ def _count_pages(name: str) -> Callable[[Tally], float]:
 
 def _count_errors(kind: str) -> Callable[[Tally], float]:
     return lambda tally: sum(n for word, n in tally.errors.items() if error_kind(word) == kind)
+
+
+def _count_refusals(kind: str) -> Callable[[Tally], float]:
+    return lambda tally: tally.site_refusals[kind]
 
 
 def _counter(
@@ -225,6 +230,25 @@ COUNTERS: tuple[Figure, ...] = (
             value=kind,
         )
         for kind in KINDS
+    ),
+    *(
+        _counter(
+            f"site_refusals_{kind}",
+            "responses",
+            f"Responses by which sites refused, of kind {kind}",
+            tally=_count_refusals(kind),
+            metric="site_refusals",
+            value=kind,
+        )
+        for kind in refusals.KINDS
+    ),
+    _counter(
+        "refusing_hosts",
+        "hosts",
+        "Hosts that refused the crawler until they were left alone for a day",
+        "refusing_hosts",
+        metric="refusing_hosts",
+        is_logged=True,
     ),
     _counter(
         "holds",

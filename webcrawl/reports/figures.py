@@ -378,6 +378,10 @@ class Digest:
     _freshness: Freshness | None = None
     harvest: Harvest = field(default_factory=Harvest)
     """Figures of a focused crawl."""
+    refusals: HeavyHitters[str] = field(default_factory=_names)
+    """Responses by which sites refused, by kind."""
+    refusing: HeavyHitters[str] = field(default_factory=_names)
+    """The same by politeness key, kind, and the network or software that refused."""
     texts: HeavyHitters[str] = field(default_factory=_names)
     """Extensions of the paths of pages with status 200 that were text or XHTML, or had no Content-Type."""
     others: HeavyHitters[str] = field(default_factory=_names)
@@ -388,6 +392,14 @@ class Digest:
     """Pages, bytes, failed requests."""
     _alike: dict[Alike, int] = field(default_factory=dict)
     """The number of lines by the fields that are counted by value."""
+
+    def refusing_hosts(self, number: int) -> list[tuple[str, str, str, int]]:
+        """Return politeness keys by number of refusals, the most first, each with their kind and who refused."""
+        rows = []
+        for place, count in self.refusing.most(number):
+            key, kind, by = place.split(_BETWEEN, 2)
+            rows.append((key, kind, by, count))
+        return rows
 
     def useless_extensions(self, number: int) -> list[tuple[str, int]]:
         """Return extensions that never were that of a text, with their numbers of pages, the most first."""
@@ -440,8 +452,7 @@ class Digest:
                 extension = _extension(str(url))
         elif kind == "robots" and line.get("resent") is not True:
             self._add_robots(line)
-        if "revisit" in line:
-            self.freshness.add(line)
+        self._add_rare(line)
         failed = is_error(line)
         if failed:
             self._add_failure(str(get("key")), str(get("error")), url)
@@ -465,6 +476,15 @@ class Digest:
             if (verdict := usage.get(purpose)) in _VERDICTS:
                 place = purpose, verdict
                 self.usage[place] = self.usage.get(place, 0) + 1
+
+    def _add_rare(self, line: Mapping[str, Any]) -> None:
+        """Count what few lines have: a revisit, or a refusal of the site."""
+        if "revisit" in line:
+            self.freshness.add(line)
+        if "refusal" in line:
+            self.refusals.add(str(line["refusal"]))
+            names = (line.get("key"), line["refusal"], line.get("refusal_by") or "")
+            self.refusing.add(_BETWEEN.join(str(name).replace(_BETWEEN, "") for name in names))
 
     def _add_failure(self, key: str, error: str, url: object) -> None:
         url = url[:_EXAMPLE_MAX] if isinstance(url, str) else ""

@@ -81,6 +81,7 @@ def page(
         politeness.unused(figures),
         hosts.robots(figures),
         hosts.failing(figures, about),
+        hosts.refusing(figures),
         hosts.skipped(figures),
         documents.depths(figures),
         documents.languages(figures),

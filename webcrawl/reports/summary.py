@@ -102,6 +102,7 @@ def summary(ending: CrawlEnd) -> str:
         *_errors(ending),
         _row("refused", tally.refusals),
         *_breakdown(tally.refused_by_rule),
+        *_by_sites(tally),
         *_skipped(tally),
         *_held(tally),
         _row(
@@ -205,6 +206,17 @@ def _skipped(tally: Tally) -> Iterator[str]:
     named = ", ".join(f"{key} {text.duration(seconds)}" for key, seconds in hosts[:_NAMED])
     more = " and others" if len(hosts) > _NAMED else ""
     yield _row("hosts skipped", len(hosts), f"for their Crawl-delay: {named}{more}")
+
+
+def _by_sites(tally: Tally) -> Iterator[str]:
+    """Yield the lines on responses by which sites refused, and on the hosts that are left alone for it."""
+    if not tally.site_refusals:
+        return
+    yield _row("refused by sites", tally.site_refusals.total(), "scrapy errors says what would help")
+    yield from _breakdown(tally.site_refusals)
+    if tally.refusing_hosts:
+        last = f"left alone, the last: {tally.last_refusing[0]}" if tally.last_refusing else "left alone"
+        yield _row("hosts that refuse", tally.refusing_hosts, last)
 
 
 def _held(tally: Tally) -> Iterator[str]:

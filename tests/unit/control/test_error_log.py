@@ -59,6 +59,7 @@ def test_a_crawl_without_errors_has_none(tmp_path: Path) -> None:
         "kinds": {},
         "hosts": {},
         "unanticipated": 0,
+        "remedies": {},
         "last": [],
     }
 

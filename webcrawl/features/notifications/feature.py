@@ -206,6 +206,8 @@ def take_measurement(
         in_flight=snapshot.in_flight,
         is_paused=is_paused,
         blocked_by=snapshot.stalled,
+        refusing_hosts=tally.refusing_hosts,
+        last_refusing=tally.last_refusing,
         disk_free=disk_free,
     )
 

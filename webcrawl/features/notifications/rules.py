@@ -15,7 +15,7 @@ from webcrawl.reports import text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-Kind = Literal["stall", "errors", "disk"]
+Kind = Literal["stall", "errors", "disk", "refusal"]
 
 GAP_SECONDS = 60.0
 """The longest time between two looks. If it is longer, the machine slept, and the crawl did too."""
@@ -57,6 +57,10 @@ class Measurement:
     """True if an operator paused the crawl, or it is being closed."""
     blocked_by: str | None = None
     """The reason why nothing moves, if the crawl knows it: ``disk full``."""
+    refusing_hosts: int = 0
+    """Hosts that refused the crawler until they were left alone."""
+    last_refusing: tuple[str, str] | None = None
+    """The last of them, and the kind of its refusal."""
     disk_free: int | None = None
     """Bytes; None if it is unknown."""
 
@@ -156,6 +160,21 @@ class DiskRule:
         return self._alert
 
 
+class RefusingRule:
+    """Hosts refuse the crawler until they are left alone. That there are some is told once; the log names each."""
+
+    def look(self, reading: Measurement, now: float) -> Alert | None:
+        if not reading.refusing_hosts or reading.last_refusing is None:
+            return None
+        host, kind = reading.last_refusing
+        number = text.things(reading.refusing_hosts, "host")
+        return Alert(
+            "refusal",
+            f"is refused by {number}, the last is {host} ({kind}); scrapy errors says what would help",
+            {"hosts": reading.refusing_hosts, "last": host, "kind": kind},
+        )
+
+
 @dataclass(slots=True)
 class _Told:
     """The last message about a kind of event."""
@@ -212,10 +231,11 @@ class Watch:
     def __init__(self, limits: Thresholds, kinds: frozenset[str], announcer: Announcer) -> None:
         """``kinds``: those that are told."""
         self.announcer = announcer
-        self._rules: dict[Kind, StallRule | ErrorRule | DiskRule] = {
+        self._rules: dict[Kind, StallRule | ErrorRule | DiskRule | RefusingRule] = {
             "stall": StallRule(limits.stall_seconds),
             "errors": ErrorRule(limits.error_rate, limits.error_window_seconds),
             "disk": DiskRule(limits.disk_free_bytes),
+            "refusal": RefusingRule(),
         }
         self._kinds = kinds
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from webcrawl.politeness.refusals import KINDS
 from webcrawl.reports import html, text
 
 if TYPE_CHECKING:
@@ -104,6 +105,30 @@ def failing(figures: Digest, about: ReportFacts) -> str:
     caption = "politeness keys with the most errors, by the kind of error; each attempt counts"
     command = f"<p>{html.command(about.complaint(most[0].key))}</p>" if about.folders else ""
     return html.section("Failing hosts", f'<p class="quiet">{caption}</p>', html.table(head, rows), command)
+
+
+def refusing(figures: Digest) -> str:
+    """Render the responses by which sites refused: their kinds with what would help, and the hosts."""
+    if not figures.refusals.total:
+        return ""
+    kinds = [
+        (
+            kind,
+            text.count(number),
+            *((KINDS[kind].meaning, KINDS[kind].remedy) if kind in KINDS else ("", "")),
+        )
+        for kind, number in figures.refusals.most(len(KINDS))
+    ]
+    rows = [
+        (key, kind, by, text.count(number)) for key, kind, by, number in figures.refusing_hosts(html.SHOWN)
+    ]
+    caption = "responses by which sites refused: neither read nor tried again"
+    return html.section(
+        "Refused by sites",
+        f'<p class="quiet">{caption}</p>',
+        html.table(("kind", "responses", "meaning", "what would help"), kinds),
+        "<h3>most refusals</h3>" + html.table(("politeness key", "kind", "by", "responses"), rows),
+    )
 
 
 def skipped(figures: Digest) -> str:

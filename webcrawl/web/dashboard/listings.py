@@ -44,6 +44,9 @@ class FetchRow(TypedDict):
     depth: float | None
     via: str | None
     worker: str | None
+    refusal: str | None
+    refusal_by: str | None
+    refusal_detail: str | None
     seconds: float | None
 
 
@@ -172,6 +175,9 @@ def _fetch(line: dict[str, Any]) -> FetchRow:
         "depth": line.get("depth"),
         "via": line.get("via"),
         "worker": line.get("worker"),
+        "refusal": line.get("refusal"),
+        "refusal_by": line.get("refusal_by"),
+        "refusal_detail": line.get("refusal_detail"),
         "seconds": seconds,
     }
 

@@ -103,6 +103,9 @@ def _state(key: KeySnapshot, now: float) -> str:
 def _health(record: HostRecord) -> str | None:
     if record.given_up:
         return f"given up after {record.parks} pauses: {record.last_error or 'it does not answer'}"
+    if record.refusals:
+        rests = ", and is left alone for a day" if record.refusal_rests else ""
+        return f"refuses this crawler: {record.last_error or 'unknown'}{rests}"
     if record.parked:
         return f"parked: {record.last_error or 'it asked for a pause'}"
     if record.failures:

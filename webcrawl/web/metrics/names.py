@@ -47,6 +47,7 @@ LABELLED: Mapping[str, tuple[str, str]] = {
         "kind",
         "Errors: requests that ended without a response, without those that were sent again at once, by kind.",
     ),
+    "site_refusals": ("kind", "Responses by which sites refused, by kind."),
     "ended_urls": ("state", "URLs that ended: done, failed for good, or refused by a rule."),
     "hosts": (
         "state",

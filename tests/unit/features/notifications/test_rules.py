@@ -10,7 +10,7 @@ from webcrawl.features.notifications.rules import Announcer, Measurement, Thresh
 
 LIMITS = Thresholds(stall_seconds=600, error_rate=0.5, error_window_seconds=300, disk_free_bytes=1000)
 WELL = Measurement(fetched=0, failed=0, ended=0, queued=9, ready_hosts=1, in_flight=0, disk_free=10_000)
-KINDS = frozenset(("stall", "errors", "disk"))
+KINDS = frozenset(("stall", "errors", "disk", "refusal"))
 
 
 class Watched:

@@ -61,7 +61,7 @@ export function fetches(page) {
     path: "/fetches",
     columns: [
       time("end"),
-      { label: "result", cell: result },
+      { label: "result", cell: (row) => (row.refusal ? h("span", {}, result(row), " ", badge(row.refusal, "warn")) : result(row)) },
       { label: "URL", cell: (row) => address(row.url, 200) },
       { label: "kind", cell: (row) => row.kind ?? NONE },
       { label: "took", number: true, cell: (row) => span(row.seconds) },
