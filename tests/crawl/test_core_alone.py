@@ -29,6 +29,7 @@ from webcrawl.spiders.broad import BroadSpider
 
 settings = get_project_settings()
 settings.update(dict(FRONTIER_BACKEND="memory", TRAPS_QUARANTINE=False, CONTENT_SEEN=False, TIME_SERIES=False,
+    USAGE_RECORD=False, REFUSALS_RECOGNISE=False,
     POLITENESS_MIN_DELAY=0, POLITENESS_FACTOR=0, FETCH_PRIVATE_ADDRESSES=True), priority="cmdline")
 process = AsyncCrawlerProcess(settings)
 process.crawl(BroadSpider, seeds=SEEDS)

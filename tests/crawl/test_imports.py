@@ -23,9 +23,14 @@ FEATURES = ("webcrawl.features.", "webcrawl.web.")
 ALL = {entry.name for entry in (*SHAPING, *FURTHER)}
 ALWAYS = {"steering"}
 """Folders of features that each crawl with a lasting storage has: it obeys operators."""
-ON = ALWAYS | {"traps", "content_seen", "refusals", "timeseries"}
+ON = ALWAYS | {"traps", "content_seen", "refusals", "timeseries", "usage"}
 """Folders of features that are on unless a setting switches them off."""
-NONE = {"TRAPS_QUARANTINE": False, "CONTENT_SEEN": False, "REFUSALS_RECOGNISE": False, "TIME_SERIES": False}
+NONE = {
+    "TRAPS_QUARANTINE": False,
+    "CONTENT_SEEN": False,
+    "REFUSALS_RECOGNISE": False,
+    "TIME_SERIES": False,
+} | {"USAGE_RECORD": False}
 """Settings of a crawl without the features that can be off."""
 
 

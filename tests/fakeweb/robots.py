@@ -154,8 +154,7 @@ def server_error(stage: Stage) -> Answer:
 
 @robots("robots-usage", private)
 def about_use(stage: Stage) -> Answer:
-    """/private/ is forbidden, and the ``lines`` follow, which are parted by ``|``; after ``times`` visits,
-    ``later``."""
+    """/private/ is forbidden, and ``lines`` follow, parted by ``|``, or ``later`` after ``times`` visits."""
     later = stage.visit > stage.number("times", 1e9)
     lines = stage.text("later" if later else "lines", "").replace("|", "\n")
     return _text(KEEP_PRIVATE + f"{lines}\n".encode())

@@ -25,13 +25,12 @@ from webcrawl.export import tree as tree_forms
 from webcrawl.export import urls
 from webcrawl.export.tree import build_tree
 from webcrawl.export.urls import select_seeds
-from webcrawl.export.usable import UsablePages
-from webcrawl.features.usage.statements import PURPOSES
 from webcrawl.links import segments
 from webcrawl.links.reading import LinkLogs
 from webcrawl.politeness.groups import GroupsError
 from webcrawl.reports import text
 from webcrawl.reports.usage import is_content
+from webcrawl.robots.purposes import PURPOSES
 from webcrawl.scope.patterns import PatternsError
 from webcrawl.terminal import complain
 from webcrawl.urls.host_rules import HostRulesError
@@ -79,6 +78,9 @@ class Export:
         found, self.problems = check_folders(folders, configuration) if needed else ([], [])
         self._logs = FetchLogs(found, configuration)
         refuses = configuration.usage_unknown == "refuse"
+        # Scrapy imports all commands at each start.
+        from webcrawl.export.usable import UsablePages
+
         self._usable = UsablePages(opts.usage or (), refuses_unknown=refuses)
 
     def carry_out(self, what: str) -> None:

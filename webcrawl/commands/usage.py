@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand, number
 from webcrawl.commands.fetch_logs import open_logs
-from webcrawl.features.usage.statements import PURPOSES
 from webcrawl.reports import text
+from webcrawl.robots.purposes import PURPOSES
 from webcrawl.terminal import complain, table, tell
 from webcrawl.terminal import write as write_text
 from webcrawl.version import __version__

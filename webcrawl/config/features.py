@@ -27,7 +27,7 @@ from webcrawl.config.readers import (
 )
 from webcrawl.config.setting import DAY, MIB, YEAR, setting
 from webcrawl.errors import Problem
-from webcrawl.features.usage.statements import PURPOSES
+from webcrawl.robots.purposes import PURPOSES
 
 FOCUS_FORMS = (
     "keywords such as 'telescope, radio astronomy', re:EXPRESSION, mime:TYPE[,TYPE...], pages:FILE, model:FILE "

@@ -25,8 +25,6 @@ from webcrawl.crawl.schemes import supported_schemes
 from webcrawl.crawl.seeded_hosts import SeededHosts
 from webcrawl.crawl.storage import build_backend
 from webcrawl.errors import ConfigurationError, Problem, StartRefused
-from webcrawl.features.usage import robots_file
-from webcrawl.features.usage.robots_file import RobotsUsage
 from webcrawl.fetching.bandwidth import Bandwidth, bandwidth_of
 from webcrawl.fetching.network import network_of, seed_addresses
 from webcrawl.fetching.signing import sign_requests
@@ -138,7 +136,8 @@ def _build(crawler: Crawler) -> CrawlContext:
     for feature in features:
         if feature.signer is not None:
             sign_requests(crawler, feature.signer)
-    rules = build_rules_cache(configuration)
+    read_usage = next((feature.read_usage for feature in features if feature.read_usage is not None), None)
+    rules = RulesCache(ROBOTS_PARSED, *configuration.product_tokens, read_usage=read_usage)
     return CrawlContext(
         configuration,
         clock,
@@ -349,17 +348,6 @@ def _policies(
         # The network exists once the event loop runs.
         locate=lambda host: network_of(crawler).places.locate(host),
     )
-
-
-def build_rules_cache(configuration: Configuration) -> RulesCache:
-    """Return the memory for parsed robots.txt, which also reads what they say about use if that is recorded."""
-    tokens = configuration.usage_tokens
-
-    def read_usage(text: str, agents: tuple[str, ...]) -> RobotsUsage | None:
-        return robots_file.read(text, agents, tokens)
-
-    reader = read_usage if configuration.usage_record else None
-    return RulesCache(ROBOTS_PARSED, *configuration.product_tokens, read_usage=reader)
 
 
 def frontier_limits(configuration: Configuration) -> FrontierLimits:

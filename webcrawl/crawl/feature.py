@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from webcrawl.items import Page
     from webcrawl.processing.chain import Chain
     from webcrawl.processing.text_digest import TextDigests
-    from webcrawl.robots.rules import RulesCache
+    from webcrawl.robots.rules import ReadUsage, RulesCache
     from webcrawl.scope.exclusion import ExclusionList
     from webcrawl.scope.scope import Rule
     from webcrawl.storage.contract import Backend, ClockStore, Counts
@@ -61,6 +61,8 @@ class Feature:
     """Takes the results of URLs before the frontier does, and passes them on to the archive."""
     signer: HeadSigner | None = None
     """Signs the requests of the crawl, just before each is sent."""
+    read_usage: ReadUsage | None = None
+    """Called with the text of each robots.txt that is parsed; see ``RulesCache``."""
 
     async def open(self, counts: Counts) -> None:
         """Open the feature's state. The frontier is open, with these figures; nothing is fetched yet.

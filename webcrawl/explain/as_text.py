@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.explain import discovery, features
 from webcrawl.explain.account import Conclusion, Fate
 from webcrawl.explain.rules import RuleStage
-from webcrawl.features.usage.statements import PURPOSES, deciding_source
+from webcrawl.features.usage.statements import deciding_source
 from webcrawl.politeness.refusals import KINDS
 from webcrawl.reports import text as units
 from webcrawl.robots.answer import RobotsState
+from webcrawl.robots.purposes import PURPOSES
 from webcrawl.storage.inspection import HOSTS_COUNTED, Activity, Demand
 from webcrawl.urls.lists import escaped
 

@@ -16,7 +16,6 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webcrawl.external_sort import Gathered
-from webcrawl.features.usage.statements import NO, PURPOSES, YES
 from webcrawl.reports.clocks import NOTHING_SENT
 from webcrawl.reports.counting import (
     LARGEST,
@@ -28,6 +27,7 @@ from webcrawl.reports.counting import (
     number_in,
 )
 from webcrawl.reports.fetch_logs import LogMerger
+from webcrawl.robots.purposes import NO, PURPOSES, YES
 from webcrawl.urls.politeness_key import get_host, is_address
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webcrawl.external_sort import Gathered
-from webcrawl.features.usage.statements import NO, PURPOSES, YES
 from webcrawl.reports import text
+from webcrawl.robots.purposes import NO, PURPOSES, YES
 from webcrawl.urls.lists import printable
 from webcrawl.urls.politeness_key import get_host
 

@@ -38,7 +38,7 @@ from webcrawl.robots.text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from webcrawl.politeness.host_record import RobotsRecord
 
@@ -75,6 +75,12 @@ class UsageReading(Protocol):
     def refuses(self, url: str, purposes: Collection[str]) -> bool:
         """Return True if a URL may not be used for all of ``purposes``."""
         ...
+
+
+class ReadUsage(Protocol):
+    """Reads what a robots.txt says about the use of pages, for the crawler with some product tokens."""
+
+    def __call__(self, text: str, agents: tuple[str, ...], /) -> UsageReading | None: ...
 
 
 class RobotsRules:
@@ -268,7 +274,7 @@ class RulesCache:
         self,
         size: int,
         *agents: str,
-        read_usage: Callable[[str, tuple[str, ...]], UsageReading | None] | None = None,
+        read_usage: ReadUsage | None = None,
     ) -> None:
         """``read_usage``: called with each text that is parsed, and the product tokens; None if the crawl does not
         record what pages may be used for."""

@@ -56,10 +56,6 @@ def imported(code: str) -> set[str]:
     return set(told.stdout.split())
 
 
-OF_SETTINGS = {"usage", "usage.statements"}
-"""Pure rules of features that have the words of a setting."""
-
-
 def test_the_list_of_commands_imports_no_parts_of_a_crawl() -> None:
     """Scrapy imports all commands at each start, also for a list of them."""
     found = imported(
@@ -72,7 +68,7 @@ def test_the_list_of_commands_imports_no_parts_of_a_crawl() -> None:
     features = {
         name.removeprefix("webcrawl.features.") for name in found if name.startswith("webcrawl.features.")
     }
-    assert features <= OF_SETTINGS
+    assert features == set()
 
 
 def test_commands_that_steer_or_read_a_crawl_import_no_parts_of_it(stopped_crawl: DrivenSqlite) -> None:

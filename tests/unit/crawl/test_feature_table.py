@@ -81,4 +81,4 @@ def test_the_settings_of_a_spider_switch_features_on(spider: type[Spider]) -> No
             with pytest.raises(NotConfigured):
                 place.from_crawler(crawler)
     assert ("websub" in features, "hints" in features) == (spider is Continuous,) * 2
-    assert [name for name in NAMES if name in features][:2] == ["traps", "content_seen"]
+    assert [name for name in NAMES if name in features][:2] == ["traps", "usage"]

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.crawl.feature import Feature
-from webcrawl.features.usage import content_signal, content_usage, robots_controls, rsl, tdmrep
+from webcrawl.features.usage import content_signal, content_usage, robots_controls, robots_file, rsl, tdmrep
 from webcrawl.features.usage.statements import as_record, is_withheld, resolve
 from webcrawl.parsing.html import PageInput, extract
 from webcrawl.parsing.mime import HTML_TYPES, document_type, mime_type
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from webcrawl.archive.capture import FetchRecord
     from webcrawl.config import Configuration
     from webcrawl.crawl.feature import Parts
+    from webcrawl.features.usage.robots_file import RobotsUsage
     from webcrawl.features.usage.statements import Statement
     from webcrawl.parsing.html import ParsedPage
     from webcrawl.robots.rules import UsageReading
@@ -41,12 +42,17 @@ class UsageFeature(Feature):
 
     def __init__(self, configuration: Configuration) -> None:
         self._agents = configuration.product_tokens
+        self._tokens = configuration.usage_tokens
         self._purposes = configuration.usage_withheld
         self._refuses_unknown = configuration.usage_unknown == "refuse"
         self.withholds = bool(self._purposes)
         """True if the crawl withholds pages at all."""
         # Nearly all pages of a site have the same statements.
         self._recorded = lru_cache(maxsize=4_096)(self._build_record)
+
+    def read_usage(self, text: str, agents: tuple[str, ...], /) -> RobotsUsage | None:
+        """Return what a robots.txt says about the use of pages, also the verdicts for USAGE_TOKENS."""
+        return robots_file.read(text, agents, self._tokens)
 
     def read_response(self, usage: UsageReading | None, url: str, headers: Headers) -> tuple[Statement, ...]:
         """Return what the robots.txt under which a URL was fetched and the header of the response say."""

@@ -9,15 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.parsing.text import line
+from webcrawl.robots.purposes import NO, PURPOSES, UNKNOWN, YES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
-
-PURPOSES = ("search", "ai-input", "train-ai", "tdm")
-"""Search results that lead to the page; input of a model that answers with it; training of a model that generates;
-text and data mining (Directive (EU) 2019/790, Article 4)."""
-
-YES, NO, UNKNOWN = "yes", "no", "unknown"
 
 TEXT_MAX = 200
 """Characters of a statement's text that are kept."""

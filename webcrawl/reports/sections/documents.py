@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webcrawl.features.usage.statements import NO, PURPOSES, YES
 from webcrawl.reports import html, text
+from webcrawl.robots.purposes import NO, PURPOSES, YES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
