@@ -139,6 +139,7 @@ class Scheduler:
         """Fingerprints of the queued URLs whose errbacks were called since their host cannot be reached."""
         self._are_all_told = False
         self._has_told_of_patience = False
+        self._told_of_hours = 0.0
         self._before_close: list[Callable[[], Awaitable[None]]] = []
         self._waking = Waking(crawler, context.clock)
         self.frontier = context.frontier = Frontier(
@@ -350,10 +351,22 @@ class Scheduler:
             if request is not None:
                 return self._begun(lease, request)
         at = self.frontier.next_at()
-        if at is not None and not self._has_told_of_patience and not self._flights:
+        if (opens_at := self.frontier.opens_at) is not None:
+            self._tell_of_hours(opens_at)
+        elif at is not None and not self._has_told_of_patience and not self._flights:
             self._tell_of_patience(at)
         self._waking.wake_at(at)
         return None
+
+    def _tell_of_hours(self, at: float) -> None:
+        """Log, once each time, that the crawl waits for its hours."""
+        if self._told_of_hours != at:
+            self._told_of_hours = at
+            logger.info(
+                "Waits for the hours in which it may fetch%s: no request begins before %s UTC",
+                f" ({self.frontier.hours.crawl})" if self.frontier.hours.crawl else "",
+                text.second(at),
+            )
 
     def _tell_of_patience(self, at: float) -> None:
         """Log, once a crawl, that only URLs of hosts that are left alone remain, and which setting ends the wait."""

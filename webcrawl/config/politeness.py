@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from webcrawl.config.readers import choice, readable_file, real, whole
+from webcrawl.config.readers import choice, hours, readable_file, real, whole
 from webcrawl.config.setting import DAY, YEAR, setting
+from webcrawl.politeness.hours import Hours
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +79,18 @@ class PolitenessSettings:
         "",
         "File of groups of sites that share a server, each with its delay: NAME SECONDS SITES, one "
         "group a line.",
+    )
+    politeness_hours: Hours | None = setting(
+        hours(),
+        None,
+        "",
+        "Hours of the day in which requests begin, with a time zone. The crawl waits for them. If unset, always.",
+    )
+    politeness_hours_file: Path | None = setting(
+        readable_file("a readable file of hours"),
+        None,
+        "",
+        "File of hours in which single sites are requested, within those of the crawl: lines of HOURS SITES.",
     )
     robots_ttl_seconds: float = setting(
         real(1, YEAR), 86_400, "seconds", "Longest time for which a robots.txt is valid."

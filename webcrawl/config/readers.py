@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
+from webcrawl.politeness.hours import Hours, HoursError, read_hours
 from webcrawl.urls.canonical import SWITCHES
 
 if TYPE_CHECKING:
@@ -299,6 +300,20 @@ def import_path(allowed: str) -> SettingReader:
         return _string(value)
 
     return SettingReader(allowed, read)
+
+
+def hours() -> SettingReader:
+    """Hours of the day in a time zone; None when empty."""
+
+    def read(value: object) -> Hours | None:
+        if value in EMPTY:
+            return None
+        try:
+            return read_hours(_string(value))
+        except HoursError as error:
+            raise Refusal(str(error)) from error
+
+    return SettingReader("hours such as 22-6@Europe/Berlin", read)
 
 
 def readable_file(allowed: str) -> SettingReader:

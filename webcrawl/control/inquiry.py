@@ -21,7 +21,7 @@ from webcrawl.archive.listed_links import LISTED
 from webcrawl.config import Configuration
 from webcrawl.control.selection import no_inspection_message, select_crawl
 from webcrawl.crawl.context import build_scopes, load_exclusions
-from webcrawl.crawl.rules import CrawlRules, build_politeness
+from webcrawl.crawl.rules import CrawlRules, build_hours, build_politeness
 from webcrawl.crawl.schemes import supported_schemes
 from webcrawl.crawl.storage import agreed
 from webcrawl.errors import CrawlError, JobdirUnusable
@@ -62,6 +62,7 @@ from webcrawl.fetching.private_addresses import address_rule
 from webcrawl.links import segments
 from webcrawl.links.reading import LinkLogs
 from webcrawl.politeness.groups import GroupsError
+from webcrawl.politeness.hours import HoursError
 from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.patterns import PatternsError
 from webcrawl.scope.port import BadPortRule
@@ -100,6 +101,7 @@ WRONG = (
     PatternsError,
     HostRulesError,
     GroupsError,
+    HoursError,
     ExclusionError,
     SeedsError,
     WhitelistError,
@@ -295,6 +297,7 @@ class Inquiry:
             configuration.page_budget,
             usage_tokens=configuration.usage_tokens if configuration.usage_record else (),
             usage_refused=configuration.usage_refused,
+            hours=build_hours(configuration, self._choices.politeness_key()),
             recheck=fixed.with_rule(trap) if configuration.traps_quarantine else fixed,
         )
 

@@ -20,7 +20,7 @@ from webcrawl.crawl.ordering import best_first_exploration, build_order
 from webcrawl.crawl.page_processing import build_processing
 from webcrawl.crawl.refused_start import answering
 from webcrawl.crawl.request_codec import is_explicit, may_have_errback, proxy_payload, request_agent
-from webcrawl.crawl.rules import CrawlRules, build_politeness, extensions_refused
+from webcrawl.crawl.rules import CrawlRules, build_hours, build_politeness, extensions_refused
 from webcrawl.crawl.schemes import supported_schemes
 from webcrawl.crawl.seeded_hosts import SeededHosts
 from webcrawl.crawl.storage import build_backend
@@ -344,6 +344,7 @@ def _policies(
         proxy_route=proxy_payload,
         request_agent=request_agent,
         shared_clocks=choices.shared_clocks,
+        hours=build_hours(configuration, key),
         refused=features.refused,
         # The network exists once the event loop runs.
         locate=lambda host: network_of(crawler).places.locate(host),

@@ -12,6 +12,7 @@ from webcrawl.config import defaults
 from webcrawl.parsing.mime import unwanted
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.groups import NO_GROUPS, GroupsError, load_groups
+from webcrawl.politeness.hours import FetchHours, HoursError, load_site_hours
 from webcrawl.politeness.shared_clocks import SharedClocks
 from webcrawl.processing.contract import load
 from webcrawl.scope.patterns import ListedRule, Patterns, PatternsError, UnlistedRule, load_patterns
@@ -56,6 +57,11 @@ def wrong_files(configuration: Configuration) -> Iterator[tuple[str, str]]:
             load_groups(configuration.politeness_groups_file)
         except GroupsError as error:
             yield from (("POLITENESS_GROUPS_FILE", line) for line in str(error).splitlines())
+    if configuration.politeness_hours_file is not None:
+        try:
+            load_site_hours(configuration.politeness_hours_file, str)
+        except HoursError as error:
+            yield from (("POLITENESS_HOURS_FILE", line) for line in str(error).splitlines())
 
 
 def extensions_refused(configuration: Configuration, spider: object) -> tuple[str, ...]:
@@ -142,6 +148,13 @@ def build_politeness(configuration: Configuration, key: PolitenessKey | None = N
             site = key.of_host(host)
             delays[site] = max(seconds, delays.get(site, 0.0))
     return replace(politeness, slot_delays=delays)
+
+
+def build_hours(configuration: Configuration, key: PolitenessKey) -> FetchHours:
+    """Return the hours of the crawl and of single sites. :raises HoursError: the file of sites is wrong"""
+    path = configuration.politeness_hours_file
+    sites = {} if path is None else load_site_hours(path, key.of_host)
+    return FetchHours(configuration.politeness_hours, sites)
 
 
 def build_shared_clocks(configuration: Configuration) -> SharedClocks:

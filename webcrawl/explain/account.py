@@ -22,6 +22,7 @@ from webcrawl.explain.rules import (
 )
 from webcrawl.frontier.records import Kind, State
 from webcrawl.politeness.host_record import HostRecord, spent
+from webcrawl.politeness.hours import ALWAYS, FetchHours
 from webcrawl.scope.scope import Candidate
 from webcrawl.storage.inspection import Activity
 from webcrawl.urls.canonical import DEFAULT, CanonicalRules, Step, canonical, canonical_steps
@@ -182,6 +183,7 @@ class RulesForUrls:
     """Other crawlers of which a prohibition counts as one of what they crawl for."""
     usage_refused: tuple[str, ...] = ()
     """The purposes for all of which a page must be usable to be requested."""
+    hours: FetchHours = ALWAYS
     recheck: Scope | None = None
     """The rules that are checked again at its turn for a URL that was followed; ``fixed`` if there are none."""
 
@@ -223,7 +225,9 @@ def explain(
     robots = robots_word(known, address.origin, address.url, rules.agents, now)
     waiting = None
     if snapshot is not None:
-        waiting = evaluate_clocks(Facts(now, _record(snapshot, key), known, rules.politeness, shared))
+        waiting = evaluate_clocks(
+            Facts(now, _record(snapshot, key), known, rules.politeness, shared, rules.hours)
+        )
     lines = () if visits is None else visits.last
     usage = usage_word(known, address.url, rules.agents, rules.usage_tokens, rules.usage_refused, lines)
     conclusion = _conclude(address, scoping, robots, usage, snapshot, waiting, rules)

@@ -14,6 +14,7 @@ from typing import Any
 
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.host_record import HostRecord, Pauses, RobotsRecord
+from webcrawl.politeness.hours import ALWAYS, FetchHours
 from webcrawl.politeness.rate_limits import limits_in_words
 from webcrawl.politeness.refusals import KINDS
 from webcrawl.politeness.shared_clocks import SharedClocks
@@ -44,6 +45,7 @@ class Facts:
     politeness: Politeness
     shared: Sequence[WaitReason] = ()
     """The clocks that the fetch shares with those of other keys."""
+    hours: FetchHours = ALWAYS
 
     @property
     def delay_seconds(self) -> float:
@@ -101,7 +103,15 @@ def robots(facts: Facts) -> WaitReason | None:
     return WaitReason("robots", turn + delay, "robots.txt is fetched first, and a delay follows it")
 
 
-CLOCKS: Sequence[Callable[[Facts], WaitReason | None]] = (politeness, park, given_up, robots)
+def hours(facts: Facts) -> WaitReason | None:
+    """Return the clock of the hours in which the key may be requested, if they have not begun."""
+    at = facts.hours.opens_at(facts.record.key, facts.now)
+    if at <= facts.now:
+        return None
+    return WaitReason("hours", at, f"requests may begin within {facts.hours.in_words(facts.record.key)}")
+
+
+CLOCKS: Sequence[Callable[[Facts], WaitReason | None]] = (hours, politeness, park, given_up, robots)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,12 @@ import math
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
 from webcrawl.frontier.active_key import ActiveKey, Need
+from webcrawl.frontier.closed_sites import ClosedSites, LetGo
 from webcrawl.frontier.heap import BestFirst, KeyHeap
 from webcrawl.frontier.inline import (
     HELD_SECONDS,
@@ -29,6 +31,7 @@ from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.shared_clocks import SharedRateLimiter
 from webcrawl.frontier.storage_retry import StorageRetry, Tasks
 from webcrawl.politeness.host_record import RobotsRecord
+from webcrawl.politeness.hours import FetchHours
 from webcrawl.storage.contract import HEAD, Activated, Backend, Counts, Idle
 
 ACTIVATED_LEAST = 16
@@ -53,6 +56,9 @@ LOOK_SECONDS = 0.25
 
 CAPACITY_KEYS = 1000
 """The number of keys that the capacity is computed from."""
+MOVED_AT_ONCE = 256
+"""Keys of which the hours are over that are moved in one turn of the event loop."""
+
 SAMPLED = 500
 """Keys of which the number of URLs in memory is counted; it is estimated for more."""
 
@@ -89,8 +95,7 @@ class ActiveKeys:
         self._backend = backend
         self._policies = policies
         self._limit(limits)
-        self._clock = clock
-        self._drain = drain
+        self._clock, self._drain = clock, drain
         self._changed = changed
         self._retry = retry
         self._rate_limiter = rate_limiter
@@ -104,6 +109,7 @@ class ActiveKeys:
         self._heap: KeyHeap | BestFirst = KeyHeap() if self._best is None else self._best
         self._better_at = 0.0
         """Time of the next look for idle keys with better URLs than those of ready ones."""
+        self._closed = ClosedSites()
         self._moves = 0
         """Number of moves under way: their URLs may be in no queue that is known here."""
         self._dry: dict[str, None] = {}
@@ -142,6 +148,8 @@ class ActiveKeys:
     def change(self, policies: Policies, limits: FrontierLimits) -> None:
         """Apply other policies and limits from now on. A longer delay holds for the pause that is running, too, and a
         shorter one from the next request on."""
+        if policies.hours != self._policies.hours:
+            self._change_hours(policies.hours)
         self._policies = policies
         self._limit(limits)
         for active in list(self._keys.values()):
@@ -154,6 +162,15 @@ class ActiveKeys:
             if is_moved or active.unprocessed:
                 # The limit of its unprocessed pages may have kept it out of the heap.
                 self.arm(active)
+
+    def _change_hours(self, hours: FetchHours) -> None:
+        """Call back the keys that wait for hours that begin earlier now."""
+        held, earlier = self._closed.change(hours, self._clock())
+        if earlier:
+            self._tasks.start(self._call_back(earlier))
+        for key in held:
+            if (active := self._keys.get(key)) is not None and not active.open:
+                self.retimed(active)
 
     def get(self, key: str) -> ActiveKey | None:
         return self._keys.get(key)
@@ -171,17 +188,65 @@ class ActiveKeys:
             self._look_for_better(now)
         rate_limiter.advance(now)
         while (active := rate_limiter.pop_granted()) is not None:
-            if not active.validity.is_over():
+            if self._may_fetch(active, now):
                 return active
-            self.lose(active.key)
         if rate_limiter.pending >= room:
             return None
-        while (key := self._heap.pop_ready(now)) is not None:
+        for _ in range(MOVED_AT_ONCE):
+            if (key := self._heap.pop_ready(now)) is None:
+                break
             self._inline.remove(key)
-            if not self._keys[key].validity.is_over():
+            if self._may_fetch(self._keys[key], now):
                 return self._keys[key]
-            self.lose(key)
         return None
+
+    def _may_fetch(self, active: ActiveKey, now: float) -> bool:
+        """Return True for a key that is still held here, and whose hours have not ended; otherwise it is put
+        elsewhere."""
+        if active.validity.is_over():
+            self.lose(active.key)
+            return False
+        hours = self._policies.hours
+        if not hours.sites or (at := hours.opens_at(active.key, now)) <= now:
+            return True
+        self._wait_for_hours(active, at, now)
+        return False
+
+    def _wait_for_hours(self, active: ActiveKey, at: float, now: float) -> None:
+        """Let a key wait until the hours of its site begin: in the backend, if that is long and it has no requests
+        under way."""
+        self._closed.add(at, now)
+        self._rate_limiter.drop(active)
+        if active.inline or active.unsettled or at - now <= self._long_seconds:
+            (self._inline if active.inline else self._heap).push(active.key, at)
+            self._closed.held.add(active.key)
+        else:
+            # Not parked: the crawl waits for it, however long that is.
+            self._closed.release(active.key, active.record.next_fetch_at, at, now)
+            active.record.next_fetch_at = at
+            self._release([active])
+
+    async def _call_back(self, keys: dict[str, LetGo]) -> None:
+        """Let keys be contacted as before they waited for hours that have been changed."""
+        records = []
+        # They may just be on their way to the backend.
+        await self._drain()
+        for key, times in keys.items():
+            acquire = partial(self._backend.acquire, key, self._clock())
+            found = await self._retry.with_retry(acquire)
+            if isinstance(found, Activated):
+                if found.record.next_fetch_at >= times.opens_at:
+                    found.record.next_fetch_at = times.before
+                records.append(found.record)
+        await self._retry.with_retry(lambda: self._backend.release(records))
+        self._idle = None
+
+    def sites_open_at(self, now: float) -> float | None:
+        """Return when the hours of the first site begin if all keys with URLs wait for theirs, as far as is known
+        here; None if not."""
+        with_urls = len(self._keys) - len(self._dry)
+        at = self._closed.first_opens_at
+        return at if at > now and not with_urls else None
 
     def _waiting_for_keys(self, drain: Callable[[], Coroutine[Any, Any, object]]) -> InlineWaiting:
         waiting = InlineWaiting(self._backend, self._clock, self._retry, drain, self._tasks)
@@ -219,14 +284,12 @@ class ActiveKeys:
         rate_limiter = self._rate_limiter
         rate_limiter.advance(now)
         while (active := rate_limiter.pop_granted(inline=True)) is not None:
-            if not active.validity.is_over():
+            if self._may_fetch(active, now):
                 return active
-            self.lose(active.key)
         while (key := self._inline.pop_ready(now)) is not None:
             self._heap.remove(key)
-            if not self._keys[key].validity.is_over():
+            if self._may_fetch(self._keys[key], now):
                 return self._keys[key]
-            self.lose(key)
         return None
 
     def next_inline_at(self) -> float | None:
@@ -278,9 +341,9 @@ class ActiveKeys:
             times += [self._idle.at, self._idle.parked_at]
         return min((time for time in times if time is not None), default=None)
 
-    def is_exhausted(self) -> bool:
-        """Return True if no key has a URL that will be available within the crawl's patience. Looks for more keys if
-        that is unknown."""
+    def is_exhausted(self, patience_seconds: float | None = None) -> bool:
+        """Return True if no key has a URL that will be available within the crawl's patience, or another one. Looks
+        for more keys if that is unknown."""
         if self._tasks or len(self._heap) or len(self._inline) or self._rate_limiter or self._moves:
             return False
         if self._idle is None or self._is_outdated:
@@ -290,7 +353,8 @@ class ActiveKeys:
         if self._idle.at is not None or self._idle.busy:
             return False
         parked_at = self._idle.parked_at
-        return parked_at is None or parked_at - self._clock() > self._limits.patience_seconds
+        patience = self._limits.patience_seconds if patience_seconds is None else patience_seconds
+        return parked_at is None or parked_at - self._clock() > patience
 
     def figures(self) -> tuple[int, int, int]:
         """Active keys that are not dry, ready ones, and those in the heap."""
@@ -335,6 +399,7 @@ class ActiveKeys:
 
     def _forget(self, active: ActiveKey) -> None:
         """Remove it from all places."""
+        self._closed.held.discard(active.key)
         self._dry.pop(active.key, None)
         self._heap.remove(active.key)
         self._inline.remove(active.key)

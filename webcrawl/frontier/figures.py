@@ -411,6 +411,15 @@ GAUGES: tuple[Figure, ...] = (
         metric="stalled",
         help="1 while the storage is full or cannot be reached.",
     ),
+    _gauge(
+        "opens_at",
+        "seconds",
+        "The time (epoch seconds) at which the hours begin for which the crawl waits; 0 if it waits for none",
+        snapshot=lambda snapshot: snapshot.opens_at or 0.0,
+        combine=Combine.MAX,
+        metric="opens_at_seconds",
+        help="When the hours begin for which the crawl waits, in epoch seconds; 0 if it waits for none.",
+    ),
     _gauge("cores", "cores", "CPU cores that the process may use", combine=Combine.MAX),
     _gauge("workers", "processes", "1 for each process that runs", snapshot=lambda snapshot: 1),
 )

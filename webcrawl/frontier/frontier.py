@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
@@ -36,6 +37,7 @@ from webcrawl.frontier.unparking import Unparking
 from webcrawl.frontier.verdict import count, verdict
 from webcrawl.politeness.health import HOST_FAILURES
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord, counts, is_success
+from webcrawl.politeness.hours import FetchHours
 from webcrawl.politeness.refusals import KINDS
 from webcrawl.storage.contract import (
     HEAD,
@@ -267,6 +269,8 @@ class Frontier:
         if (room := self._room()) <= 0 or self._closing or self._is_paused():
             return None
         now = self._clock()
+        if self._crawl_opens_at(now) > now:
+            return None
         while (active := self._keys.pop_ready(now, room)) is not None:
             lease = self._lease(active, now)
             if lease is not None:
@@ -278,7 +282,7 @@ class Frontier:
         """Return when ``next`` may have an answer again, as far as time alone decides."""
         if self._room() <= 0 or self._is_paused():
             return None
-        return self._keys.next_at()
+        return self._when_open(self._keys.next_at())
 
     def _room(self) -> int:
         """Return how many more URLs of the queues may be fetched. Inline requests do not count: the fetched pages may
@@ -287,8 +291,32 @@ class Frontier:
 
     def is_hungry(self) -> bool:
         """Return True if more requests could be started than there are: slots are free, and no key is ready."""
-        free = self._room() > 0 and not self._is_paused() and not self._closing
+        free = self._room() > 0 and not self._is_paused() and not self._closing and self.opens_at is None
         return free and self._keys.is_waiting()
+
+    @property
+    def opens_at(self) -> float | None:
+        """The time at which the hours begin for which the crawl waits, or all sites that are left; None if it waits
+        for none."""
+        now = self._clock()
+        at = self._crawl_opens_at(now)
+        if at > now:
+            return at
+        return self._keys.sites_open_at(now) if self._policies.hours.sites else None
+
+    @property
+    def hours(self) -> FetchHours:
+        """The hours in which requests begin."""
+        return self._policies.hours
+
+    def _crawl_opens_at(self, now: float) -> float:
+        """Return ``now``, or when the hours of the crawl begin."""
+        hours = self._policies.hours
+        return now if hours.crawl is None else hours.crawl_opens_at(now)
+
+    def _when_open(self, at: float | None) -> float | None:
+        """Return a time, or when the hours of the crawl begin, if that is later."""
+        return at if at is None else max(at, self._crawl_opens_at(self._clock()))
 
     @property
     def is_paused(self) -> bool:
@@ -329,7 +357,11 @@ class Frontier:
         way."""
         if self._unsettled or self._inline_awaited or self._committer.busy:
             return False
-        return self._closing or (not self._is_paused() and self._keys.is_exhausted())
+        if self._closing or self._is_paused():
+            return self._closing
+        now = self._clock()
+        # Hosts that are parked are waited for until the hours begin: their time may have come by then.
+        return self._keys.is_exhausted(math.inf if self._crawl_opens_at(now) > now else None)
 
     def snapshot(self) -> Snapshot:
         """Return the state of the frontier in figures, for display."""
@@ -350,7 +382,8 @@ class Frontier:
             # In the order in which they were leased.
             oldest_open=(opened[0].entry.key, opened[0].leased_at) if opened else None,
             last_parked=self._keys.last_parked,
-            next_ready_at=self._keys.next_at(),
+            next_ready_at=self._when_open(self._keys.next_at()),
+            opens_at=self.opens_at,
             stalled=self._retry.stalled or (PAUSED if self._paused else None),
             crowded=self._backlog.crowded,
             workers=None if self._heartbeat is None else self._heartbeat.workers,
@@ -447,6 +480,8 @@ class Frontier:
         if not self._has_inline or self._inline_unsettled >= self._limits.open_max or self._is_paused():
             return None
         now = self._clock()
+        if self._crawl_opens_at(now) > now:
+            return None
         while (active := self._keys.pop_inline(now)) is not None:
             if (lease := self._lease_inline(active, now)) is not None:
                 return lease
@@ -456,7 +491,7 @@ class Frontier:
         """Return when ``next_inline`` may have an answer again, as far as time alone decides."""
         if not self._has_inline or self._inline_unsettled >= self._limits.open_max or self._is_paused():
             return None
-        return self._keys.next_inline_at()
+        return self._when_open(self._keys.next_inline_at())
 
     def has_inline(self, key: str) -> bool:
         """Return True if an inline request waits for a key that is active here."""

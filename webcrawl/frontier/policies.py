@@ -9,6 +9,7 @@ from webcrawl.frontier.order import LevelSampler, Order
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.health import Health
+from webcrawl.politeness.hours import ALWAYS, FetchHours
 from webcrawl.politeness.shared_clocks import NO_SHARED_CLOCKS, SharedClocks
 from webcrawl.robots.answer import Absence
 from webcrawl.robots.rules import RulesCache
@@ -75,6 +76,8 @@ class Policies:
     best_first_seed: int | None = None
     """The seed of the random choice in those turns."""
     shared_clocks: SharedClocks = NO_SHARED_CLOCKS
+    hours: FetchHours = ALWAYS
+    """The hours of the day in which requests begin."""
     locate: Locate = at_no_address
     """Called if an address has a clock."""
     proxy_route: Callable[[UrlEntry], str | None] = lambda entry: None

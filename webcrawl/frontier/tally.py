@@ -187,6 +187,8 @@ class Snapshot:
     """Epoch seconds when the next active host may be contacted; None if none is active."""
     stalled: str | None
     """The reason why nothing moves although there is work ('disk full'); None if all is well."""
+    opens_at: float | None = None
+    """The time at which the hours begin for which all requests wait; None if they wait for none."""
     crowded: str | None = None
     """The reason why new URLs are turned away ('storage 87 % of 4.0 GB'); None while there is room for all."""
     given_up_urls: int = 0

@@ -18,6 +18,8 @@ class Bound(StrEnum):
 
     STOPPING = "stopping"
     PAUSED = "paused"
+    HOURS = "hours"
+    """It waits for the hours of the day in which requests may begin."""
     STORAGE = "storage"
     NOTHING = "nothing queued"
     PARKED = "parked hosts"
@@ -77,6 +79,8 @@ class Situation:
     """CPU time of all processes of the crawl, as a share of all cores."""
     stalled: str | None = None
     """The reason why nothing can be stored."""
+    opens_at: float | None = None
+    """The time at which the hours begin for which all requests wait."""
     is_paused: bool = False
     is_closing: bool = False
 
@@ -106,6 +110,13 @@ def _standstill(situation: Situation) -> Bottleneck | None:
             Bound.PAUSED,
             "paused by an operator",
             "An operator paused it: no request begins until it is resumed.",
+        )
+    if situation.opens_at is not None and situation.queued:
+        at = text.second(situation.opens_at)
+        return Bottleneck(
+            Bound.HOURS,
+            f"waiting for its hours, until {at} UTC",
+            f"It waits for the hours in which it, or the sites that are left, may be fetched: until {at} UTC.",
         )
     if situation.stalled:
         sentence = (

@@ -307,6 +307,7 @@ class PaceMeter:
             loop_share=_used(first.loop_seconds, last.loop_seconds, span),
             cpu_share=_used(first.cpu_seconds, last.cpu_seconds, span * means.cores),
             stalled=None if frontier.stalled == PAUSED else frontier.stalled,
+            opens_at=frontier.opens_at,
             is_paused=frontier.stalled == PAUSED,
             is_closing=is_closing,
         )

@@ -12,6 +12,8 @@ from webcrawl.reports.limiting import Situation
 from webcrawl.storage.inspection import Demand
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from webcrawl.reports.run_log import Run
     from webcrawl.storage.inspection import CrawlStatus, Worker
 
@@ -117,6 +119,12 @@ def leases_missed(worker: Worker, now: float) -> float:
     return (now - worker.heartbeat_at) / worker.lease_seconds if worker.lease_seconds else 0.0
 
 
+def opening_time(figures: Sequence[Mapping[str, float]], now: float) -> float | None:
+    """Return when the hours begin for which all processes wait, by the figures that they published last."""
+    times = [process.get("opens_at", 0.0) for process in figures]
+    return min(times) if times and min(times) > now else None
+
+
 def situation(status: CrawlStatus, state: CrawlState) -> Situation | None:
     """Return the figures that say what limits a crawl, as its processes published them last; None without these.
     Rates are not known from one look."""
@@ -139,6 +147,7 @@ def situation(status: CrawlStatus, state: CrawlState) -> Situation | None:
         bandwidth_used=total("bandwidth_used"),
         bandwidth_limit=max(process.get("bandwidth_limit", 0.0) for process in figures),
         stalled=STALLED if all(process.get("stalled") for process in figures) else None,
+        opens_at=opening_time(figures, status.now),
         is_paused=state is CrawlState.PAUSED,
         is_closing=state is CrawlState.STOPPING,
     )

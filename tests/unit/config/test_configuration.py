@@ -18,6 +18,7 @@ from webcrawl.errors import ConfigurationError, CrawlError
 from webcrawl.features.revisits import freshness
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.health import Health
+from webcrawl.politeness.hours import Hours
 from webcrawl.processing.modules import TagCounter
 from webcrawl.search import engine
 
@@ -41,7 +42,9 @@ def as_case(value: Any) -> Any:
     """A typed value as the cases write it."""
     if isinstance(value, tuple):
         return [as_case(item) for item in value]
-    return f"Path:{value}" if isinstance(value, Path) else value
+    return (
+        f"{type(value).__name__.removeprefix('Posix')}:{value}" if isinstance(value, Hours | Path) else value
+    )
 
 
 SIMPLE = {"choice", "real", "switch", "whole"}

@@ -28,6 +28,9 @@ BUSY: dict[str, Any] = {
         # Nothing begins.
         (Bound.STOPPING, {"is_closing": True, "is_paused": True}, "20 open requests"),
         (Bound.PAUSED, {"is_paused": True, "stalled": "disk full"}, "until it is resumed"),
+        (Bound.HOURS, {"opens_at": 1_700_000_000.0}, "until 2023-11-14 22:13:20 UTC"),
+        (Bound.PAUSED, {"is_paused": True, "opens_at": 1_700_000_000.0}, "until it is resumed"),
+        (Bound.NOTHING, {"queued": 0, "opens_at": 1_700_000_000.0}, "Nothing is queued"),
         (Bound.STORAGE, {"stalled": "disk full"}, "The storage: disk full"),
         (Bound.STORAGE, {"stalled": "Redis away", "ready": 0.0}, "The storage: Redis away"),
         (Bound.NOTHING, {"queued": 0, "with_urls": 0, "open": 0.0}, "Nothing is queued; 0 requests open"),

@@ -204,7 +204,7 @@ def take_measurement(
         queued=snapshot.queued,
         ready_hosts=snapshot.ready_hosts,
         in_flight=snapshot.in_flight,
-        is_paused=is_paused,
+        is_paused=is_paused or snapshot.opens_at is not None,
         blocked_by=snapshot.stalled,
         refusing_hosts=tally.refusing_hosts,
         last_refusing=tally.last_refusing,

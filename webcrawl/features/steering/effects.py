@@ -12,7 +12,7 @@ from scrapy.extensions.closespider import CloseSpider
 from scrapy.utils.defer import deferred_from_coro
 
 from webcrawl.crawl.context import ScopesOfIntake, build_scopes, frontier_limits
-from webcrawl.crawl.rules import CrawlRules, build_politeness
+from webcrawl.crawl.rules import CrawlRules, build_hours, build_politeness
 from webcrawl.features.steering.live_settings import LIVE
 from webcrawl.fetching.body_memory import body_memory_of
 from webcrawl.fetching.network import seed_addresses
@@ -79,6 +79,7 @@ class Effects:
             context.policies,
             politeness=build_politeness(configuration, context.key).raised(delays),
             health=configuration.build(Health, "health_"),
+            hours=build_hours(configuration, context.key),
             requests_per_key_max=configuration.requests_per_key_max,
             page_budget=configuration.page_budget,
         )

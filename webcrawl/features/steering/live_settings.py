@@ -60,6 +60,8 @@ _GROUPS = {
         "POLITENESS_UNKNOWN_DELAY",
         "POLITENESS_CRAWL_DELAY_MAX",
         "POLITENESS_RATE_LIMIT_MAX",
+        "POLITENESS_HOURS",
+        "POLITENESS_HOURS_FILE",
     ),
     "failing hosts": (
         "HEALTH_FAILURES_TO_PARK",

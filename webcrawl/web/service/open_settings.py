@@ -40,6 +40,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "POLITENESS_UNKNOWN_DELAY",
             "POLITENESS_CRAWL_DELAY_MAX",
             "POLITENESS_RATE_LIMIT_MAX",
+            "POLITENESS_HOURS",
             "POLITENESS_ADDRESS_DELAY",
             "POLITENESS_HOST_DELAY",
             "POLITENESS_DOMAIN_DELAY",

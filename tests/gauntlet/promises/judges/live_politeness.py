@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from tests.fakeweb.answer import Answer, Cut, http_answer
 from tests.gauntlet.promises.judges.acting import act, changed, counted, fresh, need_gaps
@@ -160,6 +162,57 @@ def keeps_rate_limits(stage: Live, promise: Promise) -> str:
         before >= 1.5 > bounded >= 0.9 > ignored and waits["/1"] >= 3.0 > min(rest),
         f"shortest pause {before:.2f} s where 10 requests in 15 s are allowed, {bounded:.2f} s with 0.9, "
         f"{ignored:.2f} s with 0; {waits['/1']:.2f} s after none remained for 3 s, else {min(rest):.2f} s",
+    )
+
+
+ZONE = "Europe/Berlin"
+
+
+def hours_from(hours: int) -> str:
+    """Return four hours of Berlin that begin so many hours from now, as they are written."""
+    hour = (datetime.now(ZoneInfo(ZONE)).hour + hours) % 24
+    return f"{hour}-{(hour + 4) % 24}@{ZONE}"
+
+
+@judge
+def keeps_its_hours(stage: Live, promise: Promise) -> str:
+    """In hours that are over nothing comes, in those that are now all goes on as without."""
+    host = fresh(stage, "hours")
+    with changed(stage, POLITENESS_HOURS=hours_from(10)) as since:
+        # A request may be open at that moment, but none begins.
+        time.sleep(SILENT_SECONDS)
+        stage.do("add", stage.site.url(host), stage.target)
+        time.sleep(SILENT_SECONDS)
+        closed = len(stage.web.hits(since=since))
+        limit = stage.ask("status", stage.target)["limit"]
+        need(stage.is_running(), "the crawl ended")
+        stage.do("set", f"POLITENESS_HOURS={hours_from(-1)}", stage.target)
+        opened = until(lambda: stage.web.hits(host, since))
+        goes_on = stage.is_fetching()
+    return need(
+        closed == 0 and opened and goes_on and "hours" in (limit or ""),
+        f"{counted(closed, 'request')} in hours that are over, {len(stage.web.hits(since=since))} in others; "
+        f"the status said: {limit}",
+    )
+
+
+@judge
+def keeps_hours_of_sites(stage: Live, promise: Promise) -> str:
+    """A site rests in hours that are over, its hosts too, and comes again when the file is taken back."""
+    file = stage.folder / "hours.txt"
+    resting, other = stage.hosts[0], stage.hosts[1:]
+    new = f"new.{resting}"
+    file.write_text(f"# by its owner's wish\n{hours_from(10)}  {resting}\n")
+    with changed(stage, POLITENESS_HOURS_FILE=file) as since:
+        stage.do("add", stage.site.url(new), stage.target)
+        need(until(lambda: len(stage.web.hits(other[-1], since)) >= 5), "the other sites rest too")
+        rested = len(stage.web.hits(resting, since)) + len(stage.web.hits(new, since))
+    back = time.time()
+    again = until(lambda: stage.web.hits(resting, back) and stage.web.pages(new))
+    return need(
+        rested == 0 and again,
+        f"{counted(rested, 'request')} to the site and a host below it in {back - since:.0f} s, while others got "
+        f"{len(stage.web.hits(since=since))}; {'then' if again else 'and then'} {'some' if again else 'none'} again",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -36,6 +37,11 @@ def test_robots_txt_is_no_progress_and_failures_are_those_of_the_crawl_and_of_se
     assert (found.fetched, found.failed, found.ended) == (23, 8, 27)
     assert (found.queued, found.ready_hosts, found.in_flight) == (9, 1, 4)
     assert (found.is_paused, found.blocked_by, found.disk_free) == (False, "disk full", 5)
+
+
+def test_a_crawl_that_waits_for_its_hours_has_not_stalled():
+    found = take_measurement(Tally(), replace(SNAPSHOT, opens_at=1e9), is_paused=False, disk_free=5)
+    assert found.is_paused
 
 
 class Tables:
