@@ -58,6 +58,11 @@ def politeness(facts: Facts) -> WaitReason | None:
     record = facts.record
     if not record.fetches and not record.next_fetch_at:
         return None
+    if record.next_fetch_at > facts.now and record.next_fetch_at == facts.hours.opens_at(
+        record.key, facts.now
+    ):
+        # The key was put there to wait for its hours, which have a clock of their own.
+        return None
     if record.refusal_rests:
         return WaitReason("politeness", record.next_fetch_at, _refusing(record))
     if record.failures or (record.parked and not record.blocked_until):

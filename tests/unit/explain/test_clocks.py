@@ -9,6 +9,7 @@ import pytest
 from webcrawl.explain.clocks import Facts, WaitReasons, evaluate_clocks
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
+from webcrawl.politeness.hours import FetchHours, read_hours
 from webcrawl.robots.answer import RobotsState
 
 NOW = 1_700_000_000.0
@@ -39,6 +40,37 @@ def test_the_delay_of_the_key_binds_until_it_is_over() -> None:
     over = waiting(fetches=3, delay_seconds=5.0, next_fetch_at=NOW - 2)
     assert (over.binding, over.earliest_at) == (None, NOW)
     assert [clock.until for clock in over.clocks] == [NOW - 2]
+
+
+@pytest.mark.parametrize("next_fetch_at", [NOW - 2, NOW + 2, NOW + 35_200])
+def test_hours_that_have_not_begun_bind(next_fetch_at: float) -> None:
+    """NOW is 22:13:20; a key that waits for them in the storage has their time as its own."""
+    record = HostRecord("h.test", fetches=3, delay_seconds=5.0, next_fetch_at=next_fetch_at)
+    closed = FetchHours(read_hours("8-12"), {"h.test": (read_hours("6-10"),)})
+    found = evaluate_clocks(Facts(NOW, record, KNOWN, POLITE, hours=closed))
+    assert found.binding is not None
+    assert (found.binding.name, found.earliest_at) == ("hours", NOW + 35_200)
+    assert found.binding.because == "requests may begin within 8-12@UTC and 6-10@UTC"
+    assert len(found.clocks) == (1 if next_fetch_at == found.earliest_at else 2)
+    opened = evaluate_clocks(Facts(NOW, record, KNOWN, POLITE, hours=FetchHours(read_hours("20-24"))))
+    assert "hours" not in [clock.name for clock in opened.clocks]
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (
+            {"rate_limit_seconds": 8.0, "rate_limit_until": NOW + 9},
+            "; RateLimit of the host: a request each 8 s",
+        ),
+        ({"rate_limit_seconds": 8.0, "rate_limit_until": NOW - 9}, "8 s after the last request to the key"),
+        ({"asked_until": NOW + 60}, "the host allows no request until then, by Retry-After or RateLimit"),
+    ],
+)
+def test_a_limit_that_the_host_names_is_said_to_be_the_cause(fields: dict[str, float], words: str) -> None:
+    found = waiting(fetches=3, delay_seconds=8.0, next_fetch_at=NOW + 60, **fields)
+    assert found.binding is not None
+    assert found.binding.because.endswith(words)
 
 
 def test_a_back_off_says_what_failed() -> None:
