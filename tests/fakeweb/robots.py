@@ -108,6 +108,12 @@ def delay(stage: Stage) -> Answer:
     return _text(text.encode())
 
 
+@robots("robots-challenge", lambda path, options: True)
+def challenge(stage: Stage) -> Answer:
+    """A challenge in its place, with status 403: nobody knows what it says."""
+    return http_answer(403, b"<p>A check.</p>", [("CF-Mitigated", "challenge")])
+
+
 @robots("robots-delay-splits", private)
 def delay_splits(stage: Stage) -> Answer:
     """A Crawl-delay between two User-agent lines, which must not split their group."""
