@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
-_A, _SOA, _ANY = 1, 6, 255
+_A, _SOA, _PTR, _ANY = 1, 6, 12, 255
 _NO_ERROR, _SERVER_FAILURE, _NO_SUCH_NAME = 0, 2, 3
 _ANSWER_FLAGS = 0x8580
 """A response, authoritative, recursion available, whatever was desired."""
@@ -33,9 +33,16 @@ class Zone:
     address: str = "127.0.0.1"
     addresses: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Addresses of single names, where they are not ``address``."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The names of addresses (reverse DNS)."""
     ttl_seconds: int = 300
     silent: bool = False
     """Questions are taken and never answered."""
+
+    def name_of(self, question: str) -> str | None:
+        """Return the name of the address that a question of reverse DNS asks about."""
+        address = ".".join(reversed(question.removesuffix(".in-addr.arpa").split(".")))
+        return self.names.get(address) if question.endswith(".in-addr.arpa") else None
 
     def resolve(self, name: str) -> tuple[int, Sequence[str]]:
         """Return the response code and the addresses of a name."""
@@ -65,16 +72,22 @@ def reply(zone: Zone, query: bytes) -> tuple[str, bytes] | None:
     if flags & 0x8000 or questions != 1:
         return None
     code, addresses = zone.resolve(name)
-    answers = list(addresses) if kind in (_A, _ANY) else []
+    answers = [socket.inet_aton(address) for address in addresses] if kind in (_A, _ANY) else []
+    if kind == _PTR and (found := zone.name_of(name)) is not None:
+        code, answers = _NO_ERROR, [_wire_name(found)]
     authority = b"" if answers or code == _SERVER_FAILURE else _soa(zone)
     header = struct.pack(
         ">HHHHHH", number, _ANSWER_FLAGS | flags & 0x0100 | code, 1, len(answers), int(bool(authority)), 0
     )
     records = b"".join(
-        struct.pack(">HHHIH", 0xC00C, _A, 1, zone.ttl_seconds, 4) + socket.inet_aton(address)
-        for address in answers
+        struct.pack(">HHHIH", 0xC00C, _PTR if kind == _PTR else _A, 1, zone.ttl_seconds, len(answer)) + answer
+        for answer in answers
     )
     return name, header + query[12 : end + 4] + records + authority
+
+
+def _wire_name(name: str) -> bytes:
+    return b"".join(bytes([len(label)]) + label.encode("ascii") for label in name.split(".")) + b"\0"
 
 
 def _soa(zone: Zone) -> bytes:

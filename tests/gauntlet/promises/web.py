@@ -111,7 +111,8 @@ class Serving:
         self.port = 0
         self.other_port = 0
         self.nameserver = ""
-        self._zone = Zone(suffixes)
+        # The second name leads to the first address.
+        self._zone = Zone(suffixes, names={"127.0.0.1": "crawler.test", "127.0.0.2": "forged.test"})
         self._loop = asyncio.new_event_loop()
         self._stack = AsyncExitStack()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)

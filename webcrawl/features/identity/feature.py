@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS = 60.0
+LOOK_SECONDS = 10.0
 """Interval at which the key file is looked at."""
 
 

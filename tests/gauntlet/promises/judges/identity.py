@@ -272,6 +272,65 @@ def rotates_without_a_gap(stage: Short, promise: Promise) -> str:
 
 
 @judge
+def removes_a_key_at_once(stage: Short, promise: Promise) -> str:
+    """A crawl that runs signs with the new key soon, and the old one is no longer published."""
+    key = _key(stage, "lost.key")
+    [old] = (jwk["kid"] for jwk in json.loads(key.read_text())["keys"])
+    before = Keys.of(key)
+    [host] = new_sites(stage, "lost", pages=1000)
+    with recorded(stage, before) as signed:
+        start_crawl(stage, promise, [stage.site.url(host)], **_settings(key))
+        began = until(lambda: sum(one.parameters is not None for one in signed) > 3)
+        stage.do("identity", "rotate", key, "--at-once")
+        [new] = (jwk["kid"] for jwk in json.loads(key.read_text())["keys"])
+        rotated_at = time.time()
+        changed = until(lambda: any(f'keyid="{new}"'.encode() in one.request.head for one in signed), 60.0)
+        seconds = time.time() - rotated_at
+        stage.kill()
+    site = stage.folder / "lost"
+    stage.do("identity", "write", site, IDENTITY_KEY_FILE=key, IDENTITY_AGENT=AGENT)
+    published = [jwk["kid"] for jwk in json.loads((site / DIRECTORY).read_bytes())["keys"]]
+    return need(
+        began and changed and published == [new] != [old],
+        f"the new key signed after {seconds:.0f} s; the directory has "
+        f"{'it alone' if published == [new] else published}",
+    )
+
+
+@judge
+def tells_names_of_addresses(stage: Short, promise: Promise) -> str:
+    """An address whose name leads back to it is on the page with its name; another one is named as wrong."""
+    page = stage.folder / "names.html"
+    settings = {"CRAWLER_CONTACT": "you@example.org", "DNS_NAMESERVERS": stage.web.nameserver}
+    addresses = "127.0.0.1,127.0.0.2,127.0.0.3"
+    done = stage.do("botpage", "--output", page, "--address", addresses, "--reverse-dns", **settings)
+    text = page.read_text()
+    wrong = [address for address in addresses.split(",") if f"scrapy botpage: {address} has " in done.err]
+    return need(
+        "<dt>127.0.0.1</dt><dd><code>crawler.test</code></dd>" in text
+        and "forged.test" not in text
+        and wrong == ["127.0.0.2", "127.0.0.3"],
+        f"crawler.test {'is' if 'crawler.test' in text else 'is not'} on the page; wrong: {wrong}",
+    )
+
+
+@judge
+def says_what_data_are_for(stage: Short, promise: Promise) -> str:
+    """The words are on the page, and in the card."""
+    use, key = "The town's archive <is> searched.", _key(stage, "card.key")
+    settings = {"CRAWLER_CONTACT": "you@example.org", promise.name: use}
+    page = stage.do("botpage", **settings).out
+    site = stage.folder / "card"
+    stage.do("identity", "write", site, IDENTITY_KEY_FILE=key, IDENTITY_AGENT=AGENT, **settings)
+    card = json.loads((site / "signature-agent-card.json").read_text())
+    purpose = card["web_bot_auth"]["purpose"]
+    return need(
+        f"<p>{html.escape(use)}</p>" in page and purpose == use,
+        f"the page {'has' if html.escape(use) in page else 'lacks'} them; the card has {purpose!r}",
+    )
+
+
+@judge
 def publishes_its_keys(stage: Stage, promise: Promise) -> str:
     """What was written is right where it is served; another key, another content and another host are found."""
     key = _key(stage, "published.key")
