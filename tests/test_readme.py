@@ -61,6 +61,8 @@ SHOWN_BY = {
     "every_url_is_explained_when_the_crawl_was_stopped_and_when_it_has_ended on_redis_too",
     "`scrapy audit` checks": "tests/crawl/test_audit.py a_crawl_of_ours_has_no_violation "
     "every_request_moved_forward_is_found",
+    "signs each request": "tests/crawl/test_identity.py each_request_has_a_valid_signature_of_its_own "
+    "each_kind_of_request_was_made without_a_key_nothing_is_signed",
     "watch and change it while it runs": "tests/crawl/test_dashboard_page.py "
     "an_operator_looks_and_acts_and_nothing_of_the_web_is_more_than_text "
     "forms_steer_the_crawl_and_pages_of_others_do_not; "
