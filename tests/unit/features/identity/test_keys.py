@@ -125,6 +125,22 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path, mode: int, is_re
             keys.load_file(path)
 
 
+@pytest.mark.parametrize(("mode", "is_read"), [(0o440, True), (0o640, True), (0o644, False)])
+def test_a_secret_of_a_container_is_read_by_way_of_its_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int, is_read: bool
+) -> None:
+    path = tmp_path / "key"
+    keys.write_file(path, KeyRing([keys.new_key()]))
+    path.chmod(mode)
+    owner = path.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    if is_read:
+        assert keys.load_file(path).keys
+    else:
+        with pytest.raises(KeyFileError, match="can be read by others"):
+            keys.load_file(path)
+
+
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo, 0o600)
