@@ -83,6 +83,8 @@ class PageFindings:
     """``href`` of links to the words before and behind them; None if they are not requested."""
     translations: list[tuple[str, str]] = field(default_factory=list)
     """``hreflang`` and ``href`` of each ``<link rel=alternate>`` that has both."""
+    unread: str | None = None
+    """Why the page was not read to its end."""
     _places: dict[tuple[str, str], int] | None = None
     """The indexes in ``found`` by spelling and type, for a page with very many links."""
 

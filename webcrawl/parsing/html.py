@@ -104,8 +104,10 @@ def extract(page: PageInput) -> ParsedPage:
 class Extraction:
     """One ``extract`` in steps of a few milliseconds: run ``steps()`` to its end, then take ``document``."""
 
-    def __init__(self, page: PageInput) -> None:
+    def __init__(self, page: PageInput, open_max: int | None = None) -> None:
+        """``open_max``: reading stops with the error ``stream.TOO_DEEP`` when more elements are open."""
         self._page = page
+        self._open_max = open_max
         self._beside: dict[str, str] | None = {} if page.surroundings else None
         self._links: dict[tuple[str, str], Link] = {}
         self._other_links: dict[tuple[str, str], Link] = {}
@@ -131,10 +133,11 @@ class Extraction:
         if tree.is_harmless(text):
             tree.read(text, findings)
         else:
-            for _ in stream.steps(text, findings):
+            for _ in stream.steps(text, findings, self._open_max):
                 yield
                 if document.error is not None:
                     break
+            document.error = document.error or findings.unread
         document.title = line(findings.title or "", TITLE_MAX)
         if findings.base_is_too_long:
             # A URL relative to it would be too long itself, and without the base the link has no target.

@@ -19,6 +19,7 @@ from webcrawl.parsing.charset import detect_encoding
 from webcrawl.parsing.html import PageInput, ParsedPage
 from webcrawl.parsing.links import LinkColumns
 from webcrawl.parsing.offload import Extractor
+from webcrawl.parsing.stream import TOO_DEEP
 from webcrawl.processes import resident_bytes
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ class ReaderProcesses:
 
     Pages leave memory in use wherever they are parsed (lxml never frees the names of elements). If this process has
     grown by more than ``memory_bytes`` since its first page in place, another process parses the further ones, also
-    if ``processes`` is 0.
+    if ``processes`` is 0. A separate process also parses each page whose open elements are too many for the event
+    loop.
     """
 
     def __init__(
@@ -133,6 +135,8 @@ class ReaderProcesses:
             except _ProcessEndedError:
                 return await self._parse_apart(page)
         document = await self._in_place.extract(page)
+        if document.error == TOO_DEEP and self._may_start:
+            document = await self._parse_alone(page) or document
         if self._in_place.has_grown and not self._processes and self._may_start:
             self._move_out()
         return document
@@ -201,17 +205,24 @@ class ReaderProcesses:
     async def _parse_apart(self, page: PageInput) -> ParsedPage:
         """Parse a page whose process has ended, alone in a separate process."""
         self.ended += 1
+        return await self._parse_alone(page) or _unread(page, ENDED)
+
+    async def _parse_alone(self, page: PageInput) -> ParsedPage | None:
+        """Parse a page in a separate process that has no other page; None if no process can be started."""
         async with self._one_at_a_time:
             if self._apart is None or self._apart.is_gone or self._apart.is_full:
                 self._apart = await self._started()
-            error = ENDED
-            if self._apart is not None:
-                try:
-                    return await self._apart.parse(page)
-                except _ProcessEndedError as ended:
-                    error = str(ended)
-        encoding = detect_encoding(page.body, page.content_type)
-        return ParsedPage(title="", base=page.url, encoding=encoding, error=error)
+            if self._apart is None:
+                return None
+            try:
+                return await self._apart.parse(page)
+            except _ProcessEndedError as ended:
+                return _unread(page, str(ended))
+
+
+def _unread(page: PageInput, error: str) -> ParsedPage:
+    encoding = detect_encoding(page.body, page.content_type)
+    return ParsedPage(title="", base=page.url, encoding=encoding, error=error)
 
 
 class InPlace:

@@ -10,6 +10,7 @@ import pytest
 from webcrawl.parsing import tree
 from webcrawl.parsing.html import PageInput, ParsedPage, extract
 from webcrawl.parsing.offload import Extractor
+from webcrawl.parsing.stream import TOO_DEEP
 
 URL = "http://a.example/"
 PAGE = b"<title>Short</title><a href='/x'>x</a>"
@@ -77,6 +78,22 @@ def test_only_one_long_page_is_worked_on_at_a_time_while_short_ones_pass() -> No
         return order
 
     assert asyncio.run(scenario()) == ["short", "long 1", "long 2"]
+
+
+def test_a_page_that_opens_elements_without_end_is_left_when_they_are_too_many() -> None:
+    """Each end tag without an element would be compared with all of them, and all are closed in one call."""
+    body = b"<a href=/first>first</a>" + b"<b>" * 1_000_000 + b"</i>" * 20_000 + b"<a href=/last>last</a>"
+    document = asyncio.run(Extractor().extract(PageInput(body, URL, "text/html", links_max=100)))
+    assert [link.url for link in document.links] == ["http://a.example/first"]
+    assert document.error == TOO_DEEP == "not read to its end: more than 20,000 elements are open"
+
+
+def test_elements_that_are_closed_do_not_count_as_open() -> None:
+    deep = b"<div>" * 15_000 + b"<a href=/deep>deep</a>"
+    body = b"<p><b>word</b><img>" * 30_000 + deep + b"</div>" * 15_000 + b"<a href=/last>last</a>"
+    document = asyncio.run(Extractor().extract(PageInput(body, URL, "text/html", links_max=100)))
+    assert [link.url for link in document.links] == ["http://a.example/deep", "http://a.example/last"]
+    assert document.error is None
 
 
 def test_closing_needs_no_loop() -> None:

@@ -16,6 +16,7 @@ from webcrawl.parsing import offload, process
 from webcrawl.parsing.html import PageInput, ParsedPage, extract
 from webcrawl.parsing.links import Link
 from webcrawl.parsing.process import ReaderProcesses, document_frame, unpack_document
+from webcrawl.parsing.stream import TOO_DEEP
 from webcrawl.processes import resident_bytes
 
 pytestmark = pytest.mark.slow
@@ -172,6 +173,45 @@ def test_the_links_are_the_last_field_of_a_document() -> None:
     assert fields(ParsedPage)[-1].name == "links"
 
 
+@pytest.mark.parametrize("processes", [0, 1])
+def test_a_page_with_too_many_open_elements_is_read_by_another_process(processes: int) -> None:
+    """Also in a crawl without such processes: its end would hold the event loop."""
+    body = b"<a href=/first>first</a>" + b"<b>" * 21_000 + b"<a href=/last>last</a>"
+
+    async def scenario() -> None:
+        async with reading(processes, in_place_first=10) as pages:
+            document = await read(pages, body)
+            assert document == in_place(body)
+            assert [link.url for link in document.links] == [
+                "http://a.example/first",
+                "http://a.example/last",
+            ]
+            assert (pages.ended, document.error) == (0, None)
+            # The others stay where they were.
+            assert await read(pages, b"<title>One</title>") == in_place(b"<title>One</title>")
+            assert pages._readers == []
+
+    asyncio.run(scenario())
+
+
+def test_without_a_process_such_a_page_is_left_with_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = b"<a href=/first>first</a>" + b"<b>" * 21_000 + b"<a href=/last>last</a>"
+
+    def refused(*_: object) -> None:
+        raise OSError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(process, "start_on_socket", refused)
+
+    async def scenario() -> None:
+        async with reading(0) as pages:
+            for _ in range(2):
+                document = await read(pages, body)
+                assert [link.url for link in document.links] == ["http://a.example/first"]
+                assert document.error == TOO_DEEP
+
+    asyncio.run(scenario())
+
+
 def test_a_large_page_is_never_read_in_place() -> None:
     large = b"<p>" * process.LARGE_BYTES + b"<a href=/end>x</a>"
 
@@ -285,9 +325,9 @@ def test_few_large_pages_are_in_place_at_a_time(monkeypatch: pytest.MonkeyPatch)
     begun: list[PageInput] = []
     extraction = offload.Extraction
 
-    def begin(page: PageInput) -> offload.Extraction:
+    def begin(page: PageInput, *limits: int) -> offload.Extraction:
         begun.append(page)
-        return extraction(page)
+        return extraction(page, *limits)
 
     monkeypatch.setattr(offload, "Extraction", begin)
     # No page is done in its first turn.

@@ -53,7 +53,7 @@ function why(run) {
 
 function lastRuns(row) {
   if (!row.runs.length) return NONE;
-  return h("div", {}, row.runs.slice(0, RUNS_SHOWN).map((run) => h("div", { class: "time" }, crawlLink(run, moment(run.planned_at)), " ", result(run))));
+  return h("div", {}, row.runs.slice(0, RUNS_SHOWN).map((run) => h("div", {}, crawlLink(run, h("span", { class: "time" }, moment(run.planned_at))), " ", result(run))));
 }
 
 function buttons(row) {
