@@ -122,7 +122,7 @@ class FocusCrawl:
     async def _run(self, pages: int) -> Found:
         found = Found(learner=self.learner)
         await self.frontier.open()
-        self.frontier.add([self._entry(url, None) for url in self.web.seeds])
+        self.frontier.add_entries([self._entry(url, None) for url in self.web.seeds])
         while len(found.relevant) < pages:
             if not await self._begin():
                 break
@@ -134,7 +134,7 @@ class FocusCrawl:
                 raise self._errors[0]
         found.seconds = self._now - NOW
         await _rest()
-        self._final = (await self._backend.scan(None, EVERYTHING)).entries
+        self._final = (await self._backend.scan_queues(None, EVERYTHING)).entries
         await self.frontier.close()
         return found
 
@@ -142,10 +142,10 @@ class FocusCrawl:
         """Have as much under way as may be; False: there is nothing to be had."""
         while True:
             await _rest()
-            while (lease := self.frontier.next()) is not None:
+            while (lease := self.frontier.next_lease()) is not None:
                 heapq.heappush(self._under_way, (self._now + TAKES_SECONDS, lease.id, lease))
             await _rest()
-            if (lease := self.frontier.next()) is not None:
+            if (lease := self.frontier.next_lease()) is not None:
                 heapq.heappush(self._under_way, (self._now + TAKES_SECONDS, lease.id, lease))
                 continue
             at = self.frontier.next_at()
@@ -190,7 +190,7 @@ class FocusCrawl:
         self.learner.learned()
         await _rest()
         assert self.frontier.reordering is not None
-        await self.frontier.reordering.walk()
+        await self.frontier.reordering.rescore_queues()
 
     def _entry(self, url: str, found_on: UrlEntry | None) -> UrlEntry:
         depth, via = (0, None) if found_on is None else (found_on.depth + 1, found_on.url)

@@ -148,7 +148,7 @@ class InlineRequests:
             via, depth = parent.lease.entry.url, parent.lease.entry.depth
         redirects = request.meta.get("redirect_times")
         redirects = redirects if isinstance(redirects, int) else 0
-        entry = self._context.intake.request(
+        entry = self._context.intake.request_entry(
             request.url, request.method, request.body, depth, via, redirects, False
         )
         if isinstance(entry, str):

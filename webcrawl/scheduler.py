@@ -276,7 +276,7 @@ class Scheduler:
     async def _call_waiting(self) -> None:
         """Call the errback of each queued URL once. The URL stays queued for the next run."""
         told, slot = len(self._told), engine_slot(self._crawler.engine)
-        async for entry in self.frontier.waiting():
+        async for entry in self.frontier.queued_entries():
             if slot is None or slot.closing is not None:
                 return
             if not may_have_errback(entry) or entry.fingerprint in self._told:
@@ -346,7 +346,7 @@ class Scheduler:
             return None
         if self._awaits_bandwidth():
             return None
-        while (lease := self.frontier.next()) is not None:
+        while (lease := self.frontier.next_lease()) is not None:
             request = self._request(lease)
             if request is not None:
                 return self._begun(lease, request)
@@ -532,7 +532,7 @@ class Scheduler:
         if flight is None or (len(found) >= GIVEN_AT_ONCE and self.gives_early):
             # If a callback gives very many, most are queued before its page is done: perhaps queued twice, never
             # lost.
-            self.frontier.add(list(found))
+            self.frontier.add_entries(list(found))
             found.clear()
         return True
 
@@ -581,7 +581,7 @@ class Scheduler:
         while entries and not self.frontier.is_closing():
             before = refused[BACKLOG_FULL]
             for first in range(0, len(entries), ADDED_AT_ONCE):
-                self.frontier.add(entries[first : first + ADDED_AT_ONCE])
+                self.frontier.add_entries(entries[first : first + ADDED_AT_ONCE])
                 await asyncio.sleep(0)
             if not await self.frontier.drain():
                 return False

@@ -78,7 +78,7 @@ async def active_host_bytes(server: RedisServer, web: Web) -> float:
     tracemalloc.start()
     try:
         active: list[ActiveKey] = []
-        while more := await backend.activate(200, server_time(server), LevelSampler(2.0)):
+        while more := await backend.activate_keys(200, server_time(server), LevelSampler(2.0)):
             active += [ActiveKey(one, session_budget=16) for one in more]
         gc.collect()
         return tracemalloc.get_traced_memory()[0] / len(active)

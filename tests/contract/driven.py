@@ -100,33 +100,33 @@ class Driven(ABC):
     def close(self) -> None:
         self.run(self.backend.close())
 
-    def activate(self, count: int = 100, now: float = NOW) -> list[Activated]:
-        return self.run(self.backend.activate(count, now, self.sampler))
+    def activate_keys(self, count: int = 100, now: float = NOW) -> list[Activated]:
+        return self.run(self.backend.activate_keys(count, now, self.sampler))
 
     def active_keys(self, count: int = 100, now: float = NOW) -> list[str]:
-        return [one.record.key for one in self.activate(count, now)]
+        return [one.record.key for one in self.activate_keys(count, now)]
 
     def activate_one(self, now: float = NOW) -> Activated:
-        [one] = self.activate(1, now)
+        [one] = self.activate_keys(1, now)
         return one
 
-    def acquire(self, key: str, now: float = NOW, *, given_up: bool = False) -> Activated | Unavailable:
-        return self.run(self.backend.acquire(key, now, given_up=given_up))
+    def acquire_key(self, key: str, now: float = NOW, *, given_up: bool = False) -> Activated | Unavailable:
+        return self.run(self.backend.acquire_key(key, now, given_up=given_up))
 
-    def load(self, key: str, after: QueuePosition | None = None, count: int = 1000) -> Loaded:
-        return self.run(self.backend.load(key, after, count))
+    def read_queue(self, key: str, after: QueuePosition | None = None, count: int = 1000) -> Loaded:
+        return self.run(self.backend.read_queue(key, after, count))
 
     def commit(self, batch: Batch) -> Committed:
         return self.run(self.backend.commit(batch))
 
-    def release(self, *records: HostRecord) -> None:
-        self.run(self.backend.release(records))
+    def release_keys(self, *records: HostRecord) -> None:
+        self.run(self.backend.release_keys(records))
 
-    def idle(self) -> Idle:
-        return self.run(self.backend.idle())
+    def read_idle_times(self) -> Idle:
+        return self.run(self.backend.read_idle_times())
 
-    def counts(self) -> Counts:
-        return self.run(self.backend.counts())
+    def read_counts(self) -> Counts:
+        return self.run(self.backend.read_counts())
 
     def record_of(self, one: UrlEntry) -> UrlRecord | None:
         return self.run(self.backend.url_record(one.key, one.fingerprint))
@@ -195,17 +195,17 @@ class Driven(ABC):
 
     def check_consistency(self) -> None:
         """The counts agree with what is stored, and what is stored agrees with itself."""
-        counts, queued, hosts, states = self.counts_now(), self.queued(), self.hosts(), self.states()
-        assert counts.queued == len(queued)
-        assert counts.hosts == len(hosts)
+        read_counts, queued, hosts, states = self.counts_now(), self.queued(), self.hosts(), self.states()
+        assert read_counts.queued == len(queued)
+        assert read_counts.hosts == len(hosts)
         given_up = [host for host in hosts.values() if host.record.given_up]
-        assert counts.given_up_hosts == len(given_up)
-        assert counts.given_up_urls == sum(host.queued for host in given_up)
-        assert counts.parked_hosts == sum(host.idle and host.record.parked for host in hosts.values())
+        assert read_counts.given_up_hosts == len(given_up)
+        assert read_counts.given_up_urls == sum(host.queued for host in given_up)
+        assert read_counts.parked_hosts == sum(host.idle and host.record.parked for host in hosts.values())
         if self.exact:
-            assert counts.done == states[State.DONE]
-            assert counts.failed == states[State.FAILED]
-            assert counts.refused == states[State.REFUSED]
+            assert read_counts.done == states[State.DONE]
+            assert read_counts.failed == states[State.FAILED]
+            assert read_counts.refused == states[State.REFUSED]
             assert states[State.QUEUED] == sum(not one.repeat for one in queued)
         lengths = Counter(one.key for one in queued)
         levels: dict[str, int] = {}
@@ -250,7 +250,7 @@ class DrivenMemory(Driven):
     ) -> None:
         carry_out, move = (
             partial(MemoryBackend.commit, self.backend),
-            partial(MemoryBackend.move, self.backend),
+            partial(MemoryBackend.change_levels, self.backend),
         )
 
         async def moving(moves: Sequence[Move]) -> list[Move]:
@@ -258,7 +258,7 @@ class DrivenMemory(Driven):
             moved(done)
             return done
 
-        self.backend.move = moving
+        self.backend.change_levels = moving
 
         async def commit(batch: Batch) -> Committed:
             committed = await carry_out(batch)
@@ -272,7 +272,7 @@ class DrivenMemory(Driven):
 
     def counts_now(self) -> Counts:
         try:
-            self.backend.counts().send(None)
+            self.backend.read_counts().send(None)
         except StopIteration as stop:
             return stop.value
         raise AssertionError("the memory backend waits for something")
@@ -472,19 +472,19 @@ class DrivenTechnology(DrivenFolder):
         self._configuration = replace(self._configuration, frontier_queue_max=0)
 
     def counts_now(self) -> Counts:
-        return self.counts()
+        return self.read_counts()
 
     def queued(self) -> list[UrlEntry]:
         found: list[UrlEntry] = []
         cursor = None
         while True:
-            walked = self.run(self.backend.scan(cursor, 1000))
+            walked = self.run(self.backend.scan_queues(cursor, 1000))
             found += walked.entries
             if (cursor := walked.cursor) is None:
                 return sorted(found, key=lambda one: one.key)
 
     def check_consistency(self) -> None:
-        assert self.counts().queued == len(self.queued())
+        assert self.read_counts().queued == len(self.queued())
 
     def dispose(self) -> None:
         for backend in [*self._left, self.backend]:

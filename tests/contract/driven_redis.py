@@ -88,9 +88,9 @@ class DrivenRedis(Driven):
         self.clock.now = now
         return super().open(now)
 
-    def activate(self, count: int = 100, now: float = NOW) -> list[Activated]:
+    def activate_keys(self, count: int = 100, now: float = NOW) -> list[Activated]:
         self.clock.now = now
-        return super().activate(count, now)
+        return super().activate_keys(count, now)
 
     def reopen(self, now: float = NOW) -> Counts:
         self.clock.now = now

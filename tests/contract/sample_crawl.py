@@ -58,7 +58,7 @@ class SampleCrawl:
         given_up.record.given_up = True
         answer = robots(f"http://{SHORT}")
         driven.commit(Batch([*self.short, *self.long, again], ended, [], [answer]))
-        driven.release(given_up.record)
+        driven.release_keys(given_up.record)
         self.settled = [one.entry for one in ended]
         assert {held.record.key, given_up.record.key} == {HELD, GIVEN_UP}
 
@@ -90,12 +90,12 @@ class SampleCrawl:
         fetched: list[str] = []
         while activated := driven.activate(100, FAR_AWAY + 100):
             for one in activated:
-                entries = driven.load(one.record.key, None, 10_000).entries
+                entries = driven.read_queue(one.record.key, None, 10_000).entries
                 fetched += [one.url for one in entries]
                 ends = [Settled(ended, UrlRecord(State.DONE), fence=one.record.fence) for ended in entries]
                 driven.commit(Batch(settled=ends))
-                driven.release(one.record)
-        assert driven.counts().queued == 0
+                driven.release_keys(one.record)
+        assert driven.read_counts().queued == 0
         assert len(set(fetched)) >= len(fetched) - 1, "only the repeat is fetched twice"
         driven.check_consistency()
         return set(fetched)

@@ -13,23 +13,23 @@ if TYPE_CHECKING:
 
 
 def at_hand(backend: Driven, at_most: int = 1000) -> int:
-    return backend.run(backend.backend.keys_at_hand(at_most))
+    return backend.run(backend.backend.count_available_keys(at_most))
 
 
 def test_keys_with_urls_are_counted_up_to_a_number(backend: Driven) -> None:
     assert at_hand(backend) == 0
     backend.commit(found(*(entry(f"http://{n}.test/{page}") for n in range(7) for page in range(2))))
     assert (at_hand(backend), at_hand(backend, 4), at_hand(backend, 0)) == (7, 4, 0)
-    assert len(backend.activate(3)) == 3
+    assert len(backend.activate_keys(3)) == 3
     assert (at_hand(backend), at_hand(backend, 6), at_hand(backend, 2)) == (7, 6, 2)
 
 
 def test_parked_keys_and_those_given_up_are_not_counted(backend: Driven) -> None:
     backend.commit(found(*(entry(f"http://{n}.test/") for n in "abc")))
-    a, b, _ = backend.activate(3)
+    a, b, _ = backend.activate_keys(3)
     a.record.parked, b.record.given_up = True, True
     a.record.next_fetch_at = NOW + 1000
-    backend.run(backend.backend.release([one.record for one in (a, b)]))
+    backend.run(backend.backend.release_keys([one.record for one in (a, b)]))
     assert at_hand(backend) == 1
 
 

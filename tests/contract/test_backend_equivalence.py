@@ -110,7 +110,7 @@ class Twins(RuleBasedStateMachine):
     @rule(count=st.integers(0, 4), now=MOMENTS)
     def activate(self, count: int, now: float) -> None:
         def call(backend: Driven, own) -> list[Activated]:
-            activated = backend.activate(count, now)
+            activated = backend.activate_keys(count, now)
             for one in activated:
                 one.queue.robots.sort(key=lambda record: record.origin)
             return activated
@@ -122,7 +122,7 @@ class Twins(RuleBasedStateMachine):
     @rule(key=st.sampled_from([*KEYS, "unknown"]), given_up=st.booleans())
     def acquire(self, key: str, given_up: bool) -> None:
         def call(backend: Driven, own) -> Activated | Unavailable:
-            found = backend.acquire(key, given_up=given_up)
+            found = backend.acquire_key(key, given_up=given_up)
             if isinstance(found, Activated):
                 found.queue.robots.sort(key=lambda record: record.origin)
             return found
@@ -139,7 +139,7 @@ class Twins(RuleBasedStateMachine):
         after = (0, start * 2) if start else None
 
         def call(backend: Driven, own) -> object:
-            loaded = backend.load(key, after, count)
+            loaded = backend.read_queue(key, after, count)
             return loaded.entries, loaded.more, sorted(loaded.robots, key=lambda record: record.origin)
 
         self.hold(self.both(call)[0])
@@ -156,11 +156,11 @@ class Twins(RuleBasedStateMachine):
         record.next_fetch_at, record.delay_seconds = at, delay
         record.parked, record.given_up = fate in ("parked", "blocked"), fate == "given_up"
         record.blocked_until = NOW + 65 if fate == "blocked" else 0.0
-        self.both(lambda backend, own: backend.release(own(record)))
+        self.both(lambda backend, own: backend.release_keys(own(record)))
 
     @rule(keys=st.lists(st.sampled_from([*KEYS, "unknown"]), max_size=2))
     def wake(self, keys: list[str]) -> None:
-        self.both(lambda backend, own: backend.run(backend.backend.wake(keys)))
+        self.both(lambda backend, own: backend.run(backend.backend.end_robots_wait(keys)))
 
     @rule(clean=st.booleans(), now=MOMENTS)
     def restart(self, clean: bool, now: float) -> None:
@@ -173,7 +173,7 @@ class Twins(RuleBasedStateMachine):
 
     @invariant()
     def they_tell_the_same(self) -> None:
-        self.both(lambda backend, own: (backend.counts(), backend.idle()))
+        self.both(lambda backend, own: (backend.read_counts(), backend.read_idle_times()))
 
     @invariant()
     def they_hold_the_same(self) -> None:

@@ -54,7 +54,7 @@ class Worker:
 
     async def crawl(self) -> None:
         """A round of the pages that come next of 40 hosts."""
-        activated = await self.backend.activate(40, self.clock(), LevelSampler(2.0, seed=1))
+        activated = await self.backend.activate_keys(40, self.clock(), LevelSampler(2.0, seed=1))
         batch = Batch(hosts=[one.record for one in activated])
         for one in activated:
             for leased in one.queue.entries[:3]:
@@ -62,7 +62,7 @@ class Worker:
                 batch.discovered += [self._link(leased) for _ in range(LINKS)]
         await self.add(batch)
         self.pages += len(batch.settled)
-        await self.backend.release(batch.hosts)
+        await self.backend.release_keys(batch.hosts)
 
     async def add(self, batch: Batch) -> None:
         committed = await self.backend.commit(batch)

@@ -32,13 +32,13 @@ def crawl_on(driven: DrivenSqlite) -> None:
     """Hosts that are idle, active and given up; URLs in every state, one of them queued again on purpose."""
     again = entry("http://a.test/0", repeat=True)
     driven.commit(found(*pages("b.test", 6), *pages("c.test", 2)))
-    active, given_up = sorted(driven.activate(2), key=lambda one: one.record.key)
+    active, given_up = sorted(driven.activate_keys(2), key=lambda one: one.record.key)
     given_up.record.given_up = True
     states = (State.DONE, State.FAILED, State.REFUSED)
     ended = [Settled(one, UrlRecord(state)) for one, state in zip(active.queue.entries, states, strict=False)]
     driven.commit(Batch(pages("a.test", 5), ended, [], [robots("http://a.test")]))
     driven.commit(found(again))
-    driven.release(given_up.record)
+    driven.release_keys(given_up.record)
 
 
 @pytest.fixture
@@ -66,13 +66,13 @@ def fetch_all(driven: DrivenSqlite) -> set[str]:
     driven.renew()
     driven.open(FAR_AWAY)
     fetched: set[str] = set()
-    while activated := driven.activate(100, FAR_AWAY + 100):
+    while activated := driven.activate_keys(100, FAR_AWAY + 100):
         for one in activated:
-            entries = driven.load(one.record.key, None, 1000).entries
+            entries = driven.read_queue(one.record.key, None, 1000).entries
             fetched |= {one.url for one in entries}
             driven.commit(Batch(settled=[Settled(ended, UrlRecord(State.DONE)) for ended in entries]))
-            driven.release(one.record)
-    assert driven.counts().queued == 0
+            driven.release_keys(one.record)
+    assert driven.read_counts().queued == 0
     driven.check_consistency()
     return fetched
 

@@ -34,9 +34,9 @@ def test_a_checkpoint_opens_and_holds_all_that_was_committed(sqlite: DrivenSqlit
     sqlite.activate_one()
     sqlite.commit(settled(known[0]))
     copy = opened_copy(sqlite, take(sqlite, tmp_path / "copy"))
-    counts = sqlite.run(copy.counts())
+    counts = sqlite.run(copy.read_counts())
     assert (counts.queued, counts.done) == (99, 1)
-    [active] = sqlite.run(copy.activate(10, NOW, sqlite.sampler))
+    [active] = sqlite.run(copy.activate_keys(10, NOW, sqlite.sampler))
     assert urls(active.queue.entries) == urls(known[1:17])
     assert sqlite.run(copy.commit(found(*pages("a", 100)))).queued == []
     sqlite.run(copy.close())
@@ -47,7 +47,7 @@ def test_what_comes_after_a_checkpoint_is_not_in_it(sqlite: DrivenSqlite, tmp_pa
     directory = take(sqlite, tmp_path / "copy")
     sqlite.commit(found(*pages("b", 3)))
     copy = opened_copy(sqlite, directory)
-    assert sqlite.run(copy.counts()).queued == 3
+    assert sqlite.run(copy.read_counts()).queued == 3
     assert len(sqlite.run(copy.commit(found(*pages("b", 3)))).queued) == 3
     sqlite.run(copy.close())
 

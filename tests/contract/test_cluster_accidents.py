@@ -86,7 +86,7 @@ def test_nodes_that_are_killed_and_come_back(
     with pytest.raises(StorageAway):
         one.commit(second)
     with pytest.raises(StorageAway):
-        one.counts()
+        one.read_counts()
     for number in which:
         redis_cluster.servers[number].start()
     until_done(one, lambda: one.backend.commit(second))

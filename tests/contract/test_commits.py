@@ -79,7 +79,7 @@ def test_settling_a_repeat_does_not_count_its_url_again(backend: Driven) -> None
     backend.activate_one()
     backend.commit(settled(first, State.FAILED))
     backend.commit(settled(second, State.DONE))
-    counts = backend.counts()
+    counts = backend.read_counts()
     # It has come good; a seen test without states does not know that it had failed.
     assert (counts.queued, counts.done, counts.failed) == ((0, 1, 0) if backend.exact else (0, 0, 1))
 
@@ -89,7 +89,7 @@ def test_a_settled_url_is_in_exactly_one_state(backend: Driven, state: State, na
     backend.commit(found(one := entry("http://a/1"), entry("http://a/2")))
     backend.activate_one()
     committed = backend.commit(settled(one, state, "some-rule"))
-    counts = backend.counts()
+    counts = backend.read_counts()
     assert committed.total_queued == counts.queued == 1
     assert {n: getattr(counts, n) for _, n in ENDS} == {n: int(n == name) for _, n in ENDS}
     if backend.exact:
@@ -108,7 +108,7 @@ def test_a_url_that_is_tried_again_is_queued_once_and_still_known(backend: Drive
     backend.activate_one()
     committed = backend.commit(again(one))
     assert urls(committed.queued) == ["http://a/1"]
-    assert committed.total_queued == backend.counts().queued == 1
+    assert committed.total_queued == backend.read_counts().queued == 1
     assert backend.commit(found(entry("http://a/1"))).queued == []
     if backend.exact:
         assert backend.state_of(one) is State.QUEUED
@@ -176,7 +176,7 @@ def test_the_response_to_a_repeat_changes_the_status_and_what_was_not_done_is_do
         backend.commit(ended(repeat, other, None if status else "timeout", status))
         if other is State.DONE and backend.exact:
             state, rule, name = State.DONE, None, "done"
-        counts = backend.counts()
+        counts = backend.read_counts()
         assert getattr(counts, name) == 1
         assert (counts.queued, counts.done + counts.failed + counts.refused) == (0, 1)
         if backend.exact:
@@ -193,7 +193,7 @@ def test_urls_that_failed_and_their_repeats_may_be_settled_in_one_commit(
     failed = [Settled(one, UrlRecord(State.FAILED, "timeout", None)) for one in first]
     done = [Settled(one, UrlRecord(State.DONE, None, status)) for one in repeats]
     backend.commit(Batch(settled=[*failed, *done]))
-    counts = backend.counts()
+    counts = backend.read_counts()
     assert (counts.queued, counts.done, counts.failed) == ((0, 3, 0) if backend.exact else (0, 0, 3))
     if backend.exact:
         assert {backend.record_of(one) for one in first} == {UrlRecord(State.DONE, None, status)}
@@ -264,7 +264,7 @@ def test_links_and_the_end_of_their_page_are_one_commit(backend: Driven) -> None
         Batch([entry("http://a/1"), entry("http://b/1")], [Settled(page, UrlRecord(State.DONE))])
     )
     assert urls(sorted(committed.queued, key=lambda one: one.url)) == ["http://a/1", "http://b/1"]
-    counts = backend.counts()
+    counts = backend.read_counts()
     assert (counts.queued, counts.done, counts.hosts) == (2, 1, 2)
 
 
@@ -282,7 +282,7 @@ def test_a_hop_of_a_robots_redirect_is_queued_whatever_was_seen_and_is_no_url_of
     assert backend.state_of(hop) is None
     backend.activate_one()
     backend.commit(settled(hop))
-    counts = backend.counts()
+    counts = backend.read_counts()
     assert (counts.queued, counts.done) == (1, 0)
 
 
@@ -307,7 +307,7 @@ def test_what_is_pruned_is_refused_and_stays_known(make_backend: MakeBackend) ->
     backend = make_backend(queue_max=1)
     _, gone = known = pages("a", 2)
     backend.commit(found(*known))
-    assert backend.counts().refused == 1
+    assert backend.read_counts().refused == 1
     if backend.exact:
         assert backend.state_of(gone) is State.REFUSED
     assert backend.commit(found(entry(gone.url))).queued == []
@@ -324,7 +324,7 @@ def test_what_was_pruned_is_queued_as_new_when_it_is_found_again_and_there_is_ro
     backend.commit(settled(first))
     committed = backend.commit(found(entry(gone.url), entry(gone.url)))
     assert urls(committed.queued) == ([gone.url] if backend.exact else [])
-    counts = backend.counts()
+    counts = backend.read_counts()
     if backend.exact:
         assert (counts.queued, counts.done, counts.refused) == (1, 1, 0)
         assert backend.state_of(gone) is State.QUEUED
@@ -381,8 +381,8 @@ def test_what_was_pruned_takes_what_room_new_urls_leave(make_backend: MakeBacken
     assert set(urls(committed.queued)) == ({new.url, gone[0].url} if backend.exact else {new.url})
     if backend.exact:
         assert sorted(committed.may_return) == sorted(one.fingerprint for one in gone[1:])
-        assert backend.counts().refused == 2
-        assert urls(backend.load("a").entries) == [third.url, gone[0].url, new.url]
+        assert backend.read_counts().refused == 2
+        assert urls(backend.read_queue("a").entries) == [third.url, gone[0].url, new.url]
     backend.check_consistency()
 
 
@@ -404,7 +404,7 @@ def test_many_that_were_pruned_return_as_there_is_room(make_backend: MakeBackend
         backend.commit(found(*(entry(one.url) for one in known)))
         backend.check_consistency()
     if backend.exact:
-        counts = backend.counts()
+        counts = backend.read_counts()
         assert (counts.queued, counts.done, counts.refused) == (0, 300, 0)
 
 
@@ -424,10 +424,10 @@ def test_what_was_pruned_while_it_was_fetched_and_is_found_again_is_fetched_once
     backend, low, returned = pruned_while_fetched_and_found_again(make_backend)
     backend.commit(settled(low, State.DONE))
     assert backend.state_of(low) is State.QUEUED
-    counts = backend.counts()
+    counts = backend.read_counts()
     assert (counts.queued, counts.done, counts.refused) == (1, 1, 0)
     backend.commit(settled(returned, State.FAILED))
-    counts = backend.counts()
+    counts = backend.read_counts()
     assert (counts.queued, counts.done, counts.failed, counts.refused) == (0, 1, 1, 0)
     backend.check_consistency()
 
@@ -438,7 +438,7 @@ def test_what_was_pruned_while_it_was_fetched_and_is_found_again_is_not_queued_a
     backend, low, returned = pruned_while_fetched_and_found_again(make_backend)
     committed = backend.commit(again(low))
     assert (committed.queued, list(committed.lost)) == ([], [])
-    assert committed.total_queued == backend.counts().queued == 1
+    assert committed.total_queued == backend.read_counts().queued == 1
     assert [one.position for one in backend.queued()] == [returned.position]
     backend.check_consistency()
 
@@ -450,7 +450,7 @@ def test_what_was_found_again_and_settled_leaves_nothing_for_the_fetch_before_it
     backend.commit(settled(returned, State.DONE))
     backend.commit(again(low))
     backend.commit(settled(low, State.FAILED))
-    counts = backend.counts()
+    counts = backend.read_counts()
     assert (counts.queued, counts.done, counts.failed, counts.refused) == (0, 2, 0, 0)
     backend.check_consistency()
 
@@ -478,14 +478,14 @@ def test_other_keys_are_not_pruned_for_one_full_queue(make_backend: MakeBackend)
     backend = make_backend(queue_max=2)
     backend.commit(found(*pages("b", 2)))
     assert backend.commit(found(*pages("a", 5))).pruned == 3
-    assert backend.counts().queued == 4
+    assert backend.read_counts().queued == 4
 
 
 def test_pruned_repeats_leave_the_state_of_their_url_alone(make_backend: MakeBackend) -> None:
     backend = make_backend(queue_max=1)
     backend.commit(found(first := entry("http://a/1")))
     assert backend.commit(found(entry("http://a/1", repeat=True))).pruned == 1
-    assert backend.counts().refused == 0
+    assert backend.read_counts().refused == 0
     if backend.exact:
         assert backend.state_of(first) is State.QUEUED
     backend.check_consistency()
@@ -500,7 +500,7 @@ def test_a_url_that_was_pruned_while_it_was_fetched_ends_as_its_fetch_did(
     backend.activate_one()
     assert backend.commit(found(entry("http://a/high", level=1))).pruned == 1
     backend.commit(settled(low, state))
-    counts = backend.counts()
+    counts = backend.read_counts()
     assert counts.queued == 1
     assert {n: getattr(counts, n) for _, n in ENDS} == {n: int(n == name) for _, n in ENDS}
     backend.check_consistency()
@@ -512,31 +512,31 @@ def test_a_url_that_was_pruned_while_it_was_fetched_may_be_tried_again(make_back
     backend.activate_one()
     backend.commit(found(high := entry("http://a/high", level=1)))
     backend.commit(Batch(settled=[Settled(high, UrlRecord(State.DONE)), *again(low).settled]))
-    counts = backend.counts()
+    counts = backend.read_counts()
     assert (counts.queued, counts.done, counts.refused) == (1, 1, 0)
-    assert urls(backend.load("a").entries) == ["http://a/low"]
+    assert urls(backend.read_queue("a").entries) == ["http://a/low"]
     backend.check_consistency()
 
 
 def test_settling_what_is_not_active_any_more_is_no_loss(backend: Driven) -> None:
     backend.commit(found(one := entry("http://a/1"), entry("http://a/2")))
-    backend.release(backend.activate_one().record)
+    backend.release_keys(backend.activate_one().record)
     backend.commit(settled(one))
     assert urls(backend.activate_one().queue.entries) == ["http://a/2"]
 
 
 def test_a_key_whose_last_url_is_settled_after_its_release_is_not_idle(backend: Driven) -> None:
     backend.commit(found(one := entry("http://a/1")))
-    backend.release(backend.activate_one().record)
+    backend.release_keys(backend.activate_one().record)
     backend.commit(settled(one))
-    assert backend.idle().at is None
-    assert backend.activate(now=NOW + 100) == []
+    assert backend.read_idle_times().at is None
+    assert backend.activate_keys(now=NOW + 100) == []
 
 
 def test_the_level_of_a_released_key_falls_when_its_highest_url_is_settled(make_backend: MakeBackend) -> None:
     backend = make_backend()
     backend.commit(found(high := entry("http://a/1", 5), entry("http://a/2", 0)))
-    backend.release(backend.activate_one().record)
+    backend.release_keys(backend.activate_one().record)
     backend.commit(settled(high))
     backend.check_consistency()
 

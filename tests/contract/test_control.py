@@ -123,7 +123,7 @@ def test_who_began_before_a_moment_is_counted_while_it_lives(join: Join, runner:
     first = join()
 
     def before(driven: DrivenRedis, at: float) -> int:
-        return runner.run(driven.backend.workers_before(at))
+        return runner.run(driven.backend.count_workers_before(at))
 
     assert before(first, NOW + 1) == 0, "itself"
     second = join(NOW + 2)

@@ -38,12 +38,12 @@ def many(count: int = 2000) -> list:
 def test_a_commit_that_finds_no_room_says_so_and_changes_nothing(sqlite: DrivenSqlite) -> None:
     sqlite.commit(found(page := entry("http://a/")))
     record = sqlite.activate_one().record
-    before = (sqlite.counts(), sqlite.queued(), sqlite.states(), sqlite.hosts())
+    before = (sqlite.read_counts(), sqlite.queued(), sqlite.states(), sqlite.hosts())
     record.fetches = 1
     batch = Batch(many(), [Settled(page, UrlRecord(State.DONE))], [record], [robots("http://a")])
     with full_disk(sqlite), pytest.raises(StorageFull, match=r"frontier\.db"):
         sqlite.commit(batch)
-    assert (sqlite.counts(), sqlite.queued(), sqlite.states(), sqlite.hosts()) == before
+    assert (sqlite.read_counts(), sqlite.queued(), sqlite.states(), sqlite.hosts()) == before
     sqlite.check_consistency()
 
 
@@ -57,7 +57,7 @@ def test_the_same_batch_succeeds_when_there_is_room_again_and_loses_no_url(sqlit
                 sqlite.commit(batch)
     committed = sqlite.commit(batch)
     assert len(committed.queued) == 2001
-    counts = sqlite.counts()
+    counts = sqlite.read_counts()
     assert (counts.queued, counts.done, counts.hosts) == (2001, 1, 21)
 
 
@@ -67,8 +67,8 @@ def test_work_that_fits_between_two_tries_costs_no_url(sqlite: DrivenSqlite) -> 
     with full_disk(sqlite):
         with pytest.raises(StorageFull):
             sqlite.commit(batch)
-        for active in sqlite.activate():
-            sqlite.release(active.record)
+        for active in sqlite.activate_keys():
+            sqlite.release_keys(active.record)
     assert len(sqlite.commit(batch).queued) == 2000
 
 
@@ -88,7 +88,7 @@ def test_it_can_be_closed_while_the_disk_is_full_and_nothing_committed_is_lost(
     backend.commit(found(*many()))
     backend.connection.execute("PRAGMA max_page_count = 1")
     backend.reopen()
-    assert backend.counts().queued == 2000
+    assert backend.read_counts().queued == 2000
     assert backend.commit(found(*many())).queued == []
 
 
@@ -98,8 +98,8 @@ def test_other_work_says_so_too_when_it_finds_no_room(make_sqlite: MakeSqlite) -
     record = backend.activate_one().record
     record.last_error = "x" * 100_000
     with full_disk(backend), pytest.raises(StorageFull):
-        backend.release(record)
-    backend.release(record)
+        backend.release_keys(record)
+    backend.release_keys(record)
     assert backend.activate_one(NOW).record == record
 
 
@@ -111,16 +111,16 @@ def test_settling_again_after_a_full_disk_ends_each_url_once(sqlite: DrivenSqlit
     with full_disk(sqlite), pytest.raises(StorageFull):
         sqlite.commit(batch)
     sqlite.commit(batch)
-    counts = sqlite.counts()
+    counts = sqlite.read_counts()
     assert (counts.failed, counts.queued) == (50, 2000)
-    assert sqlite.load("a").entries == []
+    assert sqlite.read_queue("a").entries == []
 
 
 def test_keys_met_first_by_a_failed_commit_are_met_first_again(sqlite: DrivenSqlite) -> None:
     with full_disk(sqlite), pytest.raises(StorageFull):
         sqlite.commit(found(*many()))
-    assert sqlite.counts().hosts == 0
+    assert sqlite.read_counts().hosts == 0
     sqlite.commit(found(entry("http://h3/")))
-    assert sqlite.counts().hosts == 1
+    assert sqlite.read_counts().hosts == 1
     sqlite.commit(settled(sqlite.activate_one().queue.entries[0]))
-    assert urls(sqlite.load("h3").entries) == []
+    assert urls(sqlite.read_queue("h3").entries) == []

@@ -75,7 +75,7 @@ async def _queue_in_redis(driven: DrivenRedis, key: str, most: int) -> list[UrlE
 def test_every_host_comes_with_what_it_does_and_what_is_known_of_it(backend: Driven) -> None:
     assert hosts_of(backend) == {}
     backend.commit(found(*pages("active.test", 3), *pages("gone.test", 2), *pages("parked.test", 1)))
-    records = {one.record.key: one.record for one in backend.activate()}
+    records = {one.record.key: one.record for one in backend.activate_keys()}
     assert set(records) == {"active.test", "gone.test", "parked.test"}
     backend.commit(found(*pages("idle.test", 4)))
     records["gone.test"].given_up = True
@@ -84,7 +84,7 @@ def test_every_host_comes_with_what_it_does_and_what_is_known_of_it(backend: Dri
     parked = records["parked.test"]
     parked.parked, parked.next_fetch_at, parked.delay_seconds = True, NOW + 60.0, 7.5
     parked.fetches, parked.pages = 9, 5
-    backend.run(backend.backend.release([records["gone.test"], parked]))
+    backend.run(backend.backend.release_keys([records["gone.test"], parked]))
 
     told = hosts_of(backend)
     assert {key: (one.activity, one.queued, one.is_parked) for key, one in told.items()} == {

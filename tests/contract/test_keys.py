@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 def idle_key(backend: Driven, key: str, at: float, level: int = 0, **record: object) -> None:
     """Give ``key`` a URL and a time from which it may be contacted."""
     backend.commit(found(entry(f"http://{key}/", level)))
-    [active] = [one for one in backend.activate() if one.record.key == key]
+    [active] = [one for one in backend.activate_keys() if one.record.key == key]
     active.record.next_fetch_at = at
     for name, value in record.items():
         setattr(active.record, name, value)
-    backend.release(active.record)
+    backend.release_keys(active.record)
 
 
 def needs_one_shard(backend: Driven) -> None:
@@ -37,7 +37,7 @@ def needs_one_shard(backend: Driven) -> None:
 
 def test_a_key_that_was_never_contacted_is_ready_at_once(backend: Driven) -> None:
     backend.commit(found(entry("http://a/")))
-    assert backend.idle().at == 0.0
+    assert backend.read_idle_times().at == 0.0
     assert backend.active_keys(now=0.0) == ["a"]
 
 
@@ -98,9 +98,9 @@ def test_a_key_that_was_active_once_has_had_its_first_visit(backend: Driven) -> 
     needs_one_shard(backend)
     first = entry("http://active-once/1")
     backend.commit(Batch([first], at=NOW))
-    [active] = backend.activate(now=NOW)
+    [active] = backend.activate_keys(now=NOW)
     backend.commit(settled(first))
-    backend.release(active.record)
+    backend.release_keys(active.record)
     idle_key(backend, "visited", NOW + 1)
     backend.commit(Batch([entry("http://active-once/2")], at=NOW + 2))
     assert backend.active_keys(2, now=NOW + 100) == ["visited", "active-once"]
@@ -110,13 +110,13 @@ def test_a_key_that_ran_dry_waits_from_the_moment_at_which_it_has_a_url_again(ba
     needs_one_shard(backend)
     first = entry("http://dry/1")
     backend.commit(Batch([first], at=NOW))
-    [active] = backend.activate(now=NOW)
+    [active] = backend.activate_keys(now=NOW)
     backend.commit(settled(first))
-    backend.release(active.record)
+    backend.release_keys(active.record)
     backend.commit(Batch([entry("http://other/")], at=NOW + 2))
     backend.commit(Batch([entry("http://dry/2")], at=NOW + 3))
     backend.commit(Batch([entry("http://dry/3")], at=NOW + 9))
-    [other, dry] = backend.activate(now=NOW + 100)
+    [other, dry] = backend.activate_keys(now=NOW + 100)
     assert (other.record.key, dry.record.key) == ("other", "dry")
     assert dry.record.next_fetch_at == NOW + 3
 
@@ -152,7 +152,7 @@ def test_a_released_key_is_idle_again_with_the_level_its_queue_has_now(make_back
     backend.commit(found(high := entry("http://a/high", 7), entry("http://a/low", 1)))
     active = backend.activate_one()
     backend.commit(settled(high))
-    backend.release(active.record)
+    backend.release_keys(active.record)
     assert backend.hosts()["a"].level == 1
     assert backend.active_keys() == ["a"]
     backend.check_consistency()
@@ -165,11 +165,11 @@ def test_a_released_key_with_an_empty_queue_is_kept_and_comes_back_with_its_next
     record = backend.activate_one().record
     record.fetches, record.next_fetch_at = 3, NOW + 50
     backend.commit(settled(one))
-    backend.release(record)
+    backend.release_keys(record)
     assert backend.active_keys(now=NOW + 100) == []
-    assert backend.idle().at is None
+    assert backend.read_idle_times().at is None
     backend.commit(found(entry("http://a/2")))
-    assert backend.idle().at == NOW + 50
+    assert backend.read_idle_times().at == NOW + 50
     assert backend.active_keys(now=NOW + 49) == []
     assert backend.activate_one(now=NOW + 50).record.fetches == 3
 
@@ -198,7 +198,7 @@ def test_the_last_words_of_a_released_key_come_back_with_it(backend: Driven) -> 
         refusal_rests=1,
         last_error="tim\u00e9out",
     )
-    backend.release(last)
+    backend.release_keys(last)
     assert backend.activate_one(now=NOW + 8).record == last
 
 
@@ -216,23 +216,23 @@ def test_idle_times_of_parked_keys_are_told_apart_from_those_that_merely_rest(ba
     idle_key(backend, "rests-longer", NOW + 20)
     idle_key(backend, "parked", NOW + 5, parked=True)
     idle_key(backend, "parked-longer", NOW + 99, parked=True)
-    idle = backend.idle()
+    idle = backend.read_idle_times()
     assert (idle.at, idle.parked_at) == (NOW + 10, NOW + 5)
-    assert backend.counts().parked_hosts == 2
+    assert backend.read_counts().parked_hosts == 2
 
 
 def test_without_idle_keys_there_are_no_idle_times(backend: Driven) -> None:
-    assert (backend.idle().at, backend.idle().parked_at) == (None, None)
+    assert (backend.read_idle_times().at, backend.read_idle_times().parked_at) == (None, None)
     backend.commit(found(entry("http://a/")))
     backend.activate_one()
-    assert (backend.idle().at, backend.idle().parked_at) == (None, None)
+    assert (backend.read_idle_times().at, backend.read_idle_times().parked_at) == (None, None)
 
 
 def test_a_parked_key_becomes_active_when_its_time_comes_and_is_parked_no_more(backend: Driven) -> None:
     idle_key(backend, "a", NOW + 60, parked=True)
     assert backend.active_keys(now=NOW + 59) == []
     assert not backend.activate_one(now=NOW + 60).record.parked
-    assert backend.counts().parked_hosts == 0
+    assert backend.read_counts().parked_hosts == 0
 
 
 def test_given_up_keys_are_passed_over_and_their_urls_kept(backend: Driven) -> None:
@@ -241,16 +241,16 @@ def test_given_up_keys_are_passed_over_and_their_urls_kept(backend: Driven) -> N
     assert backend.active_keys(now=NOW + 10_000) == ["alive"]
     backend.commit(found(entry("http://dead/more")))
     assert backend.active_keys(now=NOW + 10_000) == []
-    counts = backend.counts()
+    counts = backend.read_counts()
     assert (counts.given_up_hosts, counts.given_up_urls, counts.queued) == (1, 2, 3)
-    assert backend.idle().at is None
+    assert backend.read_idle_times().at is None
 
 
 def test_robots_answers_come_along_with_the_head_of_a_queue(backend: Driven) -> None:
     backend.commit(found(entry("http://a/"), entry("https://a/", key="a"), entry("http://b/")))
     answers = [robots("http://a", "User-agent: *\nDisallow: /x"), robots("https://a"), robots("http://b")]
     backend.commit(Batch(robots=answers))
-    brought = {one.record.key: one.queue.robots for one in backend.activate()}
+    brought = {one.record.key: one.queue.robots for one in backend.activate_keys()}
     assert sorted(brought["a"], key=lambda record: record.origin) == answers[:2]
     assert brought["b"] == answers[2:]
 
@@ -259,8 +259,8 @@ def test_robots_answers_come_along_with_every_load(backend: Driven) -> None:
     backend.commit(found(entry("http://a/", position=1), entry("http://a:8080/", key="a", position=2)))
     backend.activate_one()
     backend.commit(Batch(robots=[robots("http://a:8080")]))
-    assert backend.load("a", None, 1).robots == []
-    assert [record.origin for record in backend.load("a", (0, 1)).robots] == ["http://a:8080"]
+    assert backend.read_queue("a", None, 1).robots == []
+    assert [record.origin for record in backend.read_queue("a", (0, 1)).robots] == ["http://a:8080"]
 
 
 def test_a_new_robots_answer_takes_the_place_of_the_old_one(backend: Driven) -> None:
@@ -281,7 +281,7 @@ def test_what_comes_in_for_an_active_key_is_there_when_it_is_released(backend: D
     backend.commit(found(one := entry("http://a/1")))
     record = backend.activate_one().record
     backend.commit(Batch([entry("http://a/2", 4)], settled(one).settled))
-    backend.release(record)
+    backend.release_keys(record)
     active = backend.activate_one()
     assert urls(active.queue.entries) == ["http://a/2"]
 
@@ -292,50 +292,50 @@ def test_what_comes_in_for_an_active_key_is_there_when_it_is_released(backend: D
 def test_a_key_is_acquired_by_its_name_whatever_its_time(backend: Driven) -> None:
     idle_key(backend, "a", NOW + 500, parked=True)
     backend.commit(Batch(robots=[robots("http://a")]))
-    found_key = backend.acquire("a")
+    found_key = backend.acquire_key("a")
     assert isinstance(found_key, Activated)
     assert (found_key.record.key, found_key.record.next_fetch_at) == ("a", NOW + 500)
     assert (urls(found_key.queue.entries), found_key.queue.more) == (["http://a/"], False)
     assert [answer.origin for answer in found_key.queue.robots] == ["http://a"]
-    assert backend.acquire("a") is Unavailable.HELD
+    assert backend.acquire_key("a") is Unavailable.HELD
     assert backend.active_keys(now=NOW + 1000) == []
-    backend.release(found_key.record)
+    backend.release_keys(found_key.record)
     assert backend.active_keys(now=NOW + 1000) == ["a"]
 
 
 def test_a_key_that_nobody_knows_is_acquired_and_remembered(backend: Driven) -> None:
-    found_key = backend.acquire("new")
+    found_key = backend.acquire_key("new")
     assert isinstance(found_key, Activated)
     assert (found_key.queue.entries, found_key.queue.more) == ([], False)
-    assert backend.counts().hosts == 1
+    assert backend.read_counts().hosts == 1
     found_key.record.next_fetch_at = NOW + 7
-    backend.release(found_key.record)
-    assert backend.idle().at is None
+    backend.release_keys(found_key.record)
+    assert backend.read_idle_times().at is None
     backend.commit(found(entry("http://new/")))
-    assert backend.idle().at == NOW + 7
+    assert backend.read_idle_times().at == NOW + 7
 
 
 def test_a_key_that_is_given_up_is_not_acquired(backend: Driven) -> None:
     idle_key(backend, "a", NOW, given_up=True)
-    assert backend.acquire("a") is Unavailable.GIVEN_UP
-    assert backend.counts().given_up_hosts == 1
+    assert backend.acquire_key("a") is Unavailable.GIVEN_UP
+    assert backend.read_counts().given_up_hosts == 1
 
 
 def test_a_key_that_is_given_up_is_acquired_if_it_is_asked_for(backend: Driven) -> None:
     idle_key(backend, "a", NOW + 500, given_up=True)
-    found_key = backend.acquire("a", given_up=True)
+    found_key = backend.acquire_key("a", given_up=True)
     assert isinstance(found_key, Activated)
     assert (found_key.record.given_up, urls(found_key.queue.entries)) == (False, ["http://a/"])
-    counts = backend.counts()
+    counts = backend.read_counts()
     assert (counts.given_up_hosts, counts.given_up_urls, counts.queued) == (0, 0, 1)
     found_key.record.next_fetch_at = NOW
-    backend.release(found_key.record)
+    backend.release_keys(found_key.record)
     assert backend.active_keys(now=NOW) == ["a"]
 
 
 def test_a_key_that_was_acquired_rests_after_a_crash(make_backend: MakeBackend) -> None:
     backend = make_backend(delay_seconds=5.0)
-    assert isinstance(backend.acquire("a"), Activated)
+    assert isinstance(backend.acquire_key("a"), Activated)
     backend.commit(found(entry("http://a/")))
     backend.crash(NOW + 10)
-    assert backend.idle().at == NOW + 15
+    assert backend.read_idle_times().at == NOW + 15

@@ -79,9 +79,9 @@ def test_a_release_whose_answer_was_lost_is_said_again_without_harm(crawl: Crawl
     record.next_fetch_at = NOW + 50
     lose_the_answer(one, "release")
     with pytest.raises(StorageAway):
-        one.release(record)
+        one.release_keys(record)
     assert other.active_keys(now=LATER) == ["a"]
-    one.release(record)
+    one.release_keys(record)
     assert not heartbeat(other).lost
     other.check_consistency()
 
@@ -147,7 +147,7 @@ def restart(server: RedisServer, kept_bytes: int, *members: DrivenRedis) -> None
     server.kill().forget_behind(kept_bytes).start()
     for member in members:
         with pytest.raises(StorageAway):
-            member.counts()
+            member.read_counts()
         heartbeat(member)
 
 
@@ -159,7 +159,7 @@ def test_last_words_on_a_key_that_the_server_forgot_are_said_again(
     record = one.activate_one().record
     before = redis_server.written_bytes
     record.next_fetch_at, record.delay_seconds, record.parked = NOW + 5000, 7.0, True
-    one.release(record)
+    one.release_keys(record)
     restart(redis_server, before, one, other)
     stored = one.hosts()["a"]
     assert not stored.active
@@ -176,7 +176,7 @@ def test_a_lease_and_a_release_that_were_both_forgotten_leave_the_last_words(
     before = redis_server.written_bytes
     record = one.activate_one().record
     record.next_fetch_at = NOW + 500
-    one.release(record)
+    one.release_keys(record)
     restart(redis_server, before, one)
     stored = one.hosts()["a"]
     assert not stored.active
@@ -193,7 +193,7 @@ def test_whoever_held_a_key_later_keeps_it_when_the_server_forgot_that_it_change
     record = one.activate_one().record
     before = redis_server.written_bytes
     record.next_fetch_at = NOW + 1
-    one.release(record)
+    one.release_keys(record)
     assert other.active_keys(now=NOW + 2) == ["a"]
     one.clock.now = NOW + 2
     members = (other, one) if newer_first else (one, other)
@@ -214,10 +214,10 @@ def test_of_two_last_words_the_later_ones_hold(
     before = redis_server.written_bytes
     record = one.activate_one().record
     record.next_fetch_at = NOW + 1
-    one.release(record)
+    one.release_keys(record)
     record = other.activate_one(now=NOW + 2).record
     record.next_fetch_at = NOW + 900
-    other.release(record)
+    other.release_keys(record)
     one.clock.now = NOW + 2
     members = (other, one) if newer_first else (one, other)
     restart(redis_server, before, *members)
@@ -244,7 +244,7 @@ def test_a_crawl_that_others_began_anew_with_other_settings_is_left(
     other = RedisBackend({"url": redis_server.url}, options, identity, get_owner, clock)
     runner.run(other.open(NOW))
     with pytest.raises(StorageAway):
-        one.counts()
+        one.read_counts()
     with pytest.raises(StorageLost, match="POLITENESS_KEY"):
         heartbeat(one)
     runner.run(other.close())
@@ -259,9 +259,9 @@ def test_nobody_takes_a_crawl_for_finished_that_the_server_forgot(
     redis_server.kill().forget_behind(before).start()
     for _ in range(2):
         with pytest.raises(StorageAway):
-            one.idle()
+            one.read_idle_times()
     heartbeat(one)
-    assert one.idle().at is not None
+    assert one.read_idle_times().at is not None
     assert len(one.queued()) == 2
 
 
@@ -270,16 +270,16 @@ def test_nothing_is_finished_while_others_may_have_leases_that_were_forgotten(
 ) -> None:
     one = crawl()
     restart(redis_server, redis_server.written_bytes, one)
-    assert one.idle().busy
+    assert one.read_idle_times().busy
     one.clock.now += LEASE_SECONDS
-    assert not one.idle().busy
+    assert not one.read_idle_times().busy
 
 
 def test_what_was_let_go_of_stays_so_when_others_are_given_back(crawl: Crawl) -> None:
     one = crawl()
     one.commit(found(*pages("a", 2), *pages("b", 2)))
     [first] = one.activate(1)
-    one.release(first.record)
+    one.release_keys(first.record)
     lose_the_answer(one, "lease")
     with pytest.raises(StorageAway):
         one.activate(2)

@@ -45,7 +45,7 @@ def test_an_activated_key_brings_the_head_of_its_queue_and_tells_whether_more_fo
     backend: Driven,
 ) -> None:
     backend.commit(found(*pages("short", HEAD), *pages("long", HEAD + 1)))
-    queues = {one.record.key: one.queue for one in backend.activate()}
+    queues = {one.record.key: one.queue for one in backend.activate_keys()}
     assert urls(queues["short"].entries) == urls(pages("short", HEAD))
     assert not queues["short"].more
     assert urls(queues["long"].entries) == urls(pages("long", HEAD))
@@ -58,7 +58,7 @@ def test_loading_stretch_after_stretch_gives_the_whole_queue_once(backend: Drive
     backend.activate_one()
     place, more, seen = None, True, []
     while more:
-        loaded = backend.load("a", place, 5)
+        loaded = backend.read_queue("a", place, 5)
         seen += loaded.entries
         place, more = queue_position(loaded.entries[-1]), loaded.more
     assert urls(seen) == urls(known)
@@ -67,14 +67,14 @@ def test_loading_stretch_after_stretch_gives_the_whole_queue_once(backend: Drive
 def test_a_load_behind_the_last_entry_is_empty_and_says_that_nothing_follows(backend: Driven) -> None:
     backend.commit(found(*(known := pages("a", 3))))
     backend.activate_one()
-    loaded = backend.load("a", queue_position(known[-1]))
+    loaded = backend.read_queue("a", queue_position(known[-1]))
     assert (loaded.entries, loaded.more) == ([], False)
 
 
 def test_a_load_behind_a_place_that_no_entry_has_starts_at_the_next_one(backend: Driven) -> None:
     backend.commit(found(entry("http://a/1", position=10), entry("http://a/2", position=20)))
     backend.activate_one()
-    assert urls(backend.load("a", (0, 15)).entries) == ["http://a/2"]
+    assert urls(backend.read_queue("a", (0, 15)).entries) == ["http://a/2"]
 
 
 def test_a_load_sees_what_was_queued_and_settled_since_the_key_became_active(backend: Driven) -> None:
@@ -83,15 +83,15 @@ def test_a_load_sees_what_was_queued_and_settled_since_the_key_became_active(bac
     backend.activate_one()
     backend.commit(found(entry("http://a/urgent", level=3)))
     backend.commit(settled(first))
-    assert urls(backend.load("a").entries) == ["http://a/urgent", "http://a/2"]
+    assert urls(backend.read_queue("a").entries) == ["http://a/urgent", "http://a/2"]
 
 
 def test_a_leased_url_stays_in_its_queue_until_it_is_settled(backend: Driven) -> None:
     one = entry("http://a/1")
     backend.commit(found(one))
     backend.activate_one()
-    assert urls(backend.load("a").entries) == ["http://a/1"]
-    assert backend.counts().queued == 1
+    assert urls(backend.read_queue("a").entries) == ["http://a/1"]
+    assert backend.read_counts().queued == 1
 
 
 def test_a_url_that_goes_back_stands_at_its_new_place_and_only_there(backend: Driven) -> None:
@@ -99,7 +99,7 @@ def test_a_url_that_goes_back_stands_at_its_new_place_and_only_there(backend: Dr
     backend.commit(found(first, second))
     backend.activate_one()
     backend.commit(again(first, position=3))
-    loaded = backend.load("a").entries
+    loaded = backend.read_queue("a").entries
     assert urls(loaded) == ["http://a/2", "http://a/1"]
     assert loaded[1].attempts == 1
 
@@ -131,7 +131,7 @@ def test_a_carried_value_stays_with_its_url(backend: Driven, name: str) -> None:
     assert backend.activate_one().queue.entries == [one, other, empty]
     retried = replace(one, attempts=1, position=empty.position + 1)
     backend.commit(Batch(settled=[Settled(one, QUEUED, again=retried)]))
-    assert backend.load("a").entries == [other, empty, retried]
+    assert backend.read_queue("a").entries == [other, empty, retried]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_any_key_comes_back_as_it_went_in(backend: Driven, key: str) -> None:
     backend.commit(found(entry("http://a/1", key=key)))
     active = backend.activate_one()
     assert (active.record.key, active.queue.entries[0].key) == (key, key)
-    backend.release(active.record)
+    backend.release_keys(active.record)
     assert backend.active_keys() == [key]
 
 
@@ -171,7 +171,7 @@ def test_fingerprints_reach_over_all_of_64_bits(backend: Driven, fingerprint: in
     assert [e.fingerprint for e in backend.activate_one().queue.entries] == [fingerprint]
     assert backend.commit(found(entry("http://a/1", fingerprint=fingerprint))).queued == []
     backend.commit(settled(one))
-    assert backend.counts().done == 1
+    assert backend.read_counts().done == 1
 
 
 @pytest.mark.parametrize("position", [0, 1, -1, (1 << 62) - 1, -(1 << 62)])
@@ -182,7 +182,7 @@ def test_levels_and_positions_may_be_large_and_negative(backend: Driven, level: 
     [loaded] = backend.activate_one().queue.entries
     assert (loaded.level, loaded.position) == (level, position)
     backend.commit(settled(loaded))
-    assert backend.load("a").entries == []
+    assert backend.read_queue("a").entries == []
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -200,10 +200,10 @@ def test_of_entries_with_one_fingerprint_the_first_is_queued(backend: Driven, at
 def test_queues_do_not_touch_each_other(backend: Driven) -> None:
     mine, yours = entry("http://a/1", position=1), entry("http://b/1", position=1)
     backend.commit(found(mine, yours))
-    backend.activate(2)
+    backend.activate_keys(2)
     backend.commit(settled(mine))
-    assert backend.load("a").entries == []
-    assert urls(backend.load("b").entries) == ["http://b/1"]
+    assert backend.read_queue("a").entries == []
+    assert urls(backend.read_queue("b").entries) == ["http://b/1"]
 
 
 def test_what_the_caller_does_to_an_entry_later_does_not_reach_the_queue(backend: Driven) -> None:
@@ -212,7 +212,7 @@ def test_what_the_caller_does_to_an_entry_later_does_not_reach_the_queue(backend
     one.depth = 99
     active = backend.activate_one()
     active.queue.entries[0].depth = 98
-    assert backend.load("a").entries[0].depth == 0
+    assert backend.read_queue("a").entries[0].depth == 0
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -223,6 +223,6 @@ def test_a_queue_is_always_sorted_whatever_comes_in(make_backend, places: list[t
         backend.commit(found(entry(f"http://a/{number}", level, position)))
     if places:
         backend.activate_one()
-        loaded = backend.load("a").entries
+        loaded = backend.read_queue("a").entries
         assert [(one.level, one.position) for one in loaded] == sorted(places, key=lambda p: (-p[0], p[1]))
     backend.dispose()

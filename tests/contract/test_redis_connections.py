@@ -19,7 +19,7 @@ def test_hundreds_of_calls_at_a_time_are_answered_on_a_few_connections(
     driven.open()
 
     async def ask() -> int:
-        counts = await asyncio.gather(*(driven.backend.counts() for _ in range(300)))
+        counts = await asyncio.gather(*(driven.backend.read_counts() for _ in range(300)))
         return sum(one.queued for one in counts)
 
     others = redis_server.call("INFO", "clients")["connected_clients"]

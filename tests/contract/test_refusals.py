@@ -84,7 +84,7 @@ def test_a_crawl_of_a_version_before_is_gone_on_with(make_sqlite: MakeSqlite, ve
         backend.backend = backend._made()
         backend.open()
         backend.commit(found(one := entry(f"http://b/{expected}", link_features="known")))
-        assert len(backend.queued()) == backend.counts().queued == expected + 1
+        assert len(backend.queued()) == backend.read_counts().queued == expected + 1
         backend.commit(Batch(settled=[Settled(one, record := UrlRecord(State.QUEUED, None, 503), one)]))
         expected_records = {record: expected - 299, UrlRecord(State.QUEUED): 300} if backend.exact else {}
         assert Counter(backend.records().values()) == expected_records
@@ -210,7 +210,7 @@ def test_a_database_that_is_found_damaged_while_the_crawl_runs_ends_it_with_advi
     backend.backend = backend._made()
     backend.open()
     with pytest.raises(StorageLost, match=r"damaged.*checkpoint"):
-        backend.activate()
+        backend.activate_keys()
     backend.close()
 
 

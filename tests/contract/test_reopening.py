@@ -36,13 +36,13 @@ def released(backend: Driven, **words: object) -> HostRecord:
     record = backend.activate_one().record
     for name, value in words.items():
         setattr(record, name, value)
-    backend.release(record)
+    backend.release_keys(record)
     return record
 
 
 def test_an_empty_crawl_opens_empty(backend: Driven, restart: Restart) -> None:
     counts = restart(backend, NOW)
-    assert counts == backend.counts()
+    assert counts == backend.read_counts()
     assert (counts.queued, counts.hosts) == (0, 0)
 
 
@@ -53,8 +53,8 @@ def test_queues_states_and_counts_are_found_again(backend: Driven, restart: Rest
     backend.commit(settled(one))
     backend.commit(settled(two, State.FAILED, "timeout"))
     backend.commit(settled(three, State.REFUSED, "robots"))
-    backend.release(record)
-    before = backend.counts()
+    backend.release_keys(record)
+    before = backend.read_counts()
     assert restart(backend, NOW) == before
     assert urls(backend.activate_one().queue.entries) == [four.url]
     expected = [State.DONE, State.FAILED, State.REFUSED, State.QUEUED]
@@ -76,7 +76,7 @@ def test_records_and_robots_answers_are_found_again(backend: Driven, restart: Re
     record = backend.activate_one().record
     record.download_seconds, record.crawl_delay_seconds, record.fetches = [0.25], 11.0, 5
     backend.commit(Batch(hosts=[record], robots=[answer := robots("http://a", "Disallow: /\n")]))
-    backend.release(record)
+    backend.release_keys(record)
     restart(backend, NOW)
     active = backend.activate_one()
     assert active.record == record
@@ -85,7 +85,7 @@ def test_records_and_robots_answers_are_found_again(backend: Driven, restart: Re
 
 def test_the_place_of_a_url_that_is_tried_again_is_found_again(backend: Driven, restart: Restart) -> None:
     backend.commit(found(first := entry("http://a/1"), entry("http://a/2")))
-    backend.release(backend.activate_one().record)
+    backend.release_keys(backend.activate_one().record)
     backend.commit(again(first))
     restart(backend, NOW)
     queue = backend.activate_one().queue.entries
@@ -105,7 +105,7 @@ def test_a_key_that_was_left_active_rests_its_delay_from_the_moment_of_opening_o
     record.delay_seconds, record.next_fetch_at = 7.0, next_fetch_at
     backend.commit(Batch(hosts=[record]))
     restart(backend, NOW + 5)
-    assert backend.idle().at == rests_until
+    assert backend.read_idle_times().at == rests_until
     assert backend.active_keys(now=rests_until - 0.1) == []
     assert backend.activate_one(now=rests_until).record.next_fetch_at == rests_until
 
@@ -117,14 +117,14 @@ def test_a_key_that_was_left_active_before_its_first_record_rests_the_least_dela
     backend.commit(found(entry("http://a/")))
     backend.activate_one()
     restart(backend, NOW + 1)
-    assert backend.idle().at == NOW + 6
+    assert backend.read_idle_times().at == NOW + 6
 
 
 def test_a_key_that_was_released_does_not_rest_again(backend: Driven, restart: Restart) -> None:
     backend.commit(found(entry("http://a/")))
     released(backend, delay_seconds=7.0, next_fetch_at=NOW + 1)
     restart(backend, NOW + 5)
-    assert backend.idle().at == NOW + 1
+    assert backend.read_idle_times().at == NOW + 1
 
 
 def test_a_leased_url_is_queued_again_at_its_place(backend: Driven, restart: Restart) -> None:
@@ -138,7 +138,7 @@ def test_a_parked_key_is_still_parked(backend: Driven, restart: Restart) -> None
     backend.commit(found(entry("http://a/")))
     released(backend, parked=True, next_fetch_at=NOW + 60)
     restart(backend, NOW)
-    idle = backend.idle()
+    idle = backend.read_idle_times()
     assert (idle.at, idle.parked_at) == (None, NOW + 60)
 
 
@@ -147,7 +147,7 @@ def test_a_key_that_was_active_after_a_park_merely_rests(backend: Driven, restar
     released(backend, parked=True, next_fetch_at=NOW)
     backend.activate_one()
     restart(backend, NOW)
-    idle = backend.idle()
+    idle = backend.read_idle_times()
     assert (idle.at, idle.parked_at) == (NOW, None)
 
 
@@ -177,15 +177,15 @@ def test_a_revived_key_is_drawn_by_the_level_its_queue_has_now(
 def test_it_can_be_restarted_many_times(backend: Driven, restart: Restart) -> None:
     for life in range(5):
         backend.commit(found(*pages(f"h{life}", 3)))
-        for active in backend.activate():
+        for active in backend.activate_keys():
             first = active.queue.entries[0]
             backend.commit(settled(first))
             if life % 2:
-                backend.release(active.record)
+                backend.release_keys(active.record)
         backend.check_consistency()
         restart(backend, NOW)
         backend.check_consistency()
-    counts = backend.counts()
+    counts = backend.read_counts()
     assert counts.queued + counts.done == 15
     assert counts.done == 12
 
@@ -213,5 +213,5 @@ def test_what_was_pruned_returns_without_a_limit_when_it_is_found_again(
         assert urls(committed.queued) == ([gone.url] if backend.exact and state is State.REFUSED else [])
     if backend.exact:
         assert backend.state_of(other) is State.REFUSED, "nobody has found it again"
-        assert backend.counts().refused == 1
+        assert backend.read_counts().refused == 1
     backend.check_consistency()

@@ -22,7 +22,7 @@ def walked(backend: Driven, count: int = 7) -> list[UrlEntry]:
     entries: list[UrlEntry] = []
     cursor = None
     while True:
-        stretch = backend.run(backend.backend.scan(cursor, count))
+        stretch = backend.run(backend.backend.scan_queues(cursor, count))
         entries += stretch.entries
         cursor = stretch.cursor
         if cursor is None:
@@ -31,7 +31,7 @@ def walked(backend: Driven, count: int = 7) -> list[UrlEntry]:
 
 def move(backend: Driven, *moves: Move) -> list[str]:
     """The URLs of those that were moved."""
-    return [one.entry.url for one in backend.run(backend.backend.move(moves))]
+    return [one.entry.url for one in backend.run(backend.backend.change_levels(moves))]
 
 
 def test_a_walk_brings_all_that_is_queued_once(backend: Driven) -> None:
@@ -54,7 +54,7 @@ def test_a_walk_through_nothing(backend: Driven) -> None:
 
 def test_a_walk_brings_what_is_held_too(backend: Driven) -> None:
     backend.commit(found(*pages("a", 20), *pages("b", 2)))
-    assert len(backend.activate()) == 2
+    assert len(backend.activate_keys()) == 2
     assert len(walked(backend)) == 22
 
 
@@ -64,7 +64,7 @@ def test_what_stays_queued_is_met_whatever_happens_during_a_walk(backend: Driven
     met: set[str] = set()
     cursor, step = None, 0
     while True:
-        stretch = backend.run(backend.backend.scan(cursor, 4))
+        stretch = backend.run(backend.backend.scan_queues(cursor, 4))
         met.update(urls(stretch.entries))
         if (cursor := stretch.cursor) is None:
             break
@@ -78,7 +78,7 @@ def test_an_idle_keys_urls_are_moved(backend: Driven) -> None:
     one, two, three = pages("a", 3)
     backend.commit(found(one, two, three, entry("http://b/", level=1)))
     assert move(backend, Move(three, 5), Move(one, -1)) == [three.url, one.url]
-    active = {each.record.key: each.queue.entries for each in backend.activate()}
+    active = {each.record.key: each.queue.entries for each in backend.activate_keys()}
     assert [(each.url, each.level, each.position) for each in active["a"]] == [
         (three.url, 5, three.position),
         (two.url, 0, two.position),
@@ -129,8 +129,8 @@ def test_only_its_holder_moves_what_is_in_an_active_key(backend: Driven) -> None
     record = backend.activate_one().record
     assert move(backend, Move(one, 1)) == []
     assert move(backend, Move(two, 1, fence=record.fence)) == [two.url]
-    assert urls(backend.load("a").entries) == [two.url, one.url]
-    backend.release(record)
+    assert urls(backend.read_queue("a").entries) == [two.url, one.url]
+    backend.release_keys(record)
     assert move(backend, Move(one, 2, fence=record.fence)) == []
     assert move(backend, Move(one, 2)) == [one.url]
 
@@ -140,9 +140,9 @@ def test_a_key_that_is_given_up_is_reordered_for_another_time(backend: Driven) -
     backend.commit(found(one, two))
     record = backend.activate_one().record
     record.given_up = True
-    backend.release(record)
+    backend.release_keys(record)
     assert move(backend, Move(two, 9)) == [two.url]
-    assert backend.activate() == []
+    assert backend.activate_keys() == []
     backend.reopen()
     assert urls(backend.activate_one().queue.entries) == [two.url, one.url]
 
@@ -152,7 +152,7 @@ def test_what_was_moved_is_settled_where_it_is(backend: Driven) -> None:
     backend.commit(found(one, two))
     move(backend, Move(two, 3))
     backend.commit(settled(Move(two, 3).moved()))
-    assert backend.counts().done == 1
+    assert backend.read_counts().done == 1
     assert urls(backend.queued()) == [one.url]
 
 

@@ -44,7 +44,7 @@ def restart(server: RedisServer, crawl: DrivenRedis, kept_bytes: int | None = No
     server.kill().forget_behind(kept).start()
     with suppress(StorageAway):
         # The first one meets the connection that is gone.
-        crawl.counts()
+        crawl.read_counts()
 
 
 def epochs(crawl: DrivenRedis) -> list[int]:
@@ -67,7 +67,7 @@ def test_every_crawl_on_a_server_hears_that_it_has_started(redis_server: RedisSe
     assert epochs(one) != before[0]
     assert epochs(other) == before[1]
     with suppress(StorageAway):
-        other.counts()
+        other.read_counts()
     other.commit(found(*pages("a", 1)))
     other.commit(found(*pages("b", 1)))
     assert not set(epochs(other)) & set(before[1])
@@ -100,7 +100,7 @@ def test_what_a_server_forgot_is_queued_again_by_whoever_queued_it(
     other.run(other.backend.heartbeat({}))
     assert one.queued() == kept
     with suppress(StorageAway):
-        one.counts()
+        one.read_counts()
     one.run(one.backend.heartbeat({}))
     assert one.queued() == kept + forgotten
     one.check_consistency()

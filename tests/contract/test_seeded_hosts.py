@@ -53,7 +53,7 @@ class Member:
         self.run(self.backend.heartbeat({}))
 
     def activate(self) -> list[str]:
-        active = self.run(self.backend.activate(10, NOW, LevelSampler(2.0, seed=1)))
+        active = self.run(self.backend.activate_keys(10, NOW, LevelSampler(2.0, seed=1)))
         return [url for one in active for url in urls(one.queue.entries)]
 
 
@@ -92,7 +92,7 @@ def test_a_url_of_an_active_key_is_not_loaded_before_its_host_is_known(join: Joi
     other.activate()
     one.name("10.0.0.1")
     one.add(f"{PRIVATE}more")
-    loaded = other.run(other.backend.load("10.0.0.1", None, HEAD))
+    loaded = other.run(other.backend.read_queue("10.0.0.1", None, HEAD))
 
     assert urls(loaded.entries) == [PRIVATE, f"{PRIVATE}more"]
     assert other.told == ["10.0.0.1"]

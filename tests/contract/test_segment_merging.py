@@ -63,13 +63,13 @@ def test_what_was_fetched_is_settled_what_is_new_is_queued_and_the_rest_stays(ba
     assert merged.settled == {State.DONE: 2, State.FAILED: 1, State.REFUSED: 1}
     assert (merged.left, merged.new, merged.found_known, merged.known) == (2, 1, 2, 0)
     assert queued(backend) == {new.url, *urls(a[3:]), *urls(b[1:])}
-    counts = backend.run(backend.backend.counts())
+    counts = backend.run(backend.backend.read_counts())
     assert (counts.done, counts.failed, counts.refused, counts.queued) == (2, 1, 1, 6)
 
     repeated = merge(backend, told, [new])
     assert not repeated.settled
     assert (repeated.known, repeated.new, repeated.found_known) == (4, 0, 1)
-    assert backend.run(backend.backend.counts()) == counts
+    assert backend.run(backend.backend.read_counts()) == counts
 
 
 def test_a_crawl_that_knows_nothing_of_a_segment_knows_all_of_it_afterwards(backend: Driven) -> None:

@@ -182,7 +182,7 @@ def test_an_active_key_has_a_holder(backend: Driven) -> None:
         assert seen.key.holder is not None
         assert seen.key.held_until == pytest.approx(NOW + LEASE_SECONDS, abs=10)
     active.record.given_up, active.record.failures, active.record.last_error = True, 9, "dns"
-    backend.release(active.record)
+    backend.release_keys(active.record)
     seen = look(backend, one)
     assert seen.key is not None
     assert seen.key.activity is Activity.GIVEN_UP
@@ -195,7 +195,7 @@ def test_a_parked_key_says_until_when_and_what_for(backend: Driven) -> None:
     record = backend.activate_one().record
     record.next_fetch_at, record.fetches, record.delay_seconds = NOW + 5, 1, 5.0
     record.parked, record.blocked_until = True, NOW + 60
-    backend.release(record)
+    backend.release_keys(record)
     seen = look(backend, one)
     assert seen.key is not None
     assert seen.key.activity is Activity.IDLE

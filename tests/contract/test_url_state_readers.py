@@ -52,7 +52,7 @@ def test_every_queued_url_is_listed_once_with_what_is_stored_of_it(backend: Driv
     backend.commit(found(*urls[:-1]))
     asked = entry("http://b.test/hub", kind="websub", repeat=True)
     backend.commit(found(again, answer, asked))
-    backend.activate(1)
+    backend.activate_keys(1)
     with states(backend) as opened:
         listed = list(opened.queued())
     by_place = {(one.key, one.level, one.position): one for one in listed}
@@ -92,7 +92,7 @@ def test_the_fingerprints_of_all_that_were_refused_are_told(backend: Driven) -> 
             UrlRecord(State.REFUSED, "robots") if n % 2 else UrlRecord(State.DONE),
             fence=key.record.fence,
         )
-        for key in backend.activate(2)
+        for key in backend.activate_keys(2)
         for n, one in enumerate(urls[key.record.key][:90])
     ]
     backend.commit(Batch(settled=ended))

@@ -18,19 +18,19 @@ def block(backend: Driven, key: str, next_fetch_at: float = NOW + 1) -> HostReco
     backend.commit(found(*pages(key, 2)))
     record = backend.activate_one().record
     record.next_fetch_at, record.blocked_until, record.parked = next_fetch_at, LATER, True
-    backend.release(record)
+    backend.release_keys(record)
     return record
 
 
 def wake(backend: Driven, *keys: str) -> None:
-    backend.run(backend.backend.wake(keys))
+    backend.run(backend.backend.end_robots_wait(keys))
 
 
 def test_a_key_that_waits_is_not_active_before_its_time(backend: Driven) -> None:
     block(backend, "a")
 
     assert backend.active_keys(now=LATER - 1) == []
-    assert backend.idle().parked_at == LATER
+    assert backend.read_idle_times().parked_at == LATER
     assert backend.active_keys(now=LATER) == ["a"]
 
 
@@ -39,7 +39,7 @@ def test_a_key_that_is_woken_is_due_by_its_own_clock(backend: Driven) -> None:
     block(backend, "b", NOW + 60)
     wake(backend, "a", "b", "unknown")
 
-    assert backend.idle().parked_at == NOW + 1
+    assert backend.read_idle_times().parked_at == NOW + 1
     assert backend.active_keys(now=NOW) == []
     assert backend.active_keys(now=NOW + 1) == ["a"]
     assert backend.active_keys(now=NOW + 60) == ["b"]
@@ -57,7 +57,7 @@ def test_a_key_that_is_parked_for_another_reason_sleeps_on(backend: Driven) -> N
     backend.commit(found(*pages("a", 2)))
     record = backend.activate_one().record
     record.next_fetch_at, record.parked = LATER, True
-    backend.release(record)
+    backend.release_keys(record)
     wake(backend, "a")
 
     assert backend.active_keys(now=LATER - 1) == []
@@ -65,7 +65,7 @@ def test_a_key_that_is_parked_for_another_reason_sleeps_on(backend: Driven) -> N
 
 def test_a_key_that_became_active_waits_for_nothing(backend: Driven) -> None:
     block(backend, "a")
-    [active] = backend.activate(now=LATER)
+    [active] = backend.activate_keys(now=LATER)
 
     assert active.record.blocked_until == 0
     wake(backend, "a")
@@ -81,6 +81,6 @@ def test_after_a_restart_every_key_asks_again(backend: Driven) -> None:
 
 def test_a_key_that_waited_to_the_end_has_its_own_clock_still(backend: Driven) -> None:
     block(backend, "a")
-    [active] = backend.activate(now=LATER + 10)
+    [active] = backend.activate_keys(now=LATER + 10)
 
     assert active.record.next_fetch_at == NOW + 1

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.gauntlet.scorecard import Judged
     from tests.gauntlet.subjects import Subject
 
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 START_SECONDS = 60.0
 END_SECONDS = 30.0
 """How long a crawl may take to end after it was told to."""
@@ -109,7 +109,7 @@ class _Watch:
                     self._run.ended = False
                     self._stop()
                     break
-                time.sleep(LOOK_SECONDS)
+                time.sleep(POLL_SECONDS)
         finally:
             self._kill()
         self._run.seconds = time.monotonic() - begun
@@ -155,7 +155,7 @@ class _Watch:
                 if all(process.poll() is not None for process in self._processes):
                     return
                 self._look()
-                time.sleep(LOOK_SECONDS)
+                time.sleep(POLL_SECONDS)
 
     def _kill(self) -> None:
         """kill -9 of all that is left, children included, as when a container is killed."""

@@ -15,7 +15,7 @@ from tests.fakeweb import Placement
 DOCUMENTS = int(os.environ.get("SOAK_DOCUMENTS", "100000"))
 """How many pages; the promise is made for a hundred thousand."""
 SECONDS = 4 * 3600
-LOOK_SECONDS = 1.0
+SAMPLE_SECONDS = 1.0
 MODULES = ",".join(
     f"webcrawl.processing.{name}"
     for name in (
@@ -56,7 +56,7 @@ def watched(crawl):
             if (size := processes.resident_bytes(pid)) and (name := processes.name_of(pid)):
                 samples.setdefault(f"{name} ({pid})", []).append((lines, size))
         lines, at = _lines(log, lines, at)
-        time.sleep(LOOK_SECONDS)  # memory is looked at from time to time, whatever the crawl does
+        time.sleep(SAMPLE_SECONDS)  # memory is looked at from time to time, whatever the crawl does
     return samples
 
 

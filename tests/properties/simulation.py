@@ -150,28 +150,28 @@ class Slow:
     async def close(self) -> None:
         await self._backend.close()
 
-    async def activate(self, count: int, now: float, sampler: LevelSampler) -> list[Activated]:
-        activated = await self._do(lambda: self._backend.activate(count, now, sampler))
+    async def activate_keys(self, count: int, now: float, sampler: LevelSampler) -> list[Activated]:
+        activated = await self._do(lambda: self._backend.activate_keys(count, now, sampler))
         await asyncio.sleep(0)
         return activated
 
-    async def acquire(self, key: str, now: float, *, given_up: bool = False) -> Activated | Unavailable:
-        found = await self._do(lambda: self._backend.acquire(key, now, given_up=given_up))
+    async def acquire_key(self, key: str, now: float, *, given_up: bool = False) -> Activated | Unavailable:
+        found = await self._do(lambda: self._backend.acquire_key(key, now, given_up=given_up))
         await asyncio.sleep(0)
         return found
 
-    async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
-        loaded = await self._do(lambda: self._backend.load(key, after, count), writes=False)
+    async def read_queue(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
+        loaded = await self._do(lambda: self._backend.read_queue(key, after, count), writes=False)
         await asyncio.sleep(0)
         return loaded
 
-    async def scan(self, cursor: ScanCursor | None, count: int) -> ScanResult:
-        walked = await self._do(lambda: self._backend.scan(cursor, count), writes=False)
+    async def scan_queues(self, cursor: ScanCursor | None, count: int) -> ScanResult:
+        walked = await self._do(lambda: self._backend.scan_queues(cursor, count), writes=False)
         await asyncio.sleep(0)
         return walked
 
-    async def move(self, moves: Sequence[Move]) -> list[Move]:
-        moved = await self._do(lambda: self._backend.move(moves))
+    async def change_levels(self, moves: Sequence[Move]) -> list[Move]:
+        moved = await self._do(lambda: self._backend.change_levels(moves))
         await asyncio.sleep(0)
         return moved
 
@@ -180,19 +180,19 @@ class Slow:
         await asyncio.sleep(0)
         return committed
 
-    async def release(self, records: Sequence[HostRecord]) -> None:
-        await self._do(lambda: self._backend.release(records))
+    async def release_keys(self, records: Sequence[HostRecord]) -> None:
+        await self._do(lambda: self._backend.release_keys(records))
         await asyncio.sleep(0)
 
-    async def wake(self, keys: Sequence[str]) -> None:
-        await self._do(lambda: self._backend.wake(keys))
+    async def end_robots_wait(self, keys: Sequence[str]) -> None:
+        await self._do(lambda: self._backend.end_robots_wait(keys))
         await asyncio.sleep(0)
 
-    async def idle(self) -> Idle:
-        return await self._do(lambda: self._backend.idle(), writes=False)
+    async def read_idle_times(self) -> Idle:
+        return await self._do(lambda: self._backend.read_idle_times(), writes=False)
 
-    async def counts(self) -> Counts:
-        return await self._do(lambda: self._backend.counts(), writes=False)
+    async def read_counts(self) -> Counts:
+        return await self._do(lambda: self._backend.read_counts(), writes=False)
 
     async def read_robots(self, origin: str, key: str) -> RobotsRecord | None:
         return await self._do(lambda: self._backend.read_robots(origin, key), writes=False)

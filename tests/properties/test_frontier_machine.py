@@ -178,7 +178,7 @@ class Play(RuleBasedStateMachine):
     def add(self, links: list) -> None:
         entries = [page(*words) for words in links]
         self.promised += entries
-        self.loop.call(self.frontier.add, entries)
+        self.loop.call(self.frontier.add_entries, entries)
 
     @precondition(lambda self: self.scorer and not self.frontier.reordering._tasks)
     @rule()
@@ -189,7 +189,7 @@ class Play(RuleBasedStateMachine):
 
     async def walking(self) -> None:
         try:
-            await self.frontier.reordering.walk()
+            await self.frontier.reordering.rescore_queues()
         except StorageFull:
             assert self.disk.full
 
@@ -212,7 +212,7 @@ class Play(RuleBasedStateMachine):
 
     @rule()
     def lease(self) -> None:
-        lease = self.loop.call(self.frontier.next)
+        lease = self.loop.call(self.frontier.next_lease)
         if lease is None:
             self.awake = False
             at = self.loop.call(self.frontier.next_at)

@@ -189,7 +189,7 @@ class Crawl(RuleBasedStateMachine):
         """Hear of what becomes durable in the moment in which the worker does."""
         backend = worker.backend
         commit = partial(RedisBackend.commit, backend)
-        release = partial(RedisBackend.release, backend)
+        release = partial(RedisBackend.release_keys, backend)
 
         async def committing(batch: Batch) -> Committed:
             versions = self.truth.versions(worker, batch.hosts)
@@ -209,7 +209,7 @@ class Crawl(RuleBasedStateMachine):
             self.truth.kept(versions)
 
         backend.commit = committing
-        backend.release = releasing
+        backend.release_keys = releasing
 
     def chosen(self, choice: int, workers: list[Worker]) -> Worker:
         return workers[choice % len(workers)]
@@ -346,7 +346,7 @@ class Crawl(RuleBasedStateMachine):
         worker = self.chosen(choice, self.well)
         entries = [page(*words) for words in seeds]
         self.seeds += [Seed(worker, entry) for entry in entries]
-        worker.call(worker.frontier.add, entries)
+        worker.call(worker.frontier.add_entries, entries)
 
     def hear_of_seeds(self) -> None:
         for seed in self.seeds:
@@ -359,7 +359,7 @@ class Crawl(RuleBasedStateMachine):
         self.lease_one(self.chosen(choice, self.well))
 
     def lease_one(self, worker: Worker) -> Flight | None:
-        lease = worker.call(worker.frontier.next)
+        lease = worker.call(worker.frontier.next_lease)
         if lease is None:
             return None
         worker.let_go()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from webcrawl.archive.capture import ArchiveEntry
 
-LOOK_SECONDS = 5.0
+RESCAN_SECONDS = 5.0
 """Seconds between two looks of the thread for files that were closed."""
 RETRY_SECONDS = (1.0, 300.0)
 """The first pause in seconds after a failure, and the longest; each is twice the one before."""
@@ -115,7 +115,7 @@ class Upload(ArchiveSink):
         while not self._ending.is_set():
             failed = [path for path in self._due() if not self._copied(path)]
             pause = min(max(pause * 2, RETRY_SECONDS[0]), RETRY_SECONDS[1]) if failed else 0.0
-            self._wait(self._ending, pause or LOOK_SECONDS)
+            self._wait(self._ending, pause or RESCAN_SECONDS)
         for path in list(self._due()):
             if not any(self._copied(path) for _ in range(TRIES_AT_CLOSE)):
                 _log.warning("%s stays here: the next start of the crawl copies it", path)

@@ -211,7 +211,7 @@ def _reason(request: Request, crawler: Crawler) -> str:
     from webcrawl.extensions.metrics_reader import get_frontier
     from webcrawl.reports.summary import ADVICE
 
-    verdict = get_context(crawler).intake.request(
+    verdict = get_context(crawler).intake.request_entry(
         request.url, request.method, request.body, 0, None, 0, False
     )
     frontier = get_frontier(crawler)

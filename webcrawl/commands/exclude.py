@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from webcrawl.storage.inspection import Worker
 
 
-LOOK_SECONDS = 0.25
+POLL_SECONDS = 0.25
 """Seconds between two checks of which workers apply the new list."""
 LOOKS = 60
 """The number of checks: a worker reads the list within two seconds and confirms it within a third one."""
@@ -98,7 +98,7 @@ def bring_into_force(
     for _ in range(LOOKS):
         if all(worker.exclusions == exclusions.version for worker in workers):
             break
-        pause(LOOK_SECONDS)
+        pause(POLL_SECONDS)
         workers = crawl.running_workers()
     late = [worker for worker in workers if worker.exclusions != exclusions.version]
     obedient = sorted(worker.name for worker in workers if worker not in late)

@@ -219,13 +219,13 @@ class _CopyTarget:
                 raise StorageFull("the shared storage has no room for the URLs; copy --again when it has")
             self.copied.queued += len(entries)
         # Its clock holds from the first moment on at which a worker could contact it.
-        held = await self._backend.acquire(record.key, time.time(), given_up=True)
+        held = await self._backend.acquire_key(record.key, time.time(), given_up=True)
         if not isinstance(held, Activated):
             raise StorageAway(
                 f"{printable(record.key)} is held by a process that was killed or cut off; copy --again when its "
                 "lease has ended, after LEASE_SECONDS"
             )
-        await self._backend.release([replace(record, fence=held.record.fence)])
+        await self._backend.release_keys([replace(record, fence=held.record.fence)])
         self.copied.hosts += 1
 
     async def _copy_settled(self, key: str, known: Sequence[tuple[int, UrlRecord]]) -> None:

@@ -322,7 +322,7 @@ class RequestSerializer:
         redirects = _counted(request.meta.get("redirect_times"))
         depth = int(request.meta.get("depth", facts.depth))
         follows = facts.via is not None or redirects > 0
-        entry = self._intake.request(
+        entry = self._intake.request_entry(
             request.url,
             request.method,
             request.body,

@@ -34,7 +34,7 @@ seed is not queued cannot have its turn."""
 BREATH = 100
 """Number of seeds after which the event loop has its turn."""
 BAD_SHOWN = 20
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 """Interval at which to ask if another process has read the list."""
 
 
@@ -108,7 +108,7 @@ class Seeding:
                 if not logged:
                     logged = True
                     logger.info("Another process takes the seeds")
-                await asyncio.sleep(LOOK_SECONDS)
+                await asyncio.sleep(POLL_SECONDS)
 
     async def _read_on(self, lists: SeedLists | None = None, digest: str = "") -> bool:
         """Queue the rest of the seeds. Returns False if that was not to be done, or not by this process."""
@@ -151,7 +151,7 @@ class Seeding:
         if why := contact_problem(configuration.user_agent, configuration.crawler_contact, [host]):
             raise ContactMissing(why)
         self._context.seeded.allow(seed.url)
-        entry = self._context.intake.seed(seed.url)
+        entry = self._context.intake.seed_entry(seed.url)
         if isinstance(entry, str):
             logger.warning("Seed in line %d is refused by %s: %s", seed.line, entry, seed.url)
             return None

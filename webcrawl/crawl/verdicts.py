@@ -105,8 +105,8 @@ class VerdictMiddleware:
         context = self._context()
         if not redirected:
             context.seeded.allow(url)
-        as_request = context.intake.request(url, "GET", b"", 0, None, 0, followed=True)
-        as_link = context.intake.one(url, 0, None)
+        as_request = context.intake.request_entry(url, "GET", b"", 0, None, 0, followed=True)
+        as_link = context.intake.link_entry(url, 0, None)
         return (
             as_request if isinstance(as_request, str) else None,
             as_link if isinstance(as_link, str) else None,

@@ -146,7 +146,7 @@ class RobotsMiddleware:
         if 300 <= response.status < 400 and header:
             location = resolve(header.decode("utf-8", "replace"), request.url)
         if location is not None:
-            target = self._context.intake.seed(location)
+            target = self._context.intake.seed_entry(location)
             if isinstance(target, str):
                 refused = target
             else:

@@ -54,7 +54,7 @@ def named_in_robots(
     entry = flight.lease.entry
     entries: list[UrlEntry] = []
     for url in resolve_all(list(sitemaps), entry.url):
-        queued = None if url is None else context.intake.sitemap(url, key, entry.url)
+        queued = None if url is None else context.intake.sitemap_entry(url, key, entry.url)
         if isinstance(queued, str):
             flight.tally.refused(queued)
         elif queued is not None:
@@ -210,7 +210,7 @@ class SitemapMiddleware:
         if pages:
             resolved = resolve_all([page.url for page in pages], visit.base)
             hints = {url: page.hints for url, page in zip(resolved, pages, strict=True) if url is not None}
-            taken = self._intake.links(list(hints), DEPTH, entry.url)
+            taken = self._intake.take_links(list(hints), DEPTH, entry.url)
             for taken_entry in taken.entries:
                 taken_entry.listed = hints[taken_entry.url]
             discovered += taken.entries
@@ -231,7 +231,7 @@ class SitemapMiddleware:
                     visit.sitemaps += self._add_sitemap(flight, url, level, entry.depth + 1)
         if len(discovered) >= GIVEN_AT_ONCE and flight.scheduler.gives_early:
             # Queued before their sitemap is done: after a crash possibly once too often, but never lost.
-            self._context.frontier.add(list(discovered))
+            self._context.frontier.add_entries(list(discovered))
             discovered.clear()
             await self._context.frontier.drain()
 
@@ -244,7 +244,7 @@ class SitemapMiddleware:
         self, flight: InFlightRequest, url: str, level: int, depth: int, redirects: int = 0
     ) -> bool:
         entry = flight.lease.entry
-        queued = self._intake.sitemap(url, entry.key, entry.url, depth, redirects)
+        queued = self._intake.sitemap_entry(url, entry.key, entry.url, depth, redirects)
         if isinstance(queued, str):
             flight.tally.refused(queued)
             return False

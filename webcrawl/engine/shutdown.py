@@ -51,7 +51,7 @@ REPORT_SECONDS = 3.0
 """The interval at which it is said what a crawl waits for."""
 ANSWER_SECONDS = 1.0
 """The time for an answer of the event loop; without one, a callback holds it."""
-LOOK_SECONDS = 0.01
+POLL_SECONDS = 0.01
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -155,7 +155,7 @@ class ShutdownSignals:
 
     async def _stop_soon(self, number: int) -> None:
         while any(crawl.is_between() for crawl in self._crawls):  # noqa: ASYNC110 - Scrapy has no event for it
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
         assert self._graceful is not None
         # Scrapy's handler installs its own one for the next signal, which must not come in between.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)

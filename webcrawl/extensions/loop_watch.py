@@ -54,6 +54,6 @@ class LoopWatchdog:
 
     def _held(self, hold: Hold) -> None:
         if self._frontier is not None:
-            self._frontier.tally.hold(hold.cpu_seconds)
+            self._frontier.tally.count_blocked_loop(hold.cpu_seconds)
         if line := self._holds.add(hold, time.monotonic()):
             logger.warning("%s", line)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from webcrawl.crawl.context import get_context
-from webcrawl.engine.shutdown import LOOK_SECONDS, signals_of_process
+from webcrawl.engine.shutdown import POLL_SECONDS, signals_of_process
 from webcrawl.extensions.summary import Summary
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Stopping:
             await scheduler.release()  # type: ignore[attr-defined]
         # It is being closed: that may be a matter of moments.
         while get_context(self._crawler).doing is not None and not self._has_closed:  # noqa: ASYNC110
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
 
     def has_ended(self) -> bool:
         return self._has_stopped

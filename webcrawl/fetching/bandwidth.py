@@ -40,7 +40,7 @@ TURN_SECONDS = 0.01
 """The shortest interval in seconds between two turns of paused connections."""
 BLOCKED_SECONDS = 0.02
 """Seconds during which no request begins while enough connections wait for their turn."""
-LOOK_SECONDS = 0.2
+RECHECK_SECONDS = 0.2
 """The longest interval in seconds at which waiting is reconsidered: the rate may have changed."""
 FIRST_RESPONSE_BYTES, FIRST_ROBOTS_BYTES = 64 << 10, 2 << 10
 """The sizes of a response and of a robots.txt that are assumed until some have ended."""
@@ -236,7 +236,7 @@ class Bandwidth:
         )
         if left > 0:
             self._was_short = True
-        return min(left, LOOK_SECONDS)
+        return min(left, RECHECK_SECONDS)
 
     def reserve(self, kind: str) -> float:
         """Charge a request that begins, and return the bytes that are reserved for its response."""
@@ -310,7 +310,7 @@ class Bandwidth:
             return
         self._is_timed = True
         # The rate may change meanwhile.
-        seconds = min(max(self._received.seconds_until_free(now), TURN_SECONDS), LOOK_SECONDS)
+        seconds = min(max(self._received.seconds_until_free(now), TURN_SECONDS), RECHECK_SECONDS)
         (self._later or asyncio.get_running_loop().call_later)(seconds, self._turn)
 
     def _turn(self) -> None:

@@ -51,7 +51,7 @@ EXCHANGED = 100
 """Best first: how often to look for keys that are better than active ones, and the least number that become
 active."""
 
-LOOK_SECONDS = 0.25
+IDLE_REFRESH_SECONDS = 0.25
 """The greatest age of the information if idle keys could be contacted."""
 
 CAPACITY_KEYS = 1000
@@ -145,7 +145,7 @@ class ActiveKeys:
         self._long_seconds = min(LONG_SECONDS, max(limits.patience_seconds, ROUNDING_SECONDS))
         self._dry_max = min(limits.dry_max, limits.active_max // 2)
 
-    def change(self, policies: Policies, limits: FrontierLimits) -> None:
+    def change_policies(self, policies: Policies, limits: FrontierLimits) -> None:
         """Apply other policies and limits from now on. A longer delay holds for the pause that is running, too, and a
         shorter one from the next request on."""
         if policies.hours != self._policies.hours:
@@ -161,7 +161,7 @@ class ActiveKeys:
                 self._inline.remove(key)
             if is_moved or active.unprocessed:
                 # The limit of its unprocessed pages may have kept it out of the heap.
-                self.arm(active)
+                self.place(active)
 
     def _change_hours(self, hours: FetchHours) -> None:
         """Call back the keys that wait for hours that begin earlier now."""
@@ -276,7 +276,7 @@ class ActiveKeys:
                 return False
         active.add_robots(answers or ())
         active.inline.extend(requests)
-        self.arm(active)
+        self.place(active)
         return True
 
     def pop_inline(self, now: float) -> ActiveKey | None:
@@ -305,10 +305,10 @@ class ActiveKeys:
                 request.turn_away(rule)
             self._inline.remove(active.key)
 
-    def rearm(self, active: ActiveKey) -> None:
+    def place_again(self, active: ActiveKey) -> None:
         """Put a key that gave nothing where it belongs, since it has inline requests, or had some."""
         self._rate_limiter.drop(active)
-        self.arm(active)
+        self.place(active)
 
     def _adopt(self, activated: Activated) -> ActiveKey:
         """Take a key that the backend made active."""
@@ -348,7 +348,7 @@ class ActiveKeys:
             return False
         if self._idle is None or self._is_outdated:
             self._idle = None
-            self.activate(1)
+            self.activate_keys(1)
             return False
         if self._idle.at is not None or self._idle.busy:
             return False
@@ -386,12 +386,12 @@ class ActiveKeys:
         """Release a key that found too long a line before a clock that it shares."""
         if active.unsettled:
             # Its pages may wait for its inline requests.
-            self.arm(active)
+            self.place(active)
         self._release([active])
 
     # -- changes by other processes ----------------------------------------------------------------------------
 
-    def lose(self, key: str) -> None:
+    def drop_key(self, key: str) -> None:
         """Forget a key that this process does not hold any more. Its open requests end without effect on it."""
         if (active := self._keys.pop(key, None)) is not None:
             self._forget(active)
@@ -414,7 +414,7 @@ class ActiveKeys:
             self._requested(active)
         elif active is not None:
             active.head.reopen(position)
-            self.arm(active)
+            self.place(active)
         elif self._activating:
             self._note_early(key, position)
 
@@ -424,7 +424,7 @@ class ActiveKeys:
         if active.requested_at is None:
             active.requested_at = self._clock()
         self._heap.remove(active.key)
-        self.arm(active)
+        self.place(active)
 
     def is_overdue(self, key: str) -> bool:
         """Return True if a requested key has been kept long enough, and only its unsettled pages keep it."""
@@ -433,13 +433,13 @@ class ActiveKeys:
             return False
         return self._clock() - active.requested_at >= HELD_SECONDS
 
-    def let_go(self, key: str) -> None:
+    def release_key(self, key: str) -> None:
         """Release a key although some of its pages are not settled."""
         active = self._keys[key]
         active.unsettled = 0
         self._release([active])
 
-    def look_again(self) -> None:
+    def forget_idle_times(self) -> None:
         """Note that the known state of idle keys may be out of date."""
         self._idle = None
 
@@ -459,7 +459,7 @@ class ActiveKeys:
             self._idle = None
             self._changed()
 
-    def refresh(self, share: int | None) -> None:
+    def update_share(self, share: int | None) -> None:
         """Note that idle keys may have changed. ``share``: see ``HeartbeatAnswer``."""
         self._idle = None
         self._share = share
@@ -479,7 +479,7 @@ class ActiveKeys:
 
     # -- the place of a key ------------------------------------------------------------------------------------
 
-    def arm(self, active: ActiveKey) -> None:
+    def place(self, active: ActiveKey) -> None:
         """Put a key that is not open where it belongs now; do nothing if it is there already."""
         key, record = active.key, active.record
         if (
@@ -520,12 +520,12 @@ class ActiveKeys:
         else:
             self._dry_up(active)
 
-    def rest(self, active: ActiveKey, want: Need) -> None:
+    def set_aside(self, active: ActiveKey, want: Need) -> None:
         """Put a key that has no URL to give where it belongs by what it waits for."""
         self._rate_limiter.drop(active)
         match want:
             case Need.LOAD:
-                self.load(active)
+                self.load_queue(active)
             case Need.TIME:
                 self._park(active, active.blocked_until())
             case Need.RULES:
@@ -535,7 +535,7 @@ class ActiveKeys:
             case Need.NOTHING:
                 self._dry_up(active)
 
-    def load(self, active: ActiveKey) -> None:
+    def load_queue(self, active: ActiveKey) -> None:
         """Load the next part of its queue; until then it keeps its entries."""
         if not active.head.loading:
             active.head.loading = True
@@ -543,10 +543,12 @@ class ActiveKeys:
             self._tasks.start(self._load_more(active))
 
     async def _load_more(self, active: ActiveKey) -> None:
-        loaded = await self._retry.with_retry(lambda: self._backend.load(active.key, active.head.tail, HEAD))
+        loaded = await self._retry.with_retry(
+            lambda: self._backend.read_queue(active.key, active.head.tail, HEAD)
+        )
         active.loaded(loaded)
         active.raise_delay(self._policies.politeness)
-        self.arm(active)
+        self.place(active)
 
     async def _read_rules(self, active: ActiveKey) -> None:
         """Parse a long robots.txt on a thread, one at a time."""
@@ -556,7 +558,7 @@ class ActiveKeys:
         async with self._reading:
             rules.hold(record, await asyncio.to_thread(rules.parsed, record, agent), agent)
         active.unread = None
-        self.arm(active)
+        self.place(active)
 
     def _is_over(self, active: ActiveKey) -> bool:
         """Return True if the session of a key, which has given all its URLs, ends here, since other keys wait."""
@@ -578,7 +580,7 @@ class ActiveKeys:
             self._tasks.start(self._give_back_resting())
         if not self._activating and self._heap.count_ready(self._clock(), READY_LEAST) < READY_LEAST:
             # Before the ready ones run out: the backend takes a moment to answer.
-            self.activate(2 * READY_LEAST)
+            self.activate_keys(2 * READY_LEAST)
 
     async def _give_back_resting(self) -> None:
         """Give keys back one step at a time: keys whose sessions end meanwhile go together in the next step."""
@@ -593,14 +595,14 @@ class ActiveKeys:
         """Return True if idle keys could be contacted, as far as is known; this is looked up again now and then."""
         now = self._clock()
         if now >= self._look_at and not self._looking:
-            self._look_at = now + LOOK_SECONDS
+            self._look_at = now + IDLE_REFRESH_SECONDS
             self._looking = True
             self._tasks.start(self._read_idle())
         return self._waiting_at is not None and self._waiting_at <= now
 
     async def _read_idle(self) -> None:
         try:
-            self._note_idle(await self._retry.with_retry(self._backend.idle))
+            self._note_idle(await self._retry.with_retry(self._backend.read_idle_times))
         finally:
             self._looking = False
 
@@ -639,14 +641,14 @@ class ActiveKeys:
         # After every change of theirs, so that the backend gets their final records last.
         await self._drain()
         records = [active.record for active in keys]
-        await self._retry.with_retry(lambda: self._backend.release(records))
+        await self._retry.with_retry(lambda: self._backend.release_keys(records))
         self._idle = None
 
-    def retimed(self, active: ActiveKey) -> None:
+    def reschedule(self, active: ActiveKey) -> None:
         """Put a key whose time has changed where it belongs now."""
         self._heap.remove(active.key)
         self._inline.remove(active.key)
-        self.arm(active)
+        self.place(active)
 
     def answered(self, key: str, answer: RobotsRecord) -> None:
         """Take the answer of a robots.txt of this key, perhaps fetched by another one."""
@@ -659,12 +661,12 @@ class ActiveKeys:
         active.raise_delay(self._policies.politeness)
         # The time of its turn may have changed.
         self._heap.remove(key)
-        self.arm(active)
+        self.place(active)
 
     async def _wake(self, key: str) -> None:
         # After a release of the same key that waits for the same changes.
         await self._drain()
-        await self._retry.with_retry(lambda: self._backend.wake([key]))
+        await self._retry.with_retry(lambda: self._backend.end_robots_wait([key]))
         self._idle = None
 
     # -- the origin of keys ------------------------------------------------------------------------------------
@@ -681,20 +683,22 @@ class ActiveKeys:
             elif new := active.head.within(group):
                 for entry in new:
                     active.offer(entry)
-                self.arm(active)
+                self.place(active)
 
     def _note_early(self, key: str, position: QueuePosition) -> None:
         """Note that an entry was queued for a key that may just be becoming active, after its queue was read."""
         self._early[key] = min(position, self._early.get(key, position))
 
-    def activate(self, wanted: int) -> None:
+    def activate_keys(self, wanted: int) -> None:
         """Make about ``wanted`` idle keys active, since nothing is ready, unless it is known that none can be yet."""
         room = self._room()
         if self._activating or room <= 0 or not self._idle_may_be_ready():
             return
         self._activating = True
         self._sessions_ended = 0
-        self._tasks.start(self._activate(min(room, max(ACTIVATED_LEAST, wanted)), self._policies.sampler))
+        self._tasks.start(
+            self._activate_keys(min(room, max(ACTIVATED_LEAST, wanted)), self._policies.sampler)
+        )
 
     def _room(self) -> int:
         """Return how many more keys this process may have."""
@@ -716,7 +720,7 @@ class ActiveKeys:
         self._better_at = now + BETTER_SECONDS
         wanted = max(EXCHANGED, self._sessions_ended)
         if self._room() > 0:
-            self.activate(wanted)
+            self.activate_keys(wanted)
         elif not self._activating and self._idle_may_be_ready():
             self._sessions_ended = 0
             waiting = (
@@ -732,23 +736,27 @@ class ActiveKeys:
 
     async def _exchange(self, worst: list[ActiveKey], sampler: LevelSampler) -> None:
         before = len(self._keys)
-        await self._activate(len(worst), sampler)
+        await self._activate_keys(len(worst), sampler)
         gained = max(len(self._keys) - before, 0)
         self._release([active for active in worst[:gained] if active.key in self._heap])
 
-    async def _activate(self, count: int, sampler: LevelSampler) -> None:
+    async def _activate_keys(self, count: int, sampler: LevelSampler) -> None:
         try:
             self._idle, self._is_outdated = Idle(None, None), False
             activated = await self._retry.with_retry(
-                lambda: self._backend.activate(count, self._clock(), sampler)
+                lambda: self._backend.activate_keys(count, self._clock(), sampler)
             )
             for one in activated:
                 active = self._adopt(one)
                 if (position := self._early.get(active.key)) is not None:
                     active.head.reopen(position)
-                self.arm(active)
-            idle = await self._retry.with_retry(self._backend.idle) if len(activated) < count else None
-            counts = await self._retry.with_retry(self._backend.counts)
+                self.place(active)
+            idle = (
+                await self._retry.with_retry(self._backend.read_idle_times)
+                if len(activated) < count
+                else None
+            )
+            counts = await self._retry.with_retry(self._backend.read_counts)
             if idle is None:
                 # All that were requested came: there may be more.
                 self._waiting_at = self._clock()
@@ -769,4 +777,4 @@ class ActiveKeys:
         self._keys.clear()
         self._dry.clear()
         if records:
-            await self._retry.with_retry(lambda: self._backend.release(records))
+            await self._retry.with_retry(lambda: self._backend.release_keys(records))

@@ -73,7 +73,7 @@ class Committer:
         self._store = store
         self._committed = committed
         self._failed = failed
-        self.limit(limits)
+        self.set_limits(limits)
         self._pending: list[FrontierChange] = []
         self._broken = False
         self._task: asyncio.Task[None] | None = None
@@ -93,7 +93,7 @@ class Committer:
         """The number of changes on their way to the backend."""
         return self._committing + len(self._pending)
 
-    def limit(self, limits: FrontierLimits) -> None:
+    def set_limits(self, limits: FrontierLimits) -> None:
         """Take other limits."""
         self._interval = limits.commit_interval_seconds
         self._group_max = limits.group_max

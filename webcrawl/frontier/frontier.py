@@ -72,9 +72,9 @@ logger = logging.getLogger(__name__)
 class Frontier:
     """A queue per politeness key, a heap of active keys by the time each may next be contacted.
 
-    Leases go out (``next``), endings and outcomes come back (``ended``, ``settle``), and every change becomes durable
-    through the committer. Always true: a key has at most one open lease; at most ``open_max`` leases are open or not
-    yet durable.
+    Leases go out (``next_lease``), endings and outcomes come back (``ended``, ``settle``), and every change becomes
+    durable through the committer. Always true: a key has at most one open lease; at most ``open_max`` leases are open
+    or not yet durable.
     """
 
     def __init__(
@@ -91,9 +91,9 @@ class Frontier:
         bandwidth: SharedBandwidth | None = None,
         worker: str | None = None,
     ) -> None:
-        """``clock``: epoch seconds that never run backwards. ``changed`` is called when ``next`` may have an answer
-        again, or the crawl may be finished; ``broken`` when state can no longer be kept. ``clocks``: the store of the
-        clocks that keys share. ``bandwidth``: the limit of which a shared crawl gives this process a share.
+        """``clock``: epoch seconds that never run backwards. ``changed`` is called when ``next_lease`` may have an
+        answer again, or the crawl may be finished; ``broken`` when state can no longer be kept. ``clocks``: the store
+        of the clocks that keys share. ``bandwidth``: the limit of which a shared crawl gives this process a share.
         ``worker``: the name under which its counts are stored."""
         self._backend = backend
         self._bandwidth = bandwidth
@@ -177,18 +177,18 @@ class Frontier:
         await self._committer.drain()
         await write(self._backend)
 
-    def change(self, policies: Policies, limits: FrontierLimits) -> None:
+    def change_policies(self, policies: Policies, limits: FrontierLimits) -> None:
         """Apply other policies and limits from now on; the order, the clocks that keys share and what is stored with
         the state must be the same."""
         self._policies = policies
         self._limits = limits
-        self._keys.change(policies, limits)
-        self._committer.limit(limits)
+        self._keys.change_policies(policies, limits)
+        self._committer.set_limits(limits)
         self._changed()
 
     # -- intake ------------------------------------------------------------------------------------------------
 
-    def add(self, entries: Sequence[UrlEntry]) -> None:
+    def add_entries(self, entries: Sequence[UrlEntry]) -> None:
         """Queue those of ``entries`` that were never seen. They are durable some moments later."""
         self._policies.order.set_time(self._clock())
         self._committer.add(FrontierChange(discovered=self._policies.order.place_all(list(entries))))
@@ -206,7 +206,9 @@ class Frontier:
         if entry.level == FIRST:
             return True
         await self._committer.drain()
-        return bool(await self.with_retry(lambda: self._mover.move([Move(entry, FIRST)], are_whole=False)))
+        return bool(
+            await self.with_retry(lambda: self._mover.change_levels([Move(entry, FIRST)], are_whole=False))
+        )
 
     async def unpark(self, key: str) -> bool:
         """Contact a host again that is parked or given up; see ``Unparking.unpark``."""
@@ -230,11 +232,11 @@ class Frontier:
         word = self._last_errors.get(key) if active is None else active.record.last_error
         return word if word in HOST_FAILURES else None
 
-    async def waiting(self) -> AsyncIterator[UrlEntry]:
+    async def queued_entries(self) -> AsyncIterator[UrlEntry]:
         """Yield the queued entries; of a shared crawl those of this process, and its part of the others."""
         cursor = None
         while True:
-            found = await self.with_retry(partial(self._backend.scan, cursor, SCANNED_AT_ONCE))
+            found = await self.with_retry(partial(self._backend.scan_queues, cursor, SCANNED_AT_ONCE))
             for entry in found.entries:
                 yield entry
             if (cursor := found.cursor) is None:
@@ -258,13 +260,13 @@ class Frontier:
         """Return the number of pages that are being archived, and that of changes on their way to the backend."""
         return self._committer.archiving, self._committer.committing
 
-    def look_again(self) -> None:
+    def forget_idle_times(self) -> None:
         """Ask for idle keys before the crawl counts as finished: other processes may have queued URLs just now."""
-        self._keys.look_again()
+        self._keys.forget_idle_times()
 
     # -- leases ------------------------------------------------------------------------------------------------
 
-    def next(self) -> Lease | None:
+    def next_lease(self) -> Lease | None:
         """Return the next URL to fetch, or None if there is none now. Never waits."""
         if (room := self._room()) <= 0 or self._closing or self._is_paused():
             return None
@@ -275,11 +277,11 @@ class Frontier:
             lease = self._lease(active, now)
             if lease is not None:
                 return lease
-        self._keys.activate(2 * room)
+        self._keys.activate_keys(2 * room)
         return None
 
     def next_at(self) -> float | None:
-        """Return when ``next`` may have an answer again, as far as time alone decides."""
+        """Return when ``next_lease`` may have an answer again, as far as time alone decides."""
         if self._room() <= 0 or self._is_paused():
             return None
         return self._when_open(self._keys.next_at())
@@ -366,14 +368,14 @@ class Frontier:
     def snapshot(self) -> Snapshot:
         """Return the state of the frontier in figures, for display."""
         counts = self._keys.counts
-        active, ready, waiting = self._keys.figures()
+        active, ready, queued_entries = self._keys.figures()
         opened = [lease for lease in self._unsettled.values() if lease.ended_at is None]
         return Snapshot(
             queued=counts.queued,
             known_hosts=counts.hosts,
             active_hosts=active,
             ready_hosts=ready,
-            waiting_hosts=waiting,
+            waiting_hosts=queued_entries,
             parked_hosts=counts.parked_hosts,
             given_up_hosts=counts.given_up_hosts,
             given_up_urls=counts.given_up_urls,
@@ -408,20 +410,20 @@ class Frontier:
         if pick.entry is None:
             if active.inline and pick.want is not Need.LOAD and pick.want is not Need.RULES:
                 active.inline_in_a_row = 0
-                self._keys.rearm(active)
+                self._keys.place_again(active)
             else:
-                self._keys.rest(active, pick.want)
+                self._keys.set_aside(active, pick.want)
             return None
         if self._kept and (active.key, queue_position(pick.entry)) in self._kept:
             # It is being processed here, since before the key was let go.
-            self._keys.rearm(active)
+            self._keys.place_again(active)
             return None
         claim = self._claim(active, pick.entry, pick.refusal)
         if claim is None:
             return None
         lease = self._leased(active, pick.entry, claim, now, pick.refusal)
         if active.head.more and len(active.head) < HEAD // 4:
-            self._keys.load(active)
+            self._keys.load_queue(active)
         if not active.awaits_robots:
             active.session -= 1
             active.inline_in_a_row = 0
@@ -512,9 +514,9 @@ class Frontier:
             )
         if pick.entry is None:
             if pick.want is Need.RULES:
-                self._keys.rest(active, pick.want)
+                self._keys.set_aside(active, pick.want)
             else:
-                self._keys.rearm(active)
+                self._keys.place_again(active)
             return None
         if (claim := self._rate_limiter.claim(active, pick.entry)) is None:
             return None
@@ -556,7 +558,7 @@ class Frontier:
         if lease.entry.kind == Kind.ROBOTS:
             # The key's next request waits until the answer is durable: a crash must not lose a Crawl-delay.
             return
-        self._keys.arm(active)
+        self._keys.place(active)
 
     def _update_host(self, active: ActiveKey, lease: Lease, ending: FetchEnd) -> None:
         record, policies = active.record, self._policies
@@ -617,7 +619,7 @@ class Frontier:
             self._tell_of_refusal(record)
         if record.next_fetch_at == before:
             return None
-        self._keys.retimed(active)
+        self._keys.reschedule(active)
         return record.next_fetch_at - lease.ended_at
 
     def _tell_of_refusal(self, record: HostRecord) -> None:
@@ -649,7 +651,7 @@ class Frontier:
         if outcome.earlier is not None:
             self._committer.add(FrontierChange(entry=outcome.earlier))
         robots: list[RobotsRecord] = []
-        change = FrontierChange(
+        change_policies = FrontierChange(
             discovered=order.place_all(outcome.discovered),
             robots=robots,
             entry=outcome.entry,
@@ -658,19 +660,19 @@ class Frontier:
             then=lambda: self._settled(lease, robots),
         )
         if active is not None:
-            change.host = active.record
+            change_policies.host = active.record
             active.unprocessed = max(active.unprocessed - 1, 0)
             if active.unprocessed == self._limits.unprocessed_max - 1:
-                self._keys.arm(active)
+                self._keys.place(active)
         if outcome.robots is not None:
-            self._take_robots(lease, outcome.robots, change)
+            self._take_robots(lease, outcome.robots, change_policies)
         if requests.is_stored(entry):
             settled = verdict(entry, outcome, self._policies, self.tally)
             settled.fence = lease.fence
-            change.settled.append(settled)
+            change_policies.settled.append(settled)
         elif lease.inline is not None:
             count(outcome, self.tally)
-        self._committer.add(change)
+        self._committer.add(change_policies)
 
     def _holding(self, lease: Lease) -> ActiveKey | None:
         """Return the key of a lease, if it is held under the same fence. Results under another fence must not change
@@ -711,7 +713,7 @@ class Frontier:
             active.unsettled -= 1
             if lease.entry.kind == Kind.ROBOTS:
                 active.awaits_robots = False
-            self._keys.arm(active)
+            self._keys.place(active)
 
     def _on_committed(self, committed: Committed | None) -> None:
         """Free the slots of a group that is durable: each of its leases is settled."""
@@ -725,7 +727,7 @@ class Frontier:
             self.tally.committed(committed)
             self._backlog.committed(committed)
             for key in committed.lost:
-                self._keys.lose(key)
+                self._keys.drop_key(key)
         self._changed()
 
     # -- other processes -------------------------------------------------------------------------------------
@@ -755,7 +757,7 @@ class Frontier:
         self._backlog.update(heartbeat.filling)
         if self._bandwidth is not None and heartbeat.bandwidth is not None:
             self._bandwidth.granted(heartbeat.bandwidth)
-        self._keys.refresh(None if self._closing else heartbeat.share)
+        self._keys.update_share(None if self._closing else heartbeat.share)
         self._changed()
 
     def _let_go(self, key: str) -> None:
@@ -766,7 +768,7 @@ class Frontier:
                 lease.fence = 0
                 if requests.is_stored(lease.entry):
                     self._kept[key, queue_position(lease.entry)] = lease
-        self._keys.let_go(key)
+        self._keys.release_key(key)
 
     def _lose(self, keys: set[str]) -> None:
         """Drop keys whose leases ended unnoticed, as after a freeze or a network failure: other processes may have
@@ -774,4 +776,4 @@ class Frontier:
         again = sum(lease.entry.key in keys for lease in self._unsettled.values())
         logger.warning("Leases on %d hosts have ended; %d URLs in flight are fetched again", len(keys), again)
         for key in keys:
-            self._keys.lose(key)
+            self._keys.drop_key(key)

@@ -124,7 +124,7 @@ class InlineWaiting:
                     continue
                 # A key that is on its way back to the backend must have its final record there.
                 await self._drain()
-                found = await self._retry.with_retry(lambda: self._backend.acquire(key, self._clock()))
+                found = await self._retry.with_retry(lambda: self._backend.acquire_key(key, self._clock()))
                 if isinstance(found, Activated):
                     self.adopt(found)
                     # Even if nobody waits any more: the key has its place from now on.

@@ -147,7 +147,7 @@ class Intake:
         self._standing = (standing or fixed).verdict
         self.forget()
 
-    def links(self, urls: Sequence[str], depth: int, via: str) -> TakenLinks:
+    def take_links(self, urls: Sequence[str], depth: int, via: str) -> TakenLinks:
         """Take the links of one page, found at ``depth`` - 1 under the URL ``via``."""
         marks = fingerprint_all(canonical_all(urls, self._rules))
         self._report_links(via, marks)
@@ -181,12 +181,12 @@ class Intake:
             # Of equal spellings the first is fetched; its place in the order is already right.
             url_of.update(zip(reversed(marks), reversed(urls), strict=True))
         unseen = self._recent.unseen(url_of)
-        links = LinkBatch(list(map(url_of.__getitem__, unseen)), depth, self._key, via)
+        take_links = LinkBatch(list(map(url_of.__getitem__, unseen)), depth, self._key, via)
         is_embedded = 0 < embed_hops <= self.embed_hops_max
-        refused = self._refused_embeds(links) if is_embedded else self._refused(links)
+        refused = self._refused_embeds(take_links) if is_embedded else self._refused(take_links)
         entries = [
             UrlEntry(url, key, mark, 0, 0, depth, via)
-            for url, key, mark in zip(links.urls, links.keys, unseen, strict=True)
+            for url, key, mark in zip(take_links.urls, take_links.keys, unseen, strict=True)
         ]
         if is_embedded:
             listed = embed_mark(embed_hops)
@@ -200,10 +200,10 @@ class Intake:
         perhaps = {index for index, verdict in refused.items() if verdict.rule in self._may_return}
         self._recent.update([mark for index, mark in enumerate(unseen) if index not in perhaps])
         taken = TakenLinks([entry for index, entry in enumerate(entries) if index not in refused], [])
-        hosts = links.hosts
+        hosts = take_links.hosts
         for index, verdict in refused.items():
-            taken.refused.append((links.urls[index], verdict.rule or "other"))
-            self._withhold(verdict.rule, links.urls[index], hosts[index], depth, via)
+            taken.refused.append((take_links.urls[index], verdict.rule or "other"))
+            self._withhold(verdict.rule, take_links.urls[index], hosts[index], depth, via)
         return taken
 
     def forget(self) -> None:
@@ -215,11 +215,11 @@ class Intake:
         """Check links with these fingerprints again when they are found: their URLs may be taken then."""
         self._recent.discard(marks)
 
-    def seed(self, url: str) -> UrlEntry | str:
+    def seed_entry(self, url: str) -> UrlEntry | str:
         """Return a seed's entry, or the rule that refuses it."""
         return self._one(url, self._fixed, 0, None, 0)
 
-    def one(self, url: str, depth: int, via: str | None, redirects: int = 0) -> UrlEntry | str:
+    def link_entry(self, url: str, depth: int, via: str | None, redirects: int = 0) -> UrlEntry | str:
         """Return the entry of a single followed URL, or the rule."""
         return self._one(url, self._scope, depth, via, redirects)
 
@@ -230,7 +230,7 @@ class Intake:
             Candidate(entry.url, host, entry.key, entry.depth, entry.redirects, entry.via)
         ).allowed
 
-    def request(
+    def request_entry(
         self,
         url: str,
         method: str,
@@ -271,7 +271,7 @@ class Intake:
             return "scheme"
         return UrlEntry(url, f"{scheme}:", fingerprint(url), 0, 0, depth, via)
 
-    def sitemap(
+    def sitemap_entry(
         self, url: str, named_by: str, via: str, depth: int = 0, redirects: int = 0
     ) -> UrlEntry | str:
         """Return the entry of a sitemap that the key ``named_by`` names, or the rule that refuses it.

@@ -19,7 +19,7 @@ class Mover:
         self._backend = backend
         self._keys = keys
 
-    async def move(self, wanted: Sequence[Move], *, are_whole: bool = True) -> list[Move]:
+    async def change_levels(self, wanted: Sequence[Move], *, are_whole: bool = True) -> list[Move]:
         """Move entries, which must be durable and known to their keys. Returns the moves that were carried out.
         ``are_whole``: False if of the entries only key and place are known.
 
@@ -37,7 +37,7 @@ class Mover:
         with self._keys.moving():
             ours = [move for move in moves if move.fence is not None]
             try:
-                moved = await self._backend.move(moves)
+                moved = await self._backend.change_levels(moves)
             except StorageFull:
                 self._update_heads(held, ours, None, are_whole=are_whole)
                 raise
@@ -65,4 +65,4 @@ class Mover:
             else:
                 active.head.reopen(queue_position(move.entry))
         for active in held.values():
-            self._keys.arm(active)
+            self._keys.place(active)

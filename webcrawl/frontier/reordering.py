@@ -24,7 +24,7 @@ MOVED_AT_ONCE = 100
 """Number of these that are moved in one step, which takes about 3 ms, in which a Redis server does nothing else."""
 SCORED_AT_ONCE = 50
 """Entries that are scored while the event loop waits: about as many as a page has links."""
-LOOK_SECONDS = 1.0
+CHECK_SECONDS = 1.0
 """Interval at which to check if scores have changed."""
 FULL_SECONDS = 5.0
 """Time for which a storage that is full or away is left alone."""
@@ -64,7 +64,7 @@ class Reordering:
         self._ending.set()
         await self._tasks.all_ended()
 
-    async def walk(self) -> bool:
+    async def rescore_queues(self) -> bool:
         """Walk once through all queues, unless all entries are scored by the scorer's version. Returns True if there
         was need.
         :raises webcrawl.errors.StorageFull: some URLs may have been moved
@@ -75,7 +75,7 @@ class Reordering:
         cursor = None
         while not self._ending.is_set():
             began = uptime()
-            walked = await self._backend.scan(cursor, STRETCH)
+            walked = await self._backend.scan_queues(cursor, STRETCH)
             changed = await self._changed(walked.entries)
             worked = uptime() - began
             if changed:
@@ -83,7 +83,7 @@ class Reordering:
                 await self._drain()
                 began = uptime()
                 for first in range(0, len(changed), MOVED_AT_ONCE):
-                    await self._mover.move(changed[first : first + MOVED_AT_ONCE])
+                    await self._mover.change_levels(changed[first : first + MOVED_AT_ONCE])
                 worked += uptime() - began
             if (cursor := walked.cursor) is None:
                 self._scored = version
@@ -107,8 +107,8 @@ class Reordering:
     async def _run(self) -> None:
         while not self._ending.is_set():
             try:
-                await self.walk()
-                await self._pause(LOOK_SECONDS)
+                await self.rescore_queues()
+                await self._pause(CHECK_SECONDS)
             except StorageFull:
                 await self._pause(FULL_SECONDS)
 

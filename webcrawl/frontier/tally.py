@@ -137,7 +137,7 @@ class Tally:
         self.enqueued += queued
         self.known += max(committed.offered - queued - committed.pruned - committed.turned_away, 0)
 
-    def hold(self, cpu_seconds: float) -> None:
+    def count_blocked_loop(self, cpu_seconds: float) -> None:
         """Count a time that the event loop was blocked."""
         self.holds += 1
         self.longest_hold_seconds = max(self.longest_hold_seconds, cpu_seconds)

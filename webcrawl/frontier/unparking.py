@@ -46,20 +46,20 @@ class Unparking:
             health.unpark(active.record, now)
             for record in missing(active.robots.values(), now):
                 active.answered(_again(record, now))
-            self._keys.retimed(active)
+            self._keys.reschedule(active)
             return True
-        found = await self._retry.with_retry(lambda: self._backend.acquire(key, now, given_up=True))
+        found = await self._retry.with_retry(lambda: self._backend.acquire_key(key, now, given_up=True))
         if not isinstance(found, Activated):
             return False
-        loaded = await self._retry.with_retry(lambda: self._backend.load(key, None, ENTRIES))
+        loaded = await self._retry.with_retry(lambda: self._backend.read_queue(key, None, ENTRIES))
         failed = missing([*found.queue.robots, *loaded.robots], now)
         is_resting = rests(found.record, now) or bool(failed)
         if is_resting:
             health.unpark(found.record, now)
         batch = Batch(hosts=[found.record], robots=[_again(record, now) for record in failed], at=now)
         await self._retry.with_retry(lambda: self._backend.commit(batch))
-        await self._retry.with_retry(lambda: self._backend.release([found.record]))
-        self._keys.look_again()
+        await self._retry.with_retry(lambda: self._backend.release_keys([found.record]))
+        self._keys.forget_idle_times()
         return is_resting
 
 

@@ -220,7 +220,7 @@ class Activated:
 
 
 class Unavailable(StrEnum):
-    """The reason why ``acquire`` did not make a key active."""
+    """The reason why ``acquire_key`` did not make a key active."""
 
     HELD = "held"
     """The key is active already: here, in another process, or on its way to or from one of them."""
@@ -456,7 +456,7 @@ class Backend(Protocol):
         """Release all resources. Keys still active stay marked, as after a crash."""
         ...
 
-    async def activate(self, count: int, now: float, sampler: LevelSampler) -> list[Activated]:
+    async def activate_keys(self, count: int, now: float, sampler: LevelSampler) -> list[Activated]:
         """Make up to ``count`` idle keys active whose ``next_fetch_at`` and ``blocked_until`` have come.
 
         ``sampler`` decides how many keys of each level become active. Within a level the keys come first that could
@@ -467,7 +467,7 @@ class Backend(Protocol):
         """
         ...
 
-    async def acquire(self, key: str, now: float, *, given_up: bool = False) -> Activated | Unavailable:
+    async def acquire_key(self, key: str, now: float, *, given_up: bool = False) -> Activated | Unavailable:
         """Make this key active, new or known, whether or not it has URLs and its time has come; ``given_up``: also if
         it is given up.
 
@@ -475,11 +475,11 @@ class Backend(Protocol):
         """
         ...
 
-    async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
+    async def read_queue(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         """Return the next ``count`` entries behind ``after`` (None: from the start) in the queue of an active key."""
         ...
 
-    async def scan(self, cursor: ScanCursor | None, count: int) -> ScanResult:
+    async def scan_queues(self, cursor: ScanCursor | None, count: int) -> ScanResult:
         """Return about the next ``count`` entries of all queues, key by key, from ``cursor`` (None: from the start).
 
         An entry that is queued during the whole scan and is not moved comes at least once. If several processes share
@@ -487,7 +487,7 @@ class Backend(Protocol):
         """
         ...
 
-    async def move(self, moves: Sequence[Move]) -> list[Move]:
+    async def change_levels(self, moves: Sequence[Move]) -> list[Move]:
         """Give queued entries other levels. An entry is moved only if it is at the place given in its move, its key
         is held as the move says, and it is not being fetched. Returns the moves that were carried out; the other
         entries stay as they are.
@@ -501,27 +501,27 @@ class Backend(Protocol):
         """
         ...
 
-    async def release(self, records: Sequence[HostRecord]) -> None:
+    async def release_keys(self, records: Sequence[HostRecord]) -> None:
         """End the activity of keys; ``records`` are their final records."""
         ...
 
-    async def wake(self, keys: Sequence[str]) -> None:
+    async def end_robots_wait(self, keys: Sequence[str]) -> None:
         """Let those of ``keys`` that are idle and ``blocked_until`` a robots.txt is known wait no longer: it was
         answered."""
         ...
 
-    async def idle(self) -> Idle:
+    async def read_idle_times(self) -> Idle:
         """Return the time at which the next idle key can become active."""
         ...
 
-    async def keys_at_hand(self, at_most: int) -> int:
+    async def count_available_keys(self, at_most: int) -> int:
         """Return the number of keys that have URLs and are neither parked nor given up, counted up to ``at_most``.
 
         A shared backend may count active keys whose queues have run dry, as long as some active key has URLs.
         """
         ...
 
-    async def counts(self) -> Counts: ...
+    async def read_counts(self) -> Counts: ...
 
     async def url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
         """Return the record of a URL, None if it was never queued (or the seen test keeps no states)."""
@@ -574,7 +574,7 @@ class SharedBackend(Backend, Protocol):
         """
         ...
 
-    async def workers_before(self, at: float) -> int:
+    async def count_workers_before(self, at: float) -> int:
         """Return the number of other running processes that began before ``at``, epoch seconds."""
         ...
 

@@ -27,7 +27,7 @@ HEAD_SECONDS = 15.0
 """Time for the head of a request, from the connection or from the last answer on."""
 STUCK_SECONDS = 30.0
 """A connection whose answer has not advanced for this long is closed."""
-LOOK_SECONDS = 5.0
+CHECK_SECONDS = 5.0
 LINE_MAX = 16 << 10
 """Bytes of a request line, and of each header."""
 
@@ -83,7 +83,7 @@ class Connections:
     async def watch(self) -> None:
         """Close stuck connections until the task is cancelled."""
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS)
             self.abort_stuck(asyncio.get_running_loop().time())
 
 

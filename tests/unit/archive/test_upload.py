@@ -85,7 +85,7 @@ def run(job: Path, url: str, *, keep: bool = True, passes: int = 1, remote: Any 
 
 def test_closed_files_and_their_indexes_are_copied_and_stay(job: Path, url: str) -> None:
     before = files_of(job)
-    assert run(job, url) == [upload_room.LOOK_SECONDS]
+    assert run(job, url) == [upload_room.RESCAN_SECONDS]
     assert len(before) > 4
     assert stored() == before == files_of(job)
 
@@ -113,7 +113,7 @@ def test_a_storage_that_is_away_is_tried_again_after_longer_and_longer_pauses(
     files = len(list((job / "warc").iterdir()))
     with caplog.at_level(logging.WARNING):
         pauses = run(job, url, keep=False, passes=4, remote=Failing(call, 3 * files))
-    assert pauses == [1, 2, 4, upload_room.LOOK_SECONDS]
+    assert pauses == [1, 2, 4, upload_room.RESCAN_SECONDS]
     assert stored() == before
     assert "the storage is away" in caplog.text
 

@@ -32,7 +32,7 @@ FILE = "list.txt"
 def exclude(command: Callable[..., Command], monkeypatch: pytest.MonkeyPatch) -> Command:
     """Nobody is waited for."""
     monkeypatch.setattr(consequences, "LOOKS", 1)
-    monkeypatch.setattr(consequences, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(consequences, "POLL_SECONDS", 0)
     return command("exclude")
 
 
@@ -41,7 +41,7 @@ def local(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
     """A crawl of one process, with two hosts active and two idle, and a log."""
     with local_crawl(runner, tmp_path) as made:
         made.commit(found(*pages("a.test", 3), *pages("www.a.test", 4)))
-        made.activate(2)
+        made.activate_keys(2)
         made.commit(found(*pages("b.a.test", 2), *pages("other.test", 5), entry("https://a.test/private/1")))
         lines = [
             {"url": "http://a.test/0", "status": 200},

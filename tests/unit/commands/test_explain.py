@@ -43,9 +43,9 @@ def local(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
         urls = pages("a.test", 3)
         answer = robots("http://a.test", "User-agent: *\nDisallow: /2\n", 5e9)
         made.commit(Batch([*urls, entry("http://b.test/", via="http://a.test/0", depth=1)], [], [], [answer]))
-        record = made.activate(1)[0].record
+        record = made.activate_keys(1)[0].record
         made.commit(settled(urls[0]))
-        made.release(record)
+        made.release_keys(record)
         made.close()
         yield made
 

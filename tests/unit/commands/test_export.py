@@ -48,7 +48,7 @@ def local(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
     with local_crawl(runner, tmp_path) as made:
         urls = pages("a.test", 7)
         made.commit(found(*urls, entry("http://b.test/\x1b x", via="http://a.test/0", depth=1)))
-        fence = made.activate(1)[0].record.fence
+        fence = made.activate_keys(1)[0].record.fence
         done = (State.DONE, State.FAILED, State.DONE, State.REFUSED, State.REFUSED)
         why = (None, "dns", None, "robots", "robots")
         ended = [

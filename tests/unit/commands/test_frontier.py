@@ -262,7 +262,7 @@ def moved(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
     """A stopped crawl of one process with URLs in all states, a queue in an order, and hosts with clocks."""
     with local_crawl(runner, tmp_path) as made:
         made.commit(found(*pages("a.test", 6), *pages("b.test", 1)))
-        by_key = {one.record.key: one for one in made.activate(2)}
+        by_key = {one.record.key: one for one in made.activate_keys(2)}
         held = by_key["a.test"]
         states = [UrlRecord(state) for state in (State.DONE, State.FAILED, State.REFUSED)]
         settled = [Settled(one, state) for one, state in zip(held.queue.entries, states, strict=False)]
@@ -271,7 +271,7 @@ def moved(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
         made.commit(Batch([first], settled, [], [robots("http://a.test")], counted))
         held.record.next_fetch_at, held.record.pages = 4e9, 17
         by_key["b.test"].record.given_up = True
-        made.release(held.record, by_key["b.test"].record)
+        made.release_keys(held.record, by_key["b.test"].record)
         made.close()
         yield made
 
@@ -314,7 +314,7 @@ def test_the_crawl_of_a_jobdir_goes_on_in_redis(
     shared = DrivenRedis(runner, url, "broad", delay_seconds=5.0)
     shared.open()
     try:
-        there = shared.run(shared.backend.acquire("a.test", 5e9))
+        there = shared.run(shared.backend.acquire_key("a.test", 5e9))
         assert [one.url for one in there.queue.entries] == [
             "http://a.test/first",
             *(f"http://a.test/{n}" for n in (3, 4, 5)),

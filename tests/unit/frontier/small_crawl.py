@@ -82,7 +82,7 @@ class SmallCrawl:
         for entry in entries:
             for name, value in fields.items():
                 setattr(entry, name, value)
-        self.loop.call(self.frontier.add, entries)
+        self.loop.call(self.frontier.add_entries, entries)
         self.rest()
 
     def rest(self) -> None:
@@ -91,7 +91,7 @@ class SmallCrawl:
     def lease(self) -> Lease | None:
         """What there is to fetch now."""
         for _ in range(3):
-            lease = self.loop.call(self.frontier.next)
+            lease = self.loop.call(self.frontier.next_lease)
             if lease is not None:
                 return lease
             self.rest()

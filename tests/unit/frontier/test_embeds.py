@@ -67,12 +67,13 @@ def test_a_link_that_was_refused_is_taken_as_an_embed_later(intake: Intake) -> N
 
 
 def test_the_redirect_of_an_embed_is_an_embed(intake: Intake) -> None:
-    entry = intake.request("http://store.test/x.png", "GET", b"", 1, IMAGE, 1, True, embed_hops=2)
+    entry = intake.request_entry("http://store.test/x.png", "GET", b"", 1, IMAGE, 1, True, embed_hops=2)
     assert isinstance(entry, UrlEntry)
     assert entry.embed_hops == 2
-    assert intake.request("http://store.test/x.png", "GET", b"", 1, IMAGE, 1, True) == "extension"
+    assert intake.request_entry("http://store.test/x.png", "GET", b"", 1, IMAGE, 1, True) == "extension"
     assert (
-        intake.request("http://excluded.test/x", "GET", b"", 1, IMAGE, 1, True, embed_hops=1) == "exclusion"
+        intake.request_entry("http://excluded.test/x", "GET", b"", 1, IMAGE, 1, True, embed_hops=1)
+        == "exclusion"
     )
 
 

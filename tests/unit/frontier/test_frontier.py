@@ -330,7 +330,7 @@ def test_a_given_up_host_whose_page_is_still_parsed_keeps_its_books(crawl: Small
         crawl.settle(lease, Result.RETRY)
         crawl.clock.now += 10_000
     crawl.settle(slow)
-    counts = crawl.loop.run(crawl.backend.counts())
+    counts = crawl.loop.run(crawl.backend.read_counts())
     assert (counts.done, counts.queued + counts.failed) == (1, 3)
 
 

@@ -94,7 +94,7 @@ def test_a_key_that_nobody_knows_is_asked_for_its_robots_txt_first(crawl: SmallC
     answer(crawl, second)
     assert crawl.is_finished()
     assert crawl.frontier.tally.inline == 1
-    assert crawl.loop.run(crawl.backend.counts()).queued == 0
+    assert crawl.loop.run(crawl.backend.read_counts()).queued == 0
     assert crawl.loop.run(crawl.backend.url_record("a.test", request.entry.fingerprint)) is None
 
 
@@ -306,7 +306,7 @@ def test_a_key_that_another_process_requests_is_released_after_so_many(crawl: Sm
 def test_a_key_that_is_lost_gives_its_requests_when_it_is_held_again(crawl: SmallCrawl) -> None:
     known(crawl, "a.test")
     [request] = ask(crawl, "a.test/1")
-    crawl.loop.run(crawl.backend.release([crawl.frontier._keys.get("a.test").record]))
+    crawl.loop.run(crawl.backend.release_keys([crawl.frontier._keys.get("a.test").record]))
     crawl.loop.call(crawl.frontier._on_heartbeat, HeartbeatAnswer(lost=["a.test"]))
     crawl.rest()
     assert wait_for_lease(crawl).inline is request
@@ -323,19 +323,19 @@ def test_a_requested_key_is_let_go_after_a_while_though_its_pages_are_not_settle
         crawl.rest()
 
     request()
-    assert crawl.loop.run(crawl.backend.acquire("a.test", NOW)) is Unavailable.HELD
+    assert crawl.loop.run(crawl.backend.acquire_key("a.test", NOW)) is Unavailable.HELD
     crawl.clock.now += HELD_SECONDS
     request()
-    found = crawl.loop.run(crawl.backend.acquire("a.test", NOW))
+    found = crawl.loop.run(crawl.backend.acquire_key("a.test", NOW))
     assert isinstance(found, Activated)
     assert found.record.next_fetch_at >= NOW + DELAY
-    crawl.loop.run(crawl.backend.release([found.record]))
+    crawl.loop.run(crawl.backend.release_keys([found.record]))
 
     # Held again, it does not give the page that is still being processed here.
-    crawl.loop.call(crawl.frontier.look_again)
+    crawl.loop.call(crawl.frontier.forget_idle_times)
     other = crawl.wait_for_lease()
     assert other.entry.url == "http://a.test/2"
     crawl.fetch(other)
     crawl.settle(unsettled)
     assert crawl.is_finished()
-    assert crawl.loop.run(crawl.backend.counts()).done == 2
+    assert crawl.loop.run(crawl.backend.read_counts()).done == 2

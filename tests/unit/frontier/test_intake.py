@@ -46,11 +46,11 @@ def intake(bad: Refuses, far: Refuses) -> Intake:
 
 
 def taken(intake: Intake, *urls: str, depth: int = 1) -> list[str]:
-    return [one.url for one in intake.links(urls, depth, VIA).entries]
+    return [one.url for one in intake.take_links(urls, depth, VIA).entries]
 
 
 def test_a_link_becomes_an_entry_that_knows_where_it_came_from(intake: Intake) -> None:
-    [one] = intake.links(["http://www.b.co.uk:8080/x?q=1"], 2, VIA).entries
+    [one] = intake.take_links(["http://www.b.co.uk:8080/x?q=1"], 2, VIA).entries
     assert (one.url, one.key, one.depth, one.via) == ("http://www.b.co.uk:8080/x?q=1", "b.co.uk", 2, VIA)
     assert (one.level, one.position, one.repeat, one.payload) == (0, 0, False, None)
 
@@ -82,7 +82,7 @@ def test_what_is_fetched_is_the_url_as_linked_and_not_its_canonical_form(intake:
 def test_a_link_that_was_met_lately_is_not_asked_about_again(intake: Intake, bad: Refuses) -> None:
     assert taken(intake, "http://a.test/x", "http://a.test/bad") == ["http://a.test/x"]
     asked = len(bad.asked)
-    again = intake.links(["http://a.test/x", "http://a.test/bad"], 1, VIA)
+    again = intake.take_links(["http://a.test/x", "http://a.test/bad"], 1, VIA)
     assert again == ([], [])
     assert len(bad.asked) == asked
 
@@ -94,7 +94,7 @@ def test_what_was_met_lately_is_taken_again_when_it_is_to_be_forgotten(intake: I
 
 
 def test_refused_links_are_told_with_the_rule_that_decided(intake: Intake) -> None:
-    assert intake.links(["http://a.test/far", "http://far.test/bad"], 1, VIA).refused == [
+    assert intake.take_links(["http://a.test/far", "http://far.test/bad"], 1, VIA).refused == [
         ("http://a.test/far", "whitelist"),
         ("http://far.test/bad", "badword"),
     ]
@@ -112,26 +112,26 @@ def test_scope_is_asked_with_host_and_key(intake: Intake, bad: Refuses) -> None:
 
 
 def test_a_page_without_links_gives_nothing(intake: Intake) -> None:
-    assert intake.links([], 1, VIA) == ([], [])
+    assert intake.take_links([], 1, VIA) == ([], [])
 
 
 def test_a_seed_need_not_match_what_only_followed_urls_must(intake: Intake) -> None:
-    seed = intake.seed("http://far.test/")
+    seed = intake.seed_entry("http://far.test/")
     assert isinstance(seed, UrlEntry)
     assert (seed.depth, seed.via) == (0, None)
-    assert intake.one("http://far.test/", 1, VIA) == "whitelist"
-    assert intake.seed("http://bad.test/") == "badword"
+    assert intake.link_entry("http://far.test/", 1, VIA) == "whitelist"
+    assert intake.seed_entry("http://bad.test/") == "badword"
 
 
 def test_a_seed_is_the_same_url_as_a_link_to_it(intake: Intake) -> None:
-    seed = intake.seed("http://a.test/~x")
-    [link] = intake.links(["http://a.test/%7ex"], 1, VIA).entries
+    seed = intake.seed_entry("http://a.test/~x")
+    [link] = intake.take_links(["http://a.test/%7ex"], 1, VIA).entries
     assert isinstance(seed, UrlEntry)
     assert seed.fingerprint == link.fingerprint
 
 
 def test_a_redirect_target_remembers_how_many_led_to_it(intake: Intake, bad: Refuses) -> None:
-    target = intake.one("http://a.test/x", 1, VIA, redirects=2)
+    target = intake.link_entry("http://a.test/x", 1, VIA, redirects=2)
     assert isinstance(target, UrlEntry)
     assert target.redirects == 2
     assert bad.asked[-1].redirects == 2
@@ -139,7 +139,7 @@ def test_a_redirect_target_remembers_how_many_led_to_it(intake: Intake, bad: Ref
 
 def test_requests_that_differ_in_method_or_body_are_different_urls(intake: Intake) -> None:
     def mark(method: str, body: bytes) -> int:
-        one = intake.request("http://a.test/x", method, body, 0, None, 0, False)
+        one = intake.request_entry("http://a.test/x", method, body, 0, None, 0, False)
         assert isinstance(one, UrlEntry)
         return one.fingerprint
 
@@ -156,29 +156,29 @@ def test_requests_that_differ_in_method_or_body_are_different_urls(intake: Intak
 
 
 def entry_mark(intake: Intake, url: str) -> int:
-    seed = intake.seed(url)
+    seed = intake.seed_entry(url)
     assert isinstance(seed, UrlEntry)
     return seed.fingerprint
 
 
 def test_a_request_is_followed_or_begun_by_its_own_rules(intake: Intake) -> None:
-    assert intake.request("http://far.test/", "GET", b"", 1, VIA, 0, True) == "whitelist"
-    assert isinstance(intake.request("http://far.test/", "GET", b"", 0, None, 0, False), UrlEntry)
+    assert intake.request_entry("http://far.test/", "GET", b"", 1, VIA, 0, True) == "whitelist"
+    assert isinstance(intake.request_entry("http://far.test/", "GET", b"", 0, None, 0, False), UrlEntry)
 
 
 def test_a_request_with_a_url_that_browsers_clean_is_cleaned(intake: Intake) -> None:
-    one = intake.request("HTTP://A.test/a/../b\\c", "GET", b"", 0, None, 0, False)
+    one = intake.request_entry("HTTP://A.test/a/../b\\c", "GET", b"", 0, None, 0, False)
     assert isinstance(one, UrlEntry)
     assert one.url == "http://a.test/b/c"
 
 
 @pytest.mark.parametrize("url", ["http://", "http://a b/", "https://[::1/", "no-scheme"])
 def test_a_request_whose_url_no_browser_takes_is_refused(intake: Intake, url: str) -> None:
-    assert intake.request(url, "GET", b"", 0, None, 0, False) == "url"
+    assert intake.request_entry(url, "GET", b"", 0, None, 0, False) == "url"
 
 
 def test_urls_of_other_schemes_have_a_queue_of_their_scheme(intake: Intake) -> None:
-    one = intake.request("data:,hello", "GET", b"", 0, None, 0, False)
+    one = intake.request_entry("data:,hello", "GET", b"", 0, None, 0, False)
     assert isinstance(one, UrlEntry)
     assert (one.url, one.key) == ("data:,hello", "data:")
     assert intake.admit(one) is None
@@ -191,13 +191,13 @@ def test_urls_of_other_schemes_have_a_queue_of_their_scheme(intake: Intake) -> N
 def test_one_that_a_page_has_is_refused_if_the_project_does_not_name_its_scheme(
     intake: Intake, url: str, depth: int, via: str | None
 ) -> None:
-    assert intake.request(url, "GET", b"", depth, via, 0, True) == "scheme"
+    assert intake.request_entry(url, "GET", b"", depth, via, 0, True) == "scheme"
     intake.schemes = Schemes(others=frozenset({"ftp", "file", "s3"}))
-    assert isinstance(intake.request(url, "GET", b"", depth, via, 0, True), UrlEntry)
+    assert isinstance(intake.request_entry(url, "GET", b"", depth, via, 0, True), UrlEntry)
 
 
 def test_data_that_a_page_has_is_no_request_to_anybody(intake: Intake) -> None:
-    assert isinstance(intake.request("data:,hello", "GET", b"", 1, VIA, 0, True), UrlEntry)
+    assert isinstance(intake.request_entry("data:,hello", "GET", b"", 1, VIA, 0, True), UrlEntry)
 
 
 def test_before_a_fetch_only_the_rules_for_all_urls_are_asked_again(intake: Intake) -> None:
@@ -217,9 +217,9 @@ def test_what_was_met_lately_is_remembered_until_another_takes_its_place() -> No
 
 def test_a_link_that_may_return_is_looked_at_again_and_no_other(intake: Intake) -> None:
     urls = [f"http://a.test/{number}" for number in range(4)]
-    entries = intake.links(urls, 1, "http://a.test/").entries
+    entries = intake.take_links(urls, 1, "http://a.test/").entries
     intake.may_return([entries[2].fingerprint, fingerprint("http://a.test/other")])
-    again = intake.links(urls, 1, "http://a.test/").entries
+    again = intake.take_links(urls, 1, "http://a.test/").entries
     assert [one.url for one in again] == urls[2:3]
 
 
@@ -245,12 +245,12 @@ def test_what_was_never_met_is_never_taken_for_met(values: list[int], size: int)
 def test_a_sitemap_of_ones_own_need_not_match_what_is_said_of_pages_and_one_elsewhere_must(
     intake: Intake,
 ) -> None:
-    own = intake.sitemap("http://files.a.test/far/sitemap.xml", "a.test", "http://a.test/robots.txt")
+    own = intake.sitemap_entry("http://files.a.test/far/sitemap.xml", "a.test", "http://a.test/robots.txt")
     assert isinstance(own, UrlEntry)
     assert (own.kind, own.key, own.depth, own.via) == ("sitemap", "a.test", 0, "http://a.test/robots.txt")
-    assert intake.sitemap("http://b.test/far/sitemap.xml", "a.test", VIA) == "whitelist"
-    assert intake.sitemap("http://a.test/bad.xml", "a.test", VIA) == "badword"
-    elsewhere = intake.sitemap("http://b.test/sitemap.xml", "a.test", VIA, 2, 1)
+    assert intake.sitemap_entry("http://b.test/far/sitemap.xml", "a.test", VIA) == "whitelist"
+    assert intake.sitemap_entry("http://a.test/bad.xml", "a.test", VIA) == "badword"
+    elsewhere = intake.sitemap_entry("http://b.test/sitemap.xml", "a.test", VIA, 2, 1)
     assert isinstance(elsewhere, UrlEntry)
     assert (elsewhere.key, elsewhere.depth, elsewhere.redirects) == ("b.test", 2, 1)
 
@@ -262,7 +262,7 @@ def test_thousands_of_links_are_taken_in_parts_that_come_to_the_same() -> None:
         Intake(PolitenessKey("domain"), Scope([]), Scope([]), linked=lambda _, marks: linked.append([*marks]))
         for _ in range(2)
     )
-    entries = whole.links(urls, 1, VIA).entries
+    entries = whole.take_links(urls, 1, VIA).entries
     parts = list(parted.in_parts(urls, 1, VIA))
 
     assert len(parts) > 5

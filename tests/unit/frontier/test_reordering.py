@@ -44,7 +44,7 @@ def crawl(opinion: Opinion) -> Iterator[SmallCrawl]:
 
 def reorder(crawl: SmallCrawl) -> bool:
     assert crawl.frontier.reordering is not None
-    return bool(crawl.loop.run(crawl.frontier.reordering.walk()))
+    return bool(crawl.loop.run(crawl.frontier.reordering.rescore_queues()))
 
 
 def fetched(crawl: SmallCrawl, count: int) -> list[str]:
@@ -88,7 +88,7 @@ def test_what_is_being_fetched_stays_where_it_is(crawl: SmallCrawl, opinion: Opi
     crawl.fetch(lease)
     assert fetched(crawl, 1) == ["two"]
     assert crawl.is_finished()
-    assert crawl.loop.run(crawl.backend.counts()).done == 2
+    assert crawl.loop.run(crawl.backend.read_counts()).done == 2
 
 
 def test_an_idle_key_is_found_by_its_new_level(opinion: Opinion) -> None:
@@ -113,7 +113,7 @@ def test_a_storage_that_is_full_costs_nothing_but_the_new_order(crawl: SmallCraw
     crawl.disk.state_full = True
     assert crawl.frontier.reordering is not None
     with pytest.raises(StorageFull):
-        crawl.loop.run(crawl.frontier.reordering.walk())
+        crawl.loop.run(crawl.frontier.reordering.rescore_queues())
     crawl.disk.state_full = False
     assert fetched(crawl, 3) == ["one", "two", "three"]
 
@@ -163,7 +163,7 @@ def bring_forward(crawl: SmallCrawl, url: str) -> bool:
 
 
 async def walked(crawl: SmallCrawl) -> list[UrlEntry]:
-    return [one async for one in crawl.frontier.waiting()]
+    return [one async for one in crawl.frontier.queued_entries()]
 
 
 def test_a_url_that_an_operator_brings_forward_is_the_next_of_its_host(crawl: SmallCrawl) -> None:
@@ -194,6 +194,6 @@ def test_a_url_that_is_added_as_the_next_comes_before_those_that_wait(crawl: Sma
     crawl.add("a.test/one", "a.test/two")
     crawl.allow("a.test")
     for path in ("first", "second"):
-        crawl.loop.call(crawl.frontier.add, [crawl.frontier.place_first(page("a.test", path))])
+        crawl.loop.call(crawl.frontier.add_entries, [crawl.frontier.place_first(page("a.test", path))])
     crawl.rest()
     assert fetched(crawl, 4) == ["first", "second", "one", "two"]

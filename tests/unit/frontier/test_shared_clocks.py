@@ -143,7 +143,7 @@ def test_another_url_that_came_before_has_a_claim_of_its_own(made):
     crawl.allow("a.h0.test")
     crawl.clock.now += DELAY
     # It asks for a.h0.test, and is told of a better one before the answer.
-    assert crawl.loop.call(crawl.frontier.next) is None
+    assert crawl.loop.call(crawl.frontier.next_lease) is None
     crawl.add("b.h0.test/1", level=5)
     lease = crawl.wait_for_lease()
     assert get_host(lease.entry.url) == "b.h0.test"
@@ -159,15 +159,15 @@ def test_a_key_that_is_lost_leaves_its_place_to_the_next(made):
     open_one = crawl.wait_for_lease()
     crawl.lease()
     others = [f"h{number}.test" for number in range(4) if f"h{number}.test" != get_host(open_one.entry.url)]
-    crawl.loop.call(crawl.frontier._keys.lose, others[0])
+    crawl.loop.call(crawl.frontier._keys.drop_key, others[0])
     crawl.answer_robots(open_one)
     crawl.clock.now += PAUSE
     # One has been granted its claim, and is lost before it uses it.
-    assert crawl.loop.call(crawl.frontier.next) is None
+    assert crawl.loop.call(crawl.frontier.next_lease) is None
     crawl.rest()
     granted = [active.key for active in crawl.frontier._rate_limiter._granted]
     assert len(granted) == 1
-    crawl.loop.call(crawl.frontier._keys.lose, granted[0])
+    crawl.loop.call(crawl.frontier._keys.drop_key, granted[0])
     crawl.rest()
     lease = crawl.lease()
     assert lease is not None

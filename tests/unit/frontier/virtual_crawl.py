@@ -82,10 +82,10 @@ class VirtualCrawl:
     async def _run(self, seeds: list[UrlEntry], pages: int | None) -> None:
         frontier = self.frontier
         await frontier.open()
-        frontier.add(seeds)
+        frontier.add_entries(seeds)
         await frontier.drain()
         while not frontier.is_finished() and (pages is None or frontier.tally.pages < pages):
-            leases = list(itertools.islice(iter(frontier.next, None), self._open_max))
+            leases = list(itertools.islice(iter(frontier.next_lease, None), self._open_max))
             self.held_most = max(self.held_most, frontier.snapshot().active_hosts)
             for lease in leases:
                 self._fetch(lease)
@@ -95,7 +95,7 @@ class VirtualCrawl:
                 at = frontier.next_at()
                 self.now = self.now + 0.1 if at is None else max(self.now, at)
             if frontier.reordering is not None:
-                await frontier.reordering.walk()
+                await frontier.reordering.rescore_queues()
         await frontier.close()
 
     async def _rested(self) -> bool:

@@ -34,23 +34,30 @@ def intake():
 
 
 def test_what_is_refused_on_one_page_is_taken_on_a_page_of_its_own_site(intake):
-    assert intake.links(["http://b.test/x"], 1, "http://a.test/").refused == [("http://b.test/x", "stay")]
-    assert [entry.url for entry in intake.links(["http://b.test/x"], 1, "http://b.test/").entries] == [
+    assert intake.take_links(["http://b.test/x"], 1, "http://a.test/").refused == [
+        ("http://b.test/x", "stay")
+    ]
+    assert [entry.url for entry in intake.take_links(["http://b.test/x"], 1, "http://b.test/").entries] == [
         "http://b.test/x"
     ]
 
 
 @pytest.mark.parametrize(("depth", "taken"), [(0, True), (1, False)])
 def test_a_seed_may_redirect_to_another_site_and_what_it_leads_to_may_not(intake, depth, taken):
-    entry = intake.one("http://b.test/", depth, "http://a.test/", redirects=1)
+    entry = intake.link_entry("http://b.test/", depth, "http://a.test/", redirects=1)
     assert isinstance(entry, str) is not taken
-    asked = intake.request("http://b.test/", "GET", b"", depth, "http://a.test/", 1, followed=True)
+    asked = intake.request_entry("http://b.test/", "GET", b"", depth, "http://a.test/", 1, followed=True)
     assert isinstance(asked, str) is not taken
 
 
 def test_a_sitemap_of_another_site_is_not_read(intake):
-    assert intake.sitemap("http://b.test/s.xml", "a.test", "http://a.test/robots.txt", redirects=1) == "stay"
-    assert not isinstance(intake.sitemap("http://a.test/s.xml", "a.test", "http://a.test/robots.txt"), str)
+    assert (
+        intake.sitemap_entry("http://b.test/s.xml", "a.test", "http://a.test/robots.txt", redirects=1)
+        == "stay"
+    )
+    assert not isinstance(
+        intake.sitemap_entry("http://a.test/s.xml", "a.test", "http://a.test/robots.txt"), str
+    )
 
 
 def test_a_page_that_is_none_of_the_web_has_no_site():

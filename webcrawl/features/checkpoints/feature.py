@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 FOLDER = "checkpoints"
 """Default folder of checkpoints in the JOBDIR, without CHECKPOINT_FOLDER."""
-LOOK_SECONDS = 10.0
+CHECK_SECONDS = 10.0
 """Interval at which it is checked whether a checkpoint is due."""
 WAIT_SECONDS = 0.2
 """Interval at which it is checked whether a running checkpoint is complete."""
@@ -54,7 +54,7 @@ class CheckpointsFeature(Feature):
         self._due_at = 0.0
         self._taking = asyncio.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._ticking = PeriodicTask(min(LOOK_SECONDS, self._interval_seconds), self._step)
+        self._ticking = PeriodicTask(min(CHECK_SECONDS, self._interval_seconds), self._step)
 
     def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         # Due after the last checkpoint, so that a crawl that is restarted each hour has its checkpoint every day.

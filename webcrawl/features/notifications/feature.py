@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS = 5.0
+CHECK_SECONDS = 5.0
 """Interval at which the figures are looked at."""
 END_SECONDS = 5.0
 """The longest time that the end of a crawl waits for its last messages."""
@@ -88,7 +88,7 @@ class NotificationsFeature(Feature):
         announcer = Announcer(configuration.notify_interval_seconds)
         self._watch = Watch(limits, frozenset(configuration.notify_events), announcer)
         self._tells_end = "end" in configuration.notify_events
-        self._ticking = PeriodicTask(LOOK_SECONDS, self._look, at_once=True)
+        self._ticking = PeriodicTask(CHECK_SECONDS, self._look, at_once=True)
         self._began_at = time.monotonic()
         self._delivery: Delivery | None = None
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 """Interval between two reads of an empty list."""
 GRACE_SECONDS = 5.0
 """Maximum time that closing a crawl waits until taken entries are queued."""
@@ -108,7 +108,7 @@ class PushedUrlsFeature(Feature):
             self._soon.clear()
             if not await self._look():
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._soon.wait(), LOOK_SECONDS)
+                    await asyncio.wait_for(self._soon.wait(), POLL_SECONDS)
 
     async def _look(self) -> int:
         """Queue the entries of the list; return their number."""
@@ -124,12 +124,12 @@ class PushedUrlsFeature(Feature):
         if entries or self._has_worked():
             idle.end()
         else:
-            counts = await frontier.with_retry(self._backend.counts)
+            counts = await frontier.with_retry(self._backend.read_counts)
             now = asyncio.get_running_loop().time()
             idle.looked(now, with_others, counts)
             if idle.is_over(now):
                 # The list is empty and its entries are queued, so the check for the end of the crawl sees them.
-                frontier.look_again()
+                frontier.forget_idle_times()
         self._scheduler.wake()
         return entries
 

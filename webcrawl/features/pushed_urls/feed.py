@@ -137,7 +137,7 @@ class PushedUrlFeed:
     def _entry(self, pushed: Pushed) -> UrlEntry | str:
         # A pushed URL allows its host as a seed does.
         self._context.seeded.allow(pushed.url)
-        entry = self._context.intake.seed(pushed.url)
+        entry = self._context.intake.seed_entry(pushed.url)
         if isinstance(entry, str):
             return f"it is out of scope: {entry}"
         entry.level, entry.depth, entry.repeat = pushed.level, pushed.depth, pushed.repeat

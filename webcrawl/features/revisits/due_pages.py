@@ -69,7 +69,7 @@ LOOKS = 8
 class VisitQueue(Protocol):
     """The part of the frontier that the feeder needs."""
 
-    def add(self, entries: Sequence[UrlEntry]) -> None: ...
+    def add_entries(self, entries: Sequence[UrlEntry]) -> None: ...
 
     def has_work(self, key: str) -> bool:
         """Return whether a key has URLs in its queue, as far as this process knows."""
@@ -164,6 +164,6 @@ class Feeder:
             return 0
         pages = await self._visits.store.take(keys, now, TAKEN_SECONDS, most)
         for first in range(0, len(pages), BREATH):
-            self._queue.add([self._make_entry(page, level) for page in pages[first : first + BREATH]])
+            self._queue.add_entries([self._make_entry(page, level) for page in pages[first : first + BREATH]])
             await asyncio.sleep(0)
         return len(pages)

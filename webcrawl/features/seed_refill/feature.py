@@ -96,8 +96,8 @@ class _Crawl:
         self._frontier = context.frontier
         self._seeding = Seeding(context, scheduler, None, None)
 
-    async def keys_at_hand(self, at_most: int) -> int:
-        return await self._frontier.with_retry(lambda: self._backend.keys_at_hand(at_most))
+    async def count_available_keys(self, at_most: int) -> int:
+        return await self._frontier.with_retry(lambda: self._backend.count_available_keys(at_most))
 
     async def take(self, seeds: Iterator[Seed | BadSeed]) -> bool:
         return await self._seeding.take(seeds)

@@ -97,7 +97,7 @@ logger = logging.getLogger(__name__)
 class SeedConsumer(Protocol):
     """The parts of the crawl that are used here."""
 
-    async def keys_at_hand(self, at_most: int) -> int:
+    async def count_available_keys(self, at_most: int) -> int:
         """Return the number of keys that have URLs or are active, counted up to ``at_most``."""
         ...
 
@@ -143,7 +143,7 @@ class SeedRefill:
             request, self._request = self._request, None
             await request
         counted_at = self._clock()
-        keys = await self._crawl.keys_at_hand(self._low)
+        keys = await self._crawl.count_available_keys(self._low)
         turn = await self._turns.take() if keys < self._low else TurnResult.REST
         self._counted_at, self._is_low, self._others = counted_at, keys < self._low, turn is TurnResult.WAIT
         if turn is TurnResult.REQUEST:

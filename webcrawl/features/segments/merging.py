@@ -95,7 +95,7 @@ class Merging:
         after: QueuePosition | None = None
         left = set(done)
         while left:
-            loaded = await self._backend.load(key, after, AT_ONCE)
+            loaded = await self._backend.read_queue(key, after, AT_ONCE)
             settled = [
                 Settled(entry, done[entry.fingerprint])
                 for entry in loaded.entries

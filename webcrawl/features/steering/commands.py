@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from webcrawl.features.steering.store import OperatorRequest
     from webcrawl.frontier.records import UrlEntry
 
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 """Interval at which a command looks whether the crawl has got where it asks for."""
 CLAIM_SECONDS = 30.0
 """Time for which one worker alone queues failed URLs again; it renews it."""
@@ -82,7 +82,7 @@ class Commands:
             )
         frontier.pause(paused=True)
         while frontier.open_requests:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             if not frontier.is_paused:
                 raise CommandError("it was resumed before its open requests had ended")
 
@@ -163,7 +163,7 @@ class Commands:
         refused = frontier.tally.refused_by_rule
         before = refused[BACKLOG_FULL]
         if entries:
-            frontier.add(entries)
+            frontier.add_entries(entries)
             if not await frontier.drain():
                 raise CommandError("the URLs cannot be stored any more")
             if refused[BACKLOG_FULL] != before:
@@ -178,7 +178,7 @@ class Commands:
         storing = asyncio.ensure_future(frontier.drain())
         try:
             while not storing.done():
-                await asyncio.wait([storing], timeout=LOOK_SECONDS)
+                await asyncio.wait([storing], timeout=POLL_SECONDS)
                 if not storing.done() and (why := frontier.stalled) is not None:
                     raise CommandError(f"{failed}the results cannot be stored: {why}")
             if not await storing:

@@ -83,7 +83,7 @@ class Effects:
             requests_per_key_max=configuration.requests_per_key_max,
             page_budget=configuration.page_budget,
         )
-        self._context.frontier.change(context.policies, frontier_limits(configuration))
+        self._context.frontier.change_policies(context.policies, frontier_limits(configuration))
 
     def _change_scope(self, values: Values) -> None:
         context, configuration = self._context, values.configuration

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS = 1.0
+REFRESH_SECONDS = 1.0
 """Interval between two looks."""
 TAKEN_AT_ONCE = 500
 """Injected URLs that are queued together."""
@@ -104,7 +104,7 @@ class SteeringFeature(Feature):
         """The time of the last look at the end of the crawl that found nothing, by the event loop's clock."""
         self._last_look: asyncio.Task[None] | None = None
         self._taking: asyncio.Task[None] | None = None
-        self._ticking = PeriodicTask(LOOK_SECONDS, self._look, at_once=True)
+        self._ticking = PeriodicTask(REFRESH_SECONDS, self._look, at_once=True)
 
     # -- life --------------------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class SteeringFeature(Feature):
             or (request.command in LASTING and str(request.number) not in answered)
         ]
         if numbers.is_stopped and numbers.stopped_at < self._born_at:
-            if self._shared is not None and await self._shared.workers_before(numbers.stopped_at):
+            if self._shared is not None and await self._shared.count_workers_before(numbers.stopped_at):
                 self._ends_with_others = True
             else:
                 await self.store.go_on()
@@ -219,7 +219,7 @@ class SteeringFeature(Feature):
             return False
         if self._lasting:
             return True
-        if asyncio.get_running_loop().time() - self._quiet_at < LOOK_SECONDS:
+        if asyncio.get_running_loop().time() - self._quiet_at < REFRESH_SECONDS:
             return False
         if self._last_look is None or self._last_look.done():
             self._last_look = self._scheduler.run_beside(self._look_at_end())
@@ -486,7 +486,7 @@ class SteeringFeature(Feature):
         """Return the entry of an injected URL, as of a link; None if the scope refuses it. It does not allow its
         host: an operator of a dashboard must not reach private addresses."""
         url = resolve_any(injected.url, "about:blank")
-        entry = "url" if url is None else self._context.intake.one(url, 0, None)
+        entry = "url" if url is None else self._context.intake.link_entry(url, 0, None)
         if isinstance(entry, str):
             logger.info("Added URL refused (%s): %s", entry, printable(injected.url))
             return None

@@ -215,7 +215,7 @@ class TrapsFeature(Feature):
 
     async def _entry(self, withheld: Withheld, intake: Intake) -> UrlEntry | None:
         """Return the URL as a queue entry; None if it is queued or done by now, or another rule refuses it."""
-        entry = intake.one(withheld.url, withheld.depth, withheld.via)
+        entry = intake.link_entry(withheld.url, withheld.depth, withheld.via)
         if not isinstance(entry, UrlEntry):
             return None
         record = await self._backend.url_record(entry.key, entry.fingerprint)

@@ -121,7 +121,7 @@ class WebSubFeature(Feature):
         """Record topic and hubs of a page or feed. They are ignored if the topic is on another site, so that no site
         can make us visit others."""
         if advertised is not None:
-            topic = self._intake.one(advertised.topic, entry.depth, entry.via)
+            topic = self._intake.link_entry(advertised.topic, entry.depth, entry.via)
             if isinstance(topic, str) or topic.key != entry.key:
                 advertised = None
         if advertised is not None or entry.repeat:
@@ -183,7 +183,7 @@ class FrontierAccess:
         request = Request(
             hub, method="POST", body=form, headers={"Content-Type": _FORM}, meta={"dont_retry": True}
         )
-        entry = self._intake.request(hub, "POST", form, 0, topic, 0, followed=False)
+        entry = self._intake.request_entry(hub, "POST", form, 0, topic, 0, followed=False)
         if isinstance(entry, str):
             return entry
         payload = request_codec.encode(request, self._spider).payload
@@ -195,9 +195,9 @@ class FrontierAccess:
         if visits is not None and await visits.hint(one.topic, self._clock()):
             return
         if one.kind == Kind.SITEMAP:
-            entry = self._intake.sitemap(one.topic, one.key, one.topic, one.depth)
+            entry = self._intake.sitemap_entry(one.topic, one.key, one.topic, one.depth)
         else:
-            entry = self._intake.one(one.topic, one.depth, None)
+            entry = self._intake.link_entry(one.topic, one.depth, None)
         if isinstance(entry, str):
             logger.info("%s was pushed, and is not visited: %s", one.topic, entry)
         else:
@@ -211,7 +211,7 @@ class FrontierAccess:
         """Queue an entry in addition to any entry of the same URL, and without changing its state."""
         entry.level, entry.repeat = LEVEL, True
         # Placed here, since a custom order would set another level.
-        self._frontier.add([self._order.place_again(entry)])
+        self._frontier.add_entries([self._order.place_again(entry)])
 
 
 def build(parts: Parts) -> WebSubFeature:

@@ -86,12 +86,12 @@ class MemoryBackend:
             host.record.given_up = False
             # and keys that wait for a robots.txt, too: it may have been answered since.
             host.record.blocked_until = 0.0
-        return await self.counts()
+        return await self.read_counts()
 
     async def close(self) -> None:
         """Nothing to release."""
 
-    async def activate(self, count: int, now: float, sampler: LevelSampler) -> list[Activated]:
+    async def activate_keys(self, count: int, now: float, sampler: LevelSampler) -> list[Activated]:
         ready: dict[int, list[_Host]] = {}
         for host in self._idle_hosts():
             if _due_at(host.record) <= now:
@@ -102,7 +102,7 @@ class MemoryBackend:
             chosen += ready[level][:wanted]
         return [self._activate(host) for host in chosen]
 
-    async def acquire(self, key: str, now: float, *, given_up: bool = False) -> Activated | Unavailable:
+    async def acquire_key(self, key: str, now: float, *, given_up: bool = False) -> Activated | Unavailable:
         host = self._host(key)
         if host.active:
             return Unavailable.HELD
@@ -110,7 +110,7 @@ class MemoryBackend:
             return Unavailable.GIVEN_UP
         return self._activate(host)
 
-    async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
+    async def read_queue(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         queue = self._hosts[key].queue
         start = 0 if after is None else bisect_right(queue, after, key=queue_position)
         entries = [copy.copy(entry) for entry in queue[start : start + count]]
@@ -118,7 +118,7 @@ class MemoryBackend:
         robots = [copy.copy(self._robots[origin]) for origin in origins if origin in self._robots]
         return Loaded(entries, more=start + count < len(queue), robots=robots)
 
-    async def scan(self, cursor: ScanCursor | None, count: int) -> ScanResult:
+    async def scan_queues(self, cursor: ScanCursor | None, count: int) -> ScanResult:
         keys = sorted(self._hosts)
         first, after = cursor or ("", None)
         found: list[UrlEntry] = []
@@ -131,7 +131,7 @@ class MemoryBackend:
             after = None
         return ScanResult(found, None)
 
-    async def move(self, moves: Sequence[Move]) -> list[Move]:
+    async def change_levels(self, moves: Sequence[Move]) -> list[Move]:
         return [move for move in moves if self._move(move)]
 
     def _move(self, move: Move) -> bool:
@@ -171,38 +171,38 @@ class MemoryBackend:
                 may_return += [entry.fingerprint for entry in pruned if not entry.repeat]
         return Committed(queued, len(pruned), self._counts.queued, len(self._hosts), may_return=may_return)
 
-    async def release(self, records: Sequence[HostRecord]) -> None:
+    async def release_keys(self, records: Sequence[HostRecord]) -> None:
         for record in records:
             host = self._host(record.key)
             host.store(record)
             host.active = False
 
-    async def wake(self, keys: Sequence[str]) -> None:
+    async def end_robots_wait(self, keys: Sequence[str]) -> None:
         for key in keys:
             host = self._hosts.get(key)
             if host is not None and not host.active:
                 host.record.blocked_until = 0.0
 
-    async def idle(self) -> Idle:
+    async def read_idle_times(self) -> Idle:
         resting: list[float] = []
         parked: list[float] = []
         for host in self._idle_hosts():
             (parked if host.record.parked else resting).append(_due_at(host.record))
         return Idle(at=min(resting, default=None), parked_at=min(parked, default=None))
 
-    async def keys_at_hand(self, at_most: int) -> int:
+    async def count_available_keys(self, at_most: int) -> int:
         there = (host for host in self._hosts.values() if host.queue)
         at_hand = (host for host in there if host.active or not (host.record.parked or host.record.given_up))
         return sum(1 for _ in islice(at_hand, at_most))
 
-    async def counts(self) -> Counts:
+    async def read_counts(self) -> Counts:
         given_up = [host for host in self._hosts.values() if host.record.given_up]
-        counts = copy.copy(self._counts)
-        counts.hosts = len(self._hosts)
-        counts.parked_hosts = sum(host.record.parked for host in self._idle_hosts())
-        counts.given_up_hosts = len(given_up)
-        counts.given_up_urls = sum(len(host.queue) for host in given_up)
-        return counts
+        read_counts = copy.copy(self._counts)
+        read_counts.hosts = len(self._hosts)
+        read_counts.parked_hosts = sum(host.record.parked for host in self._idle_hosts())
+        read_counts.given_up_hosts = len(given_up)
+        read_counts.given_up_urls = sum(len(host.queue) for host in given_up)
+        return read_counts
 
     async def url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
         host = self._hosts.get(key)

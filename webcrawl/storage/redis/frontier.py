@@ -147,7 +147,7 @@ class RedisBackend:
             names = {facts["name"] for facts in (await self._workers.members(self._clock())).values()}
             await merge_counted(self._server, CrawlNames(self._options.spider), names)
             await self._budget.measure(self._workers.rank, self._workers.size)
-            return await self.counts()
+            return await self.read_counts()
         except BaseException:
             await self._server.close()
             raise
@@ -181,7 +181,7 @@ class RedisBackend:
 
     # -- keys ----------------------------------------------------------------------------------------------
 
-    async def activate(self, count: int, now: float, sampler: LevelSampler) -> list[Activated]:
+    async def activate_keys(self, count: int, now: float, sampler: LevelSampler) -> list[Activated]:
         await self._holding.return_unknown_keys()
         shards = random.sample(self._shards, len(self._shards))
         ready = [leases.ready_levels(view, now) for view in await self._ready_views(shards)]
@@ -206,7 +206,7 @@ class RedisBackend:
             for (shard, record), queue in zip(leased, loaded, strict=True)
         ]
 
-    async def acquire(self, key: str, now: float, *, given_up: bool = False) -> Activated | Unavailable:
+    async def acquire_key(self, key: str, now: float, *, given_up: bool = False) -> Activated | Unavailable:
         await self._holding.return_unknown_keys()
         shard, delay = self._get_shard(key), self._options.delay_seconds
         found = await self._holding.acquire(shard, key, delay, given_up=given_up)
@@ -220,13 +220,13 @@ class RedisBackend:
             raise
         return Activated(record, queue, shard.validity)
 
-    async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
+    async def read_queue(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         return await self._loader.load(key, after, count)
 
-    async def scan(self, cursor: ScanCursor | None, count: int) -> ScanResult:
+    async def scan_queues(self, cursor: ScanCursor | None, count: int) -> ScanResult:
         return await self._scanner.scan(cursor, count)
 
-    async def move(self, moves: Sequence[Move]) -> list[Move]:
+    async def change_levels(self, moves: Sequence[Move]) -> list[Move]:
         return await self._with_room(self._scanner.move(moves))
 
     async def commit(self, batch: Batch) -> Committed:
@@ -242,10 +242,10 @@ class RedisBackend:
             await self._writer.make_room()
             raise
 
-    async def release(self, records: Sequence[HostRecord]) -> None:
+    async def release_keys(self, records: Sequence[HostRecord]) -> None:
         await self._holding.release(records)
 
-    async def wake(self, keys: Sequence[str]) -> None:
+    async def end_robots_wait(self, keys: Sequence[str]) -> None:
         calls: list[Call] = [(self._get_shard(key).names.fixed, [encoded(key)]) for key in keys]
         if calls:
             await self._server.call("end_robots_wait", calls)
@@ -274,14 +274,14 @@ class RedisBackend:
 
     # -- figures -------------------------------------------------------------------------------------------
 
-    async def idle(self) -> Idle:
+    async def read_idle_times(self) -> Idle:
         views = await self._ready_views(self._shards)
         at, parked_at = leases.first_due(views, self._clock())
         # Keys of other members may be forgotten until these have repeated them, and URLs until all are queued again.
         doubtful = self._writer.is_doubtful or any(wait for _, wait, _ in views)
         return Idle(at, parked_at, busy=doubtful or any(held for held, _, _ in views))
 
-    async def keys_at_hand(self, at_most: int) -> int:
+    async def count_available_keys(self, at_most: int) -> int:
         commands: list[tuple[Any, ...]] = []
         for shard in self._shards:
             commands.append(("ZLEXCOUNT", shard.names.idle, "[r", "(r\xff"))
@@ -293,7 +293,7 @@ class RedisBackend:
             found += sum(answers[1::3])
         return min(int(found), at_most)
 
-    async def counts(self) -> Counts:
+    async def read_counts(self) -> Counts:
         return await self._writer.counts()
 
     async def url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
@@ -320,7 +320,7 @@ class RedisBackend:
     def workers(self) -> int:
         return self._workers.live
 
-    async def workers_before(self, at: float) -> int:
+    async def count_workers_before(self, at: float) -> int:
         return await self._workers.count_before(at, self._clock())
 
     @property

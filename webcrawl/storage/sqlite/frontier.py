@@ -93,37 +93,37 @@ class SqliteBackend:
             self._thread.shutdown()
             await self.tables.close()
 
-    async def activate(self, count: int, now: float, sampler: LevelSampler) -> list[Activated]:
+    async def activate_keys(self, count: int, now: float, sampler: LevelSampler) -> list[Activated]:
         return await self._run(self._activate, count, now, sampler)
 
-    async def acquire(self, key: str, now: float, *, given_up: bool = False) -> Activated | Unavailable:
+    async def acquire_key(self, key: str, now: float, *, given_up: bool = False) -> Activated | Unavailable:
         return await self._run(self._acquire, key, given_up=given_up)
 
-    async def load(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
+    async def read_queue(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         return await self._run(self._load, key, after, count)
 
-    async def scan(self, cursor: ScanCursor | None, count: int) -> ScanResult:
+    async def scan_queues(self, cursor: ScanCursor | None, count: int) -> ScanResult:
         return await self._run(self._scan, cursor, count)
 
-    async def move(self, moves: Sequence[Move]) -> list[Move]:
+    async def change_levels(self, moves: Sequence[Move]) -> list[Move]:
         return await self._run(self._move, moves)
 
     async def commit(self, batch: Batch) -> Committed:
         return await self._run(self._commit, batch)
 
-    async def release(self, records: Sequence[HostRecord]) -> None:
+    async def release_keys(self, records: Sequence[HostRecord]) -> None:
         await self._run(self._release, records)
 
-    async def wake(self, keys: Sequence[str]) -> None:
+    async def end_robots_wait(self, keys: Sequence[str]) -> None:
         await self._run(self._wake, keys)
 
-    async def idle(self) -> Idle:
+    async def read_idle_times(self) -> Idle:
         return await self._run(self._idle)
 
-    async def keys_at_hand(self, at_most: int) -> int:
-        return await self._run(self._keys_at_hand, at_most)
+    async def count_available_keys(self, at_most: int) -> int:
+        return await self._run(self._count_available_keys, at_most)
 
-    async def counts(self) -> Counts:
+    async def read_counts(self) -> Counts:
         return await self._run(self._count)
 
     async def url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
@@ -234,16 +234,16 @@ class SqliteBackend:
     def _idle(self) -> Idle:
         return self._keys.idle()
 
-    def _keys_at_hand(self, at_most: int) -> int:
+    def _count_available_keys(self, at_most: int) -> int:
         return self._keys.at_hand(at_most)
 
     def _count(self) -> Counts:
         totals = self._totals
-        counts = Counts(
+        read_counts = Counts(
             totals["queued"], totals["done"], totals["failed"], totals["refused"], totals["hosts"]
         )
-        self._keys.count_given_up(counts)
-        return counts
+        self._keys.count_given_up(read_counts)
+        return read_counts
 
     def _url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
         host_id = self._keys.known_id(key)

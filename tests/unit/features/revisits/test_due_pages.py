@@ -27,7 +27,7 @@ class Frontier:
         self.slots = 1000
         self.fetched_new = self.fetched_old = 0
 
-    def add(self, entries):
+    def add_entries(self, entries):
         for entry in entries:
             self.old.setdefault(entry.key, []).append(entry)
 

@@ -34,7 +34,7 @@ class World:
         self.turns = OwnTurns(EVERY, lambda: self.now)
         self.refill = SeedRefill(self, self, self.turns, 10, lambda: self.now)
 
-    async def keys_at_hand(self, at_most: int) -> int:
+    async def count_available_keys(self, at_most: int) -> int:
         return min(self.keys, at_most)
 
     async def take(self, seeds: Iterator[Seed | BadSeed]) -> bool:

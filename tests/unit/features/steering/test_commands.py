@@ -51,7 +51,7 @@ class Steered(SmallCrawl):
     @property
     def ends(self) -> tuple[int, int, int]:
         """Numbers of URLs that are queued, done and failed."""
-        counts = self.loop.run(self.backend.counts())
+        counts = self.loop.run(self.backend.read_counts())
         return counts.queued, counts.done, counts.failed
 
 

@@ -52,10 +52,10 @@ def gone_on_with(path: Path, *found: UrlEntry) -> list[UrlEntry]:
     async def run() -> list[UrlEntry]:
         backend = SqliteBackend(path.parent, SqliteOptions(), {"POLITENESS_KEY": "host"})
         await backend.open(1_700_000_000.0)
-        first = (await backend.load(KEY, None, 1)).entries[0]
+        first = (await backend.read_queue(KEY, None, 1)).entries[0]
         again = replace(first, attempts=first.attempts + 1)
         await backend.commit(Batch(discovered=list(found), settled=[Settled(first, QUEUED, again)]))
-        loaded = await backend.load(KEY, None, 100)
+        loaded = await backend.read_queue(KEY, None, 100)
         await backend.close()
         return loaded.entries
 

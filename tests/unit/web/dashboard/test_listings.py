@@ -39,10 +39,10 @@ def folder(tmp_path: Path) -> Path:
         backend = SqliteBackend(tmp_path, SqliteOptions(delay_seconds=5.0), IDENTITY)
         await backend.open(NOW)
         await backend.commit(found(*pages("parked.test", 3)))
-        [parked] = await backend.activate(1, NOW, LevelSampler(2.0, seed=1))
+        [parked] = await backend.activate_keys(1, NOW, LevelSampler(2.0, seed=1))
         parked.record.parked, parked.record.failures, parked.record.last_error = True, 2, "timeout"
         await backend.commit(Batch(pages("a.test", 30), [], [], [robots("http://a.test")]))
-        await backend.release([parked.record])
+        await backend.release_keys([parked.record])
         await backend.close()
 
     asyncio.run(begin())
