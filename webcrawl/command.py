@@ -44,9 +44,9 @@ def number(kind: Callable[[str], Number], least: float, most: float, allowed: st
 
     def read(text: str) -> Number:
         with suppress(ValueError):
-            found = kind(text)
-            if least <= found <= most:
-                return found
+            value = kind(text)
+            if least <= value <= most:
+                return value
         raise argparse.ArgumentTypeError(f"must be {allowed}, not {text!r}")
 
     return read

@@ -13,16 +13,16 @@ from webcrawl.config import display, identity, vocabulary
 
 # In lower case: Scrapy takes names in capitals here for settings.
 prefix = "WEBCRAWL_"
-given = {
+variables = {
     name.removeprefix(prefix): value
     for name, value in os.environ.items()
     if name.startswith(prefix) and value and name != identity.KEY_VARIABLE
 }
 known = {setting.name for setting in config.SETTINGS}
-prefixes = given["SETTINGS_PREFIXES"].split(",") if "SETTINGS_PREFIXES" in given else display.PACKAGES
-problems = list(vocabulary.unknown_names(given, known, tuple(prefixes)))
+prefixes = variables["SETTINGS_PREFIXES"].split(",") if "SETTINGS_PREFIXES" in variables else display.PACKAGES
+problems = list(vocabulary.unknown_names(variables, known, tuple(prefixes)))
 if problems:
     sys.stderr.writelines(f"scrapy: {prefix}{problem}\n" for problem in problems)
     sys.exit(2)
 
-globals().update({name: value for name, value in vars(settings).items() if name.isupper()} | given)
+globals().update({name: value for name, value in vars(settings).items() if name.isupper()} | variables)

@@ -185,13 +185,13 @@ class ParquetExporter(BaseItemExporter):
                 FieldType.NAMED: arrow.map_(arrow.string(), arrow.string()),
             }.get(kind, arrow.string())
         shown = {type(row[name]) for row in rows if row.get(name) is not None}
-        for types, found in (
+        for types, arrow_type in (
             ({bool}, arrow.bool_()),
             ({int}, arrow.int64()),
             ({int, float}, arrow.float64()),
         ):
             if shown and shown <= types:
-                return found
+                return arrow_type
         return arrow.string()
 
     def _column(self, name: str, of_type: Any, rows: Sequence[Mapping[str, Any]]) -> Any:

@@ -121,10 +121,10 @@ def _further(uri: str, name: str) -> str:
     is_local = "://" not in uri or uri.startswith("file://")
     if uri in ("", "-") or "%(" in uri or (is_local and name in _ADDED_TO):
         return uri
-    found = re.fullmatch(r"(.*?)(?:-(\d+))?(\.[^./]*)?", uri, re.DOTALL)
-    assert found is not None
-    for number in count(int(found[2] or 1) + 1):
-        further = f"{found[1]}-{number}{found[3] or ''}"
+    match = re.fullmatch(r"(.*?)(?:-(\d+))?(\.[^./]*)?", uri, re.DOTALL)
+    assert match is not None
+    for number in count(int(match[2] or 1) + 1):
+        further = f"{match[1]}-{number}{match[3] or ''}"
         if not (is_local and _path(further).exists()):
             break
     return further
@@ -160,9 +160,9 @@ def _end_of_lines(file: BinaryIO) -> int:
     while at:
         begin = max(at - _BLOCK_BYTES, 0)
         file.seek(begin)
-        found = file.read(at - begin).rfind(b"\n")
-        if found >= 0:
-            return begin + found + 1
+        newline = file.read(at - begin).rfind(b"\n")
+        if newline >= 0:
+            return begin + newline + 1
         at = begin
     return 0
 

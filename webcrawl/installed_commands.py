@@ -96,8 +96,8 @@ def _hide_outside_of_projects() -> None:
 
     def without_ours(settings: BaseSettings, inproject: bool) -> dict[str, ScrapyCommand]:
         of_scrapy = cmdline._get_commands_from_module("scrapy.commands", inproject)
-        found = all_commands(settings, inproject).items()
-        others = {name: command for name, command in found if not isinstance(command, LazyCommand)}
+        named = all_commands(settings, inproject).items()
+        others = {name: command for name, command in named if not isinstance(command, LazyCommand)}
         return of_scrapy | others
 
     cmdline._get_commands_dict = without_ours

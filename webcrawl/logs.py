@@ -59,8 +59,8 @@ def set_level(level: int | str) -> None:
     if number is None:
         raise ValueError(f"no level of messages: {level!r}")
     handler = get_scrapy_root_handler()
-    for one in (*_following, *([] if handler is None else [handler])):
-        one.setLevel(number)
+    for log_handler in (*_following, *([] if handler is None else [handler])):
+        log_handler.setLevel(number)
     for formatter in _formatters:
         formatter.level = number
 
@@ -98,9 +98,9 @@ def hush_inventory(level: int) -> None:
         _add_once(logging.getLogger(name), WithoutInventory())
 
 
-def _add_once(target: logging.Logger, found: logging.Filter) -> None:
-    if not any(type(other) is type(found) for other in target.filters):
-        target.addFilter(found)
+def _add_once(target: logging.Logger, new_filter: logging.Filter) -> None:
+    if not any(type(other) is type(new_filter) for other in target.filters):
+        target.addFilter(new_filter)
 
 
 _formatters: WeakSet[QuietLogFormatter] = WeakSet()

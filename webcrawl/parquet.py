@@ -153,11 +153,11 @@ def _row(line: Mapping[str, Any]) -> dict[str, Any]:
         kind = COLUMNS.get(name) if name != MORE else None
         if value is None:
             continue
-        found = None if kind is None else _VALUES[kind](value)
-        if found is None:
+        converted = None if kind is None else _VALUES[kind](value)
+        if converted is None:
             more[name] = value
         else:
-            row[name] = found
+            row[name] = converted
     if more:
         row[MORE] = json.dumps(more)
     return row
@@ -189,8 +189,8 @@ def _double(value: object) -> float | None:
 def _numbers(value: object) -> list[tuple[str, float]] | None:
     if not isinstance(value, dict):
         return None
-    found = [(str(_string(name)), _double(number)) for name, number in value.items()]
-    return None if any(number is None for _, number in found) else found  # type: ignore[return-value]
+    pairs = [(str(_string(name)), _double(number)) for name, number in value.items()]
+    return None if any(number is None for _, number in pairs) else pairs  # type: ignore[return-value]
 
 
 def _words(value: object) -> list[tuple[str, str]] | None:

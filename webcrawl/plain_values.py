@@ -83,8 +83,8 @@ def _item_fields(value: Any) -> dict[str, Any] | None:
         return dict(value)
     if not is_dataclass(type(value)):
         return None
-    found = {part.name: getattr(value, part.name, LOST) for part in fields(value)}
-    return found if getattr(value, "__dict__", {}).keys() <= found.keys() else None
+    values = {part.name: getattr(value, part.name, LOST) for part in fields(value)}
+    return values if getattr(value, "__dict__", {}).keys() <= values.keys() else None
 
 
 def found_as(kind: type) -> str | None:
@@ -129,10 +129,10 @@ def _item(name: str, parts: dict[str, Any]) -> Any:
         return kind(parts)
     if not (isinstance(kind, type) and is_dataclass(kind)):
         raise TypeError(f"{name} is no class of items")
-    made = object.__new__(kind)
+    instance = object.__new__(kind)
     for field, value in parts.items():
-        object.__setattr__(made, field, value)
-    return made
+        object.__setattr__(instance, field, value)
+    return instance
 
 
 def plain_from(value: Any) -> Any:

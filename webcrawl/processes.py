@@ -71,8 +71,8 @@ def resident_bytes(process: int | str = "self") -> int | None:
 def _read_name(process: str) -> str:
     """Return the module that a child runs, or its program. :raises OSError: no file can be opened"""
     try:
-        if found := _PYTHON_MODULE.search((_PROC / process / "cmdline").read_bytes()):
-            return found[1].decode()
+        if match := _PYTHON_MODULE.search((_PROC / process / "cmdline").read_bytes()):
+            return match[1].decode()
         return (_PROC / process / "comm").read_text().strip()
     except (*_GONE, ValueError):
         return "?"
@@ -91,17 +91,17 @@ def _descendants() -> Iterator[str]:
 
 def _children(process: str = "self") -> set[str]:
     """Return the children of all threads of a process. Empty if the system does not list them."""
-    found: set[str] = set()
+    children: set[str] = set()
     threads = _PROC / process / "task"
     # Not by a pattern: globbing silently skips a folder that cannot be opened.
     try:
         listed = list(threads.iterdir())
     except _GONE:
-        return found
+        return children
     for thread in listed:
         with suppress(*_GONE):
-            found.update((threads / thread / "children").read_text().split())
-    return found
+            children.update((threads / thread / "children").read_text().split())
+    return children
 
 
 def _cpu_of_child(process: str) -> float:

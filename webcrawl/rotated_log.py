@@ -177,10 +177,10 @@ class RotatedLog(logging.Handler):
     def _open(self, now: float) -> int:
         file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._file = file
-        found = os.fstat(file)
-        self._size = found.st_size
-        self._day = int((min(found.st_mtime, now) if found.st_size else now) // DAY)
-        self._is_torn = bool(found.st_size) and os.pread(file, 1, found.st_size - 1) != b"\n"
+        status = os.fstat(file)
+        self._size = status.st_size
+        self._day = int((min(status.st_mtime, now) if status.st_size else now) // DAY)
+        self._is_torn = bool(status.st_size) and os.pread(file, 1, status.st_size - 1) != b"\n"
         self._keep_house(now)
         return file
 
@@ -227,13 +227,13 @@ def parts(path: Path) -> list[Path]:
     compressed one counts. Raises OSError.
     """
     form = re.compile(re.escape(path.stem) + _STAMPED + re.escape(path.suffix) + r"(\.gz)?")
-    found: dict[int, Path] = {}
-    for one in path.parent.iterdir():
-        if match := form.fullmatch(one.name):
+    files: dict[int, Path] = {}
+    for file in path.parent.iterdir():
+        if match := form.fullmatch(file.name):
             number = int(match[1])
-            if match[2] or number not in found:
-                found[number] = one
-    return [found[number] for number in sorted(found)]
+            if match[2] or number not in files:
+                files[number] = file
+    return [files[number] for number in sorted(files)]
 
 
 def next_part(path: Path, now: float) -> Path:

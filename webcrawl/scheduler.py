@@ -275,7 +275,7 @@ class Scheduler:
 
     async def _call_waiting(self) -> None:
         """Call the errback of each queued URL once. The URL stays queued for the next run."""
-        told, slot = len(self._told), engine_slot(self._crawler.engine)
+        told_before, slot = len(self._told), engine_slot(self._crawler.engine)
         async for entry in self.frontier.queued_entries():
             if slot is None or slot.closing is not None:
                 return
@@ -288,7 +288,7 @@ class Scheduler:
                     error = refusal(UNREACHED, entry.url, self.frontier.last_error(entry.key))
                     await self._call_errback(request, error, None)
         # Requests that an errback gave may have errbacks themselves.
-        self._are_all_told = len(self._told) == told
+        self._are_all_told = len(self._told) == told_before
         self.wake()
 
     def before_close(self, step: Callable[[], Awaitable[None]]) -> None:
@@ -334,7 +334,9 @@ class Scheduler:
     # -- requests out ----------------------------------------------------------------------------------------
 
     def has_pending_requests(self) -> bool:
-        if not self.frontier.is_closing() and any(one.awaits_urls() for one in self._context.features):
+        if not self.frontier.is_closing() and any(
+            feature.awaits_urls() for feature in self._context.features
+        ):
             return True
         return not self.frontier.is_finished()
 
@@ -527,13 +529,13 @@ class Scheduler:
         if flight is not None and entry.redirects:
             # The features of a link apply to the final target of its redirects.
             entry.link_features = flight.lease.entry.link_features
-        found = flight.outcome.discovered if flight is not None else []
-        found.append(entry)
-        if flight is None or (len(found) >= GIVEN_AT_ONCE and self.gives_early):
+        discovered = flight.outcome.discovered if flight is not None else []
+        discovered.append(entry)
+        if flight is None or (len(discovered) >= GIVEN_AT_ONCE and self.gives_early):
             # If a callback gives very many, most are queued before its page is done: perhaps queued twice, never
             # lost.
-            self.frontier.add_entries(list(found))
-            found.clear()
+            self.frontier.add_entries(list(discovered))
+            discovered.clear()
         return True
 
     def _call_errback(

@@ -209,15 +209,15 @@ def problems(names: Sequence[PrivateName] = PRIVATE) -> Iterator[str]:
     """Yield a line for each of ``names`` that this release of Scrapy does not have."""
     for private in names:
         owner = getattr(private.owner, "__name__", str(private.owner))
-        found = getattr(private.owner, private.name, None)
-        if found is None:
+        method = getattr(private.owner, private.name, None)
+        if method is None:
             yield f"Scrapy's {owner} has no {private.name} any more: {private.use} need another way"
         elif private.parameters is not None:
-            given = tuple(
-                name for name in inspect.signature(found).parameters if name not in ("self", "kwargs")
+            parameters = tuple(
+                name for name in inspect.signature(method).parameters if name not in ("self", "kwargs")
             )
-            if given != private.parameters:
+            if parameters != private.parameters:
                 yield (
-                    f"Scrapy's {owner}.{private.name} takes {given} instead of {private.parameters}: "
+                    f"Scrapy's {owner}.{private.name} takes {parameters} instead of {private.parameters}: "
                     f"{private.use} depend on it"
                 )

@@ -129,7 +129,7 @@ def cut(line: str, columns: int | None) -> str:
 
 def complain(command: str, what: Iterable[object]) -> int:
     """Write a line on standard error for each problem; return the exit status."""
-    sys.stderr.write("".join(f"scrapy {command}: {_line(one)}\n" for one in what))
+    sys.stderr.write("".join(f"scrapy {command}: {_line(problem)}\n" for problem in what))
     return WRONG
 
 

@@ -74,11 +74,13 @@ def find_captures(url: str, folders: Sequence[Path]) -> list[StoredCapture]:
 
     :raises ArchiveError: a file cannot be read
     """
-    found = {}
+    captures = {}
     for folder in folders:
         for capture in _in_folder(folder, index_key(url).encode() + b" "):
-            found[capture.folder, capture.filename, capture.offset] = capture
-    return sorted(found.values(), key=lambda one: (one.timestamp, one.filename, one.offset))
+            captures[capture.folder, capture.filename, capture.offset] = capture
+    return sorted(
+        captures.values(), key=lambda capture: (capture.timestamp, capture.filename, capture.offset)
+    )
 
 
 def read_capture(
@@ -94,9 +96,13 @@ def read_capture(
         return CaptureContent(fields, head, payload, None)
     target, at = fields.get("warc-refers-to-target-uri", ""), fields.get("warc-refers-to-date", "")
     digest = fields.get("warc-payload-digest", "").removeprefix("sha1:")
-    candidates = [one for one in find_captures(target, folders) if one.url == target and one.mime != REVISIT]
-    same_time = [one for one in candidates if one.timestamp == timestamp(at)]
-    same_bytes = [one for one in candidates if digest and one.digest == digest]
+    candidates = [
+        capture
+        for capture in find_captures(target, folders)
+        if capture.url == target and capture.mime != REVISIT
+    ]
+    same_time = [capture for capture in candidates if capture.timestamp == timestamp(at)]
+    same_bytes = [capture for capture in candidates if digest and capture.digest == digest]
     for original in (*same_time, *same_bytes):
         return CaptureContent(fields, head, _record(original, bytes_max)[2], original)
     path = capture.folder / WARC_FOLDER / capture.filename

@@ -100,8 +100,8 @@ class CrossChecks:
 
     def moved(self, index_line: bytes) -> None:
         """Add a line of the index of a WARC file that was moved away."""
-        if found := _ABOUT.search(index_line):
-            url, mime, digest = (each.decode() if each else "" for each in found.groups())
+        if match := _ABOUT.search(index_line):
+            url, mime, digest = (each.decode() if each else "" for each in match.groups())
             at = index_line.split(b" ", 2)[1].decode()
             self._has_moved = True
             self._add(at, url, _MOVED_REVISIT if mime == "warc/revisit" else _MOVED, digest=digest)
@@ -109,13 +109,13 @@ class CrossChecks:
     def problems(self, totals: ArchiveTotals) -> Iterator[ArchiveProblem]:
         """Yield all problems, once everything was added."""
         for key, group in groupby(self._sorter.sorted(), key=lambda line: line.split(b"\t", 1)[0]):
-            found: dict[str, list[_SeenItem]] = {}
+            items: dict[str, list[_SeenItem]] = {}
             for line in group:
                 _, kind, *about = line.decode().rstrip("\n").split("\t")
-                found.setdefault(kind, []).append(_SeenItem(*about))
+                items.setdefault(kind, []).append(_SeenItem(*about))
             url = key.decode().partition(" ")[2]
-            yield from self._unrecorded(url, found)
-            yield from _dangling_revisits(url, found)
+            yield from self._unrecorded(url, items)
+            yield from _dangling_revisits(url, items)
         yield from self._without_line(totals)
 
     def _add(self, at: str, url: str, kind: str, where: str = "", digest: str = "") -> None:
@@ -124,23 +124,23 @@ class CrossChecks:
         item = f"{digits[:_SECOND]} {url}\t{kind}\t{digits}\t{where}\t{digest.removeprefix('sha1:')}\n"
         self._sorter.add(item.encode(errors="replace"))
 
-    def _unrecorded(self, url: str, found: dict[str, list[_SeenItem]]) -> Iterator[ArchiveProblem]:
+    def _unrecorded(self, url: str, items: dict[str, list[_SeenItem]]) -> Iterator[ArchiveProblem]:
         """Yield lines without an answer; answers without a line are only noted."""
-        lines = found.get(_LINE, ())
+        lines = items.get(_LINE, ())
         if self._has_moved:
             # A 304 may be in a file that was moved away, and no index lists it.
             lines = [
-                line for line in lines if line.where != _NOT_INDEXED or _ANSWER in found or _REVISIT in found
+                line for line in lines if line.where != _NOT_INDEXED or _ANSWER in items or _REVISIT in items
             ]
         lined = Counter(line.at for line in lines)
-        for answer in (*found.get(_ANSWER, ()), *found.get(_REVISIT, ())):
+        for answer in (*items.get(_ANSWER, ()), *items.get(_REVISIT, ())):
             path, _, offset = answer.where.rpartition(" byte ")
             if lined[answer.at]:
                 lined[answer.at] -= 1
                 self._leftovers.has(path, int(offset))
             else:
                 self._leftovers.lacks(path, int(offset), url)
-        elsewhere = len(found.get(_MOVED, ())) + len(found.get(_MOVED_REVISIT, ()))
+        elsewhere = len(items.get(_MOVED, ())) + len(items.get(_MOVED_REVISIT, ()))
         for at in lined.elements():
             if elsewhere:
                 elsewhere -= 1
@@ -160,11 +160,11 @@ class CrossChecks:
             yield ArchiveProblem("fetch log", f"has no lines for {more} further records")
 
 
-def _dangling_revisits(url: str, found: dict[str, list[_SeenItem]]) -> Iterator[ArchiveProblem]:
+def _dangling_revisits(url: str, items: dict[str, list[_SeenItem]]) -> Iterator[ArchiveProblem]:
     """Yield revisits that refer to no record, or to a record with another payload."""
-    answers = (*found.get(_ANSWER, ()), *found.get(_MOVED, ()))
-    revisits = (*found.get(_REVISIT, ()), *found.get(_MOVED_REVISIT, ()))
-    for target in found.get(_TARGET, ()):
+    answers = (*items.get(_ANSWER, ()), *items.get(_MOVED, ()))
+    revisits = (*items.get(_REVISIT, ()), *items.get(_MOVED_REVISIT, ()))
+    for target in items.get(_TARGET, ()):
         if not answers and not revisits:
             yield ArchiveProblem(
                 target.where, f"the record refers to a record of {url} that is in none of these files"

@@ -45,8 +45,8 @@ _log = logging.getLogger(__name__)
 def stamps(directory: Path) -> list[str]:
     """Return the times in the names of all rotated parts, in the order of writing."""
     with translated(directory):
-        found = {match[1] for path in directory.iterdir() if (match := _PART.fullmatch(path.name))}
-    return sorted(found, key=int)
+        serials = {match[1] for path in directory.iterdir() if (match := _PART.fullmatch(path.name))}
+    return sorted(serials, key=int)
 
 
 def next_part(directory: Path, now: float) -> Path:

@@ -55,7 +55,7 @@ def keep(requests: BinaryIO, replies: BinaryIO) -> None:
 def _archive(options: dict[str, Any]) -> Archive:
     """Build the archive with its sinks. Raises ArchiveError when one of them cannot be built."""
     directory, worker = Path(options.pop("directory")), options["worker"]
-    sinks = [Guarded(path, directory, worker, given) for path, given in options.pop("sinks", ())]
+    sinks = [Guarded(path, directory, worker, arguments) for path, arguments in options.pop("sinks", ())]
     return Archive(directory, sinks=sinks, **options)
 
 

@@ -73,10 +73,10 @@ def entry_to_row(entry: ArchiveEntry, *, links: bool = True, fields: bool = True
     earlier = revisit and (revisit.profile, revisit.target_uri, revisit.date, revisit.record_id)
     packed = LinkColumns.of(entry.links) if links and entry.links else None
     rows = None if packed is None else (len(packed), packed.columns)
-    found = dict(entry.fields) if fields else {}
+    fields_sent = dict(entry.fields) if fields else {}
     others = tuple(map(tuple, entry.other_links)) if links and entry.other_links else ()
     listed = entry.listed.path if links and entry.listed is not None else None
-    behind = earlier, rows, found, tuple(entry.found), others, listed
+    behind = earlier, rows, fields_sent, tuple(entry.found), others, listed
     if capture is None:
         return fetch, None, *behind
     kept = (
@@ -176,14 +176,14 @@ class Payloads:
 
     def take(self, lengths: Iterable[int]) -> list[bytes]:
         """Read the payloads with these lengths. :raises EOFError: the file is shorter"""
-        at, found = 0, []
+        at, payloads = 0, []
         for length in lengths:
             payload = os.pread(self.handle, length, at)
             if len(payload) < length:
                 raise EOFError
-            found.append(payload)
+            payloads.append(payload)
             at += length
-        return found
+        return payloads
 
     def close(self) -> None:
         os.close(self.handle)

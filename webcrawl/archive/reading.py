@@ -112,9 +112,9 @@ def next_whole_member(stream: BinaryIO, start: int) -> RecordMember | None:
     while True:
         at = window.find(MEMBER_START)
         if at >= 0:
-            found = next(whole_members(stream, window_start + at), None)
-            if found is not None:
-                return found
+            member = next(whole_members(stream, window_start + at), None)
+            if member is not None:
+                return member
             window_start, window = window_start + at + 1, window[at + 1 :]
             continue
         overlap = window[-(len(MEMBER_START) - 1) :]
@@ -238,15 +238,15 @@ class _MemberReader:
             self._block(block)
 
     def record(self, end: int) -> WarcRecord:
-        found = self._found
-        if found is None:
+        member = self._found
+        if member is None:
             raise Damaged(self._start, "the gzip member ends within the head of the record")
         if self._missing or self._tail != RECORD_END:
             raise Damaged(self._start, "the record is shorter than its Content-Length says")
-        found.end = end
+        member.end = end
         if self._sums is not None:
-            found.block_digest, found.payload_digest = (labelled(each.digest()) for each in self._sums)
-        return found
+            member.block_digest, member.payload_digest = (labelled(each.digest()) for each in self._sums)
+        return member
 
     def _begin(self, head: bytes) -> None:
         version, fields, repeated = parse_head(head)

@@ -92,9 +92,9 @@ def _digest_problems(record: WarcRecord) -> Iterator[str]:
         yield f"has a block that does not match its digest: {record.block_digest}, not {digest}"
     digest = record.fields.get("warc-payload-digest")
     if digest is not None and record.type != "revisit" and digest.startswith("sha1:"):
-        found = record.payload_digest
-        if found != digest:
-            yield f"has a payload that does not match its digest: {found}, not {digest}"
+        computed = record.payload_digest
+        if computed != digest:
+            yield f"has a payload that does not match its digest: {computed}, not {digest}"
 
 
 def _revisit_problems(fields: dict[str, str]) -> Iterator[str]:

@@ -157,22 +157,22 @@ def _answer(capture: Capture, identity: str, revisit: Revisit | None) -> Respons
     if revisit is not None:
         return _revisit(spooled or (payload,), identity, head, revisit)
     fields = f"WARC-Type: response\r\n{identity}"
-    found = {"warc-type": "response"}
+    index_fields = {"warc-type": "response"}
     if capture.truncated is not None:
         fields += f"WARC-Truncated: {capture.truncated}\r\n"
     if _is_plain(head):
         of_payload = digest_parts(spooled) if spooled else digest(payload) if payload else NO_PAYLOAD
-        found["warc-payload-digest"] = of_payload
+        index_fields["warc-payload-digest"] = of_payload
         fields += f"WARC-Payload-Digest: {of_payload}\r\n"
     if spooled is not None:
         of_block = digest_parts(chain((head,), spooled))
         start = _http_head(fields, "response", of_block, len(head) + spooled.length) + head
         seen = head if _is_plain(head) else _message_head(head + next(iter(spooled)))
-        return ResponseRecord(start, found, seen, spooled)
+        return ResponseRecord(start, index_fields, seen, spooled)
     if _is_plain(head):
-        return ResponseRecord(_http_record(fields, "response", head, payload), found, head)
+        return ResponseRecord(_http_record(fields, "response", head, payload), index_fields, head)
     return ResponseRecord(
-        _http_record(fields, "response", head, payload), found, _message_head(head + payload)
+        _http_record(fields, "response", head, payload), index_fields, _message_head(head + payload)
     )
 
 
@@ -213,8 +213,8 @@ def _resource(capture: Capture, identity: str) -> ResponseRecord:
     if capture.source is not None:
         fields += f"{SOURCE}: {capture.source}\r\n"
     fields += f"WARC-Payload-Digest: {of_payload}\r\n"
-    found = {"warc-type": "resource", "warc-payload-digest": of_payload, "content-type": content_type}
-    return ResponseRecord(_plain_record(fields, content_type, capture.payload), found, b"")
+    index_fields = {"warc-type": "resource", "warc-payload-digest": of_payload, "content-type": content_type}
+    return ResponseRecord(_plain_record(fields, content_type, capture.payload), index_fields, b"")
 
 
 def _plain_record(fields: str, content_type: str, block: bytes) -> bytes:
@@ -235,7 +235,7 @@ def _revisit(payload: Iterable[bytes], identity: str, head: bytes, revisit: Revi
     """Return a revisit record with the head alone; for an identical payload also its digest, by which the earlier
     record is found.
     """
-    found = {"warc-type": "revisit"}
+    index_fields = {"warc-type": "revisit"}
     fields = (
         f"WARC/1.1\r\nWARC-Type: revisit\r\n{identity}WARC-Profile: {PROFILES}{revisit.profile}\r\n"
         f"WARC-Refers-To-Target-URI: {uri(revisit.target_uri)}\r\n"
@@ -244,13 +244,13 @@ def _revisit(payload: Iterable[bytes], identity: str, head: bytes, revisit: Revi
     if revisit.record_id is not None:
         fields += f"WARC-Refers-To: {revisit.record_id}\r\n"
     if revisit.profile == "identical-payload-digest":
-        found["warc-payload-digest"] = of_payload = digest_parts(payload)
+        index_fields["warc-payload-digest"] = of_payload = digest_parts(payload)
         fields += f"WARC-Truncated: length\r\nWARC-Payload-Digest: {of_payload}\r\n"
     fields += (
         f"WARC-Block-Digest: {digest(head)}\r\n"
         f"Content-Type: application/http;msgtype=response\r\nContent-Length: {len(head)}\r\n\r\n"
     )
-    return ResponseRecord(b"".join((fields.encode(), head, RECORD_END)), found, _message_head(head))
+    return ResponseRecord(b"".join((fields.encode(), head, RECORD_END)), index_fields, _message_head(head))
 
 
 def _is_plain(head: bytes) -> bool:
@@ -270,7 +270,7 @@ def uri(url: str) -> str:
     line.
     """
     uri = url.partition("#")[0].encode(errors="replace").decode()
-    return _NOT_IN_A_URI.sub(lambda found: f"%{ord(found.group()):02X}", uri)
+    return _NOT_IN_A_URI.sub(lambda match: f"%{ord(match.group()):02X}", uri)
 
 
 def _usage_facts(usage: Any) -> Iterator[tuple[str, object]]:

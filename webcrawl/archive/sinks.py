@@ -95,15 +95,15 @@ def load(path: str) -> type[ArchiveSink]:
     """Return the class with this import path. Raises ImportError if there is none, TypeError if it is not a sink."""
     module, _, name = path.rpartition(".")
     try:
-        found = getattr(import_module(module), name)
+        sink = getattr(import_module(module), name)
     except (AttributeError, ValueError) as error:
         raise ImportError(str(error)) from error
-    missing = [each for each in OPERATIONS if not callable(getattr(found, each, None))]
-    if not isinstance(found, type) or missing:
+    missing = [each for each in OPERATIONS if not callable(getattr(sink, each, None))]
+    if not isinstance(sink, type) or missing:
         raise TypeError(f"{path} is no class with the methods {', '.join(missing or OPERATIONS)}")
-    if unmade := sorted(getattr(found, "__abstractmethods__", ())):
+    if unmade := sorted(getattr(sink, "__abstractmethods__", ())):
         raise TypeError(f"{path} lacks {', '.join(unmade)}")
-    return found
+    return sink
 
 
 class Guarded(ArchiveSink):

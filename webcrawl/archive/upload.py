@@ -165,7 +165,7 @@ class Upload(ArchiveSink):
 
 
 def _sum(stream: BinaryIO) -> bytes:
-    found = sha256()
+    digest = sha256()
     while chunk := stream.read(CHUNK_BYTES):
-        found.update(chunk)
-    return found.digest()
+        digest.update(chunk)
+    return digest.digest()

@@ -167,8 +167,8 @@ class WarcWriter(OneFile, ArchiveSink):
         restart too.
         """
         with translated(self._folder):
-            found = [_SERIAL.search(path.name) for path in self._folder.iterdir()]
-        return max((int(match[1]) for match in found if match), default=-1) + 1
+            matches = [_SERIAL.search(path.name) for path in self._folder.iterdir()]
+        return max((int(match[1]) for match in matches if match), default=-1) + 1
 
     def _finish(self, file: AppendFile) -> None:
         """Rename the file (or delete it when no group was kept in it) and close it."""

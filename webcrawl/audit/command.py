@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 def carry_out(logs: FetchLogs, rules: AuditRules, *, as_json: bool) -> int:
     """Print every violation when it is found, and the totals at the end. Return the exit status."""
     audit, merged = Audit(rules), logs.requests()
-    found = audit.violations(merged)
+    violations = audit.violations(merged)
     if as_json:
         tell('{"violations": [')
-        for number, violation in enumerate(found):
+        for number, violation in enumerate(violations):
             tell(("," if number else "") + json.dumps(_as_object(violation)))
         tell(f'], "totals": {json.dumps(_totals(audit.totals, merged, logs), indent=2)}}}')
     else:
-        for violation in found:
+        for violation in violations:
             tell("\n".join(_as_lines(violation)) + "\n")
         tell("\n".join(_summary(audit.totals, merged, logs, rules)))
     return 1 if audit.totals.violations else 0

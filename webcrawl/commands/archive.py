@@ -62,9 +62,9 @@ class Command(ProjectCommand):
         # Scrapy imports all commands at each start.
         from webcrawl.archive.command import check, make_indexes
 
-        verb, *given = args
+        verb, *folders_named = args
         jobdir = self.configuration.jobdir
-        folders = list(dict.fromkeys(map(Path, given or ([str(jobdir)] if jobdir else []))))
+        folders = list(dict.fromkeys(map(Path, folders_named or ([str(jobdir)] if jobdir else []))))
         if problems := list(_problems(folders)):
             return complain(self.name, problems)
         target = opts.merged and Path(opts.merged)

@@ -92,9 +92,9 @@ class Command(ProjectCommand):
             ranges_url=_ranges_url(configuration, is_printed),
             names=self._names(configuration) if opts.reverse_dns else (),
         )
-        made = page(bot)
+        html = page(bot)
         if is_printed:
-            sys.stdout.write(made.decode("ascii"))
+            sys.stdout.write(html.decode("ascii"))
             return 0
         try:
             if bot.ranges_url:
@@ -103,7 +103,7 @@ class Command(ProjectCommand):
 
                 ranges = address_ranges(bot.addresses, bot.token, time.time())
                 replace(Path(opts.output).with_name(FILE_NAME), ranges)
-            replace(Path(opts.output), made)
+            replace(Path(opts.output), html)
         except OSError as error:
             return complain(self.name, [f"--output: {opts.output}: {error.strerror or error}"])
         return 0
@@ -113,12 +113,16 @@ class Command(ProjectCommand):
         # Scrapy imports all commands at each start.
         from webcrawl.features.identity.reverse_dns import look_up
 
-        found = asyncio.run(look_up(configuration.botpage_addresses, configuration.dns_nameservers))
+        addresses = asyncio.run(look_up(configuration.botpage_addresses, configuration.dns_nameservers))
         complain(
             self.name,
-            [f"{one.address} {one.reason}; the page has no name for it" for one in found if not one.name],
+            [
+                f"{address.address} {address.reason}; the page has no name for it"
+                for address in addresses
+                if not address.name
+            ],
         )
-        return [(one.address, one.name) for one in found if one.name]
+        return [(address.address, address.name) for address in addresses if address.name]
 
 
 def _ranges_url(configuration: Configuration, is_printed: bool) -> str:

@@ -110,16 +110,21 @@ def _row(held: Held, figures: Mapping[str, float]) -> tuple[str, ...]:
 def _select_figures(name: str, figures: Mapping[str, float]) -> dict[str, float]:
     """Return the published figures on one kind, by their last words."""
     beginning = f"{_BEGINNING}{name}_"
-    return {key.removeprefix(beginning): one for key, one in figures.items() if key.startswith(beginning)}
+    return {
+        key.removeprefix(beginning): figure for key, figure in figures.items() if key.startswith(beginning)
+    }
 
 
 def _object(process: Latest) -> dict[str, Any]:
-    found = {name: _select_figures(name, process.figures) for name in HELD}
+    figures_by_cache = {name: _select_figures(name, process.figures) for name in HELD}
     return {
         "name": process.worker,
         "process": process.process,
         "host": process.host,
         "at": process.at,
         "memory": process.figures.get("rss"),
-        "held": {name: {key: int(one) for key, one in figures.items()} for name, figures in found.items()},
+        "held": {
+            name: {key: int(figure) for key, figure in figures.items()}
+            for name, figures in figures_by_cache.items()
+        },
     }

@@ -93,11 +93,11 @@ class Command(ProjectCommand):
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int:
         url = _url(args[0])
-        found = find_captures(url, self._folders)
-        captures = [one for one in found if one.url == uri(url)]
+        stored = find_captures(url, self._folders)
+        captures = [capture for capture in stored if capture.url == uri(url)]
         if not captures:
             assert self.settings is not None
-            near = list(dict.fromkeys(one.url for one in found))
+            near = list(dict.fromkeys(capture.url for capture in stored))
             complain(self.name, [f"there is no capture of {url}", *_near(near), *self._why(url)])
             return 1
         if opts.every:
@@ -238,8 +238,8 @@ def _line(capture: StoredCapture, content: CaptureContent) -> str:
 
 
 def _status(head: bytes) -> str:
-    found = re.match(rb"HTTP/[0-9.]+[ \t]+(\d{3})", head)
-    return found[1].decode() if found else ""
+    match = re.match(rb"HTTP/[0-9.]+[ \t]+(\d{3})", head)
+    return match[1].decode() if match else ""
 
 
 def _time(timestamp: str) -> str:
@@ -249,7 +249,7 @@ def _time(timestamp: str) -> str:
 
 def _last_at(captures: Sequence[StoredCapture], at: str) -> StoredCapture:
     """Return the last capture until then, or else the first one."""
-    earlier = [one for one in captures if one.timestamp <= at]
+    earlier = [capture for capture in captures if capture.timestamp <= at]
     return earlier[-1] if earlier else captures[0]
 
 

@@ -47,7 +47,9 @@ def changes_as_text(changes: SteeringState | None) -> Iterator[str]:
     yield "changed by operators"
     for name, override in changes.overlay.items():
         yield f"  {printable(name)} = {value_in_words(override.value)}  {given_by(override)}"
-        refused = {one.worker: one.refused[name] for one in changes.workers if name in one.refused}
+        refused = {
+            worker.worker: worker.refused[name] for worker in changes.workers if name in worker.refused
+        }
         yield from not_applied(refused)
     for delay in list(changes.delays.values())[:_DELAYS_MOST]:
         yield f"  {printable(delay.key)}: a delay of at least {delay.seconds:g} s  {given_by(delay)}"

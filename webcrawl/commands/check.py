@@ -132,7 +132,7 @@ class Command(check.Command):
         contracts = ContractsManager(map(load_object, _contracts(self.settings)))
         runner = TextTestRunner(verbosity=2 if opts.verbose else 1)
         result = check.TextTestResult(runner.stream, runner.descriptions, runner.verbosity)
-        found: list[tuple[SpiderContracts, Crawler]] = []
+        spiders_checked: list[tuple[SpiderContracts, Crawler]] = []
         with set_environ(SCRAPY_CHECK="true"):
             for name in args or names:
                 spider = self.crawler_process.spider_loader.load(name)
@@ -143,22 +143,24 @@ class Command(check.Command):
                     crawler.signals.connect(
                         _Closed(checked, crawler, result), signal=signals.spider_closed, weak=False
                     )
-                    found.append((checked, crawler))
+                    spiders_checked.append((checked, crawler))
                     self.crawler_process.crawl(crawler, **opts.spargs)
             began = time.monotonic()
             self.crawler_process.start()
             ended = time.monotonic()
-        for checked, _ in found:
+        for checked, _ in spiders_checked:
             if not checked.begun:
                 _fail(
                     result, checked, dict.fromkeys(checked.waiting, "the crawl of the spider did not begin")
                 )
-        if found:
+        if spiders_checked:
             result.printErrors()
             result.printSummary(began, ended)
         else:
             sys.stderr.write("scrapy check: there are no contracts to check\n")
-        self.exitcode = int(not (found and result.wasSuccessful()) or self.crawler_process.bootstrap_failed)
+        self.exitcode = int(
+            not (spiders_checked and result.wasSuccessful()) or self.crawler_process.bootstrap_failed
+        )
 
 
 class _Closed:

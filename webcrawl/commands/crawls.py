@@ -79,22 +79,22 @@ class Command(ProjectCommand):
     def answer(self, args: list[str], opts: argparse.Namespace) -> int:
         from webcrawl.control import folders
 
-        found = folders.crawls_in(self._root) if self._root.is_dir() else []
+        crawls = folders.crawls_in(self._root) if self._root.is_dir() else []
         if opts.remove:
-            return self._remove(found, opts.remove, ask=not opts.yes)
+            return self._remove(crawls, opts.remove, ask=not opts.yes)
         if opts.json:
-            tell(json.dumps({"folder": str(self._root), "crawls": [_as_object(crawl) for crawl in found]}))
-        elif found:
-            tell("\n".join(table([_HEAD, *map(_row, found)], _LEFT)))
+            tell(json.dumps({"folder": str(self._root), "crawls": [_as_object(crawl) for crawl in crawls]}))
+        elif crawls:
+            tell("\n".join(table([_HEAD, *map(_row, crawls)], _LEFT)))
         else:
             tell(f"There is no crawl in {self._root}/.")
         return 0
 
-    def _remove(self, found: Sequence[CrawlFolder], names: Sequence[str], *, ask: bool) -> int:
+    def _remove(self, crawls: Sequence[CrawlFolder], names: Sequence[str], *, ask: bool) -> int:
         """Remove crawls by name, all or none if a name is wrong."""
         from webcrawl.control import folders
 
-        by_name = {crawl.name: crawl for crawl in found}
+        by_name = {crawl.name: crawl for crawl in crawls}
         # A shell completes names to paths.
         chosen = [by_name.get(name.rstrip("/").removeprefix(f"{self._root}/")) for name in names]
         for name, crawl in zip(names, chosen, strict=True):

@@ -61,29 +61,29 @@ class Command(CrawlCommand):
             return
         host, seconds = self._asked
         try:
-            found = steering.set_delay(host, None if seconds == "none" else seconds)
+            delayed = steering.set_delay(host, None if seconds == "none" else seconds)
         except ConfigurationError as error:
             refuse(self.name, error.problems)
         if opts.json:
-            tell(crawl_as_json(crawl, **asdict(found)))
+            tell(crawl_as_json(crawl, **asdict(delayed)))
         else:
-            tell(f"{crawl.name}: {_in_words(found)}")
+            tell(f"{crawl.name}: {_in_words(delayed)}")
 
 
-def _in_words(found: Delayed) -> str:
-    if found.seconds is None:
-        return f"{found.key} has no delay of its own any more; the minimum of all is {found.least:g} s"
-    if found.seconds <= found.least:
-        return f"{found.key} keeps the minimum of all, {found.least:g} s, which is not shorter"
-    return f"{found.key} has a delay of at least {found.seconds:g} s"
+def _in_words(delayed: Delayed) -> str:
+    if delayed.seconds is None:
+        return f"{delayed.key} has no delay of its own any more; the minimum of all is {delayed.least:g} s"
+    if delayed.seconds <= delayed.least:
+        return f"{delayed.key} keeps the minimum of all, {delayed.least:g} s, which is not shorter"
+    return f"{delayed.key} has a delay of at least {delayed.seconds:g} s"
 
 
 def _tell_all(crawl: StoredCrawl, steering: Steering, *, as_json: bool) -> None:
     delays = list(steering.situation().delays.values())
     if as_json:
-        tell(crawl_as_json(crawl, delays=[asdict(one) for one in delays]))
+        tell(crawl_as_json(crawl, delays=[asdict(delay) for delay in delays]))
         return
     tell(f"{crawl.name}: {len(delays)} hosts with a delay of their own")
-    for one in delays:
-        at = f"{second(one.at)} UTC"
-        tell(f"  {printable(one.key)}  {one.seconds:g} s, set by {printable(one.by)}, {at}")
+    for delay in delays:
+        at = f"{second(delay.at)} UTC"
+        tell(f"  {printable(delay.key)}  {delay.seconds:g} s, set by {printable(delay.by)}, {at}")

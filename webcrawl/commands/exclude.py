@@ -277,7 +277,7 @@ def _in_states(crawl: StoredCrawl) -> list[tuple[str, str]]:
     from webcrawl.features.steering.store import SteeringStore
 
     excluded = crawl.read_store(SteeringStore, SteeringStore.excluded)
-    return [(one.entry, one.reason) for one in excluded]
+    return [(exclusion.entry, exclusion.reason) for exclusion in excluded]
 
 
 def _folders(configuration: Configuration, opts: argparse.Namespace) -> list[Path]:

@@ -150,8 +150,8 @@ class Export:
             sought.add(some)
         links = LinkLogs([folder for folder in self._logs.folders if segments.times(folder)])
         for page in links.lines():
-            found = [(link.to, link.canonical) for link in page.links if link.to.startswith(_HTTP)]
-            fetched.add_links(page.page, found, sought)
+            page_links = [(link.to, link.canonical) for link in page.links if link.to.startswith(_HTTP)]
+            fetched.add_links(page.page, page_links, sought)
 
     def _url_states(self) -> AbstractContextManager[UrlStateReader | None]:
         return nullcontext() if self._crawl is None else self._crawl.url_states()
@@ -182,10 +182,10 @@ class _Counted:
         self.number = 0
 
     def __iter__(self) -> Iterator[urls.UrlState]:
-        for found in self._states:
-            if found.record.state.name.lower() == self._state:
+        for state in self._states:
+            if state.record.state.name.lower() == self._state:
                 self.number += 1
-                yield found
+                yield state
 
 
 def _crawl(
@@ -304,6 +304,6 @@ def _purposes(value: str) -> tuple[str, ...]:
 _whole = number(int, 0, 1_000_000, "a number from 0 to 1,000,000")
 
 
-def _wrong_state(given: str | None) -> str:
+def _wrong_state(value: str | None) -> str:
     states = ", ".join(STATES)
-    return f"must be one of {states}, not {given}" if given else f"is missing; give one of {states}"
+    return f"must be one of {states}, not {value}" if value else f"is missing; give one of {states}"

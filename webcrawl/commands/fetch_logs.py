@@ -61,18 +61,18 @@ class FetchLogs:
 def open_logs(command: ProjectCommand, folders: Sequence[str]) -> tuple[FetchLogs, list[Problem]]:
     """Return the logs of a command, and the problems of the folders."""
     configuration = Configuration() if command.wrong_settings() else command.configuration
-    found, wrong = check_folders(folders, configuration)
-    return FetchLogs(found, configuration), wrong
+    paths, wrong = check_folders(folders, configuration)
+    return FetchLogs(paths, configuration), wrong
 
 
 def check_folders(arguments: Sequence[str], configuration: Configuration) -> tuple[list[Path], list[Problem]]:
     """Return the folders, each once, and their problems."""
-    given = [Path(argument) for argument in arguments]
-    if not given and configuration.jobdir is not None:
-        given = [configuration.jobdir]
-    if not given:
+    paths = [Path(argument) for argument in arguments]
+    if not paths and configuration.jobdir is not None:
+        paths = [configuration.jobdir]
+    if not paths:
         return [], [Problem("", "which crawl? give the JOBDIRs of all its workers, or -s JOBDIR=DIR")]
-    folders = list({folder.resolve(): folder for folder in given}.values())
+    folders = list({folder.resolve(): folder for folder in paths}.values())
     return folders, list(_problems(folders))
 
 

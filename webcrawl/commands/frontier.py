@@ -75,10 +75,10 @@ def _totals(status: CrawlStatus, ends: Estimate | None) -> Iterator[str]:
     """Yield lines on what all processes of all runs have counted, on what limits those that run, when they end, and
     on their memory."""
     if status.counted:
-        found = stored_figures(status.totals)
-        by_class = ", ".join(f"{name} {text.count(found[f'pages_{name}'])}" for name in STATUS_CLASSES)
-        yield f"pages  {text.count(found['pages'])}, {text.size(found['bytes'])} received"
-        yield f"errors {text.count(found['errors'])}: requests without a response"
+        figures = stored_figures(status.totals)
+        by_class = ", ".join(f"{name} {text.count(figures[f'pages_{name}'])}" for name in STATUS_CLASSES)
+        yield f"pages  {text.count(figures['pages'])}, {text.size(figures['bytes'])} received"
+        yield f"errors {text.count(figures['errors'])}: requests without a response"
         yield f"status {by_class}"
     if (verdict := _verdict(status)) is not None:
         yield f"limit  {verdict.sentence}"
@@ -184,11 +184,11 @@ def status_as_json(
         "given_up": counts.given_up_hosts,
         "given_up_urls": counts.given_up_urls,
     }
-    found: dict[str, Any] = {}
+    stored: dict[str, Any] = {}
     if status.counted:
         totals = stored_figures(status.totals)
-        found = {name: totals[name] for name in ("pages", "bytes", "errors")}
-        found["statuses"] = {name: totals[f"pages_{name}"] for name in STATUS_CLASSES}
+        stored = {name: totals[name] for name in ("pages", "bytes", "errors")}
+        stored["statuses"] = {name: totals[f"pages_{name}"] for name in STATUS_CLASSES}
     verdict = _verdict(status)
     return crawl_as_json(
         crawl,
@@ -196,7 +196,7 @@ def status_as_json(
         command=str(status.demand),
         urls=urls,
         hosts=hosts,
-        **found,
+        **stored,
         limit=None if verdict is None else verdict.sentence,
         ends=None if ends is None else ends.as_object(),
         memory=_resident(status),
@@ -206,14 +206,14 @@ def status_as_json(
 
 
 def _status_object(worker: Worker, status: CrawlStatus) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": worker.name, "heard_at": worker.heartbeat_at}
+    row: dict[str, Any] = {"name": worker.name, "heard_at": worker.heartbeat_at}
     if worker.exclusions:
-        found["exclusions"] = worker.exclusions
+        row["exclusions"] = worker.exclusions
     if status.is_shared:
-        found["state"] = worker_state(worker, status)
-        found["started_at"] = worker.started_at
-        found["pages_per_second"] = round(_pages_per_second(worker), 3)
-    return {**found, **worker.figures}
+        row["state"] = worker_state(worker, status)
+        row["started_at"] = worker.started_at
+        row["pages_per_second"] = round(_pages_per_second(worker), 3)
+    return {**row, **worker.figures}
 
 
 SHOWN = 5
@@ -301,8 +301,8 @@ def _check_object(findings: Findings) -> dict[str, Any]:
         str(kind): {
             "count": number,
             "examples": [
-                {"subject": one.subject, "detail": one.detail, "where": one.where}
-                for one in findings.listed[kind]
+                {"subject": finding.subject, "detail": finding.detail, "where": finding.where}
+                for finding in findings.listed[kind]
             ],
         }
         for kind, number in findings.counts.items()

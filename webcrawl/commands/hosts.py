@@ -51,9 +51,9 @@ class Command(CrawlCommand):
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         yield from super().wrong_words(args, opts)
-        for option, given, allowed in (("--sort", opts.sort, SORTS), ("--state", opts.state, ("", *STATES))):
-            if given not in allowed:
-                yield Problem(option, f"must not be {given!r}; {hint(given, filter(None, allowed))}")
+        for option, value, allowed in (("--sort", opts.sort, SORTS), ("--state", opts.state, ("", *STATES))):
+            if value not in allowed:
+                yield Problem(option, f"must not be {value!r}; {hint(value, filter(None, allowed))}")
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         # Scrapy imports all commands at each start.
@@ -63,7 +63,7 @@ class Command(CrawlCommand):
         index = HostIndex(crawl.hosts)
         try:
             index.refresh()
-            found = index.page(
+            listing = index.page(
                 search=opts.search,
                 state=opts.state,
                 sort=opts.sort,
@@ -76,20 +76,20 @@ class Command(CrawlCommand):
         finally:
             index.close()
         if opts.json:
-            tell(crawl_as_json(crawl, **found))
+            tell(crawl_as_json(crawl, **listing))
             return
-        total = f"{crawl.name}: {text.things(found['total'], 'host')}"
+        total = f"{crawl.name}: {text.things(listing['total'], 'host')}"
         tell(f"{total} selected" if opts.search or opts.state else total)
-        if found["rows"]:
-            tell("\n".join(["", *_as_text(found, width())]))
-        left = found["total"] - opts.offset - len(found["rows"])
+        if listing["rows"]:
+            tell("\n".join(["", *_as_text(listing, width())]))
+        left = listing["total"] - opts.offset - len(listing["rows"])
         if left > 0:
-            tell(f"and {text.count(left)} more: --limit N, --offset {opts.offset + len(found['rows'])}")
+            tell(f"and {text.count(left)} more: --limit N, --offset {opts.offset + len(listing['rows'])}")
 
 
-def _as_text(found: Mapping[str, Any], columns: int | None) -> Iterator[str]:
+def _as_text(listing: Mapping[str, Any], columns: int | None) -> Iterator[str]:
     kept = _NARROW if columns is not None and columns < 100 else range(len(_HEAD))
-    rows = [_HEAD, *(_row(row, found["as_of"]) for row in found["rows"])]
+    rows = [_HEAD, *(_row(row, listing["as_of"]) for row in listing["rows"])]
     rows = [tuple(row[at] for at in kept) for row in rows]
     if columns is not None:
         others = max(len(line) for line in table([row[1:] for row in rows], 1))

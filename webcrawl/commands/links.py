@@ -178,12 +178,12 @@ class LinkQuery:
             output.write(forms.links_as_tsv(logs.pages()), path)
 
     def _logs(self, arguments: Sequence[str]) -> LinkLogs:
-        given = [Path(argument) for argument in arguments]
-        if not given and self._configuration.jobdir is not None:
-            given = [self._configuration.jobdir]
-        if not given:
+        paths = [Path(argument) for argument in arguments]
+        if not paths and self._configuration.jobdir is not None:
+            paths = [self._configuration.jobdir]
+        if not paths:
             raise CrawlError("which crawl? give the JOBDIRs of all its workers, or -s JOBDIR=DIR")
-        folders = list({folder.resolve(): folder for folder in given}.values())
+        folders = list({folder.resolve(): folder for folder in paths}.values())
         wrong = [
             f"{folder}: holds no link log ({segments.FOLDER}/)"
             if folder.is_dir()

@@ -141,9 +141,9 @@ def _contradictions(opts: argparse.Namespace) -> Iterator[Problem]:
         if getattr(opts, name) < 1:
             yield Problem(f"--{name}", "must be at least 1")
     for name in ("hosts", "pages", "queued"):
-        given = getattr(opts, name)
-        if given is not None and given > opts.urls:
-            yield Problem(f"--{name}", f"must be at most --urls, which is {opts.urls:,}, not {given:,}")
+        value = getattr(opts, name)
+        if value is not None and value > opts.urls:
+            yield Problem(f"--{name}", f"must be at most --urls, which is {opts.urls:,}, not {value:,}")
 
 
 def _value(figure: Prediction) -> str:

@@ -77,8 +77,8 @@ class Command(ProjectCommand):
         settings = self.configuration
         index = IndexSettings(settings.search_engine, settings.search_url, settings.search_stemmer)
         parsed = query.read(args[0], site=opts.site, language=opts.language)
-        found = search(_folders(args[1:], settings), index, parsed, opts.limit)
-        tell(as_json(found) if opts.json else as_text(found, marked=sys.stdout.isatty()))
+        results = search(_folders(args[1:], settings), index, parsed, opts.limit)
+        tell(as_json(results) if opts.json else as_text(results, marked=sys.stdout.isatty()))
 
 
 def _wrong(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Problem]:
@@ -90,10 +90,10 @@ def _wrong(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Problem]:
 
 def _folders(named: Sequence[str], configuration: Configuration) -> list[Path]:
     jobdir = configuration.jobdir
-    return [Path(one) for one in named] or ([] if jobdir is None else [jobdir])
+    return [Path(path) for path in named] or ([] if jobdir is None else [jobdir])
 
 
-def as_json(found: SearchResults) -> str:
+def as_json(results: SearchResults) -> str:
     """Return ``count`` and ``hits``, each with its snippet as pairs of text and whether it is a match."""
     hits = [
         {
@@ -104,25 +104,25 @@ def as_json(found: SearchResults) -> str:
             "fetched": hit.at,
             "snippet": hit.snippet,
         }
-        for hit in found.hits
+        for hit in results.hits
     ]
-    return json.dumps({"count": found.count, "hits": hits})
+    return json.dumps({"count": results.count, "hits": hits})
 
 
-def as_text(found: SearchResults, *, marked: bool) -> str:
+def as_text(results: SearchResults, *, marked: bool) -> str:
     """Return a block for each page: its title, its URL, when it was fetched, and the snippet of its text."""
-    if not found.hits:
+    if not results.hits:
         return "Nothing was found."
     blocks = []
-    for number, hit in enumerate(found.hits, start=1):
+    for number, hit in enumerate(results.hits, start=1):
         title = printable(_SPACES.sub(" ", hit.title).strip()) or "(no title)"
         about = "  ".join([second(hit.at), *([printable(hit.language)] if hit.language else [])])
         blocks.append(
             f"{number}. {BOLD + title + PLAIN if marked else title}\n"
             f"   {printable(hit.url, None)}\n   {about}\n   {_snippet(hit.snippet, marked=marked)}\n"
         )
-    more = "" if found.count == len(found.hits) else f"; the best {len(found.hits)} are shown"
-    pages = "1 page" if found.count == 1 else f"{found.count:,} pages"
+    more = "" if results.count == len(results.hits) else f"; the best {len(results.hits)} are shown"
+    pages = "1 page" if results.count == 1 else f"{results.count:,} pages"
     return "\n".join([*blocks, f"{pages}{more}"])
 
 

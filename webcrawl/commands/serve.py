@@ -89,10 +89,10 @@ class Command(ProjectCommand):
             )
         configure_logging(self.settings)
         pairs = (item.partition("=") for item in opts.set)
-        given = {name: value for name, _, value in pairs if not name.startswith(_OWN)}
+        crawl_settings = {name: value for name, _, value in pairs if not name.startswith(_OWN)}
         port = configuration.dashboard_port or PORT if opts.port is None else opts.port
         settings = self.settings.copy()
-        asyncio.run(serve(self._root.absolute(), port, settings, given, configuration, _tell))
+        asyncio.run(serve(self._root.absolute(), port, settings, crawl_settings, configuration, _tell))
 
 
 def _tell(sentence: str) -> None:

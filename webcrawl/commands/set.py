@@ -55,9 +55,9 @@ class Command(CrawlCommand):
         )
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
-        found = [(word, _CHANGE(word)) for word in args]
+        matches = [(word, _CHANGE(word)) for word in args]
         changes: dict[str, str | None] = dict.fromkeys(opts.reset)
-        for word, change in found:
+        for word, change in matches:
             if change is None:
                 continue
             name, value = change.groups()
@@ -85,19 +85,19 @@ class Command(CrawlCommand):
             refuse(self.name, error.problems)
         running = [worker.name for worker in crawl.running_workers()]
         late = steering.not_obeyed("overlay") if opts.wait and running else []
-        rows = [one for one in steering.settings() if one.name in self._changes]
+        rows = [row for row in steering.settings() if row.name in self._changes]
         if opts.json:
             answer = crawl_as_json(
                 crawl,
-                changed=[asdict(one) for one in changed],
+                changed=[asdict(change) for change in changed],
                 running=running,
                 late=late,
                 settings=_rows(rows),
             )
             tell(answer)
         else:
-            for one in changed:
-                tell(_change_in_words(one))
+            for change in changed:
+                tell(_change_in_words(change))
             for line in _in_force(crawl, running, late, rows, waited=opts.wait):
                 tell(line)
         return 1 if late or any(row.refused for row in rows) else 0
@@ -124,10 +124,10 @@ def _in_force(
             yield f"Not in force: {printable(worker)} does not apply {row.name}: it {printable(why)}"
 
 
-def _change_in_words(one: Changed) -> str:
-    if one.old == one.new:
-        return f"{printable(one.name)} is {value_in_words(one.new)}, as before"
-    return f"{printable(one.name)} is {value_in_words(one.new)}; it was {value_in_words(one.old)}"
+def _change_in_words(change: Changed) -> str:
+    if change.old == change.new:
+        return f"{printable(change.name)} is {value_in_words(change.new)}, as before"
+    return f"{printable(change.name)} is {value_in_words(change.new)}; it was {value_in_words(change.old)}"
 
 
 def _as_text(crawl: StoredCrawl, rows: Sequence[SettingState]) -> Iterator[str]:

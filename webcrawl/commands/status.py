@@ -85,10 +85,10 @@ def _read(folder: Path) -> CrawlFolder:
         raise CrawlError(f"{folder} is no folder")
     if not folders.is_crawl(folder):
         raise CrawlError(f"{folder} is no folder of a crawl")
-    found = folders.look(folder)
-    if found.unreadable is not None:
-        raise CrawlError(found.unreadable)
-    return found
+    crawl_folder = folders.look(folder)
+    if crawl_folder.unreadable is not None:
+        raise CrawlError(crawl_folder.unreadable)
+    return crawl_folder
 
 
 def _folder_as_text(folder: Path, settings: BaseSettings) -> Iterator[str]:
@@ -193,30 +193,30 @@ def _folder_as_json(folder: Path, settings: BaseSettings) -> str:
 
     crawl = _read(folder)
     figures = folders.rates(folder, crawl.status)
-    found: dict[str, Any] = dict(folders.as_object(crawl))
+    fields: dict[str, Any] = dict(folders.as_object(crawl))
     if (status := crawl.status) is not None:
         counts = status.counts
-        found["urls"] = {name: getattr(counts, name) for name in ("queued", "done", "failed", "refused")}
-        found["hosts"] = {
+        fields["urls"] = {name: getattr(counts, name) for name in ("queued", "done", "failed", "refused")}
+        fields["hosts"] = {
             "known": counts.hosts,
             "active": status.active_hosts,
             "parked": counts.parked_hosts,
             "given_up": counts.given_up_hosts,
         }
     changes = read_changes(_stored(folder))
-    found["paused"] = changes is not None and changes.is_paused
-    found["changes"] = changes_as_object(changes)
+    fields["paused"] = changes is not None and changes.is_paused
+    fields["changes"] = changes_as_object(changes)
     if figures is not None:
-        found["pages"] = figures.pages
-        found["bytes"] = figures.bytes
-        found["pages_per_second"] = figures.per_second
-        found["pages_per_second_mean"] = figures.mean_per_second
-        found["memory"] = figures.memory if crawl.state.is_live else {}
+        fields["pages"] = figures.pages
+        fields["bytes"] = figures.bytes
+        fields["pages_per_second"] = figures.per_second
+        fields["pages_per_second_mean"] = figures.mean_per_second
+        fields["memory"] = figures.memory if crawl.state.is_live else {}
     if (numbers := folders.numbers_of(folder, crawl.status)) is not None:
-        found["errors"] = numbers.pop("errors")
-        found["statuses"] = numbers
+        fields["errors"] = numbers.pop("errors")
+        fields["statuses"] = numbers
     verdict, ends = _prospects(folder, settings)
-    found["limit"] = None if verdict is None else verdict.sentence
-    found["ends"] = None if ends is None else ends.as_object()
-    found["last_errors"] = folders.errors_as_objects(folders.last_errors(folder))
-    return json.dumps(found)
+    fields["limit"] = None if verdict is None else verdict.sentence
+    fields["ends"] = None if ends is None else ends.as_object()
+    fields["last_errors"] = folders.errors_as_objects(folders.last_errors(folder))
+    return json.dumps(fields)

@@ -63,8 +63,8 @@ class Command(CrawlCommand):
 
         path = self._path(opts)
         if self._verb == LIST:
-            found = operators.OperatorsFile(path).operators()
-            rows = [(one.name, operators.right_in_words(one.right)) for one in found]
+            operators_known = operators.OperatorsFile(path).operators()
+            rows = [(operator.name, operators.right_in_words(operator.right)) for operator in operators_known]
             if opts.json:
                 listed = [{"name": name, "right": right} for name, right in rows]
                 tell(json.dumps({"file": str(path), "operators": listed}))

@@ -44,8 +44,12 @@ class Command(ProjectCommand):
 
         assert self.settings is not None
         crawl = require_crawl(self.settings, opts.spider)
-        found = crawl.read_store(SubscriptionStore, listed)
+        subscriptions = crawl.read_store(SubscriptionStore, listed)
         if opts.json:
-            tell(crawl_as_json(crawl, subscriptions=[as_object(one) for one in found]))
+            tell(
+                crawl_as_json(
+                    crawl, subscriptions=[as_object(subscription) for subscription in subscriptions]
+                )
+            )
         else:
-            tell("\n".join(as_text(crawl.name, found)))
+            tell("\n".join(as_text(crawl.name, subscriptions)))

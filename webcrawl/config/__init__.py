@@ -117,8 +117,8 @@ def check(settings: BaseSettings, given: Iterable[str] = (), known: Iterable[str
         Problem(item.name, why) for item in SETTINGS if (why := item.reader.problem(item.value(settings)))
     ]
     problems += wrong
-    told = {*ours, *(problem.name for problem in foreign)}
-    problems += wrong_types(settings, [name for name in given if name not in told])
+    checked = {*ours, *(problem.name for problem in foreign)}
+    problems += wrong_types(settings, [name for name in given if name not in checked])
     broken = {problem.name for problem in wrong}
     read = {item.name: partial(item.read, settings) for item in SETTINGS if item.name not in broken}
     problems += contradictions(read)
@@ -137,5 +137,5 @@ def _prefixes(settings: BaseSettings) -> tuple[str, ...]:
     prefixes = next(item for item in SETTINGS if item.name == "SETTINGS_PREFIXES")
     if prefixes.reader.problem(prefixes.value(settings)):
         return ()
-    found: tuple[str, ...] = prefixes.read(settings)
-    return found
+    names: tuple[str, ...] = prefixes.read(settings)
+    return names

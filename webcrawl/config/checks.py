@@ -39,21 +39,21 @@ def contradictions(read: Read) -> Iterator[Problem]:
     yield from _storage_contradictions(read)
     if "REDIS_BUDGET_BYTES" in read and 0 < (budget := read["REDIS_BUDGET_BYTES"]()) < LEAST_BUDGET:
         yield Problem("REDIS_BUDGET_BYTES", f"must be 0 or at least {LEAST_BUDGET}, not {budget}")
-    if "CRAWLER_CONTACT" in read and (given := read["CRAWLER_CONTACT"]()) and not contact.is_contact(given):
+    if "CRAWLER_CONTACT" in read and (value := read["CRAWLER_CONTACT"]()) and not contact.is_contact(value):
         allowed = "a web or e-mail address, such as https://your.site/crawl"
-        yield Problem("CRAWLER_CONTACT", f"must be {allowed}, not {given!r}")
+        yield Problem("CRAWLER_CONTACT", f"must be {allowed}, not {value!r}")
 
 
 def _storage_contradictions(read: Read) -> Iterator[Problem]:
     """Yield problems of settings that the chosen storage does not support."""
-    choosing = {one.implied_by for one in storage.technologies() if one.implied_by}
+    choosing = {technology.implied_by for technology in storage.technologies() if technology.implied_by}
     if not read.keys() >= {"FRONTIER_BACKEND", "FRONTIER_SEEN", *choosing}:
         return
     chosen = storage.technology_named(
         read["FRONTIER_BACKEND"]() or storage.implied(lambda name: read[name]())
     )
     if read.get("CHECKPOINT_INTERVAL", float)() and not chosen.takes_checkpoints:
-        able = storage.technology_names(lambda one: one.takes_checkpoints)
+        able = storage.technology_names(lambda technology: technology.takes_checkpoints)
         how = f"; {chosen.copied_otherwise}" if chosen.copied_otherwise else ""
         yield Problem("CHECKPOINT_INTERVAL", f"needs FRONTIER_BACKEND={able}, not {chosen.name}{how}")
     if (seen := read["FRONTIER_SEEN"]()) not in chosen.seen_tests:
@@ -73,15 +73,15 @@ def sink_paths() -> SettingReader:
     allowed = "a list of import paths of archive sinks"
 
     def read(value: object) -> tuple[str, ...]:
-        found = tuple(as_list(value))
-        if len(set(found)) < len(found):
+        paths = tuple(as_list(value))
+        if len(set(paths)) < len(paths):
             raise Refusal("must be a list that names each sink once")
-        for path in found:
+        for path in paths:
             try:
                 sinks.load(path)
             except (ImportError, TypeError) as error:
                 raise Refusal(f"must be {allowed} ({error})") from error
-        return found
+        return paths
 
     return SettingReader(allowed, read)
 
@@ -114,9 +114,9 @@ def sink_contradictions(read: Read) -> Iterator[Problem]:
     # Without sinks no module is looked at.
     from webcrawl.processing.contract import load, merge_schemas
 
-    found = {"title", *merge_schemas(map(load, read["PROCESSING_MODULES"]()))}
+    produced = {"title", *merge_schemas(map(load, read["PROCESSING_MODULES"]()))}
     for path in paths:
-        missing = [name for name in sinks.load(path).fields_needed if name not in found]
+        missing = [name for name in sinks.load(path).fields_needed if name not in produced]
         for name in missing:
             by = f", such as {_FOUND_BY[name]}" if name in _FOUND_BY else ""
             yield Problem(

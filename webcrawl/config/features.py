@@ -154,9 +154,9 @@ def command() -> SettingReader:
     any_text = text("a command, in words as a shell cuts them")
 
     def read(value: object) -> object:
-        found = any_text.read(value)
-        shlex.split(str(found))
-        return found
+        command = any_text.read(value)
+        shlex.split(str(command))
+        return command
 
     return SettingReader(any_text.allowed, read)
 

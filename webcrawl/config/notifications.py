@@ -19,15 +19,15 @@ def webhooks() -> SettingReader:
     """URLs of receivers."""
 
     def read(value: object) -> tuple[str, ...]:
-        found = tuple(as_list(value))
-        for url in found:
+        urls = tuple(as_list(value))
+        for url in urls:
             parts = urlsplit(url)
             _ = parts.port
             if parts.scheme not in ("http", "https") or not parts.hostname:
                 raise ValueError
             if not url.isascii() or not url.isprintable() or " " in url:
                 raise ValueError
-        return found
+        return urls
 
     return SettingReader("a list of URLs such as https://hooks.example.org/crawls", read)
 
@@ -36,10 +36,10 @@ def mail_addresses() -> SettingReader:
     """Addresses of e-mail."""
 
     def read(value: object) -> tuple[str, ...]:
-        found = tuple(as_list(value))
-        if not all(map(_ADDRESS.fullmatch, found)):
+        addresses = tuple(as_list(value))
+        if not all(map(_ADDRESS.fullmatch, addresses)):
             raise ValueError
-        return found
+        return addresses
 
     return SettingReader("a list of e-mail addresses such as ops@example.org,you@example.org", read)
 

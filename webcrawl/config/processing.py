@@ -19,23 +19,23 @@ def processing_modules() -> SettingReader:
     allowed = "a list of import paths of processing modules"
 
     def read(value: object) -> tuple[str, ...]:
-        found = tuple(as_list(value))
-        if len(set(found)) < len(found):
+        paths = tuple(as_list(value))
+        if len(set(paths)) < len(paths):
             raise Refusal("must be a list that names each module once")
-        if found == (DEFAULT,):
+        if paths == (DEFAULT,):
             # Each start of a command reads it, and few need what it imports.
-            return found
+            return paths
         from webcrawl.processing.contract import load, merge_schemas
 
         try:
-            schema = merge_schemas([load(path) for path in found])
+            schema = merge_schemas([load(path) for path in paths])
         except (ImportError, TypeError) as error:
             raise Refusal(f"must be {allowed} ({error})") from error
         if taken := sorted(schema.keys() & (COLUMNS.keys() | ON_DEMAND)):
             raise Refusal(
                 f"must be modules whose fields do not have the names of columns, {', '.join(taken)}"
             )
-        return found
+        return paths
 
     return SettingReader(allowed, read)
 

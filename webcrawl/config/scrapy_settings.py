@@ -464,17 +464,17 @@ def slots(settings: BaseSettings) -> dict[str, Mapping[str, Any]]:
     """
     if not is_given(settings, "DOWNLOAD_SLOTS"):
         return {}
-    found = {str(name): options for name, options in settings.getdict("DOWNLOAD_SLOTS").items()}
-    for options in found.values():
+    slots_by_name = {str(name): options for name, options in settings.getdict("DOWNLOAD_SLOTS").items()}
+    for options in slots_by_name.values():
         if not isinstance(options, Mapping) or ("delay" in options and _SECONDS.problem(options["delay"])):
             raise ValueError
-    return found
+    return slots_by_name
 
 
 def slot_delays(settings: BaseSettings) -> dict[str, float]:
     """Return the delays of DOWNLOAD_SLOTS in seconds, by host. :raises ValueError: see ``slots``"""
-    given = slots(settings).items()
-    delays = [(hostname(name), options["delay"]) for name, options in given if "delay" in options]
+    items = slots(settings).items()
+    delays = [(hostname(name), options["delay"]) for name, options in items if "delay" in options]
     return {host: float(seconds) for host, seconds in delays if host is not None}
 
 
@@ -497,10 +497,10 @@ def retried_exceptions(settings: BaseSettings) -> tuple[type[BaseException], ...
     """
     if not is_given(settings, "RETRY_EXCEPTIONS"):
         return None
-    found = tuple(load_object(kind) for kind in settings.getlist("RETRY_EXCEPTIONS"))
-    if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in found):
+    exceptions = tuple(load_object(kind) for kind in settings.getlist("RETRY_EXCEPTIONS"))
+    if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in exceptions):
         raise TypeError
-    return found
+    return exceptions
 
 
 _READ = (

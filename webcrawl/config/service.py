@@ -23,10 +23,10 @@ def order_settings() -> SettingReader:
     """Names of settings that an order may have, without those that are for the service to set."""
 
     def read(value: object) -> tuple[str, ...]:
-        found = tuple(as_list(value))
-        if any(not _NAME(name) or is_of_service(name) for name in found):
+        names = tuple(as_list(value))
+        if any(not _NAME(name) or is_of_service(name) for name in names):
             raise ValueError
-        return found
+        return names
 
     return SettingReader(
         "a list of names of settings such as MYSPIDER_DEPTH,CONCURRENT_ITEMS, none of "

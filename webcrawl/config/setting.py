@@ -43,8 +43,8 @@ class Setting:
         """Return the value as given, or the default if no value was given but Scrapy's own default; or that of a
         preset.
         """
-        given = (settings.getpriority(self.name) or 0) > 0
-        return preset(self.name, settings[self.name] if given else self.default, self.default, settings)
+        is_set = (settings.getpriority(self.name) or 0) > 0
+        return preset(self.name, settings[self.name] if is_set else self.default, self.default, settings)
 
     def read(self, settings: BaseSettings) -> Any:
         return self.reader.read(self.value(settings))

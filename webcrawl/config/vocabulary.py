@@ -48,15 +48,15 @@ _LEAST_LENGTH, _SURE_LENGTH = 6, 12
 
 
 def unknown_names(
-    given: Iterable[str], known: Iterable[str], prefixes: tuple[str, ...] = (), *, way_out: str = ""
+    names_used: Iterable[str], known: Iterable[str], prefixes: tuple[str, ...] = (), *, way_out: str = ""
 ) -> Iterator[Problem]:
-    """Yield a problem for each name in ``given`` that is not a setting, with the name that was probably meant.
+    """Yield a problem for each name in ``names_used`` that is not a setting, with the name that was probably meant.
 
     Names that begin with one of ``prefixes`` are those of packages or of a project. ``way_out`` is what is said of
     these before SETTINGS_PREFIXES, with NAME for the name.
     """
     names = FOREIGN | set(known)
-    for name in given:
+    for name in names_used:
         if name in names or name.startswith(prefixes):
             continue
         meant = nearest(name.upper(), names)
@@ -69,17 +69,17 @@ def unknown_names(
 
 
 def misspelt_names(
-    settings: BaseSettings, ours: Iterable[str], prefixes: tuple[str, ...], told: Collection[str]
+    settings: BaseSettings, ours: Iterable[str], prefixes: tuple[str, ...], checked: Collection[str]
 ) -> Iterator[Problem]:
     """Yield a problem for each setting of a spider or a settings module that misspells the name of a known one.
 
-    Every other unknown name may be a project's own. ``told``: names that are checked otherwise.
+    Every other unknown name may be a project's own. ``checked``: names that are checked otherwise.
     """
     names = FOREIGN | set(ours)
     for name in sorted(settings):
         if (
             name in names
-            or name in told
+            or name in checked
             or name.startswith(prefixes)
             or (settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["addon"]
         ):
@@ -91,7 +91,7 @@ def misspelt_names(
 @cache
 def _misspelt(name: str, names: frozenset[str]) -> str | None:
     """Return the first of ``names`` that ``name`` misspells. A process looks at the same settings a dozen times."""
-    return next((one for one in sorted(names) if _misspells(name, one)), None)
+    return next((name_known for name_known in sorted(names) if _misspells(name, name_known)), None)
 
 
 def _misspells(name: str, meant: str) -> bool:
@@ -125,8 +125,8 @@ def _slips(first: str, second: str) -> int:
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
     """Return the word in ``words`` that ``word`` most probably misspells; None if none is similar."""
-    found = difflib.get_close_matches(word, sorted(words), 1, _SIMILAR)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(word, sorted(words), 1, _SIMILAR)
+    return matches[0] if matches else None
 
 
 def hint(word: str, words: Iterable[str]) -> str:

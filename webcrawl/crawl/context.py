@@ -152,7 +152,7 @@ def _build(crawler: Crawler) -> CrawlContext:
         seeded,
         _bandwidth(crawler, backend),
         features,
-        next((one.results for one in features if one.results is not None), archive),
+        next((feature.results for feature in features if feature.results is not None), archive),
         _clocks(configuration, backend, clock),
         *build_processing(configuration),
     )
@@ -160,10 +160,10 @@ def _build(crawler: Crawler) -> CrawlContext:
 
 def require_contact(spider: object, configuration: Configuration) -> None:
     """:raises ConfigurationError: there is no contact, and so not one of the spider's start URLs would be fetched"""
-    given = getattr(spider, "start_urls", None) or getattr(spider, "allowed_domains", None)
-    if is_contact(configuration.user_agent) or not isinstance(given, list | tuple):
+    sites = getattr(spider, "start_urls", None) or getattr(spider, "allowed_domains", None)
+    if is_contact(configuration.user_agent) or not isinstance(sites, list | tuple):
         return
-    hosts = [host for text in given if (host := (get_host(str(text)) if "://" in str(text) else str(text)))]
+    hosts = [host for text in sites if (host := (get_host(str(text)) if "://" in str(text) else str(text)))]
     if hosts and all(map(is_public, hosts)):
         why = contact_problem(configuration.user_agent, configuration.crawler_contact, hosts)
         raise ConfigurationError([Problem("CRAWLER_CONTACT", why or "is missing")])
@@ -211,8 +211,10 @@ def _intake(
         choices.compared,
         requested=applied.requested,
         standing=applied.standing,
-        withheld={one.rule.name: one.withhold for one in features if one.rule and one.withhold},
-        linked=next((one.linked for one in features if one.linked is not None), None),
+        withheld={
+            feature.rule.name: feature.withhold for feature in features if feature.rule and feature.withhold
+        },
+        linked=next((feature.linked for feature in features if feature.linked is not None), None),
         embed_hops_max=hops,
         schemes=schemes,
     )
@@ -294,9 +296,9 @@ def spider_name(crawler: Crawler) -> str:
 def jobdir_path(crawler: Crawler, configuration: Configuration) -> Path | None:
     """Return the folder of the crawl: JOBDIR, or a new folder; None without a JOBDIR if the state ends with the
     process."""
-    given = crawler.settings.get("JOBDIR")
-    if given:
-        return Path(given)
+    jobdir = crawler.settings.get("JOBDIR")
+    if jobdir:
+        return Path(jobdir)
     if not configuration.storage.is_lasting:
         return None
     return new_folder(spider_name(crawler))
@@ -311,7 +313,7 @@ def _policies(
     rules: RulesCache,
     features: Features,
 ) -> Policies:
-    scorer = next((one.scorer for one in features if one.scorer is not None), None)
+    scorer = next((feature.scorer for feature in features if feature.scorer is not None), None)
     return Policies(
         order=build_order(configuration, scorer),
         sampler=LevelSampler(configuration.frontier_bias),

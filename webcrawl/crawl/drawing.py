@@ -32,9 +32,9 @@ def replace_handler(settings: BaseSettings) -> None:
     """Name the crawl's own handler where scrapy-playwright's is named."""
     handlers, name = _handlers(settings), "DOWNLOAD_HANDLERS"
     if PACKAGE_HANDLER in handlers.values():
-        given = settings.getdict(name)
-        given |= {scheme: HANDLER for scheme, path in handlers.items() if path == PACKAGE_HANDLER}
-        settings.set(name, given, priority=settings.getpriority(name) or 0)
+        handlers_set = settings.getdict(name)
+        handlers_set |= {scheme: HANDLER for scheme, path in handlers.items() if path == PACKAGE_HANDLER}
+        settings.set(name, handlers_set, priority=settings.getpriority(name) or 0)
 
 
 def problems(settings: BaseSettings) -> Iterator[Problem]:
@@ -55,19 +55,19 @@ def problems(settings: BaseSettings) -> Iterator[Problem]:
     if settings.get("PLAYWRIGHT_BROWSER_TYPE", "chromium") != "chromium":
         yield Problem("PLAYWRIGHT_BROWSER_TYPE", "must be chromium, the only browser that the crawl confines")
     options = settings.getdict("PLAYWRIGHT_LAUNCH_OPTIONS")
-    if "proxy" in options or any(str(one).startswith(_PROXIES) for one in options.get("args", ())):
+    if "proxy" in options or any(str(argument).startswith(_PROXIES) for argument in options.get("args", ())):
         why = 'must name no proxy: the browser fetches nothing itself. Set meta["proxy"] of the Request'
         yield Problem("PLAYWRIGHT_LAUNCH_OPTIONS", why)
 
 
 def _handlers(settings: BaseSettings) -> dict[str, str]:
     """Return the paths of the handlers of http and https that are not the crawl's default."""
-    given = settings.getdict("DOWNLOAD_HANDLERS")
-    found = {scheme: given.get(scheme) for scheme in ("http", "https")}
+    handlers = settings.getdict("DOWNLOAD_HANDLERS")
+    web_handlers = {scheme: handlers.get(scheme) for scheme in ("http", "https")}
     return {
-        scheme: one if isinstance(one, str) else global_object_name(one)
-        for scheme, one in found.items()
-        if one is not None
+        scheme: handler if isinstance(handler, str) else global_object_name(handler)
+        for scheme, handler in web_handlers.items()
+        if handler is not None
     }
 
 

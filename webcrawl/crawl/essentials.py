@@ -138,8 +138,8 @@ def _has(chain: Sequence[type], path: str) -> bool:
 
 
 def _is(component: str | type, wanted: type) -> bool:
-    found = load_object(component)
-    return isinstance(found, type) and issubclass(found, wanted)
+    loaded = load_object(component)
+    return isinstance(loaded, type) and issubclass(loaded, wanted)
 
 
 def _back(name: str) -> str:
@@ -151,7 +151,7 @@ def _disordered(name: str, chain: Sequence[type]) -> Iterator[Problem]:
     places = [
         (place, path)
         for path in _CHAINS[name]
-        for place in [next((place for place, one in enumerate(chain) if _is(one, load_object(path))), None)]
+        for place in [next((place for place, link in enumerate(chain) if _is(link, load_object(path))), None)]
         if place is not None
     ]
     for (place, path), (further, other) in pairwise(places):

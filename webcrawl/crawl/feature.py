@@ -90,11 +90,11 @@ class Feature:
         page: Page,
         response: Response,
         flight: InFlightRequest,
-        found: Sequence[UrlEntry],
+        discovered: Sequence[UrlEntry],
         beside: Mapping[str, str],
     ) -> None:
-        """Process a page of the spider. ``found``: the queue entries of its new links. ``beside``: the text around
-        each link, if a focus needs it."""
+        """Process a page of the spider. ``discovered``: the queue entries of its new links. ``beside``: the text
+        around each link, if a focus needs it."""
 
     async def listed(self, entry: UrlEntry, hints: Mapping[str, str | None]) -> int:
         """Process the URLs of a sitemap or feed with its data about each. Return the number of pages that become due

@@ -84,8 +84,8 @@ def _has_focus(parts: Parts) -> bool:
 
 
 def _is_segment(parts: Parts) -> bool:
-    given, folder = getattr(parts.spider, "segment", None), parts.folder
-    return folder is not None and bool(given or (folder / SEGMENT_FILE).exists())
+    segment, folder = getattr(parts.spider, "segment", None), parts.folder
+    return folder is not None and bool(segment or (folder / SEGMENT_FILE).exists())
 
 
 SHAPING = (

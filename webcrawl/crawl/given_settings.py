@@ -65,9 +65,9 @@ def without_effect(settings: BaseSettings, spider: object) -> Iterator[str]:
                 name for name in row.names if _is_wish(settings, name) and asks_for_more(settings, name, row)
             ]
             if names and not _is_read(settings, row):
-                given = ", ".join(_shown(settings, name) for name in names)
+                shown = ", ".join(_shown(settings, name) for name in names)
                 have = "has" if len(names) == 1 else "have"
-                yield f"{given} {have} no effect: {_said(row)}"
+                yield f"{shown} {have} no effect: {_said(row)}"
     for name, ours, seconds in raised(settings):
         # A user who has given both knows which of them holds.
         is_wish = _is_wish(settings, name) and not _is_wish(settings, ours)
@@ -90,14 +90,18 @@ def _is_wish(settings: BaseSettings, name: str) -> bool:
 
 def _slots_without_effect(settings: BaseSettings) -> Iterator[str]:
     """Yield a sentence for each thing that DOWNLOAD_SLOTS asks for and that has no effect."""
-    given = slots(settings)
-    least = _seconds(settings, "POLITENESS_MIN_DELAY") if given else 0.0
+    slot_options = slots(settings)
+    least = _seconds(settings, "POLITENESS_MIN_DELAY") if slot_options else 0.0
     lower = [host for host, seconds in slot_delays(settings).items() if seconds < least]
-    several = [name for name, options in given.items() if options.get("concurrency", 1) not in (1, "1")]
-    varied = [
-        name for name, options in given.items() if options.get("jitter") or options.get("randomize_delay")
+    several = [
+        name for name, options in slot_options.items() if options.get("concurrency", 1) not in (1, "1")
     ]
-    unnamed = [name for name in given if hostname(name) is None]
+    varied = [
+        name
+        for name, options in slot_options.items()
+        if options.get("jitter") or options.get("randomize_delay")
+    ]
+    unnamed = [name for name in slot_options if hostname(name) is None]
     for what, names, why in (
         ("delay", lower, f"it never lowers POLITENESS_MIN_DELAY, which is {least:g}"),
         ("concurrency", several, "a site gets one request at a time, always"),

@@ -213,16 +213,16 @@ def _has_content(path: Path) -> bool:
 def _holder_lives(file: IO[str]) -> bool:
     """Return True if the process that the file names exists, as far as that can be found out."""
     file.seek(0)
-    found = re.fullmatch(r"process (\d+)", file.read().strip())
-    if found is None:
+    match = re.fullmatch(r"process (\d+)", file.read().strip())
+    if match is None:
         return True
     try:
-        os.kill(int(found[1]), 0)
+        os.kill(int(match[1]), 0)
     except ProcessLookupError:
         return False
     except OSError:
         return True
-    return not _is_zombie(found[1])
+    return not _is_zombie(match[1])
 
 
 def _is_zombie(pid: str) -> bool:

@@ -89,18 +89,18 @@ class PageProcessing:
     async def process(self, page: Page, response: Response) -> None:
         """Add the results of the modules. A failure of a module is noted, and is no error of the crawl."""
         try:
-            found = await self._chain.process(_content(page, response))
+            findings = await self._chain.process(_content(page, response))
         except ProcessingBroken as error:
             # Not caused by the page; the next pages would be without their fields as this one is.
             _stop(self._crawler, error)
             return
         page.document = None
-        page.links += found.links
-        page.other_links += found.other_links
+        page.links += findings.links
+        page.other_links += findings.other_links
         if not (page.noindex or page.withheld):
-            page.fields |= found.fields
-            page.title = page.title or found.title
-        for name, why in found.problems:
+            page.fields |= findings.fields
+            page.title = page.title or findings.title
+        for name, why in findings.problems:
             fetch_errors.note(WORD, page.url, via=page.via, detail=f"{name}: {why}")
             page.error = page.error or f"{name}: {why}"
             if self._crawler.stats is not None:

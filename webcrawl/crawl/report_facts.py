@@ -55,7 +55,7 @@ def report_facts(folders: Sequence[Path], configuration: Configuration) -> Repor
     :raises GroupsError: a file that the settings name is wrong :raises OSError: :raises ArchiveError: a log cannot be
     read
     """
-    runs = [found for folder in folders if (found := run_log.read(folder))]
+    runs = [run for folder in folders if (run := run_log.read(folder))]
     logs = [fetchlog.read(folder, lambda sentence: None) for folder in folders]
     audited = audit_requests(MergedRequests(logs, window_seconds(configuration)), audit_rules(configuration))
     return ReportFacts(

@@ -389,9 +389,9 @@ class RequestSerializer:
         if entry.payload is None or entry.kind == Kind.ROBOTS:
             return Request(entry.url, meta={"verbatim_url": True}, dont_filter=entry.repeat)
         carried = self._carried.get(read_token(entry.payload))
-        if carried is None and (given := self._given.get(entry.fingerprint)) is not None:
+        if carried is None and (kept := self._given.get(entry.fingerprint)) is not None:
             # What it was when it came is stored; what it has become since is not.
-            carried = given if encode(given, self._spider).lost else None
+            carried = kept if encode(kept, self._spider).lost else None
         return carried or decode(entry.url, entry.payload, self._spider, entry.repeat)
 
     def done(self, entry: UrlEntry) -> None:

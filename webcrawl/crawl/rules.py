@@ -114,8 +114,8 @@ class CrawlRules:
         if configuration.top_level_domains:
             rules.append(TopLevelRule(configuration.top_level_domains))
         for name, rule_name in (("USELESS_PATHS_FILE", "useless-path"), ("DENY_FILE", "deny")):
-            if found := self.expressions.get(name):
-                rules.append(ListedRule(rule_name, Patterns(found)))
+            if expressions := self.expressions.get(name):
+                rules.append(ListedRule(rule_name, Patterns(expressions)))
         if "ALLOW_FILE" in self.expressions:
             rules.append(UnlistedRule(Patterns(self.expressions["ALLOW_FILE"])))
         return rules

@@ -64,7 +64,10 @@ def agreed(
         "DEPTH_LIMIT": configuration.depth_limit,
         "URLLENGTH_LIMIT": configuration.urllength_limit,
         "EXTENSIONS_REFUSED": list_digest(sorted(extensions_refused(configuration, spider))),
-        **{name: list_digest(one.text for one in choices.expressions.get(name, ())) for name in _LISTS},
+        **{
+            name: list_digest(expression.text for expression in choices.expressions.get(name, ()))
+            for name in _LISTS
+        },
         "TOP_LEVEL_DOMAINS": list_digest(sorted(configuration.top_level_domains)),
         "PORTS_ALLOWED": ",".join(map(str, sorted(configuration.ports_allowed))) or "all",
         **{name: getattr(configuration, name.lower()) for name in _SHARED_DELAYS},

@@ -83,15 +83,15 @@ class Browser(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc]
     async def _create_browser_context(
         self, name: str, context_kwargs: dict[str, Any] | None, spider: Spider | None = None
     ) -> Any:
-        given = {**(context_kwargs or {}), "service_workers": "block"}
-        if "proxy" in given:
+        options = {**(context_kwargs or {}), "service_workers": "block"}
+        if "proxy" in options:
             raise NotSupported(
                 f"The browser context {name} names a proxy, and fetches nothing itself. "
                 'Set meta["proxy"] of the Request'
             )
-        if "user_data_dir" in given:
-            given |= {"proxy": self._proxy, "args": [*given.get("args", ()), *ARGUMENTS]}
-        return await super()._create_browser_context(name, given, spider)
+        if "user_data_dir" in options:
+            options |= {"proxy": self._proxy, "args": [*options.get("args", ()), *ARGUMENTS]}
+        return await super()._create_browser_context(name, options, spider)
 
     async def close(self) -> None:
         """Close the browser."""
@@ -116,12 +116,12 @@ class Browser(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc]
         """
         visit, meta = _BrowserPage(self, request, response), request.meta
         name = "playwright_page_init_callback"
-        given = meta.get(name)
+        callback = meta.get(name)
 
         async def begin(page: Page, drawn: Request) -> None:
             await visit.begin(page)
-            if given is not None:
-                await load_object(given)(page, drawn)
+            if callback is not None:
+                await load_object(callback)(page, drawn)
 
         meta[name] = begin
         try:
@@ -140,8 +140,8 @@ class Browser(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc]
             raise
         finally:
             del meta[name]
-            if given is not None:
-                meta[name] = given
+            if callback is not None:
+                meta[name] = callback
             visit.end()
         drawn = drawn.replace(ip_address=response.ip_address, flags=[*response.flags, *drawn.flags])
         return drawn if len(drawn.body) <= self._maxsize else drawn.replace(body=drawn.body[: self._maxsize])
@@ -321,20 +321,20 @@ def _navigates(asked: Asked, page: Page | None) -> bool:
 
 async def _cookie(context: Any, url: str) -> str:
     """Return the Cookie header for a URL."""
-    return "; ".join([f"{one['name']}={one['value']}" for one in await context.cookies(url)])
+    return "; ".join([f"{cookie['name']}={cookie['value']}" for cookie in await context.cookies(url)])
 
 
 def _headers(response: Response) -> dict[str, str]:
     """Return the headers of a decoded response in the form that Playwright takes."""
-    found = {}
+    fields = {}
     headers: Headers = response.headers
     for name in headers:
         if name.lower() not in _NOT_TOLD:
             separator = "\n" if name.lower() == b"set-cookie" else ", "
-            found[name.decode("latin-1")] = separator.join(
+            fields[name.decode("latin-1")] = separator.join(
                 [value.decode("latin-1") for value in headers.getlist(name)]
             )
-    return found
+    return fields
 
 
 def _may_be_kept(response: Response) -> bool:

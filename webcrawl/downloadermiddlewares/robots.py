@@ -278,8 +278,8 @@ def _log(sitemaps: Sequence[str], flight: InFlightRequest) -> None:
     """Write the sitemaps that a robots.txt names to the link log."""
     if (kept := flight.outcome.entry) is None:
         return
-    found = resolved_all(sitemaps, flight.lease.entry.url)
-    kept.links, kept.other_links = link_rows(dict.fromkeys(found))
+    urls = resolved_all(sitemaps, flight.lease.entry.url)
+    kept.links, kept.other_links = link_rows(dict.fromkeys(urls))
     add_link_counts(kept.record, len(kept.links), len(kept.other_links))
 
 

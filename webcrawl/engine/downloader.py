@@ -144,8 +144,8 @@ class DirectDownloader(Downloader):
                 f"a downloader middleware has changed the URL {meta.url} into {request.url}, which has not been "
                 "scheduled; return request.replace(url=...) from process_request",
             )
-        expected, given = meta.user_agent, request.headers.get(b"User-Agent")
-        if expected is None or given == expected:
+        expected, sent = meta.user_agent, request.headers.get(b"User-Agent")
+        if expected is None or sent == expected:
             return
         request.headers[b"User-Agent"] = expected
         if not self._has_restored_agent:
@@ -153,6 +153,6 @@ class DirectDownloader(Downloader):
             logger.warning(
                 "A downloader middleware has set the User-Agent %r. Requests are sent as %r all the same, the name "
                 "for which robots.txt is read: set USER_AGENT, or the header of a Request. This is logged once",
-                (given or b"").decode("latin-1"),
+                (sent or b"").decode("latin-1"),
                 expected.decode("latin-1"),
             )

@@ -239,7 +239,7 @@ class DirectEngine(HookedEngine):
             return
         while True:
             try:
-                given = await anext(output)
+                result = await anext(output)
             except StopAsyncIteration:
                 return
             except Exception:
@@ -248,10 +248,10 @@ class DirectEngine(HookedEngine):
                     return
                 # The rest of the output of the middleware chain follows.
                 continue
-            if isinstance(given, Request):
-                self.crawl(given)
-            elif given is not None:
-                await self._take_item(given, response)
+            if isinstance(result, Request):
+                self.crawl(result)
+            elif result is not None:
+                await self._take_item(result, response)
 
     async def _take_item(self, item: Any, response: Response) -> None:
         """Send an item through the pipelines; if there are none, send its signal at once."""
@@ -273,9 +273,9 @@ class DirectEngine(HookedEngine):
         for receiver in receivers(self.signals, signals.item_scraped):
             # One after the other: Scrapy creates a task for each, though nearly all of them have nothing to wait for.
             try:
-                told = robustApply(receiver, item=item, response=response, spider=spider, **named)
-                if told is not None:
-                    await ensure_awaitable(told)
+                answer = robustApply(receiver, item=item, response=response, spider=spider, **named)
+                if answer is not None:
+                    await ensure_awaitable(answer)
             except Exception:
                 logger.exception("Error caught on signal handler: %s", receiver, extra={"spider": spider})
 

@@ -197,8 +197,8 @@ def find_url(frames: Sequence[FrameType]) -> str | None:
     for each in frames:
         local: dict[str, Any] = each.f_locals
         for name in _TELLING:
-            found = local.get(name)
-            url = getattr(getattr(found, "entry", found), "url", found)
+            value = local.get(name)
+            url = getattr(getattr(value, "entry", value), "url", value)
             if isinstance(url, str) and url.startswith("http"):
                 return url[:_URL_MAX]
     return None

@@ -113,8 +113,8 @@ class ShutdownSignals:
             return True
         if threading.current_thread() is not threading.main_thread():
             return False
-        found = signal.getsignal(signal.SIGTERM)
-        kind = find_shutdown(found)
+        handler = signal.getsignal(signal.SIGTERM)
+        kind = find_shutdown(handler)
         if kind is Shutdown.FORCED:
             # One came before the crawl could be told.
             self._number = 1
@@ -123,8 +123,8 @@ class ShutdownSignals:
             self._events.put("signal")
             install_shutdown_handlers(self._further)
         elif kind is Shutdown.GRACEFUL:
-            assert callable(found)
-            self._graceful = found
+            assert callable(handler)
+            self._graceful = handler
             self._start_thread()
             install_shutdown_handlers(self._first)
         return kind is not None
@@ -247,13 +247,13 @@ class ShutdownSignals:
                 # Another crawl of the process has ended; this one runs on.
                 continue
             try:
-                found = crawl.waits()
+                reason = crawl.waits()
             except Exception:
                 logger.exception("What the crawl waits for is not known")
                 continue
-            if found is not None:
+            if reason is not None:
                 self._stopping_since = min(self._stopping_since, since or self._stopping_since)
-                yield found
+                yield reason
 
     def _end(self) -> None:
         """End the process, which did not end by itself."""

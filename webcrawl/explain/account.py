@@ -208,17 +208,21 @@ def explain(
     how many links it is from a seed, ``via``: the page that leads to it, if these are known otherwise than by the
     crawl. ``shared``: the clocks that its fetch shares with those of other keys.
     """
-    found = _known_depth(snapshot, visits) if depth is None else depth
+    known_depth = _known_depth(snapshot, visits) if depth is None else depth
     stage = RuleStage.SEED if named else _rule_stage(snapshot, visits)
     scoping = explain_scope(
         Candidate(
-            address.url, address.host, key, found or 0, linked_from=via or _referring_page(snapshot, visits)
+            address.url,
+            address.host,
+            key,
+            known_depth or 0,
+            linked_from=via or _referring_page(snapshot, visits),
         ),
         rules.followed,
         rules.fixed,
         rules.recheck or rules.fixed,
         stage,
-        depth_known=found is not None or stage is RuleStage.SEED,
+        depth_known=known_depth is not None or stage is RuleStage.SEED,
         embed_hops=_embed_hops(snapshot, visits) if stage is RuleStage.EMBED else 0,
     )
     known = None if snapshot is None else snapshot.robots

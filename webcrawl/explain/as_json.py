@@ -61,7 +61,7 @@ def _crawl(crawl: ExaminedCrawl, snapshot: UrlSnapshot | None) -> dict[str, Any]
         "running_workers": [] if snapshot is None else list(snapshot.running_workers),
         "command": None if snapshot is None else str(snapshot.demand),
         "note": crawl.note,
-        "differs": [asdict(one) for one in crawl.differs],
+        "differs": [asdict(difference) for difference in crawl.differs],
     }
 
 

@@ -40,8 +40,8 @@ def as_text(explanation: Explanation, crawl: ExaminedCrawl) -> str:
         ("frontier", list(_frontier(explanation, crawl))),
     ]
     if explanation.discovery is not None:
-        found = list(discovery.rows(explanation.discovery, lambda at: moment(at, explanation.now)))
-        sections.append(("found", [(name, escaped(text)) for name, text in found]))
+        found_rows = list(discovery.rows(explanation.discovery, lambda at: moment(at, explanation.now)))
+        sections.append(("found", [(name, escaped(text)) for name, text in found_rows]))
     if explanation.waiting is not None:
         sections.append(("clocks", list(_clocks(explanation))))
     if explanation.remembered is not None:
@@ -240,8 +240,8 @@ def _frontier(explanation: Explanation, crawl: ExaminedCrawl) -> Iterator[Row]:
     yield "crawl", crawl.name
     if crawl.note is not None:
         yield "note", crawl.note
-    for one in crawl.differs:
-        yield "differs", f"{one.name} is {one.there} there and {one.here} here"
+    for difference in crawl.differs:
+        yield "differs", f"{difference.name} is {difference.there} there and {difference.here} here"
     snapshot = explanation.snapshot
     if snapshot is None:
         return

@@ -167,19 +167,19 @@ def find_way(
     if via is None:
         return Way(By.SEED, None, depth)
     through: list[str] = []
-    target, found = form, None
+    target, found_as = form, None
     page: str | None = via
     while page is not None and page not in through and len(through) < HOPS_MAX:
-        found, hop = _hop(read_lines(page), target, canonical)
+        found_as, hop = _hop(read_lines(page), target, canonical)
         if hop is None:
             break
         through.insert(0, page)
         target, page = canonical(page), _text(hop, "via")
     if through or redirected:
         return Way(By.REDIRECT, via, depth, tuple(through) or (via,), page if through else None)
-    if kind == Kind.SITEMAP or found in (Kind.SITEMAP, Kind.ROBOTS):
+    if kind == Kind.SITEMAP or found_as in (Kind.SITEMAP, Kind.ROBOTS):
         return Way(By.SITEMAP, via, depth)
-    return Way(By.EMBED if is_embed else None if found is None else By.LINK, via, depth)
+    return Way(By.EMBED if is_embed else None if found_as is None else By.LINK, via, depth)
 
 
 def follow_redirects(
@@ -240,11 +240,11 @@ def _depth(line: Line) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def summarize_links(found: Iterable[LinkTo], *, most: int = LINKS_MAX) -> InboundLinks:
-    """``found``: links in any order; if a page was fetched again the last link of a type counts."""
+def summarize_links(links: Iterable[LinkTo], *, most: int = LINKS_MAX) -> InboundLinks:
+    """``links``: links in any order; if a page was fetched again the last link of a type counts."""
     last: dict[tuple[str, str], LinkTo] = {}
     whole = True
-    for link in found:
+    for link in links:
         if len(last) == most:
             whole = False
             break

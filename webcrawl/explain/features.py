@@ -123,10 +123,10 @@ def worth_rows(worth: Worth) -> Iterator[tuple[str, str]]:
     )
     believed = "believed" if worth.is_believed else "not believed, so all levels are 0"
     yield "learned from", f"{text.things(worth.learned, 'example')}; guesses are {believed} ({area})"
-    shown = [one for one in guess.features if one.weight][:FEATURES_SHOWN]
-    for one in shown:
-        yield f"{one.weight:+.2f}", in_words(one.name)
-    rest = sum(one.weight for one in guess.features) - sum(one.weight for one in shown)
+    shown = [feature for feature in guess.features if feature.weight][:FEATURES_SHOWN]
+    for feature in shown:
+        yield f"{feature.weight:+.2f}", in_words(feature.name)
+    rest = sum(feature.weight for feature in guess.features) - sum(feature.weight for feature in shown)
     if len(guess.features) > len(shown) and abs(rest) >= 0.005:
         yield f"{rest:+.2f}", "all others"
     yield f"{guess.bias:+.2f}", "any link"
@@ -140,7 +140,7 @@ def worth_object(worth: Worth | None) -> dict[str, Any] | None:
         "worth": worth.guess.worth,
         "level": worth.guess.level,
         "bias": worth.guess.bias,
-        "features": {one.name: one.weight for one in worth.guess.features},
+        "features": {feature.name: feature.weight for feature in worth.guess.features},
         "queued": worth.queued,
         "learned": worth.learned,
         "believed": worth.is_believed,

@@ -50,7 +50,7 @@ def logged_fetches(
             if len(last) > kept:
                 heapq.heappop(last)
     return LoggedFetches(
-        count, tuple(line for _, _, line in sorted(last, key=lambda one: one[:2])), first, ip
+        count, tuple(line for _, _, line in sorted(last, key=lambda item: item[:2])), first, ip
     )
 
 

@@ -274,12 +274,12 @@ def _figures(counts: Sums) -> str:
 
 
 def _as_object(node: Node) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": node.name, **_named(node.counts)}
+    fields: dict[str, Any] = {"name": node.name, **_named(node.counts)}
     if node.children:
-        found["children"] = [_as_object(child) for child in node.children]
+        fields["children"] = [_as_object(child) for child in node.children]
     if node.others:
-        found["others"] = {"number": node.others, **_named(node.other_counts)}
-    return found
+        fields["others"] = {"number": node.others, **_named(node.other_counts)}
+    return fields
 
 
 def _named(counts: Sums) -> dict[str, int]:

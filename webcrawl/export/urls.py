@@ -191,14 +191,14 @@ def queued(reader: UrlStateReader) -> Iterator[UrlState]:
 
 def as_text(states: Iterable[UrlState]) -> Iterator[str]:
     """Yield a URL per line, usable as the seeds of a crawl."""
-    for found in states:
-        yield one_line(found.url) + "\n"
+    for state in states:
+        yield one_line(state.url) + "\n"
 
 
 def as_json(states: Iterable[UrlState]) -> Iterator[str]:
     """Yield an object per line, without unknown fields."""
-    for found in states:
-        yield json.dumps(found.columns()) + "\n"
+    for state in states:
+        yield json.dumps(state.columns()) + "\n"
 
 
 def _state(url: str, key: str, facts: LoggedFacts, known: UrlRecord | None) -> UrlState | None:

@@ -63,8 +63,8 @@ class InMemory(Protocol):
 
 def get_frontier(crawler: Crawler) -> Countable | None:
     """Return the frontier of a crawl; None if it has another scheduler, or if the spider is not open."""
-    found = getattr(crawler.engine.scheduler, "frontier", None)
-    return found if isinstance(found, Countable) else None
+    frontier = getattr(crawler.engine.scheduler, "frontier", None)
+    return frontier if isinstance(frontier, Countable) else None
 
 
 def get_folder(crawler: Crawler) -> Path | None:
@@ -79,10 +79,10 @@ def cache_figures(crawler: Crawler) -> dict[str, float]:
     """
     frontier, rules = getattr(crawler.engine.scheduler, "frontier", None), get_context(crawler).rules
     network, bodies = network_of(crawler), body_memory_of(crawler)
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
 
     def add(name: str, **figures: float) -> None:
-        found.update((f"{CACHE}{name}_{what}", float(number)) for what, number in figures.items())
+        values.update((f"{CACHE}{name}_{what}", float(number)) for what, number in figures.items())
 
     if isinstance(frontier, InMemory):
         active, urls = frontier.in_memory()
@@ -95,7 +95,7 @@ def cache_figures(crawler: Crawler) -> dict[str, float]:
     add("dns", entries=len(names), max=names.size, hits=names.hits, misses=names.misses)
     add("connections", entries=network.idle, max=min(network.idle_max, 1e9))
     add("bodies", entries=bodies.used, max=bodies.total)
-    return found
+    return values
 
 
 class MetricsReader:

@@ -178,8 +178,8 @@ def table(
     grid = Table.grid()
     grid.add_column(no_wrap=True, overflow="ellipsis")
     grid.add_row(Text(title, style="bold", no_wrap=True, overflow="ellipsis"))
-    found = live.rows(reading, failures, now, width)
-    for name, parts in live.fitted(found, width, 2 * height // 3 - 1):
+    rows = live.rows(reading, failures, now, width)
+    for name, parts in live.fitted(rows, width, 2 * height // 3 - 1):
         line = Text(no_wrap=True, overflow="ellipsis")
         line.append(f"{name:<{live.LABEL}}  ", style="dim")
         for part in parts:

@@ -61,8 +61,8 @@ class Stopping:
                 return None
             return context.doing or LAST_STEP
         scheduler = self._crawler.engine.scheduler
-        found = getattr(scheduler, "waits", None)
-        return None if found is None else str(found())
+        waits = getattr(scheduler, "waits", None)
+        return None if waits is None else str(waits())
 
     def stopping_since(self) -> float | None:
         return getattr(self._crawler.engine.scheduler, "stopping_since", None)

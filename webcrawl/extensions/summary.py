@@ -203,8 +203,8 @@ class Summary:
 
 def _seeds(spider: Spider) -> str:
     """Return the seeds of a spider as they were given."""
-    given = getattr(spider, "seeds", None)
-    if given is None:
+    seeds = getattr(spider, "seeds", None)
+    if seeds is None:
         urls = getattr(spider, "start_urls", None) or []
-        given = ", ".join(map(str, islice(urls, _SEEDS_KEPT))) if isinstance(urls, Iterable) else ""
-    return "standard input" if given == "-" else ", ".join(str(given).split(","))[:_SEEDS_LENGTH]
+        seeds = ", ".join(map(str, islice(urls, _SEEDS_KEPT))) if isinstance(urls, Iterable) else ""
+    return "standard input" if seeds == "-" else ", ".join(str(seeds).split(","))[:_SEEDS_LENGTH]

@@ -746,8 +746,8 @@ class ActiveKeys:
             activated = await self._retry.with_retry(
                 lambda: self._backend.activate_keys(count, self._clock(), sampler)
             )
-            for one in activated:
-                active = self._adopt(one)
+            for key in activated:
+                active = self._adopt(key)
                 if (position := self._early.get(active.key)) is not None:
                     active.head.reopen(position)
                 self.place(active)

@@ -185,7 +185,7 @@ class Committer:
         batch.hosts = list(hosts.values())
         committed = await self._retry.with_retry(lambda: self._backend.commit(batch)) if batch else None
         if committed is not None:
-            again = sum(one.again is not None for one in batch.settled)
+            again = sum(result.again is not None for result in batch.settled)
             committed.offered = len(batch.discovered) + again
         for change in group:
             if change.then is not None:

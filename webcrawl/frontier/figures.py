@@ -424,8 +424,8 @@ GAUGES: tuple[Figure, ...] = (
     _gauge("workers", "processes", "1 for each process that runs", snapshot=lambda snapshot: 1),
 )
 FIGURES = (*COUNTERS, *GAUGES)
-BY_NAME: Mapping[str, Figure] = {one.name: one for one in FIGURES}
-LOGGED = tuple(one for one in FIGURES if one.is_logged)
+BY_NAME: Mapping[str, Figure] = {figure.name: figure for figure in FIGURES}
+LOGGED = tuple(figure for figure in FIGURES if figure.is_logged)
 """The figures of ``progress.jsonl``."""
 
 ONLY_STATISTICS: tuple[Figure, ...] = (
@@ -450,9 +450,9 @@ ONLY_STATISTICS: tuple[Figure, ...] = (
 def read_figures(figures: Iterable[Figure], tally: Tally, snapshot: Snapshot) -> dict[str, float]:
     """Return the present values of the figures that the frontier has, by name."""
     values: dict[str, float] = {}
-    for one in figures:
-        if one.tally is not None:
-            values[one.name] = one.tally(tally)
-        elif one.snapshot is not None:
-            values[one.name] = one.snapshot(snapshot)
+    for figure in figures:
+        if figure.tally is not None:
+            values[figure.name] = figure.tally(tally)
+        elif figure.snapshot is not None:
+            values[figure.name] = figure.snapshot(snapshot)
     return values

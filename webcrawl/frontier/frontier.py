@@ -236,10 +236,10 @@ class Frontier:
         """Yield the queued entries; of a shared crawl those of this process, and its part of the others."""
         cursor = None
         while True:
-            found = await self.with_retry(partial(self._backend.scan_queues, cursor, SCANNED_AT_ONCE))
-            for entry in found.entries:
+            page = await self.with_retry(partial(self._backend.scan_queues, cursor, SCANNED_AT_ONCE))
+            for entry in page.entries:
                 yield entry
-            if (cursor := found.cursor) is None:
+            if (cursor := page.cursor) is None:
                 return
 
     @property

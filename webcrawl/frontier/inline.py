@@ -88,7 +88,7 @@ class InlineWaiting:
         self.is_over = False
         self.adopt: Callable[[Activated], object] = lambda activated: None
         """Takes a key that became active."""
-        self.take: Callable[[str, deque[InlineRequest], list[RobotsRecord] | None], bool] = lambda *given: (
+        self.take: Callable[[str, deque[InlineRequest], list[RobotsRecord] | None], bool] = lambda *args: (
             False
         )
         """Takes the requests of a key, with the stored answers of robots.txt; returns False if it is not active."""
@@ -124,12 +124,12 @@ class InlineWaiting:
                     continue
                 # A key that is on its way back to the backend must have its final record there.
                 await self._drain()
-                found = await self._retry.with_retry(lambda: self._backend.acquire_key(key, self._clock()))
-                if isinstance(found, Activated):
-                    self.adopt(found)
+                acquired = await self._retry.with_retry(lambda: self._backend.acquire_key(key, self._clock()))
+                if isinstance(acquired, Activated):
+                    self.adopt(acquired)
                     # Even if nobody waits any more: the key has its place from now on.
                     self._hand_over(key, robots)
-                elif found is Unavailable.GIVEN_UP:
+                elif acquired is Unavailable.GIVEN_UP:
                     for request in self._waiting.pop(key, ()):
                         request.turn_away(HOST_UNAVAILABLE)
                 elif not self._hand_over(key, robots):

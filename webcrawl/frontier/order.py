@@ -123,8 +123,8 @@ class Order:
                 entry.position = position
         self._position = position
 
-    def _step(self, found: Sequence[UrlEntry]) -> None:
-        links = [entry for entry in found if entry.via is not None and entry.kind == Kind.PAGE]
+    def _step(self, entries: Sequence[UrlEntry]) -> None:
+        links = [entry for entry in entries if entry.via is not None and entry.kind == Kind.PAGE]
         if links:
             step = self._random.choice(links)
             step.level = _within(step.level + 1)

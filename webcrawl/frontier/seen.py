@@ -101,10 +101,10 @@ class _Summing:
 def _check_sum(stream: BinaryIO, path: Path) -> None:
     """Compare the sum at the end of the file, and go back to its start."""
     left = os.fstat(stream.fileno()).st_size - _SUM_BYTES
-    found = 0
+    checksum = 0
     while left > 0 and (block := stream.read(min(left, _BLOCK_BYTES))):
-        found = zlib.crc32(block, found)
+        checksum = zlib.crc32(block, checksum)
         left -= len(block)
-    if left or found.to_bytes(_SUM_BYTES, "big") != stream.read():
+    if left or checksum.to_bytes(_SUM_BYTES, "big") != stream.read():
         raise ValueError(f"{path} is damaged or is no filter of this crawler: its checksum is wrong")
     stream.seek(0)

@@ -48,17 +48,17 @@ class Unparking:
                 active.answered(_again(record, now))
             self._keys.reschedule(active)
             return True
-        found = await self._retry.with_retry(lambda: self._backend.acquire_key(key, now, given_up=True))
-        if not isinstance(found, Activated):
+        acquired = await self._retry.with_retry(lambda: self._backend.acquire_key(key, now, given_up=True))
+        if not isinstance(acquired, Activated):
             return False
         loaded = await self._retry.with_retry(lambda: self._backend.read_queue(key, None, ENTRIES))
-        failed = missing([*found.queue.robots, *loaded.robots], now)
-        is_resting = rests(found.record, now) or bool(failed)
+        failed = missing([*acquired.queue.robots, *loaded.robots], now)
+        is_resting = rests(acquired.record, now) or bool(failed)
         if is_resting:
-            health.unpark(found.record, now)
-        batch = Batch(hosts=[found.record], robots=[_again(record, now) for record in failed], at=now)
+            health.unpark(acquired.record, now)
+        batch = Batch(hosts=[acquired.record], robots=[_again(record, now) for record in failed], at=now)
         await self._retry.with_retry(lambda: self._backend.commit(batch))
-        await self._retry.with_retry(lambda: self._backend.release_keys([found.record]))
+        await self._retry.with_retry(lambda: self._backend.release_keys([acquired.record]))
         self._keys.forget_idle_times()
         return is_resting
 
@@ -72,10 +72,10 @@ def rests(record: HostRecord, now: float) -> bool:
 def missing(records: Iterable[RobotsRecord], now: float) -> list[RobotsRecord]:
     """Return those of some robots.txt that could not be had, and are not due for another request."""
     states = (RobotsState.UNREACHABLE, RobotsState.PENDING)
-    found = {
+    unfetched = {
         record.origin: record for record in records if record.state in states and record.expires_at > now
     }
-    return list(found.values())
+    return list(unfetched.values())
 
 
 def _again(record: RobotsRecord, now: float) -> RobotsRecord:

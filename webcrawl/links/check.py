@@ -53,7 +53,7 @@ class LinkLogCheck:
     """
 
     def __init__(self, folders: Sequence[Path], chunk_bytes: int = CHUNK_BYTES) -> None:
-        self._times = {folder: found for folder in folders if (found := segments.times(folder))}
+        self._times = {folder: times for folder in folders if (times := segments.times(folder))}
         self._numbers = dict.fromkeys(self._times, 0)
         self._sorter = Sorter(chunk_bytes)
         self._unlinked = Leftovers()

@@ -72,12 +72,12 @@ class Names:
 
     def number(self, name: str) -> int:
         """Return the number of a name, new or not."""
-        found = self._numbers.setdefault(fingerprint(name), len(self._numbers))
-        if found == len(self._starts) - 1:
+        number = self._numbers.setdefault(fingerprint(name), len(self._numbers))
+        if number == len(self._starts) - 1:
             data = name.encode("utf-8", "surrogatepass")
             self._file.write(data)
             self._starts.append(self._starts[-1] + len(data))
-        return found
+        return number
 
     def __len__(self) -> int:
         return len(self._starts) - 1
@@ -206,8 +206,10 @@ def pagerank(graph: Graph, *, weighted: bool) -> list[float]:
     if not len(graph):
         return []
     edges = memoryview(graph.ends).cast("B").cast("q", shape=[len(graph.counts), 2]) if graph.counts else []
-    made = igraph.Graph(n=len(graph), edges=edges, directed=True)
-    shares: list[float] = made.pagerank(damping=DAMPING, weights=graph.counts.tolist() if weighted else None)
+    network = igraph.Graph(n=len(graph), edges=edges, directed=True)
+    shares: list[float] = network.pagerank(
+        damping=DAMPING, weights=graph.counts.tolist() if weighted else None
+    )
     return shares
 
 
@@ -304,7 +306,9 @@ def write_links(pages: Iterable[Linking], path: Path) -> int:
 
 def write_edges(graph: Graph, path: Path) -> int:
     """Write every edge as a row; return their number. :raises ParquetMissingError: :raises OSError:"""
-    rows = ((clean(graph.name(one)), clean(graph.name(other)), count) for one, other, count in graph.edges())
+    rows = (
+        (clean(graph.name(source)), clean(graph.name(other)), count) for source, other, count in graph.edges()
+    )
     return _write(EDGES, rows, path)
 
 

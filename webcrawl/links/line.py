@@ -188,10 +188,10 @@ def parse(line: bytes) -> Linking:
 
 def head(line: bytes) -> LineHead:
     """Return the page of a line, and when it was fetched. :raises ValueError: it is invalid"""
-    found = _OUTLINE.match(line)
-    if found is None:
+    match = _OUTLINE.match(line)
+    if match is None:
         raise ValueError("it is no line of a link log")
-    page, at, known_as = found.groups()
+    page, at, known_as = match.groups()
     return LineHead(fingerprint(json.loads(b'"%b"' % (known_as or page))), float(at))
 
 

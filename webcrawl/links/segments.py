@@ -138,11 +138,11 @@ def whole(data: bytes, size: int) -> int:
     return behind
 
 
-def _filled(made: array[_Number], data: bytes, at: int, length: int) -> array[_Number]:
-    made.frombytes(data[at : at + length])
+def _filled(values: array[_Number], data: bytes, at: int, length: int) -> array[_Number]:
+    values.frombytes(data[at : at + length])
     if sys.byteorder == "big":
-        made.byteswap()
-    return made
+        values.byteswap()
+    return values
 
 
 def _bytes(values: array[int] | array[float]) -> bytes:
@@ -152,11 +152,11 @@ def _bytes(values: array[int] | array[float]) -> bytes:
 
 
 def _has(data: bytes, sought: bytes, at: int, length: int) -> bool:
-    found = data.find(sought, at, at + length)
-    while found >= 0:
-        if (found - at) % len(sought) == 0:
+    position = data.find(sought, at, at + length)
+    while position >= 0:
+        if (position - at) % len(sought) == 0:
             return True
-        found = data.find(sought, found + 1, at + length)
+        position = data.find(sought, position + 1, at + length)
     return False
 
 
@@ -183,8 +183,8 @@ def times(directory: Path) -> list[str]:
     if not folder.is_dir():
         return []
     with translated(folder):
-        found = {match[1] for path in folder.iterdir() if (match := _SEGMENT.fullmatch(path.name))}
-    return sorted(found, key=int)
+        times = {match[1] for path in folder.iterdir() if (match := _SEGMENT.fullmatch(path.name))}
+    return sorted(times, key=int)
 
 
 def segment_path(directory: Path, time: str) -> Path:

@@ -103,8 +103,8 @@ def _declared(head: bytes) -> str | None:
 
 def _attributes(tag: str) -> dict[str, str]:
     """Return the attributes in the text after a tag's name; the first of a name counts."""
-    found = _ATTRIBUTE.findall(tag)
-    return {name.lower(): double or single or bare for name, double, single, bare in reversed(found)}
+    matches = _ATTRIBUTE.findall(tag)
+    return {name.lower(): double or single or bare for name, double, single, bare in reversed(matches)}
 
 
 def _of_meta(meta: dict[str, str]) -> str | None:

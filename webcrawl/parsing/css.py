@@ -33,9 +33,9 @@ def css_urls(text: str) -> Iterator[str]:
 
     Comments and other strings are passed over, and so are data URLs and fragments alone. It takes linear time.
     """
-    for found in _TOKEN.finditer(text):
-        written = found["imported"] or found["quoted"]
-        url = written[1:].removesuffix(written[0]) if written else found["bare"]
+    for match in _TOKEN.finditer(text):
+        written = match["imported"] or match["quoted"]
+        url = written[1:].removesuffix(written[0]) if written else match["bare"]
         if url is None or _NO_LINK.match(url):
             continue
         yield _ESCAPE.sub(_character, url) if "\\" in url else url

@@ -125,9 +125,9 @@ class PageFindings:
         """Take a link of a page that has very many, unless there is no room for another spelling."""
         if self._places is None:
             self._places = {}
-            found, self.found = self.found, []
-            for one in found:
-                self._add_to_many(one)
+            batch, self.found = self.found, []
+            for item in batch:
+                self._add_to_many(item)
         href, kind, text, rel = link
         known = self._places.setdefault((href.partition("#")[0], kind), len(self.found))
         if known < len(self.found):

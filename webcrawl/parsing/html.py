@@ -142,7 +142,7 @@ class Extraction:
         if findings.base_is_too_long:
             # A URL relative to it would be too long itself, and without the base the link has no target.
             findings.dropped += len(findings.found)
-            findings.found = [found for found in findings.found if _ABSOLUTE.match(found[0])]
+            findings.found = [item for item in findings.found if _ABSOLUTE.match(item[0])]
             findings.dropped -= len(findings.found)
         else:
             document.base = resolve(findings.base or "", page.url) or page.url
@@ -161,10 +161,10 @@ class Extraction:
         self.document.links_dropped = findings.dropped
         yield from self._resolve_all(findings.found)
 
-    def _resolve_all(self, found: list[Found]) -> Iterator[None]:
+    def _resolve_all(self, items: list[Found]) -> Iterator[None]:
         document = self.document
-        for start in range(0, len(found), _BATCH):
-            self._resolve(found[start : start + _BATCH])
+        for start in range(0, len(items), _BATCH):
+            self._resolve(items[start : start + _BATCH])
             yield
         document.links = list(self._links.values())
         document.other_links = [(*link,) for link in self._other_links.values()]
@@ -181,10 +181,10 @@ class Extraction:
             if document.error is not None:
                 break
             room = SPELLINGS * page.links_max - taken
-            found = [(item.href, kind, item.text, "") for item in batch[:room]]
-            taken += len(found)
-            document.links_dropped += len(batch) - len(found)
-            self._resolve(found)
+            taken_items = [(item.href, kind, item.text, "") for item in batch[:room]]
+            taken += len(taken_items)
+            document.links_dropped += len(batch) - len(taken_items)
+            self._resolve(taken_items)
             yield
         document.links = list(self._links.values())
         document.other_links = [(*link,) for link in self._other_links.values()]
@@ -193,10 +193,10 @@ class Extraction:
         """Keep the findings so far and stop; ``why`` becomes the document's error."""
         self.document.error = why
 
-    def _resolve(self, found: list[Found]) -> None:
+    def _resolve(self, items: list[Found]) -> None:
         links, links_max = self._links, self._page.links_max
-        urls = resolve_all([href for href, _, _, _ in found], self.document.base, self.document.encoding)
-        for url, (href, kind, written, rel) in zip(urls, found, strict=True):
+        urls = resolve_all([href for href, _, _, _ in items], self.document.base, self.document.encoding)
+        for url, (href, kind, written, rel) in zip(urls, items, strict=True):
             if url is None:
                 self._resolve_other(href, kind, written, rel)
                 continue
@@ -212,7 +212,7 @@ class Extraction:
             elif known[3] or not known[2]:
                 links[url, kind] = Link(*merged(known, text, rel))
         if self._beside:
-            for url, (href, _, _, _) in zip(urls, found, strict=True):
+            for url, (href, _, _, _) in zip(urls, items, strict=True):
                 if url is not None and (words := self._beside.get(href)):
                     self.document.beside.setdefault(url, words)
 
@@ -232,14 +232,14 @@ class Extraction:
 
 
 def found_links(
-    found: Iterable[tuple[str, str]], base: str
+    images: Iterable[tuple[str, str]], base: str
 ) -> tuple[list[Link], list[tuple[str, str, str, str]]]:
     """Return links that a download handler found as references with texts: those over HTTP, and those of other
     schemes.
     """
     links: dict[str, Link] = {}
     others: dict[str, Link] = {}
-    for href, text in found:
+    for href, text in images:
         url = resolve(href, base)
         if url is not None:
             links.setdefault(url, Link(url, "a", line(text, TEXT_MAX), ""))

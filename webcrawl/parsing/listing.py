@@ -73,16 +73,16 @@ def identifies_files(listing: bytes) -> bool:
 
 
 def _item(line: str) -> DirectoryItem | None:
-    if (found := _FACTS.fullmatch(line)) is not None:
-        return _of_facts(found[1], found[2])
-    if (found := _UNIX.fullmatch(line)) is not None:
-        kind, size, date, name = found.groups()
+    if (match := _FACTS.fullmatch(line)) is not None:
+        return _of_facts(match[1], match[2])
+    if (match := _UNIX.fullmatch(line)) is not None:
+        kind, size, date, name = match.groups()
         if kind not in "-d":
             return None
         is_folder = kind == "d"
         return DirectoryItem(name, is_folder, None if is_folder else _size(size), _unix_date(date))
-    if (found := _DOS.fullmatch(line)) is not None:
-        date, size, name = found.groups()
+    if (match := _DOS.fullmatch(line)) is not None:
+        date, size, name = match.groups()
         is_folder = size == "<DIR>"
         return DirectoryItem(
             name, is_folder, None if is_folder else _size(size), _first_date(date, _DOS_DATES)

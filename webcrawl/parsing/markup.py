@@ -45,8 +45,8 @@ class Handler(Protocol):
 
 def parse_attributes(text: str) -> dict[str, str]:
     """Return the attributes of a tag by their names as written; the first of a name counts."""
-    found = _ATTRIBUTE.findall(text)
-    return {name: unescaped(double or single or bare) for name, double, single, bare in reversed(found)}
+    matches = _ATTRIBUTE.findall(text)
+    return {name: unescaped(double or single or bare) for name, double, single, bare in reversed(matches)}
 
 
 def unescaped(text: str) -> str:

@@ -90,19 +90,19 @@ def _ends_in_tag(text: str, end: int) -> bool:
 def read(text: str, findings: PageFindings) -> None:
     """Read the whole page."""
     room = findings.links_max if "a" in findings.types else 0
-    found, beside = findings.found, findings.beside
+    links, beside = findings.found, findings.beside
     has_styles = IN_STYLES in findings.types
     length = 0
     for node in LexborHTMLParser(text, options=_OPTIONS).css(_selector(findings.types)):
         values = node.attributes
         href = values.get("href")
         # Nearly all of a hundred links per page are these, so they are handled here without a function call.
-        if href and node.tag == "a" and len(href) <= HREF_MAX and len(found) < room:
+        if href and node.tag == "a" and len(href) <= HREF_MAX and len(links) < room:
             rel = values.get("rel")
             words = _element_text(node) if length < TEXTS_MAX else ""
             if len(words) > COUNTED_LEAST:
                 length += len(words)
-            found.append((href, "a", words, rel.lower() if rel else ""))
+            links.append((href, "a", words, rel.lower() if rel else ""))
             if beside is not None and (text := _text_beside(node)):
                 beside.setdefault(href, text)
         elif node.tag == "style":

@@ -32,9 +32,9 @@ def is_contact(text: str) -> bool:
     return _FOREIGN not in text and bool(_URL.search(text) or _EMAIL.search(text))
 
 
-def user_agent(given: str, contact: str) -> str:
-    """Return the User-Agent to send: ``given`` or ours, with the contact added if it has none itself."""
-    agent = given if given and _FOREIGN not in given else f"{PRODUCT}/{__version__}"
+def user_agent(configured: str, contact: str) -> str:
+    """Return the User-Agent to send: ``configured`` or ours, with the contact added if it has none itself."""
+    agent = configured if configured and _FOREIGN not in configured else f"{PRODUCT}/{__version__}"
     return f"{agent} (+{contact})" if contact and not is_contact(agent) else agent
 
 

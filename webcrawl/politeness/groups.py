@@ -59,13 +59,13 @@ class Groups:
     def of(self, host: str, address: str | None) -> list[Group]:
         """Return the groups of a host (lower case, no final dot), each once; ``address`` is the one it is contacted
         at."""
-        found = {group.name: group for group in self._named(host)}
+        groups = {group.name: group for group in self._named(host)}
         if address and self.by_address:
             ip = ip_address(address)
             for group in self.by_address:
                 if any(ip.version == network.version and ip in network for network in group.networks):
-                    found[group.name] = group
-        return list(found.values())
+                    groups[group.name] = group
+        return list(groups.values())
 
     def _named(self, host: str) -> Iterable[Group]:
         name = host

@@ -67,14 +67,14 @@ def quotas(fields: Mapping[str, str], now: float) -> list[Quota]:
     if "RateLimit" in known:
         return [*_limits(known["RateLimit"], policies), *_quotas_of(policies)]
     former = known.get("RateLimit-Limit", "").partition(",")[2]
-    found = _quotas_of({**policies, **dict(_policies(former))})
+    quotas = _quotas_of({**policies, **dict(_policies(former))})
     for prefix in ("RateLimit", "X-RateLimit", "X-Rate-Limit"):
         remaining = _whole(known.get(f"{prefix}-Remaining"))
         if remaining is not None:
             reset = _whole(known.get(f"{prefix}-Reset"))
             is_seconds = prefix == "RateLimit"
-            return [Quota(remaining, reset if is_seconds else _until(reset, now)), *found]
-    return found
+            return [Quota(remaining, reset if is_seconds else _until(reset, now)), *quotas]
+    return quotas
 
 
 class _Policy(NamedTuple):

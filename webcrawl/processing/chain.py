@@ -72,17 +72,17 @@ def _module_result(
     return ModuleResult(fields, links, problem and line(problem, WHY_MAX))
 
 
-def _links(given: Iterable[Any], links_max: int) -> list[tuple[str, str]]:
-    found: dict[str, str] = {}
-    for each in given:
-        if len(found) >= links_max:
+def _links(candidates: Iterable[Any], links_max: int) -> list[tuple[str, str]]:
+    links: dict[str, str] = {}
+    for each in candidates:
+        if len(links) >= links_max:
             break
         href, text = (each, "") if isinstance(each, str) else each
         href = str(href).strip()
         if href and len(href) <= HREF_MAX:
             text = line(str(text or ""), TEXT_MAX)
-            found[href] = found.get(href) or text
-    return list(found.items())
+            links[href] = links.get(href) or text
+    return list(links.items())
 
 
 _TYPES_REMEMBERED = 1_000
@@ -164,25 +164,25 @@ class Chain:
             return ModuleResult({}, [], "MemoryError")
 
     def _together(self, results: dict[int, ModuleResult], url: str) -> ModuleResults:
-        found = ModuleResults()
+        merged = ModuleResults()
         for number in sorted(results) if len(results) > 1 else results:
             result, name = results[number], self._modules[number].name
             for key, value in result.fields.items():
-                found.fields.setdefault(key, value)
+                merged.fields.setdefault(key, value)
             if result.problem is not None:
-                found.problems.append((name, result.problem))
+                merged.problems.append((name, result.problem))
             if result.links:
                 urls = resolve_all([href for href, _ in result.links], url)
-                found.links += [
+                merged.links += [
                     Link(target, name, text, "")
                     for target, (_, text) in zip(urls, result.links, strict=True)
                     if target is not None
                 ]
-                found.other_links += [
+                merged.other_links += [
                     (other, name, text, "")
                     for target, (href, text) in zip(urls, result.links, strict=True)
                     if target is None and (other := resolve_other_scheme(href, url)) is not None
                 ]
-        title = found.fields.pop(TITLE, None)
-        found.title = title if isinstance(title, str) else None
-        return found
+        title = merged.fields.pop(TITLE, None)
+        merged.title = title if isinstance(title, str) else None
+        return merged

@@ -144,12 +144,12 @@ def _whole(value: Any) -> int | None:
 def _lines(value: Iterable[Any] | Mapping[Any, Any]) -> list[str]:
     if isinstance(value, str):
         raise TypeError("several lines are expected, not one")
-    found = []
+    lines = []
     for number, each in enumerate(value):
         if number == ENTRIES_MAX:
             break
-        found.append(line(_text(each), LINE_MAX))
-    return found
+        lines.append(line(_text(each), LINE_MAX))
+    return lines
 
 
 TITLE, LINKS = "title", "links"
@@ -215,25 +215,25 @@ def load(path: str) -> LoadedModule:
     """Return the module with this import path. Raises ImportError if there is none, TypeError if it is no module."""
     package, _, name = path.rpartition(".")
     try:
-        found = getattr(import_module(package), name)
+        module_class = getattr(import_module(package), name)
     except (AttributeError, ValueError) as error:
         raise ImportError(str(error)) from error
-    if not isinstance(found, type) or not callable(getattr(found, "process", None)):
+    if not isinstance(module_class, type) or not callable(getattr(module_class, "process", None)):
         raise TypeError(f"{path} is no class with a method process")
-    mime_types = getattr(found, "mime_types", None)
+    mime_types = getattr(module_class, "mime_types", None)
     if isinstance(mime_types, str) or not mime_types or not all("/" in str(each) for each in mime_types):
         raise TypeError(f"{path}.mime_types is no list of MIME types")
-    declared = getattr(found, "fields", None)
+    declared = getattr(module_class, "fields", None)
     try:
         fields = {str(name): FieldType(kind) for name, kind in declared.items()}  # type: ignore[union-attr]
     except (AttributeError, ValueError) as error:
         kinds = ", ".join(FieldType)
         raise TypeError(f"{path}.fields must name each field with its kind ({kinds}): {error}") from error
-    packages = getattr(found, "packages", ())
+    packages = getattr(module_class, "packages", ())
     if isinstance(packages, str) or not all(isinstance(each, str) for each in packages):
         raise TypeError(f"{path}.packages is no list of the names of packages")
-    in_place = bool(getattr(found, "in_place", False))
-    return LoadedModule(path, found, tuple(mime_types), fields, in_place, tuple(packages))
+    in_place = bool(getattr(module_class, "in_place", False))
+    return LoadedModule(path, module_class, tuple(mime_types), fields, in_place, tuple(packages))
 
 
 def merge_schemas(modules: Iterable[LoadedModule]) -> dict[str, FieldType]:

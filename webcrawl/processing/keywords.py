@@ -166,8 +166,8 @@ def _phrases(run: list[str]) -> Iterator[tuple[str, ...]]:
 def _best(scores: Mapping[tuple[str, ...], int], times: Mapping[tuple[str, ...], int]) -> list[str]:
     """Return the best phrases, none of which is a part of a better one that occurs nearly as often, or holds one."""
     kept: list[tuple[str, ...]] = []
-    for phrase in sorted(scores, key=lambda one: (-scores[one], one)):
-        if any(_overlap(phrase, one) and 2 * times[one] >= times[phrase] for one in kept):
+    for phrase in sorted(scores, key=lambda phrase_scored: (-scores[phrase_scored], phrase_scored)):
+        if any(_overlap(phrase, longer) and 2 * times[longer] >= times[phrase] for longer in kept):
             continue
         kept.append(phrase)
         if len(kept) == KEYWORDS_MAX:

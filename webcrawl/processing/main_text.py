@@ -27,8 +27,8 @@ class MainText:
         import webcrawl.processing.visible_text  # noqa: F401
 
     def process(self, content: Content) -> Mapping[str, Any]:
-        found = _visible(content)
-        return {"text": found.main, "headings": found.headings, "boilerplate": found.boilerplate}
+        visible = _visible(content)
+        return {"text": visible.main, "headings": visible.headings, "boilerplate": visible.boilerplate}
 
 
 class Markdown:
@@ -69,7 +69,7 @@ def headings(content: Content) -> list[str]:
 def _visible(content: Content) -> VisibleText:
     from webcrawl.processing.visible_text import visible_text
 
-    found: VisibleText | None = content.shared.get(_SHARED)
-    if found is None:
-        found = content.shared[_SHARED] = visible_text(content)
-    return found
+    visible: VisibleText | None = content.shared.get(_SHARED)
+    if visible is None:
+        visible = content.shared[_SHARED] = visible_text(content)
+    return visible

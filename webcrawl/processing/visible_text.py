@@ -171,12 +171,12 @@ def _read_aloud(ruby: LexborNode) -> None:
 
 def _main_element(body: LexborNode, length: int) -> LexborNode | None:
     """Return the one element that is marked as the content of the page, and holds most of its text."""
-    found: dict[bool, dict[int, LexborNode]] = {True: {}, False: {}}
+    nodes: dict[bool, dict[int, LexborNode]] = {True: {}, False: {}}
     for node in body.css(_MAIN):
-        found[node.tag == "article" and node.attributes.get("role") != "main"][node.mem_id] = node
+        nodes[node.tag == "article" and node.attributes.get("role") != "main"][node.mem_id] = node
     for is_article, share in ((False, _LEAST), (True, _MOST)):
-        if len(found[is_article]) == 1:
-            [node] = found[is_article].values()
+        if len(nodes[is_article]) == 1:
+            [node] = nodes[is_article].values()
             if _length(node.text()) > share * length:
                 return node
     return None

@@ -137,13 +137,13 @@ class Clocks:
     def take(self, request: LoggedRequest, floor: float = 0.0) -> Violation | None:
         """Check a request by its key's clock, and update the clock. ``floor``: a delay that its origin asks for."""
         clock = self._clocks.get(request.key)
-        found = None
+        violation = None
         if clock is not None and request.start < clock.open.start:
-            found = clock.check_late(request, request.delay or 0.0, self.tolerance_seconds)
+            violation = clock.check_late(request, request.delay or 0.0, self.tolerance_seconds)
         elif clock is not None:
-            found = clock.check(request, floor, self.tolerance_seconds)
+            violation = clock.check(request, floor, self.tolerance_seconds)
         self._set(clock, request)
-        return found
+        return violation
 
     def is_same(self, request: LoggedRequest) -> bool:
         """Return True if it is the request that was taken last: logs may be copied."""
@@ -238,12 +238,12 @@ class SharedClocksKept:
                 self._clocks[name] = ClockState.after(request, pause, name)
                 continue
             if request.start < clock.open.start:
-                found = clock.check_late(request, pause, self.tolerance_seconds)
+                violation = clock.check_late(request, pause, self.tolerance_seconds)
             else:
-                found = clock.check(request, 0.0, self.tolerance_seconds)
+                violation = clock.check(request, 0.0, self.tolerance_seconds)
             clock.take(request, pause)
-            if found is not None:
-                yield found
+            if violation is not None:
+                yield violation
 
     def forget(self, now: float) -> None:
         """Remove the clocks that had run out long before ``now``."""

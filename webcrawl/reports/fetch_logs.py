@@ -63,12 +63,12 @@ class LogMerger(Generic[T]):
         heapify(behind)
         while behind:
             read_to, number = behind[0]
-            found = list(islice(self._logs[number], stretch))
-            if not found:
+            requests = list(islice(self._logs[number], stretch))
+            if not requests:
                 heappop(behind)
             else:
-                waiting += found
-                heapreplace(behind, (max(read_to, max(map(self._end, found))), number))
+                waiting += requests
+                heapreplace(behind, (max(read_to, max(map(self._end, requests))), number))
             if behind and len(waiting) < enough:
                 continue
             ready = self._ready(waiting, behind[0][0] - self._window if behind else math.inf)
@@ -210,7 +210,7 @@ class MergedRequests(LogMerger[LoggedRequest]):
 def _clocks(value: object) -> Pauses:
     if not isinstance(value, dict):
         return {}
-    return {name: pause for name, given in value.items() if (pause := number_in(given)) is not None}
+    return {name: pause for name, seconds in value.items() if (pause := number_in(seconds)) is not None}
 
 
 def _robots(line: Mapping[str, Any], origin: str | None) -> RobotsAnswer | None:

@@ -358,8 +358,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def facts(rows: Iterable[tuple[str, str]]) -> str:
     """Return a table of names with a figure each."""
     body = "".join(
-        f'<tr><th scope="row">{safe(one)}</th><td class="number">{safe(value)}</td></tr>'
-        for one, value in rows
+        f'<tr><th scope="row">{safe(label)}</th><td class="number">{safe(value)}</td></tr>'
+        for label, value in rows
     )
     return f"<table>{body}</table>"
 
@@ -375,10 +375,10 @@ def bars(
     """
     peak = max((number for _, number in rows), default=0) or 1
     body = "".join(
-        f'<tr><th scope="row">{name(one)}</th><td class="number">{safe(shown(number))}</td>'
+        f'<tr><th scope="row">{name(label)}</th><td class="number">{safe(shown(number))}</td>'
         + (f'<td class="number">{100 * number / of_all:.1f} %</td>' if of_all else "")
         + f'<td class="bar"><span style="width:{100 * number / peak:.1f}%"></span></td></tr>'
-        for one, number in rows
+        for label, number in rows
     )
     heads = "".join(f'<th scope="col">{safe(cell)}</th>' for cell in (*head, *(["share"] if of_all else [])))
     return (
@@ -429,8 +429,8 @@ _CLASS_WIDE = ' class="wide"'
 def definitions(rows: Iterable[tuple[str, str]]) -> str:
     """Return names with texts of any length."""
     shown = "".join(
-        f"<div{_CLASS_WIDE if len(value) > _WIDE else ''}><dt>{safe(one)}</dt><dd>{safe(value)}</dd></div>"
-        for one, value in rows
+        f"<div{_CLASS_WIDE if len(value) > _WIDE else ''}><dt>{safe(label)}</dt><dd>{safe(value)}</dd></div>"
+        for label, value in rows
     )
     return f'<dl class="facts">{shown}</dl>' if shown else ""
 

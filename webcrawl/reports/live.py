@@ -72,7 +72,7 @@ def rows(
 ) -> list[DisplayRow]:
     """Return all rows. ``failures``: the last errors, the latest last; ``now``: monotonic seconds."""
     f = reading.frontier
-    found = [
+    shown = [
         _plain(
             "pages",
             1,
@@ -93,13 +93,13 @@ def rows(
         _plain("now", 0, *_activity(reading)),
     ]
     if reading.limit is not None:
-        found.append(_bar(reading.limit, reading.left_seconds, width))
-    found.append(_plain("elapsed", 5, text.duration(reading.elapsed_seconds)))
+        shown.append(_bar(reading.limit, reading.left_seconds, width))
+    shown.append(_plain("elapsed", 5, text.duration(reading.elapsed_seconds)))
     if reading.hint:
-        found.append(DisplayRow("hint", (Part(reading.hint, Tone.WARNING),), 9))
+        shown.append(DisplayRow("hint", (Part(reading.hint, Tone.WARNING),), 9))
     if f.workers is not None:
         given_up = [f"{text.count(f.given_up_hosts)} given up"] if f.given_up_hosts else []
-        found.append(
+        shown.append(
             _plain(
                 "whole crawl",
                 3,
@@ -111,19 +111,19 @@ def rows(
             )
         )
     if f.crowded:
-        found.append(DisplayRow("backlog full", (Part(f.crowded, Tone.ALARM),), 0))
+        shown.append(DisplayRow("backlog full", (Part(f.crowded, Tone.ALARM),), 0))
     if f.stalled:
-        found.append(DisplayRow("stalled", (Part(f.stalled, Tone.ALARM),), 0))
-    return found
+        shown.append(DisplayRow("stalled", (Part(f.stalled, Tone.ALARM),), 0))
+    return shown
 
 
-def fitted(found: Sequence[DisplayRow], width: int, height: int) -> list[tuple[str, list[Part]]]:
+def fitted(rows: Sequence[DisplayRow], width: int, height: int) -> list[tuple[str, list[Part]]]:
     """Return lines of name and parts that fit into ``width`` columns and at most ``height`` lines.
 
     A row that is too long continues on further lines without a name. If there are too many lines, the rows with the
     highest ranks are left out.
     """
-    kept = list(found)
+    kept = list(rows)
     while True:
         lines = [line for row in kept for line in _folded(row, max(width - LABEL - 2, 10))]
         most = max((row.rank for row in kept), default=0)

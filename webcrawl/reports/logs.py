@@ -88,7 +88,7 @@ class HostFilter:
 
     def names(self, line: str) -> bool:
         """Return True if a line has a URL of the host, or its name outside of URLs."""
-        if any(host_in(found.group().rstrip(_ENDS)) == self.host for found in _URL.finditer(line)):
+        if any(host_in(url_match.group().rstrip(_ENDS)) == self.host for url_match in _URL.finditer(line)):
             return True
         return self._names.search(_URL.sub(" ", line)) is not None
 
@@ -134,16 +134,16 @@ class Logs:
             for number, event in enumerate(chain.from_iterable(map(self._of_log, self._paths))):
                 line = json.dumps([number, *event], separators=(",", ":"))
                 sorter.add(f"{max(event.at, 0):018.6f} {number:012d} {line}\n".encode())
-            for found in sorter.sorted():
-                _, _, written = found.split(b" ", 2)
+            for item in sorter.sorted():
+                _, _, written = item.split(b" ", 2)
                 yield Event(*json.loads(written)[1:])
         if not follow:
             self.close()
 
     def later(self) -> list[Event]:
         """Return the events that were logged since the last call, or since ``events``."""
-        found = [event for tail in self._tails for event in self._wanted(tail.path, tail.lines())]
-        return sorted(found, key=lambda event: event.at)
+        events = [event for tail in self._tails for event in self._wanted(tail.path, tail.lines())]
+        return sorted(events, key=lambda event: event.at)
 
     def close(self) -> None:
         """Close the files."""
@@ -164,11 +164,11 @@ class Logs:
 
     def _rotated(self, path: Path, current: tuple[int, int] | None) -> Iterator[bytes]:
         try:
-            found = parts(path)
+            files = parts(path)
         except OSError as error:
             self._on_damage(f"{path.parent}: {error.strerror or error}")
             return
-        for part in found:
+        for part in files:
             try:
                 with ExitStack() as stack:
                     stream = stack.enter_context(_opened(part))
@@ -282,15 +282,15 @@ def messages(path: Path, lines: Iterable[bytes]) -> Iterator[Event]:
     log, event = path.stem, None
     more: list[str] = []
     for line in lines:
-        found = _message(log, line)
-        if found is None:
+        event_read = _message(log, line)
+        if event_read is None:
             is_object = log == "crawl" and line.startswith(b"{")
             if event is not None and not is_object and len(more) < MORE_MAX:
                 more.append(line.decode("utf-8", "replace").removeprefix("    ").rstrip("\r\n"))
             continue
         if event is not None:
             yield event._replace(more=[*event.more, *more]) if more else event
-        event, more = found, []
+        event, more = event_read, []
     if event is not None:
         yield event._replace(more=[*event.more, *more]) if more else event
 
@@ -298,14 +298,14 @@ def messages(path: Path, lines: Iterable[bytes]) -> Iterator[Event]:
 def _message(log: str, line: bytes) -> Event | None:
     if line.startswith(b"{"):
         return _of_json(log, line)
-    found = _TIME.match(line)
-    if found is None:
+    match = _TIME.match(line)
+    if match is None:
         return None
     try:
-        at = datetime.fromisoformat(found[1].decode()).timestamp()
+        at = datetime.fromisoformat(match[1].decode()).timestamp()
     except (ValueError, OverflowError):
         return None
-    message = line[found.end() :].decode("utf-8", "replace").rstrip("\r\n")
+    message = line[match.end() :].decode("utf-8", "replace").rstrip("\r\n")
     if log == "errors" and " " not in message:
         return None
     head = _CRAWL_HEAD.match(message) if log == "crawl" else None

@@ -132,12 +132,12 @@ class Reading:
         statuses = ", ".join(f"{kind}xx {text.count(number)}" for kind, number in self.statuses.items())
         queued = f"queued {text.count(f.queued)}"
         again = [f"again {self.again}"] if self.again else []
-        found = [f"found {self.found}"] if self.found else []
+        finds = [f"found {self.found}"] if self.found else []
         parts = [
             f"{'this worker: ' if shared else ''}pages {text.count(self.pages)} ({text.rate(self.pages_rate)}, "
             f"mean {text.rate(self.pages_rate_mean)})",
             *([f"status {statuses}"] if statuses else []),
-            *found,
+            *finds,
             *again,
             f"{text.size(self.bytes_rate)}/s",
             *([f"bandwidth {format_usage(*self.bandwidth)}"] if self.bandwidth else []),
@@ -331,19 +331,19 @@ class PaceMeter:
 
     def _limit(self, counted: int, pages: int, elapsed: float, items: int, hosts: int) -> Limit | None:
         limits = self._limits
-        found = []
+        parts = []
         if limits.pages:
-            found.append(_part(counted, limits.pages, f"{text.count(limits.pages)} pages"))
+            parts.append(_part(counted, limits.pages, f"{text.count(limits.pages)} pages"))
         if limits.items:
-            found.append(_part(items, limits.items, f"{text.count(limits.items)} items"))
+            parts.append(_part(items, limits.items, f"{text.count(limits.items)} items"))
         if limits.seconds:
             part = Limit(min(elapsed / limits.seconds, 1.0), f"of {text.duration(limits.seconds)}")
-            found.append(part)
-        if limits.pages_per_host and hosts and not found:
+            parts.append(part)
+        if limits.pages_per_host and hosts and not parts:
             most = limits.pages_per_host * hosts
             each = f"{text.count(limits.pages_per_host)} pages of each of {text.things(hosts, 'host')}"
-            found.append(_part(pages, most, each))
-        return max(found, default=None, key=lambda limit: limit.share)
+            parts.append(_part(pages, most, each))
+        return max(parts, default=None, key=lambda limit: limit.share)
 
     def _hint(self, frontier: Snapshot) -> str | None:
         """Advise a crawl of a few hosts that mostly waits. The first readings are too few for that."""

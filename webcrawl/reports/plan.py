@@ -92,14 +92,14 @@ class ItemSizes:
 
     def figures(self, size: Size) -> list[Prediction]:
         """Return the figures that make up the total, except ``empty``."""
-        one = self.queued + self.character * size.length
+        bytes_each = self.queued + self.character * size.length
         answers, answer = min(size.hosts, size.robots_max), self._answer_bytes(size.robots_bytes)
         host = self.host + self.queue * min(size.queued / max(size.hosts, 1), 1.0)
-        queued = f"{text.count(size.queued)} at most, {one:.0f} bytes each at {size.length} characters"
+        queued = f"{text.count(size.queued)} at most, {bytes_each:.0f} bytes each at {size.length} characters"
         kept = f"{text.count(answers)}, {answer:.0f} bytes each with a text of {size.robots_bytes}"
         return [
             Prediction("seen", "URLs known", size.urls * self.seen, BYTES, f"{self.seen:.1f} bytes each"),
-            Prediction("queued", "URLs queued", size.queued * one, BYTES, queued),
+            Prediction("queued", "URLs queued", size.queued * bytes_each, BYTES, queued),
             Prediction("hosts", "hosts", size.hosts * host, BYTES, f"{host:.0f} bytes each"),
             Prediction("robots", "robots.txt answers", answers * answer, BYTES, kept),
         ]

@@ -108,8 +108,8 @@ class Course:
         while len(self._points) > POINTS:
             self._step *= 2
             points, self._points = self._points, {}
-            for one in points.values():
-                self._hold(one)
+            for old_point in points.values():
+                self._hold(old_point)
 
     def _hold(self, point: Point) -> None:
         number = int(point.at) // self._step

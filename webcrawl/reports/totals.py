@@ -16,8 +16,8 @@ def stored_figures(counted: Mapping[str, int]) -> dict[str, int]:
     statuses = {
         int(name.partition(" ")[2]): number for name, number in counted.items() if _is(name, "status")
     }
-    found = {name: counted.get(name, 0) for name in ("pages", "bytes")}
-    return found | {"errors": sum(stored_errors(counted).values())} | by_class(statuses)
+    figures = {name: counted.get(name, 0) for name in ("pages", "bytes")}
+    return figures | {"errors": sum(stored_errors(counted).values())} | by_class(statuses)
 
 
 def stored_errors(counted: Mapping[str, int]) -> dict[str, int]:

@@ -229,10 +229,10 @@ def _matches(pattern: str, target: str) -> bool:
         return False
     position = len(head)
     for part in parts:
-        found = target.find(part, position)
-        if found < 0:
+        start = target.find(part, position)
+        if start < 0:
             return False
-        position = found + len(part)
+        position = start + len(part)
     return True
 
 
@@ -358,8 +358,8 @@ class RulesCache:
 
 def _target(url: str) -> str:
     """Return the path and query of a URL, as rules see it."""
-    found = _TARGET.match(url)
-    target = found[1] if found else ""
+    match = _TARGET.match(url)
+    target = match[1] if match else ""
     return target if target.startswith("/") else "/" + target
 
 

@@ -148,7 +148,8 @@ def read_for_all(text: str, agents: Iterable[str]) -> list[AgentRules]:
 def longest_delay(readings: Iterable[AgentRules]) -> float | None:
     """Return the longest Crawl-delay; None if there is none."""
     return max(
-        (seconds for one in readings if (seconds := one.crawl_delay_seconds) is not None), default=None
+        (seconds for reading in readings if (seconds := reading.crawl_delay_seconds) is not None),
+        default=None,
     )
 
 

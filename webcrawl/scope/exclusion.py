@@ -89,7 +89,7 @@ class ExclusionList:
 
     def add(self, entries: Iterable[tuple[str, str]]) -> None:
         """Replace the entries that were added to those of the file; each has a reason. Wrong ones are left out."""
-        lines = [ListLine(number, *one) for number, one in enumerate(sorted(entries), 1)]
+        lines = [ListLine(number, *entry) for number, entry in enumerate(sorted(entries), 1)]
         version = xxh3_64_hexdigest(repr([line.text for line in lines]).encode()) if lines else ""
         self._merge(added=_parse(lines, version)[0])
 

@@ -98,11 +98,11 @@ class Patterns:
     def first(self, text: str) -> Pattern | None:
         """Return the first expression of the file that matches ``text``."""
         try:
-            found = self._set.Match(text)
+            matches = self._set.Match(text)
         except UnicodeEncodeError:
             # RE2 reads UTF-8, which has no lone surrogates.
-            found = self._set.Match(text.encode("utf-8", "replace").decode())
-        return self._patterns[min(found)] if found else None
+            matches = self._set.Match(text.encode("utf-8", "replace").decode())
+        return self._patterns[min(matches)] if matches else None
 
 
 def load_patterns(path: Traversable) -> list[Pattern]:
@@ -162,8 +162,8 @@ class ListedRule:
         self._patterns = patterns
 
     def refuses(self, candidate: Candidate) -> str | None:
-        found = self._patterns.first(candidate.url)
-        return None if found is None else str(found)
+        pattern = self._patterns.first(candidate.url)
+        return None if pattern is None else str(pattern)
 
     def refuses_none(self, links: LinkBatch) -> bool:
         return self._patterns.are_in_no_line(links.lines)

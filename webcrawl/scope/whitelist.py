@@ -87,8 +87,8 @@ class Whitelist:
         """Yield the names again, as the URLs of their roots; a given scheme and port are kept."""
         for line in self._lines():
             if (host := _host_in(line.text)) is not None:
-                given = resolve(line.text, "about:blank") if "://" in line.text else _with_port(line.text)
-                yield f"{get_origin(given)}/" if given else f"http://{host}/"
+                url = resolve(line.text, "about:blank") if "://" in line.text else _with_port(line.text)
+                yield f"{get_origin(url)}/" if url else f"http://{host}/"
 
     def _names(self, name: str, domain: str) -> bool:
         """Return True if a name was given, or with ``www.`` before it; for ``www.co.uk`` that is the domain."""

@@ -34,5 +34,5 @@ def plain(text: str) -> str:
     return _HALF_WIDTH.sub(_in_full_width, text)
 
 
-def _in_full_width(found: re.Match[str]) -> str:
-    return normalize("NFKC", found[0])
+def _in_full_width(match: re.Match[str]) -> str:
+    return normalize("NFKC", match[0])

@@ -225,18 +225,18 @@ def load(path: str) -> type[Engine]:
     """
     module, _, name = path.rpartition(".")
     try:
-        found = getattr(import_module(module), name)
+        engine_class = getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         if error.name == TANTIVY:
             raise EngineError(TANTIVY_MISSING) from error
         raise
     except (AttributeError, ValueError) as error:
         raise ImportError(str(error)) from error
-    if not isinstance(found, type) or not issubclass(found, Engine):
+    if not isinstance(engine_class, type) or not issubclass(engine_class, Engine):
         raise TypeError(f"{path} is no class that derives from {Engine.__module__}.Engine")
-    if unmade := sorted(found.__abstractmethods__):
+    if unmade := sorted(engine_class.__abstractmethods__):
         raise TypeError(f"{path} lacks {', '.join(unmade)}")
-    return found
+    return engine_class
 
 
 def merged(results: Iterable[SearchResults], limit: int) -> SearchResults:
@@ -245,9 +245,9 @@ def merged(results: Iterable[SearchResults], limit: int) -> SearchResults:
     """
     best: dict[str, Hit] = {}
     count = twice = 0
-    for found in results:
-        count += found.count
-        for hit in found.hits:
+    for result in results:
+        count += result.count
+        for hit in result.hits:
             known = best.get(hit.url)
             twice += known is not None
             if known is None or hit.at > known.at:

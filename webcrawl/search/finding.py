@@ -39,14 +39,14 @@ def search(folders: Sequence[Path], settings: IndexSettings, query: Query, limit
     :raises NoIndexError: a folder has none :raises CrawlError: one cannot be used with these settings, or not be read
     """
     # All are opened before one is searched: a wrong folder is an error without a wait.
-    return merged([_found(one, query, limit) for one in list(_engines(folders, settings))], limit)
+    return merged([_found(engine, query, limit) for engine in list(_engines(folders, settings))], limit)
 
 
-def _found(one: Engine, query: Query, limit: int) -> SearchResults:
+def _found(engine: Engine, query: Query, limit: int) -> SearchResults:
     try:
-        return one.search(query, limit)
+        return engine.search(query, limit)
     finally:
-        one.finish()
+        engine.finish()
 
 
 def _engines(folders: Sequence[Path], settings: IndexSettings) -> Iterator[Engine]:

@@ -51,8 +51,8 @@ class Marking:
 def read_marking(folder: Path) -> Marking | None:
     """Return the mark of the index in a folder; None if there is none. Raises ArchiveError."""
     try:
-        found = json.loads((folder / NAME).read_text(encoding="utf-8"))
-        return Marking(str(found["engine"]), str(found["stemmer"]), int(found.get("reading", 1)))
+        fields = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        return Marking(str(fields["engine"]), str(fields["stemmer"]), int(fields.get("reading", 1)))
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:

@@ -109,8 +109,8 @@ class OpenSearch(Engine):
         status, answer = self._request("POST", f"{self._index}/_search", _search_body(query, limit))
         if status != 200:
             raise self._error(status, answer)
-        found = answer["hits"]
-        return SearchResults([_hit(hit) for hit in found["hits"]], found["total"]["value"])
+        hits = answer["hits"]
+        return SearchResults([_hit(hit) for hit in hits["hits"]], hits["total"]["value"])
 
     def _request(self, method: str, path: str, body: dict[str, Any] | bytes | None = None) -> tuple[int, Any]:
         """Send a request; return status and answer. Raises EngineAway if there is no answer."""

@@ -99,7 +99,7 @@ class Tantivy(Engine):
         return SearchResults(hits, result.count)
 
     def _built(self, query: Query) -> tantivy.Query:
-        required = [[one for text in choice for one in self._in_fields(text)] for choice in query.required]
+        required = [[term for text in choice for term in self._in_fields(text)] for choice in query.required]
         excluded = [self._in_fields(text, without=NOT_EXCLUDED_BY) for text in query.excluded]
         # A word that is longer than the limit is in no page.
         parts = [(Occur.Must, _any(any_of)) for any_of in required]

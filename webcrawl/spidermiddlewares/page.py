@@ -214,14 +214,14 @@ class PageMiddleware:
     ) -> None:
         """Queue the links of a page unless its author asks not to follow them, and show it to the features."""
         tags = RobotsTags(page.noindex, page.nofollow)
-        found: list[UrlEntry] = []
+        discovered: list[UrlEntry] = []
         if not tags.nofollow:
-            found = await self._take(page, flight, place)
+            discovered = await self._take(page, flight, place)
         elif page.links:
             rule = HEADER if in_header.nofollow else META
             flight.tally.refused(rule, len(page.links))
         for feature in () if page.embedded else self._features:
-            await feature.page(page, response, flight, found, beside)
+            await feature.page(page, response, flight, discovered, beside)
 
     def _split(self, page: Page, place: _Place, tally: Tally) -> tuple[Sequence[str], Sequence[str]]:
         """Return the links of a page that are followed, and the URLs that it embeds."""
@@ -270,24 +270,24 @@ class PageMiddleware:
         if not depth_limit or entry.depth < depth_limit:
             # As Scrapy's DepthMiddleware, which sees no links.
             self._crawler.stats.max_value("request_depth_max", entry.depth + 1)
-        found: list[UrlEntry] = []
+        entries: list[UrlEntry] = []
         refusals = tally.refusals
         ends_at = perf_counter() + TURN_SECONDS
         parts = self._intake.in_parts(urls, entry.depth + 1, entry.url, embeds, place.embed_hops)
         for taken in parts:
-            self._note(taken, found, tally)
+            self._note(taken, entries, tally)
             if perf_counter() >= ends_at:
                 async with self._long_work:
                     for later in parts:
-                        self._note(later, found, tally)
+                        self._note(later, entries, tally)
                         await asyncio.sleep(0)
         # Other pages may refuse links while this one waits for the long ones.
-        tally.known += max(len(urls) - len(found) - (tally.refusals - refusals), 0)
-        flight.outcome.discovered += found
-        return found
+        tally.known += max(len(urls) - len(entries) - (tally.refusals - refusals), 0)
+        flight.outcome.discovered += entries
+        return entries
 
     @staticmethod
-    def _note(taken: TakenLinks, found: list[UrlEntry], tally: Tally) -> None:
-        found += taken.entries
+    def _note(taken: TakenLinks, entries: list[UrlEntry], tally: Tally) -> None:
+        entries += taken.entries
         for _, rule in taken.refused:
             tally.refused(rule)

@@ -32,8 +32,8 @@ TRANSIENT = "memory"
 @cache
 def technology_named(name: str) -> Technology:
     """Return the technology that is registered as ``name``."""
-    found: Technology = import_module(f"{BACKENDS[name]}.technology").TECHNOLOGY
-    return found
+    technology: Technology = import_module(f"{BACKENDS[name]}.technology").TECHNOLOGY
+    return technology
 
 
 def technologies() -> Iterator[Technology]:
@@ -44,14 +44,21 @@ def technologies() -> Iterator[Technology]:
 def implied(value_of: Callable[[str], object]) -> str:
     """Return the name of the technology of a crawl that names none: the one with a setting that has a value, or else
     the default. ``value_of`` returns the value of a setting."""
-    return next((one.name for one in technologies() if one.implied_by and value_of(one.implied_by)), DEFAULT)
+    return next(
+        (
+            technology.name
+            for technology in technologies()
+            if technology.implied_by and value_of(technology.implied_by)
+        ),
+        DEFAULT,
+    )
 
 
 def technology_names(has: Callable[[Technology], bool]) -> str:
     """Return the names of the technologies that have an ability, for messages."""
-    return " or ".join(one.name for one in technologies() if has(one))
+    return " or ".join(technology.name for technology in technologies() if has(technology))
 
 
 def technology_in(folder: Path) -> Technology | None:
     """Return the technology that keeps the state of the crawl in a JOBDIR; None if its state is not there."""
-    return next((one for one in technologies() if one.is_begun_in(folder)), None)
+    return next((technology for technology in technologies() if technology.is_begun_in(folder)), None)

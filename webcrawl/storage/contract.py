@@ -168,30 +168,30 @@ class OwnClocks:
     async def exchange(
         self, returned: Sequence[RateLimitReturn], wanted: Sequence[RateLimitRequest]
     ) -> list[LeaseValidity | RateLimitDenial]:
-        for one in returned:
-            self._take_back(one)
+        for given_back in returned:
+            self._take_back(given_back)
         now = self._clock()
         if len(self._free_at) > self._swept_at:
             self._free_at = {name: at for name, at in self._free_at.items() if at > now}
             self._swept_at = max(2 * len(self._free_at), 1024)
-        return [self._answer(one, now) for one in wanted]
+        return [self._answer(request, now) for request in wanted]
 
-    def _take_back(self, one: RateLimitReturn) -> None:
-        for name, pause in one.pauses.items():
-            if self._open.get(name) == one.ticket:
+    def _take_back(self, given_back: RateLimitReturn) -> None:
+        for name, pause in given_back.pauses.items():
+            if self._open.get(name) == given_back.ticket:
                 del self._open[name]
-                if one.ended_at is not None:
-                    self._free_at[name] = one.ended_at + pause
+                if given_back.ended_at is not None:
+                    self._free_at[name] = given_back.ended_at + pause
 
-    def _answer(self, one: RateLimitRequest, now: float) -> LeaseValidity | RateLimitDenial:
-        for name, pause in one.pauses.items():
-            if self._open.get(name, one.ticket) != one.ticket:
+    def _answer(self, request: RateLimitRequest, now: float) -> LeaseValidity | RateLimitDenial:
+        for name, pause in request.pauses.items():
+            if self._open.get(name, request.ticket) != request.ticket:
                 # The fetch that holds the clock gives it back; only then is the time known at which it is free.
                 return RateLimitDenial(name, pause)
             free_at = max(self._free_at.get(name, 0.0), self._rested_from + pause)
             if free_at > now:
                 return RateLimitDenial(name, free_at - now)
-        self._open.update(dict.fromkeys(one.pauses, one.ticket))
+        self._open.update(dict.fromkeys(request.pauses, request.ticket))
         return FOREVER
 
 
@@ -272,9 +272,9 @@ class Counted:
     def merge(cls, known: Sequence[Counted]) -> Counted:
         """Return what several processes have counted as that of one, which no process counts further."""
         numbers: Counter[str] = Counter()
-        for one in known:
-            numbers.update(one.numbers)
-        return cls("earlier processes", min(one.begun_at for one in known), numbers)
+        for counted in known:
+            numbers.update(counted.numbers)
+        return cls("earlier processes", min(counted.begun_at for counted in known), numbers)
 
 
 @dataclass(slots=True)

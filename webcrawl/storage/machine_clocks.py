@@ -125,7 +125,10 @@ class MachineClocks:
         self, returned: Sequence[RateLimitReturn], wanted: Sequence[RateLimitRequest]
     ) -> list[LeaseValidity | RateLimitDenial]:
         """:raises StorageAway: the file cannot be used now: nothing is granted"""
-        since = [None if one.ended_at is None else max(self._clock() - one.ended_at, 0.0) for one in returned]
+        since = [
+            None if given_back.ended_at is None else max(self._clock() - given_back.ended_at, 0.0)
+            for given_back in returned
+        ]
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._exchange, returned, since, wanted, uptime())
 
@@ -140,10 +143,10 @@ class MachineClocks:
             database = self._opened()
             database.execute("BEGIN IMMEDIATE")
             try:
-                for one, ago in zip(returned, since, strict=True):
-                    self._take_back(database, one, None if ago is None else at - ago)
+                for given_back, ago in zip(returned, since, strict=True):
+                    self._take_back(database, given_back, None if ago is None else at - ago)
                 now = uptime()
-                answers = [self._answer(database, one, now) for one in wanted]
+                answers = [self._answer(database, request, now) for request in wanted]
                 self._sweep(database, now)
                 database.execute("COMMIT")
             except BaseException:
@@ -166,9 +169,11 @@ class MachineClocks:
             self._remove_stale_locks()
         return self._database
 
-    def _take_back(self, database: sqlite3.Connection, one: RateLimitReturn, ended_at: float | None) -> None:
-        for name, pause in one.pauses.items():
-            mine = (name, self._me, one.ticket)
+    def _take_back(
+        self, database: sqlite3.Connection, given_back: RateLimitReturn, ended_at: float | None
+    ) -> None:
+        for name, pause in given_back.pauses.items():
+            mine = (name, self._me, given_back.ticket)
             if ended_at is None:
                 database.execute(
                     "UPDATE clocks SET holder = NULL WHERE name = ? AND holder = ? AND ticket = ?", mine
@@ -181,14 +186,14 @@ class MachineClocks:
                 )
 
     def _answer(
-        self, database: sqlite3.Connection, one: RateLimitRequest, now: float
+        self, database: sqlite3.Connection, request: RateLimitRequest, now: float
     ) -> LeaseValidity | RateLimitDenial:
         clocks = {}
-        for name, pause in one.pauses.items():
+        for name, pause in request.pauses.items():
             row = database.execute(f"SELECT {_COLUMNS} FROM clocks WHERE name = ?", (name,)).fetchone()
             clock = clocks[name] = _Clock(*row) if row else _Clock()
             self._longest = max(self._longest, pause)
-            if clock.holder == self._me and clock.ticket == one.ticket:
+            if clock.holder == self._me and clock.ticket == request.ticket:
                 continue
             if clock.holder is not None and self._is_gone(clock.holder):
                 clock.ended_at, clock.owed = now, max(clock.owed, clock.held_pause)
@@ -203,8 +208,8 @@ class MachineClocks:
                 _store(database, name, clock)
                 return RateLimitDenial(name, wait)
         for name, clock in clocks.items():
-            clock.holder, clock.ticket, clock.last = self._me, one.ticket, self._me
-            clock.held_pause = one.pauses[name]
+            clock.holder, clock.ticket, clock.last = self._me, request.ticket, self._me
+            clock.held_pause = request.pauses[name]
             if clock.waiter == self._me:
                 clock.waiter, clock.wish = None, 0.0
             _store(database, name, clock)

@@ -147,7 +147,7 @@ def _normal_escape(escape: re.Match[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _NOT_OF_URIS.sub(lambda found: _ESCAPED[found[0]], text)
+    return _NOT_OF_URIS.sub(lambda match: _ESCAPED[match[0]], text)
 
 
 def _without_final_dot(authority: str) -> str:

@@ -219,9 +219,9 @@ def changes(written: str, resolved: str) -> list[PartChange]:
 
 
 def _parts(url: str) -> dict[str, str | None]:
-    found = _PARTS.fullmatch(url)
-    assert found is not None, "every text has these parts"
-    scheme, slashes, authority, path, query, fragment = found.groups()
+    match = _PARTS.fullmatch(url)
+    assert match is not None, "every text has these parts"
+    scheme, slashes, authority, path, query, fragment = match.groups()
     credentials, at, place = authority.rpartition("@")
     address = _PORT.fullmatch(place)
     assert address is not None, "every text is a host, perhaps with a port"

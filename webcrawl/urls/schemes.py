@@ -34,15 +34,15 @@ def requested_form(url: str) -> str | None:
 
     User name, password and fragment are dropped, as of http URLs. Return None if it names no host.
     """
-    found = _URL.match(url)
-    if found is None or (authority := _AUTHORITY.fullmatch(found[2])) is None:
+    match = _URL.match(url)
+    if match is None or (authority := _AUTHORITY.fullmatch(match[2])) is None:
         return None
-    scheme, port = found[1], authority[2]
+    scheme, port = match[1], authority[2]
     host = _host(authority[1])
     if host is None or (port and int(port) > _LAST_PORT):
         return None
     shown = f":{int(port)}" if port and int(port) != DEFAULT_PORTS.get(scheme) else ""
-    path = found[3] if found[3].startswith("/") else f"/{found[3]}"
+    path = match[3] if match[3].startswith("/") else f"/{match[3]}"
     return f"{scheme}://{host}{shown}{path}"
 
 

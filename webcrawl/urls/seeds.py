@@ -203,13 +203,13 @@ def _from_object(text: str, schemes: Schemes) -> Pushed | str:
     url = fields.get("url")
     if not isinstance(url, str):
         return "it has no url" if url is None else "its url is no text"
-    found = _from_url(url.strip(), schemes)
-    return found if isinstance(found, str) else _with_fields(found.url, fields)
+    pushed = _from_url(url.strip(), schemes)
+    return pushed if isinstance(pushed, str) else _with_fields(pushed.url, fields)
 
 
-def _with_fields(url: str, given: dict[str, Any]) -> Pushed | str:
+def _with_fields(url: str, values: dict[str, Any]) -> Pushed | str:
     level, depth, repeat, meta = (
-        default if (value := given.get(name)) is None else value
+        default if (value := values.get(name)) is None else value
         for name, default in (("priority", 0), ("depth", 0), ("dont_filter", False), ("meta", {}))
     )
     if not _is_whole(level):

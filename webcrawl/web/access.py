@@ -91,12 +91,12 @@ class TokenFile:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         while True:
             try:
-                found = self._read()
+                token = self._read()
             except FileNotFoundError:
                 self._create()
                 continue
-            if found:
-                return found
+            if token:
+                return token
             # A full disk left it empty.
             self.path.unlink(missing_ok=True)
 
@@ -202,14 +202,14 @@ class RateLimiter:
 def client_name(address: str | None) -> str:
     """Return the name under which a client's rate is counted: its IPv4 address, or its IPv6 network of 64 bits."""
     try:
-        found = ip_address((address or "").partition("%")[0])
+        ip = ip_address((address or "").partition("%")[0])
     except ValueError:
         return address or ""
-    if isinstance(found, IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        return f"{IPv6Address(int(found) >> 64 << 64)}/64"
-    return str(found)
+    if isinstance(ip, IPv6Address):
+        if ip.ipv4_mapped is not None:
+            return str(ip.ipv4_mapped)
+        return f"{IPv6Address(int(ip) >> 64 << 64)}/64"
+    return str(ip)
 
 
 # -- requests --------------------------------------------------------------------------------------------------
@@ -306,8 +306,8 @@ class Access:
         """Return the right of a request."""
         if self.public or self.token is None:
             return Granted(Right.NONE)
-        if (given := asked.headers.get("Authorization")) is not None:
-            scheme, _, token = given.partition(" ")
+        if (header := asked.headers.get("Authorization")) is not None:
+            scheme, _, token = header.partition(" ")
             if scheme.lower() != "bearer":
                 raise Denial(401, "Authorization must be: Bearer TOKEN")
             operator = self.authenticate(token.strip(), asked, now)
@@ -321,11 +321,11 @@ class Access:
     def authenticate(self, token: str, asked: Asked, now: float) -> Operator:
         """Return whose token it is. :raises Denial: nobody's. The right one always passes: others must not be able to
         lock its owner out, and nobody guesses 256 bits."""
-        given = hashlib.sha256(token.encode("utf-8", "replace")).digest()
+        digest = hashlib.sha256(token.encode("utf-8", "replace")).digest()
         matches = [
             operator
             for operator in self._operators()
-            if hmac.compare_digest(given, hashlib.sha256(operator.token.encode()).digest())
+            if hmac.compare_digest(digest, hashlib.sha256(operator.token.encode()).digest())
         ]
         if matches:
             return matches[0]
@@ -349,8 +349,8 @@ class Access:
             return
         if asked.headers.get("Origin") is None and asked.headers.get("Sec-Fetch-Site") != "same-origin":
             raise Denial(403, "a change with a session needs the header Origin")
-        given = asked.headers.get(CSRF_HEADER, "")
-        if not hmac.compare_digest(given.encode("utf-8", "replace"), granted.session.csrf.encode()):
+        csrf = asked.headers.get(CSRF_HEADER, "")
+        if not hmac.compare_digest(csrf.encode("utf-8", "replace"), granted.session.csrf.encode()):
             raise Denial(403, f"a change with a session needs the header {CSRF_HEADER} with its value")
 
     def _is_own(self, host: str) -> bool:
@@ -359,10 +359,10 @@ class Access:
         if host == "localhost":
             return is_local or is_wildcard(self.bound_to)
         try:
-            found = ip_address(host)
+            ip = ip_address(host)
         except ValueError:
             return False
-        return found.is_loopback if is_local else is_wildcard(self.bound_to) or host == self.bound_to
+        return ip.is_loopback if is_local else is_wildcard(self.bound_to) or host == self.bound_to
 
 
 def check_json(asked: Asked, *, has_token: bool = False) -> None:

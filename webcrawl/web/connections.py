@@ -187,7 +187,9 @@ class Listener:
         except OSError:
             await self._runner.cleanup()
             raise
-        names = [one.getsockname() for one in self._server.sockets if one.family != socket.AF_UNIX]
+        names = [
+            listener.getsockname() for listener in self._server.sockets if listener.family != socket.AF_UNIX
+        ]
         self.port = int(names[0][1])
         self._watch = asyncio.create_task(self.connections.watch())
 

@@ -67,7 +67,9 @@ def take(source: Path, target: Path, progress: Callable[[int, int], None] | None
     """
     storage = technology_in(source)
     if storage is None or not storage.takes_checkpoints:
-        names = " or ".join(str(one.frontier_file) for one in technologies() if one.takes_checkpoints)
+        names = " or ".join(
+            str(technology.frontier_file) for technology in technologies() if technology.takes_checkpoints
+        )
         raise CheckpointError(f"{source} is no crawl with a frontier on disk: it has no {names}")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise CheckpointError(f"{target} exists already; give the name of a new folder")

@@ -145,10 +145,10 @@ def _listed(folder: Path) -> list[Path]:
 
 
 def _taken_at(path: Path) -> float:
-    found = _NAME(path.name)
-    assert found is not None
+    match = _NAME(path.name)
+    assert match is not None
     with suppress(ValueError):
-        return timegm(time.strptime(found[1], _STAMP))
+        return timegm(time.strptime(match[1], _STAMP))
     return 0.0
 
 

@@ -87,15 +87,15 @@ class ContentSeen:
         if self._waiting:
             group, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
             try:
-                found = await self._store.check_and_add([body for body, _ in group])
+                lookups = await self._store.check_and_add([body for body, _ in group])
             except StorageFull:
-                found = [UNKNOWN] * len(group)
+                lookups = [UNKNOWN] * len(group)
             except Exception as error:  # all waiting callers get the error
                 for _, result in group:
                     if not result.done():
                         result.set_exception(error)
                 return
-            for number, ((_, result), lookup) in enumerate(zip(group, found, strict=True), 1):
+            for number, ((_, result), lookup) in enumerate(zip(group, lookups, strict=True), 1):
                 if not result.done():
                     result.set_result(lookup)
                 if number % PER_TURN == 0:

@@ -88,12 +88,12 @@ class ContentStore:
         digests = iter(last)
         known = dict(zip(rows, stored, strict=True))
         renewed: dict[bytes, Change] = {}
-        found = []
+        lookups = []
         for body in bodies:
             digest, before = body.digest, None if body.page is None else next(digests)
             value = known[digest]
             lookup = _lookup(body, value, None if before is None else before != digest)
-            found.append(lookup)
+            lookups.append(lookup)
             if value is None:
                 known[digest] = rows[digest].value
             elif lookup.first:
@@ -104,7 +104,7 @@ class ContentStore:
                 known[digest] = row.value
         if renewed:
             await self._table.update(list(renewed.values()))
-        return found
+        return lookups
 
     async def keep(self, bodies: Sequence[Body]) -> None:
         """Record that the archive has these bodies, which were ``first``."""

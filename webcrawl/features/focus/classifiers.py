@@ -242,8 +242,8 @@ class KeywordClassifier:
         return self._pattern.search(searched.lower()) is not None
 
     def _counts(self, text: str) -> dict[str, float]:
-        found = self._pattern.findall(text.lower())
-        return dict(Counter(" ".join(one.split()) for one in found).items())
+        matches = self._pattern.findall(text.lower())
+        return dict(Counter(" ".join(match.split()) for match in matches).items())
 
 
 def _as_pattern(word: str) -> str:
@@ -263,10 +263,10 @@ class MimeTypes:
     is_slow = False
 
     def __init__(self, types: str) -> None:
-        self._types = tuple(one.strip().lower() for one in types.split(","))
-        for one in self._types:
-            if not _PATTERN.fullmatch(one):
-                raise FocusError(f"{one!r} is no MIME type such as application/pdf or video/*")
+        self._types = tuple(name.strip().lower() for name in types.split(","))
+        for name in self._types:
+            if not _PATTERN.fullmatch(name):
+                raise FocusError(f"{name!r} is no MIME type such as application/pdf or video/*")
 
     def relevance(self, page: FetchedPage) -> float:
         return float(bool(page.mime) and not unwanted(page.mime, self._types))
@@ -350,9 +350,9 @@ def _imported(module: str, name: str) -> Classifier:
     if not all(part.isidentifier() for part in (*module.split("."), name)):
         raise FocusError(f"{module!r} is none of re, mime, pages, model, and no module")
     try:
-        found = getattr(import_module(module), name)
+        function = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise FocusError(str(error)) from error
-    if not callable(found):
+    if not callable(function):
         raise FocusError(f"{module}.{name} is no function")
-    return Function(found)
+    return Function(function)

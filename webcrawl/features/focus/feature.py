@@ -87,13 +87,13 @@ class FocusFeature(Feature):
         page: Page,
         response: Response,
         flight: InFlightRequest,
-        found: Sequence[UrlEntry],
+        discovered: Sequence[UrlEntry],
         beside: Mapping[str, str],
     ) -> None:
         entry, outcome = flight.lease.entry, flight.outcome
         relevance = await self._relevance(page, response)
         context = self._record(entry, outcome, relevance, flight.tally)
-        self._set_link_features(entry.url, context, page.links, beside, found)
+        self._set_link_features(entry.url, context, page.links, beside, discovered)
 
     def rate(self, flight: InFlightRequest) -> None:
         self._rate(flight.lease.entry, flight.outcome, flight.tally)
@@ -115,10 +115,10 @@ class FocusFeature(Feature):
         try:
             if not self._classifier.is_slow:
                 return clamped(self._classifier.relevance(seen))
-            found = await asyncio.get_running_loop().run_in_executor(
+            relevance = await asyncio.get_running_loop().run_in_executor(
                 self._own_thread(), self._classifier.relevance, seen
             )
-            return clamped(found)
+            return clamped(relevance)
         except Exception as error:  # any error of the operator's function is an error of this page
             detail = f"{type(error).__name__}: {error}"
             fetch_errors.note(WORD, page.url, via=page.via, detail=detail)
@@ -126,11 +126,11 @@ class FocusFeature(Feature):
 
     def _record(self, entry: UrlEntry, outcome: Outcome, relevance: float, tally: Tally) -> PageContext:
         """Log and count the relevance of a page, learn from it, and return its context."""
-        found = relevance >= self.learner.relevant
-        tally.count_scored(found)
+        is_relevant = relevance >= self.learner.relevant
+        tally.count_scored(is_relevant)
         if outcome.entry is not None:
             outcome.entry.record.extra[WORD] = round(relevance, _DIGITS)
-            if found:
+            if is_relevant:
                 outcome.entry.record.extra["relevant"] = True
         return self._learn_from(entry, relevance)
 
@@ -164,11 +164,11 @@ class FocusFeature(Feature):
         if outcome.result is Result.FAILED:
             self._learn_from(entry, 0.0)
         elif outcome.result is Result.FETCHED and 200 <= (kept.record.status or 0) < 300:
-            found = 0.0
+            relevance = 0.0
             if not self._classifier.is_slow and "duplicate_of" not in kept.record.extra:
                 bare = FetchedPage(entry.url, kept.record.mime or "", depth=entry.depth)
-                found = clamped(self._classifier.relevance(bare))
-            self._record(entry, outcome, found, tally)
+                relevance = clamped(self._classifier.relevance(bare))
+            self._record(entry, outcome, relevance, tally)
 
     # -- learning ------------------------------------------------------------------------------------------
 

@@ -70,19 +70,19 @@ class Skill:
         return self.is_believed is not before
 
     def _look(self) -> None:
-        found = Counter(level for level, relevant in self._pages if relevant)
+        relevant_levels = Counter(level for level, relevant in self._pages if relevant)
         others = Counter(level for level, relevant in self._pages if not relevant)
-        hits, misses = found.total(), others.total()
+        hits, misses = relevant_levels.total(), others.total()
         if hits + misses < FROM:
             return
         if min(hits, misses) < LEAST:
             self.is_believed = self.is_believed or hits + misses == PAGES
             return
         below = pairs = ties = 0.0
-        for level in sorted({*found, *others}):
-            pairs += found[level] * below + found[level] * others[level] / 2
+        for level in sorted({*relevant_levels, *others}):
+            pairs += relevant_levels[level] * below + relevant_levels[level] * others[level] / 2
             below += others[level]
-            ties += (found[level] + others[level]) ** 3 - (found[level] + others[level])
+            ties += (relevant_levels[level] + others[level]) ** 3 - (relevant_levels[level] + others[level])
         count = hits + misses
         self.area = pairs / (hits * misses)
         spread = (count + 1 - ties / (count * (count - 1))) / (12 * hits * misses)
@@ -157,7 +157,7 @@ class Learner:
         links share are computed once."""
         weigh, contexts, places, texts = self._weigh, self._contexts, self._places, self._texts
         named, beside, split, tail = self._named, self._beside, link_features.split, link_features.tail
-        found = []
+        logits = []
         for url, packed in links:
             digits, text, around = unpack(packed)
             folder, last = split(url)
@@ -180,10 +180,10 @@ class Learner:
                     if (weight := beside.get(word)) is None:
                         weight = beside[word] = weigh((link_features.beside(word),))
                     logit += weight
-            found.append(logit)
+            logits.append(logit)
         if len(places) + len(texts) + len(named) + len(beside) > _CACHED:
             self._forget_sums()
-        return found
+        return logits
 
     def levels(self, links: Sequence[tuple[str, str | None]]) -> list[int]:
         """Return the levels of URLs with their packed link features; all equal while estimates are no better than
@@ -195,11 +195,11 @@ class Learner:
     def guess(self, url: str, packed: str | None) -> Guess:
         """Return the estimate for a URL with the features it consists of."""
         weights, names = self.weights, model_features(url, unpack(packed))
-        found = [LinkFeature(name, weights.weight(name)) for name in names]
-        logit = weights.bias + sum(weight for _, weight in found)
-        found.sort(key=lambda one: -abs(one.weight))
+        features = [LinkFeature(name, weights.weight(name)) for name in names]
+        logit = weights.bias + sum(weight for _, weight in features)
+        features.sort(key=lambda feature: -abs(feature.weight))
         level = logit_level(logit) if self.skill.is_believed else 0
-        return Guess(probability(logit), level, tuple(found), weights.bias)
+        return Guess(probability(logit), level, tuple(features), weights.bias)
 
     def _forget_sums(self) -> None:
         for sums in (self._contexts, self._places, self._texts, self._named, self._beside):
@@ -290,12 +290,16 @@ class LinkScorer:
 
     def levels(self, entries: Sequence[UrlEntry]) -> list[int | None]:
         guessed = list(map(is_guessed, entries))
-        links = [(entry.url, entry.link_features) for entry, one in zip(entries, guessed, strict=True) if one]
+        links = [
+            (entry.url, entry.link_features)
+            for entry, is_open in zip(entries, guessed, strict=True)
+            if is_open
+        ]
         levels = self._learner.levels(links)
         if len(levels) == len(entries):
             return list(levels)
         following = iter(levels)
-        return [next(following) if one else None for one in guessed]
+        return [next(following) if is_open else None for is_open in guessed]
 
 
 def is_guessed(entry: UrlEntry) -> bool:

@@ -125,11 +125,13 @@ def context(digits: str) -> list[str]:
 def place(folder: str) -> list[str]:
     """Return features of host and folder; all numbers in folders are equal."""
     host, _, path = folder.partition("://")[2].partition("/")
-    found = [f"host {host}"]
+    features = [f"host {host}"]
     if path:
-        found.append(f"folder {host}/{_NUMBER.sub('#', path)}")
-        found += [f"in {part}" for part in _NUMBER.sub("#", path.lower()).split("/")[:_FOLDERS_MAX] if part]
-    return found
+        features.append(f"folder {host}/{_NUMBER.sub('#', path)}")
+        features += [
+            f"in {part}" for part in _NUMBER.sub("#", path.lower()).split("/")[:_FOLDERS_MAX] if part
+        ]
+    return features
 
 
 def tail(last: str) -> list[str]:
@@ -145,11 +147,11 @@ def named(word: str) -> str:
 def words(relevance: str, text: str) -> list[str]:
     """Return features of the anchor text, on a page of this relevance (a digit)."""
     anchor_words = text.split()
-    found = [f"says {word}" for word in anchor_words]
-    found.append(f"says {min(len(anchor_words), _SHORT)} words, page of {relevance}")
+    features = [f"says {word}" for word in anchor_words]
+    features.append(f"says {min(len(anchor_words), _SHORT)} words, page of {relevance}")
     if int(relevance) >= HIGH:
-        found += [f"on a relevant page says {word}" for word in anchor_words]
-    return found
+        features += [f"on a relevant page says {word}" for word in anchor_words]
+    return features
 
 
 def beside(word: str) -> str:
@@ -173,10 +175,10 @@ def in_words(feature: str) -> str:
     """Return a feature of the model as words for people. The names themselves are hashed: learned weights depend on
     them.
     """
-    found = _CONTEXT.fullmatch(feature)
-    if found is not None:
-        kind = found["kind"]
-        digits = [int(digit) for digit in found["digits"].split() if digit.isdigit()]
+    match = _CONTEXT.fullmatch(feature)
+    if match is not None:
+        kind = match["kind"]
+        digits = [int(digit) for digit in match["digits"].split() if digit.isdigit()]
         return _context_in_words(kind, feature, digits)
     name, _, rest = feature.partition(" ")
     if name == "says" and (counted := _COUNTED.fullmatch(rest)) is not None:

@@ -58,8 +58,8 @@ class FetchedPage:
     def text(self) -> str:
         """The main text if a module returned it as ``text``, or else all visible text."""
         if self._text is None:
-            given = self.fields.get("text")
-            self._text = given[:LOOKED_AT] if isinstance(given, str) else visible(self.markup)
+            text = self.fields.get("text")
+            self._text = text[:LOOKED_AT] if isinstance(text, str) else visible(self.markup)
         return self._text
 
 

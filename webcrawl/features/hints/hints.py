@@ -107,16 +107,16 @@ class Hints:
     async def _take(self, key: str, claims: Sequence[Claim], now: float) -> int:
         before = await self._store.load(key)
         marks = list(before.marks)
-        found = await self._pages.find(
-            [(key, one) for one in (*marks, *(claim.fingerprint for claim in claims))]
+        pages = await self._pages.find(
+            [(key, mark) for mark in (*marks, *(claim.fingerprint for claim in claims))]
         )
         histories = {
-            one: None if page is None else page.history
-            for one, page in zip(marks, found[: len(marks)], strict=True)
+            mark: None if page is None else page.history
+            for mark, page in zip(marks, pages[: len(marks)], strict=True)
         }
         trust = before.checked(histories, now)
         hints: list[Hint] = []
-        for claim, page in zip(claims, found[len(marks) :], strict=True):
+        for claim, page in zip(claims, pages[len(marks) :], strict=True):
             # Pages that are gone or fail have their own waits.
             if page is None or page.gone or page.failed or not claim.says_changed(page.history, now):
                 continue

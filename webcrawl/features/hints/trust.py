@@ -70,6 +70,6 @@ class Trust:
         """Parse the result of ``text()``. :raises ValueError: it is something else"""
         try:
             right, wrong, marks = json.loads(text)
-            return cls(float(right), float(wrong), {int(one): float(at) for one, at in marks.items()})
+            return cls(float(right), float(wrong), {int(mark): float(at) for mark, at in marks.items()})
         except (TypeError, AttributeError) as error:
             raise ValueError(f"no trust: {error}") from error

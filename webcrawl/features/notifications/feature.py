@@ -57,7 +57,7 @@ _FOR_ALL = ("finished", "stopped")
 
 def receivers(configuration: Configuration, settings: BaseSettings) -> list[Receiver]:
     """Return the receivers that the settings name. MAIL_HOST, ... are Scrapy's."""
-    found: list[Receiver] = [
+    known: list[Receiver] = [
         Webhook(url, configuration.notify_secret, configuration.user_agent)
         for url in configuration.notify_webhooks
     ]
@@ -71,8 +71,8 @@ def receivers(configuration: Configuration, settings: BaseSettings) -> list[Rece
             starttls=settings.getbool("MAIL_TLS"),
             tls=settings.getbool("MAIL_SSL"),
         )
-        found.append(Mailbox(configuration.notify_mail_to, server))
-    return found
+        known.append(Mailbox(configuration.notify_mail_to, server))
+    return known
 
 
 class NotificationsFeature(Feature):

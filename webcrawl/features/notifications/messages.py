@@ -77,10 +77,10 @@ def as_json(message: Message) -> bytes:
 
 def headers(message: Message, body: bytes, secret: str) -> dict[str, str]:
     """Return the headers of a post with this body; signed unless ``secret`` is empty."""
-    found = {"Content-Type": "application/json", EVENT: message.event, DELIVERY: message.id}
+    fields = {"Content-Type": "application/json", EVENT: message.event, DELIVERY: message.id}
     if secret:
-        found[SIGNATURE] = f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
-    return found
+        fields[SIGNATURE] = f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
+    return fields
 
 
 def as_mail(message: Message, sender: str, recipients: Sequence[str]) -> EmailMessage:

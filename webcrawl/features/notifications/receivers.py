@@ -198,8 +198,8 @@ class Mailbox:
 
 def _refused(recipients: dict[str, tuple[int, bytes]]) -> NotDelivered:
     """Describe refused addresses."""
-    said = "; ".join(f"{address}: {code} {_decoded(why)}" for address, (code, why) in recipients.items())
-    return NotDelivered(f"refused: {said}", is_final=all(code >= 500 for code, _ in recipients.values()))
+    answers = "; ".join(f"{address}: {code} {_decoded(why)}" for address, (code, why) in recipients.items())
+    return NotDelivered(f"refused: {answers}", is_final=all(code >= 500 for code, _ in recipients.values()))
 
 
 def _decoded(text: bytes | str) -> str:

@@ -91,21 +91,21 @@ class PushedUrlFeed:
                 self.busy = False
         return PushedUrls(len(taken.entries), taken.with_others)
 
-    async def _enter(self, given: dict[bytes, bytes]) -> None:
+    async def _enter(self, pushed: dict[bytes, bytes]) -> None:
         entries: list[UrlEntry] = []
         wrong: list[str] = []
-        for data in given.values():
-            found = self._entries(data)
-            if isinstance(found, str):
-                wrong.append(self._aside(data, found))
+        for data in pushed.values():
+            entries_or_reason = self._entries(data)
+            if isinstance(entries_or_reason, str):
+                wrong.append(self._aside(data, entries_or_reason))
             else:
-                entries += found
+                entries += entries_or_reason
         frontier = self._context.frontier
         await frontier.with_retry(lambda: self._list.set_aside(wrong))
         if not await self._scheduler.add_seeds(entries):
             # The storage has failed and the crawl ends. Another process gets the entries.
             return
-        await frontier.with_retry(lambda: self._list.done(list(given)))
+        await frontier.with_retry(lambda: self._list.done(list(pushed)))
         self.taken += len(entries)
 
     def _entries(self, data: bytes) -> list[UrlEntry] | str:
@@ -118,8 +118,8 @@ class PushedUrlFeed:
 
     def _made_by_spider(self, make: Callable[[bytes], Any], data: bytes) -> list[UrlEntry] | str:
         try:
-            made = make(data)
-            requests = [made] if isinstance(made, Request) else list(made or ())
+            result = make(data)
+            requests = [result] if isinstance(result, Request) else list(result or ())
         except Exception as error:
             return f"make_request_from_data: {type(error).__name__}: {error}"
         entries = []

@@ -145,10 +145,10 @@ class Feeder:
         return fed
 
     async def _feed(self, due: Sequence[DuePartition], now: float, hungry: bool) -> int:
-        busy = [one.partition for one in due if not hungry or self._queue.has_work(one.partition)]
+        busy = [page.partition for page in due if not hungry or self._queue.has_work(page.partition)]
         fed = 0
         if hungry:
-            free = [one.partition for one in due if not self._queue.has_work(one.partition)]
+            free = [page.partition for page in due if not self._queue.has_work(page.partition)]
             fed += await self._take(free, now, (self._portions.pages_max + 1) // 2, LAST)
         at = 0
         while at < len(busy) and (granted := self._share.granted):

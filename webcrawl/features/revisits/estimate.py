@@ -202,9 +202,9 @@ def posterior(history: History, prior: Sequence[float]) -> tuple[float, ...]:
     likely = [dated * logarithm - rate * quiet for rate, logarithm in zip(RATES, LOGARITHMS, strict=True)]
     for power, weight in history.changed_within.items():
         table = _LOG_CHANGED[power]
-        likely = [before + weight * one for before, one in zip(likely, table, strict=True)]
+        likely = [before + weight * likelihood for before, likelihood in zip(likely, table, strict=True)]
     most = max(likely)
-    weights = [before * math.exp(one - most) for before, one in zip(prior, likely, strict=True)]
+    weights = [before * math.exp(likelihood - most) for before, likelihood in zip(prior, likely, strict=True)]
     total = sum(weights)
     return tuple([weight / total for weight in weights])
 
@@ -247,6 +247,6 @@ def expected(weights: Sequence[float], seconds: float) -> Expectation:
 def log_normal(median: float, deviation: float) -> tuple[float, ...]:
     """Return a distribution of rates whose natural logarithms are normal. ``median``: changes per second."""
     center = math.log(median)
-    weights = [math.exp(-(((one - center) / deviation) ** 2) / 2) for one in LOGARITHMS]
+    weights = [math.exp(-(((logarithm - center) / deviation) ** 2) / 2) for logarithm in LOGARITHMS]
     total = sum(weights)
     return tuple([weight / total for weight in weights])

@@ -81,12 +81,12 @@ class Allotment:
 
     def visits(self, price: float) -> list[float]:
         """Return the visits per second that a page gets at that price, for each of ``RATES``."""
-        found = []
+        rates = []
         for worths in self._by_rate:
             high = bisect_left(worths, price)
             below, above = worths[max(high - 1, 0)], worths[min(high, _STEPS)]
-            found.append(1 / self._between(high - 1, below, high, above, price))
-        return found
+            rates.append(1 / self._between(high - 1, below, high, above, price))
+        return rates
 
     def gains(self, visits: Sequence[float], price: float) -> list[float]:
         """Return the gain of pages of each rate from so many visits per second: the share of time for which they are
@@ -158,7 +158,9 @@ class Census:
         if not total:
             return list(START)
         part = max(START_VISITS / (START_VISITS + self.visits), START_LEAST)
-        return [part * start + (1 - part) * one / total for start, one in zip(START, counted, strict=True)]
+        return [
+            part * start + (1 - part) * count / total for start, count in zip(START, counted, strict=True)
+        ]
 
     def visits_needed(self, visits: Sequence[float]) -> float:
         """Return the visits per second that a page needs on average, if pages of known rates get ``visits``.
@@ -171,15 +173,15 @@ class Census:
 
     def text(self) -> str:
         """Return the census of this worker, as JSON of some 700 characters."""
-        return json.dumps([float(f"{one:.5g}") for one in self._own], separators=(",", ":"))
+        return json.dumps([float(f"{count:.5g}") for count in self._own], separators=(",", ":"))
 
     def take(self, own: str | None, others: Iterable[str]) -> None:
         """Load results of ``text()``: ``own`` replaces the counts of this worker, if given; ``others`` replace those
         of the others. An invalid census counts as empty."""
         if own is not None:
             self._own = _read(own)
-        found = [_read(text) for text in others]
-        self._others = [sum(column) for column in zip(*found, strict=True)] or [0.0] * len(self._own)
+        counts = [_read(text) for text in others]
+        self._others = [sum(column) for column in zip(*counts, strict=True)] or [0.0] * len(self._own)
 
 
 def _read(text: str) -> list[float]:
@@ -352,9 +354,9 @@ def _imported(path: str) -> Callable[[Pace], RevisitPolicy]:
             f"there is no policy {path!r}; there are {', '.join(POLICIES)}, or an import path of yours"
         )
     try:
-        found = getattr(import_module(module), attribute)
+        policy = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"the policy {path!r} cannot be imported: {error}") from error
-    if not callable(found):
+    if not callable(policy):
         raise ValueError(f"{path!r} is no class of policies")
-    return cast("Callable[[Pace], RevisitPolicy]", found)
+    return cast("Callable[[Pace], RevisitPolicy]", policy)

@@ -101,9 +101,9 @@ class MultiplicativePolicy:
         interval = duration(self._seconds(history))
         if history.interval_seconds is None:
             return f"it was visited once, and is looked at again after {interval}"
-        found, factor = ("a", self._pace.faster) if history.has_just_changed else ("no", self._pace.slower)
+        article, factor = ("a", self._pace.faster) if history.has_just_changed else ("no", self._pace.slower)
         last = duration(history.interval_seconds)
-        return f"the last visit, after {last}, found {found} change: times {factor:g}, within bounds, is {interval}"
+        return f"the last visit, after {last}, found {article} change: times {factor:g}, within bounds, is {interval}"
 
     def _seconds(self, history: History) -> float:
         if history.interval_seconds is None:

@@ -190,7 +190,7 @@ class Visits:
             await self._archive.append(entries)
             self._archived = entries
         recorded = (self._recorded.get(id(entry)) for entry in entries)
-        await self._store_visits([one[1] for one in recorded if one is not None])
+        await self._store_visits([visit[1] for visit in recorded if visit is not None])
         self._archived = None
         for entry in entries:
             self._recorded.pop(id(entry), None)
@@ -214,7 +214,7 @@ class Visits:
             if number % BREATH == 0:
                 await asyncio.sleep(0)
         kept = [page for page in known.values() if page is not None]
-        dropped = [one for one, page in known.items() if page is None and before[one] is not None]
+        dropped = [mark for mark, page in known.items() if page is None and before[mark] is not None]
         if kept or dropped:
             await self.store.keep(kept, dropped)
             new = sum(before[page.id] is None for page in kept)

@@ -123,8 +123,8 @@ class Hook:
 
     async def fetch(self, keys: int) -> bytes:
         try:
-            found = await asyncio.wait_for(self._function(keys), self._seconds)
-            return "\n".join(_lines(found)).encode("utf-8", "replace")
+            fetched = await asyncio.wait_for(self._function(keys), self._seconds)
+            return "\n".join(_lines(fetched)).encode("utf-8", "replace")
         except TimeoutError as error:
             raise SourceError(f"it had not returned after {self._seconds:g} s") from error
         except Exception as error:  # on any error of the function, the crawl continues without its seeds
@@ -134,10 +134,10 @@ class Hook:
         """Nothing to do: cancelling the caller's task cancels the function."""
 
 
-def _lines(found: Iterable[str]) -> list[str]:
-    lines = list(islice(found, LINES_MAX + 1))
+def _lines(fetched: Iterable[str]) -> list[str]:
+    lines = list(islice(fetched, LINES_MAX + 1))
     if len(lines) > LINES_MAX:
         raise ValueError(f"more than {LINES_MAX} lines")
-    if isinstance(found, str) or not all(isinstance(line, str) for line in lines):
+    if isinstance(fetched, str) or not all(isinstance(line, str) for line in lines):
         raise TypeError("it must return texts, a URL each")
     return lines

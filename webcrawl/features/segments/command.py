@@ -133,7 +133,7 @@ def _sources(path: Path, target: Path | None) -> Iterator[Path]:
         yield path
         return
     if not results.is_one(path):
-        segments = sorted(one for one in path.iterdir() if files.NAME.fullmatch(one.name))
+        segments = sorted(file for file in path.iterdir() if files.NAME.fullmatch(file.name))
         if not segments:
             raise CrawlError(f"{path} holds no segments, and is the JOBDIR of no crawl of one")
         yield from segments

@@ -45,10 +45,11 @@ class SegmentsFeature(Feature):
     records_links = True
 
     def __init__(
-        self, given: Path | None, jobdir: Path, identity: Mapping[str, str], complete: Callable[[str], Key]
+        self, segment: Path | None, jobdir: Path, identity: Mapping[str, str], complete: Callable[[str], Key]
     ) -> None:
-        """``given``: the segment; None for a resumed crawl. ``identity``: see ``crawl.storage.identity_settings``."""
-        self._given = given
+        """``segment``: the segment; None for a resumed crawl. ``identity``: see
+        ``crawl.storage.identity_settings``."""
+        self._given = segment
         self._copy = jobdir / SEGMENT_FILE
         self._identity = identity
         self._complete = complete
@@ -107,9 +108,9 @@ class SegmentsFeature(Feature):
 
 def build(parts: Parts) -> SegmentsFeature:
     """Return the crawl of the segment that the spider's argument names or the JOBDIR holds."""
-    given, choices = getattr(parts.spider, "segment", None), parts.choices
+    segment, choices = getattr(parts.spider, "segment", None), parts.choices
     assert parts.folder is not None
-    copied_from = Path(given) if given else None
+    copied_from = Path(segment) if segment else None
     identity = identity_settings(parts.configuration, choices)
     return SegmentsFeature(copied_from, parts.folder, identity, completed_by(choices))
 

@@ -97,10 +97,10 @@ def line_to_entry(line: str | bytes, complete: Callable[[str], Key]) -> UrlEntry
 def _resolved(url: str) -> str:
     if not url[:8].lower().startswith(("http://", "https://")):
         raise LineError("has a url that does not begin with http:// or https://")
-    found = resolve(url, url)
-    if found is None:
+    resolved = resolve(url, url)
+    if resolved is None:
         raise LineError("has a url that no browser takes for one")
-    return found
+    return resolved
 
 
 VERSION = 1
@@ -120,7 +120,7 @@ class SortedEntries:
     """The entries of a queue, sorted by key, and their number. Uses bounded memory, see ``Gathered``."""
 
     def __init__(self, entries: Iterable[UrlEntry]) -> None:
-        self._lines: Gathered[str] = Gathered(lambda one, _: one)
+        self._lines: Gathered[str] = Gathered(lambda first, _: first)
         self.urls = 0
         for entry in entries:
             line = entry_to_line(entry)
@@ -130,7 +130,7 @@ class SortedEntries:
 
     def by_key(self) -> Iterator[tuple[str, Iterator[str]]]:
         """Yield each key with its lines."""
-        for key, group in groupby(self._lines, key=lambda one: one[0].partition(_BETWEEN)[0]):
+        for key, group in groupby(self._lines, key=lambda line: line[0].partition(_BETWEEN)[0]):
             yield key, (line for _, line in group)
 
 
@@ -157,16 +157,16 @@ def _written(
     folder: Path, queue: SortedEntries, identity: Mapping[str, str], urls_each: int
 ) -> Iterator[tuple[Path, int]]:
     keys = queue.by_key()
-    number, found = 1, next(keys, None)
-    while found is not None:
+    number, entry = 1, next(keys, None)
+    while entry is not None:
         path, urls = folder / f"segment-{number:05d}.jsonl.gz", 0
         with _compressed(path) as file:
             file.write(_head(identity))
-            while found is not None and urls < urls_each:
-                for line in found[1]:
+            while entry is not None and urls < urls_each:
+                for line in entry[1]:
                     file.write(line.encode("ascii") + b"\n")
                     urls += 1
-                found = next(keys, None)
+                entry = next(keys, None)
         yield path, urls
         number += 1
 

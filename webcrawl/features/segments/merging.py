@@ -103,8 +103,8 @@ class Merging:
             ]
             if settled:
                 await self._backend.commit(Batch(settled=settled))
-                self.merged.settled.update(one.record.state for one in settled)
-                left.difference_update([one.entry.fingerprint for one in settled])
+                self.merged.settled.update(result.record.state for result in settled)
+                left.difference_update([result.entry.fingerprint for result in settled])
             if not loaded.more:
                 break
             after = queue_position(loaded.entries[-1])

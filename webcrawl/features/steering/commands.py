@@ -142,8 +142,8 @@ class Commands:
             if not (some := await frontier.with_retry(partial(failures.some, after))):
                 break
             after = some[-1].id
-            chosen = [one for one in some if selection.has(one)]
-            again = [one.again() for one in chosen if await self._has_failed(one)]
+            chosen = [failure for failure in some if selection.has(failure)]
+            again = [failure.again() for failure in chosen if await self._has_failed(failure)]
             await self._queue(again)
             await frontier.with_retry(partial(failures.remove, chosen))
             number += len(again)
@@ -194,7 +194,7 @@ class Commands:
 
 def _keys() -> SettingReader:
     def read(value: object) -> list[str]:
-        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise ValueError("the keys must be a list of texts")
         return value[:KEYS_MOST]
 

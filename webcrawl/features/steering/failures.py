@@ -95,10 +95,10 @@ class FailureStore:
     async def add(self, failures: Sequence[FailedUrl]) -> None:
         """Keep URLs that failed, in place of earlier failures of the same URLs. If there are too many, new ones are
         left out."""
-        rows = {one.id: _row(one) for one in failures}
+        rows = {failure.id: _row(failure) for failure in failures}
         rows = {name: row for name, row in rows.items() if len(row.value) <= ENTRY_CHARACTERS_MOST}
         while rows:
-            header, *known = await self._table.get([RowId(_FAILED, one) for one in (HEADER, *rows)])
+            header, *known = await self._table.get([RowId(_FAILED, row_id) for row_id in (HEADER, *rows)])
             count, there = _count(header), {row.id for row in known if row is not None}
             new = [name for name in rows if name not in there][: max(FAILURES_MOST - count, 0)]
             put = [row for name, row in rows.items() if name in there or name in new]
@@ -119,9 +119,9 @@ class FailureStore:
 
     async def remove(self, failures: Sequence[FailedUrl]) -> None:
         """Forget URLs: they are queued again, or need not be."""
-        ids = [one.id for one in failures]
+        ids = [failure.id for failure in failures]
         while ids:
-            header, *known = await self._table.get([RowId(_FAILED, one) for one in (HEADER, *ids)])
+            header, *known = await self._table.get([RowId(_FAILED, row_id) for row_id in (HEADER, *ids)])
             gone = [row.id for row in known if row is not None]
             if not gone or await self._update(header, max(_count(header) - len(gone), 0), delete=gone):
                 return
@@ -135,8 +135,8 @@ class FailureStore:
     ) -> bool:
         expected = {HEADER: None if header is None else header.value}
         change = Change(_FAILED, [*put, Row(HEADER, str(count).encode())], list(delete), expected)
-        [made] = await self._table.update([change])
-        return made
+        [is_made] = await self._table.update([change])
+        return is_made
 
 
 def _count(header: Row | None) -> int:

@@ -59,16 +59,16 @@ _PRIORITY = SETTINGS_PRIORITIES["cmdline"] - 1
 def kept_settings(settings: BaseSettings, start: Mapping[str, str]) -> dict[str, str]:
     """Return what a worker keeps besides ``start``, the values of the settings that can be changed. Paths are
     absolute: commands run in other folders."""
-    found = {
+    changed = {
         name: as_text(settings[name])
         for name in KEPT
         if (settings.getpriority(name) or 0) > 0 and settings[name] is not None
     }
     paths = {
-        name: absolute(text) for name, text in found.items() if name.endswith("_FILE") and text not in EMPTY
+        name: absolute(text) for name, text in changed.items() if name.endswith("_FILE") and text not in EMPTY
     }
     return (
-        found | paths | {name: path for name, text in start.items() if (path := normal(name, text)) != text}
+        changed | paths | {name: path for name, text in start.items() if (path := normal(name, text)) != text}
     )
 
 
@@ -92,14 +92,14 @@ def arguments_of_crawl(workers: Sequence[WorkerState]) -> dict[str, Any]:
     if last is None:
         return {}
     texts = {**last.start, **last.kept}
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         name: texts[name] for name, item in LIVE.items() if item.is_argument and texts.get(name)
     }
-    if "allowed_domains" in found:
-        found["allowed_domains"] = LIVE["allowed_domains"].reader.read(found["allowed_domains"])
-    return found
+    if "allowed_domains" in values:
+        values["allowed_domains"] = LIVE["allowed_domains"].reader.read(values["allowed_domains"])
+    return values
 
 
 def _last(workers: Sequence[WorkerState]) -> WorkerState | None:
     """Return the state of the last worker that said with which values it was started."""
-    return max((one for one in workers if one.start), key=attrgetter("at"), default=None)
+    return max((worker for worker in workers if worker.start), key=attrgetter("at"), default=None)

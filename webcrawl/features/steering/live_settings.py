@@ -175,21 +175,21 @@ _ARGUMENTS = {
 
 def _table() -> dict[str, LiveSetting]:
     ours = {item.name: item for item in SETTINGS}
-    found: dict[str, LiveSetting] = {}
+    live: dict[str, LiveSetting] = {}
     for group, names in _GROUPS.items():
         for name in names:
             if name in ours:
                 item = ours[name]
-                found[name] = LiveSetting(
+                live[name] = LiveSetting(
                     name, group, item.reader, item.unit, item.meaning, is_file=name.endswith("_FILE")
                 )
         if group == "scope":
             for name, meaning in _ARGUMENTS.items():
-                found[name] = LiveSetting(name, group, _argument(name), "", meaning, is_argument=True)
+                live[name] = LiveSetting(name, group, _argument(name), "", meaning, is_argument=True)
     for name, (group, unit, meaning) in _OF_SCRAPY.items():
         reader = _READERS[name]
-        found[name] = LiveSetting(name, group, reader, unit, meaning)
-    return found
+        live[name] = LiveSetting(name, group, reader, unit, meaning)
+    return live
 
 
 LIVE = _table()

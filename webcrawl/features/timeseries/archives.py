@@ -25,7 +25,7 @@ STEPS = 60
 """Steps of a block."""
 SAMPLE_SECONDS_MAX = 60.0
 """A sample says nothing about earlier times than these before it: the process was frozen, or the clock was set."""
-_NAMES = tuple(one.name for one in FIGURES)
+_NAMES = tuple(figure.name for figure in FIGURES)
 _NAN = math.nan
 
 
@@ -139,7 +139,8 @@ class Recorder:
             return
         start = max(self.at, at - SAMPLE_SECONDS_MAX)
         counted = [
-            max(figures.get(one.name, had), had) for one, had in zip(COUNTERS, self._counted, strict=True)
+            max(figures.get(figure.name, had), had)
+            for figure, had in zip(COUNTERS, self._counted, strict=True)
         ]
         rates = [(now - had) / (at - start) for now, had in zip(counted, self._counted, strict=True)]
         values = rates + [figures.get(name, _NAN) for name in _NAMES[len(COUNTERS) :]]
@@ -154,13 +155,13 @@ class Recorder:
             if index == 0 and (row := self._blocks[0].integrals[self._step(0)]) is not None:
                 # The present step has not ended; at the end of the crawl it is the last one.
                 self._raise_maxima(row, self._blocks[0].covered[self._step(0)], self.at)
-        blocks = [one for one in self._finished if one[0] in archives]
+        blocks = [block for block in self._finished if block[0] in archives]
         blocks += [(index, self._blocks[index]) for index in archives]
         return [(index, block.number % ARCHIVES[index].blocks, block.packed()) for index, block in blocks]
 
     def stored(self, archives: Sequence[int]) -> None:
         """Note that the last result of ``rows`` is stored."""
-        self._finished = [one for one in self._finished if one[0] not in archives]
+        self._finished = [block for block in self._finished if block[0] not in archives]
 
     def _step(self, index: int) -> int:
         """Return the step of an archive's present block that has the last sample."""
@@ -189,7 +190,7 @@ class Recorder:
         if block.number != number:
             self._finished.append((index, block))
             # While nothing can be stored, the oldest are lost as they would be in the ring.
-            mine = [one for one in self._finished if one[0] == index]
+            mine = [block for block in self._finished if block[0] == index]
             if len(mine) >= archive.blocks:
                 self._finished.remove(mine[0])
             block = self._blocks[index] = SeriesBlock(number)
@@ -212,7 +213,7 @@ class Recorder:
         means = [value / step for value in row[:few]] + [value / covered for value in row[few:]]
         for index, archive in enumerate(ARCHIVES[1:], 1):
             number, place = divmod(int(at // archive.step), STEPS)
-            for block in (self._blocks[index], *(one for at_, one in self._finished if at_ == index)):
+            for block in (self._blocks[index], *(block for at_, block in self._finished if at_ == index)):
                 if block.number == number:
                     had = block.maxima[place]
                     block.maxima[place] = (

@@ -194,20 +194,20 @@ class TimeSeriesFeature(Feature):
         """Return the figures of this moment."""
         frontier, stats = self._context.frontier, self._scheduler.crawler.stats
         snapshot = frontier.snapshot()
-        found = read_figures(FIGURES, frontier.tally, snapshot)
-        found["items"] = stats.get_value("item_scraped_count", 0) if stats is not None else 0
+        values = read_figures(FIGURES, frontier.tally, snapshot)
+        values["items"] = stats.get_value("item_scraped_count", 0) if stats is not None else 0
         archive, parsers = self._context.archive, getattr(self._scheduler.spider, "pages_in_parsers", None)
-        found["archive_bytes"] = 0 if archive is None else archive.bytes_written
-        found["parsing"] = parsers() if callable(parsers) else 0
+        values["archive_bytes"] = 0 if archive is None else archive.bytes_written
+        values["parsing"] = parsers() if callable(parsers) else 0
         bandwidth = self._context.bandwidth
-        found |= {"bandwidth_limit": bandwidth.limit, "bandwidth_used": round(bandwidth.used, 1)}
-        found |= {"open_max": frontier.open_max, "cores": self._cores}
+        values |= {"bandwidth_limit": bandwidth.limit, "bandwidth_used": round(bandwidth.used, 1)}
+        values |= {"open_max": frontier.open_max, "cores": self._cores}
         # This runs on the event loop.
-        found["loop_seconds"] = round(time.thread_time() - self._loop_before, 3)
-        found |= {"loop_lag": round(self._lag, 4)} | self._gauges
+        values["loop_seconds"] = round(time.thread_time() - self._loop_before, 3)
+        values |= {"loop_lag": round(self._lag, 4)} | self._gauges
         if snapshot.active_hosts <= FEW_HOSTS:
-            found["capacity"] = round(frontier.capacity(), 3)
-        return found
+            values["capacity"] = round(frontier.capacity(), 3)
+        return values
 
     def _latest(self, at: float, figures: dict[str, float]) -> Latest:
         return Latest(
@@ -228,13 +228,13 @@ class TimeSeriesFeature(Feature):
 
     def _resources(self) -> dict[str, float]:
         """:raises OSError: the system does not say now"""
-        found: dict[str, float] = {"cpu_seconds": round(cpu_seconds() - self._cpu_before, 3)}
+        values: dict[str, float] = {"cpu_seconds": round(cpu_seconds() - self._cpu_before, 3)}
         if (used := memory()) is not None:
-            found |= {"rss": used.own, "rss_all": used.all}
+            values |= {"rss": used.own, "rss_all": used.all}
         if self._folder is not None:
             disk = shutil.disk_usage(self._folder)
-            found |= {"disk_free": disk.free, "disk_total": disk.total}
-        return found
+            values |= {"disk_free": disk.free, "disk_total": disk.total}
+        return values
 
     async def _measure(self, folder: Path) -> None:
         """Measure the size of the JOBDIR at intervals, which are long if it takes long."""

@@ -131,13 +131,13 @@ def read_window(
         # One that runs has stored its last steps a little before or after the others.
         end = until if newest - until < late else newest
         _add_slot(sums, window, blocks.get(slot.number, ()), first, end)
-    found = {name: _combined(name, sums) for name in wanted}
+    series = {name: _combined(name, sums) for name in wanted}
     if SHARE.name in names:
-        pairs = zip(found["requests"], found["capacity"], strict=True)
-        found[SHARE.name] = [
+        pairs = zip(series["requests"], series["capacity"], strict=True)
+        series[SHARE.name] = [
             None if rate is None or not capacity else rate / capacity for rate, capacity in pairs
         ]
-    return Series(window.step, window.start, {name: found[name] for name in names})
+    return Series(window.step, window.start, {name: series[name] for name in names})
 
 
 def _add_slot(sums: _Sums, window: Window, blocks: Sequence[SeriesBlock], first: float, end: float) -> None:
@@ -203,15 +203,15 @@ def _with_max(had: float, most: float, combine: Combine) -> float:
 def _combined(name: str, sums: _Sums) -> list[float | None]:
     plain = name.removesuffix(MAX)
     figure = BY_NAME[plain]
-    found: list[float | None] = []
+    values: list[float | None] = []
     for value, weight in zip(sums.values[name], sums.weights[name], strict=True):
         if value != value or not weight:
-            found.append(None)
+            values.append(None)
         elif plain != name or figure.is_counter or figure.combine in (Combine.MIN, Combine.MAX):
-            found.append(value)
+            values.append(value)
         elif figure.combine is Combine.MEAN:
-            found.append(value / weight)
+            values.append(value / weight)
         else:
             # A gauge is the mean over the time in which any process ran.
-            found.append(value / min(weight, 1.0))
-    return found
+            values.append(value / min(weight, 1.0))
+    return values

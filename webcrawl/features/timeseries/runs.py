@@ -87,9 +87,9 @@ def with_killed(
     # The last run of each worker: an earlier one does not run any more.
     newest = {run.worker: run.row_id for run in runs}
     gone = {
-        one.row_id: one
-        for one in map(killed, (one for one in latest if now - one.at >= SILENT_SECONDS))
-        if one.worker not in working or newest.get(one.worker) != one.row_id
+        run.row_id: run
+        for run in map(killed, (run for run in latest if now - run.at >= SILENT_SECONDS))
+        if run.worker not in working or newest.get(run.worker) != run.row_id
     }
     return [gone.get(run.row_id, run) if run.ended_at is None else run for run in runs]
 

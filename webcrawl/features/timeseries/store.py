@@ -85,8 +85,8 @@ class SeriesStore:
         """Return what processes published last, in the order of their start; among them those that were killed, until
         others have their slots."""
         rows = [row for row in await self._of_all_slots(LATEST) if row is not None]
-        found = [one for row in rows if (one := _latest(row.value)) is not None]
-        return sorted(found, key=lambda one: (one.begun_at, one.worker))
+        runs = [run for row in rows if (run := _latest(row.value)) is not None]
+        return sorted(runs, key=lambda run: (run.begun_at, run.worker))
 
     async def published(self, slot: int) -> Latest | None:
         """Return what the last process in a slot published; None if it has taken that back."""
@@ -121,16 +121,16 @@ class SeriesStore:
 
     async def _of_all_slots(self, row_id: bytes) -> list[Row | None]:
         """Return the row of each slot; the slots that were ever used are the first ones."""
-        found: list[Row | None] = []
-        while len(found) < SLOTS_MAX:
-            first = len(found)
+        heads: list[Row | None] = []
+        while len(heads) < SLOTS_MAX:
+            first = len(heads)
             some = await self._table.get(
                 [RowId(str(number), row_id) for number in range(first, first + _SLOTS_AT_ONCE)]
             )
-            found += some
+            heads += some
             if some[-1] is None:
                 break
-        return found
+        return heads
 
     async def _blocks(self, window: Window, slots: Sequence[Slot]) -> dict[int, list[SeriesBlock]]:
         """Return the blocks of each slot that the window needs."""
@@ -146,7 +146,7 @@ class SeriesStore:
         rows = await self._table.get(
             [RowId(str(slot), _block_id(index, number % archive.blocks)) for slot, number in ids]
         )
-        found: dict[int, list[SeriesBlock]] = {slot.number: [] for slot in slots}
+        blocks: dict[int, list[SeriesBlock]] = {slot.number: [] for slot in slots}
         for (slot, number), row in zip(ids, rows, strict=True):
             if row is None:
                 continue
@@ -156,8 +156,8 @@ class SeriesStore:
                 raise StorageLost(f"the time series of the crawl cannot be read: {error}") from error
             # Another number: what this place in the ring had one turn before, or has now.
             if block.number == number:
-                found[slot].append(block)
-        return found
+                blocks[slot].append(block)
+        return blocks
 
     # -- writing -------------------------------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ class SeriesStore:
         ids = [
             _block_id(index, archive.number(at) % archive.blocks) for index, archive in enumerate(ARCHIVES)
         ]
-        head, *rows = await self._table.get([RowId(str(slot), one) for one in (HEADER, *ids)])
+        head, *rows = await self._table.get([RowId(str(slot), row_id) for row_id in (HEADER, *ids)])
         blocks: list[SeriesBlock | None] = []
         for row in rows:
             try:

@@ -106,9 +106,9 @@ class _Counts:
 def _suffice(paths: Collection[_Counts]) -> bool:
     """Return whether the comparisons on some paths prove together that a parameter is void."""
     return (
-        sum(one.equal for one in paths) >= EQUAL_LEAST
-        and len(set[int]().union(*(one.bases for one in paths))) >= PAGES_LEAST
-        and len(set[int]().union(*(one.contents for one in paths))) >= CONTENTS_LEAST
+        sum(counts.equal for counts in paths) >= EQUAL_LEAST
+        and len(set[int]().union(*(counts.bases for counts in paths))) >= PAGES_LEAST
+        and len(set[int]().union(*(counts.contents for counts in paths))) >= CONTENTS_LEAST
     )
 
 
@@ -230,7 +230,7 @@ class Copies:
 
 def _are_void(paths: Mapping[str, _Counts]) -> bool:
     """Return whether a parameter is void by all paths of a host together on which it made no difference."""
-    without = [one for one in paths.values() if one.equal and one.may_be_void]
+    without = [counts for counts in paths.values() if counts.equal and counts.may_be_void]
     return len(without) >= PATHS_LEAST and _suffice(without)
 
 
@@ -241,18 +241,22 @@ def copies_pattern(shape: Shape, name: str) -> str:
 
 def base_without(shape: Shape, *names: str) -> int:
     """Return a fingerprint of a URL without some of its parameters."""
-    others = "&".join(f"{one}={value}" for one, value in sorted(shape.parameters.items()) if one not in names)
+    others = "&".join(
+        f"{parameter}={value}"
+        for parameter, value in sorted(shape.parameters.items())
+        if parameter not in names
+    )
     return fingerprint(f"{shape.place}/{'/'.join(shape.segments)}?{others}")
 
 
-def page_contents(shape: Shape, url: str, body: bytes, found: Iterable[str] = ()) -> PageContents | None:
+def page_contents(shape: Shape, url: str, body: bytes, links: Iterable[str] = ()) -> PageContents | None:
     """Return by what a fetched page is compared; None if its URL has too many parameters.
 
-    ``found``: URLs on the page.
+    ``links``: URLs on the page.
     """
     if len(shape.parameters) > COMPARED_MAX:
         return None
-    handed_on = tuple(content_without(body, name) for name in _handed_on(url, shape, found))
+    handed_on = tuple(content_without(body, name) for name in _handed_on(url, shape, links))
     without = {name: content_without(body, name) for name in shape.parameters}
     return PageContents(xxh3_64_intdigest(body), handed_on, without)
 
@@ -266,7 +270,7 @@ def content_without(body: bytes, name: str) -> int:
         body = _without_in_urls(body, word + b"=")
     if any(field in body for field in (b'"%b"' % word, b"'%b'" % word, b"=%b " % word)):
         names = (b'name="%b"' % word, b"name='%b'" % word, b"name=%b " % word)
-        body = _FIELD.sub(lambda tag: b"" if any(one in tag[0] for one in names) else tag[0], body)
+        body = _FIELD.sub(lambda tag: b"" if any(name in tag[0] for name in names) else tag[0], body)
     return xxh3_64_intdigest(body)
 
 
@@ -294,11 +298,11 @@ def _without_in_urls(body: bytes, parameter: bytes) -> bytes:
     return b"".join(kept)
 
 
-def _handed_on(url: str, shape: Shape, found: Iterable[str]) -> list[str]:
+def _handed_on(url: str, shape: Shape, links: Iterable[str]) -> list[str]:
     """Return the parameters that the page adds to its own URL in its links; those of pagination are never void."""
     path, _, _ = url.partition("?")
     names = dict[str, None]()
-    for other in found:
+    for other in links:
         if other.startswith(path) and other[len(path) : len(path) + 1] == "?":
             for part in other[len(path) + 1 :].split("&", COMPARED_MAX)[:COMPARED_MAX]:
                 name = part.partition("=")[0]

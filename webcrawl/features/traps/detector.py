@@ -81,30 +81,30 @@ class TrapDetector:
         url: str,
         via: str | None,
         shingles: Callable[[], Shingles],
-        found: Sequence[UrlEntry],
+        discovered: Sequence[UrlEntry],
         size: int = 0,
         body: bytes | None = None,
     ) -> TrapEvidence | None:
         """Evaluate a fetched text page; return what it has taught, in a crawl that is shared. ``shingles`` is called
-        at most once; ``found``: the page's links that are new; ``size``: its length in bytes; ``body``: its bytes, to
-        be compared with those of its copies."""
+        at most once; ``discovered``: the page's links that are new; ``size``: its length in bytes; ``body``: its
+        bytes, to be compared with those of its copies."""
         shape = parse_shape(url)
         self._budget.earn(shape.place)
         evidence: list[Evidence] = []
         is_void_elsewhere = self._copies.is_void_elsewhere(shape)
         contents: PageContents | None = None
         if body is not None:
-            contents = page_contents(shape, url, body, (entry.url for entry in found[:FOUND_MAX]))
+            contents = page_contents(shape, url, body, (entry.url for entry in discovered[:FOUND_MAX]))
         if contents is not None:
             evidence += self._copies.seen(shape, url, contents, self.quarantine.void_parameters(shape))
         pattern = examined_pattern(shape, via) if self._is_shared else None
         before = self.patterns.standing(pattern)
         by_shape, session = self._of_shape(
-            shape, url, via, shingles, found, size, is_void_elsewhere=is_void_elsewhere
+            shape, url, via, shingles, discovered, size, is_void_elsewhere=is_void_elsewhere
         )
-        for one in evidence + by_shape:
+        for trap in evidence + by_shape:
             self._budget.refill(shape.place)
-            self._commit(one)
+            self._commit(trap)
         if not self._is_shared:
             return None
         after = self.patterns.standing(pattern)
@@ -148,7 +148,7 @@ class TrapDetector:
         url: str,
         via: str | None,
         shingles: Callable[[], Shingles],
-        found: Sequence[UrlEntry],
+        discovered: Sequence[UrlEntry],
         size: int,
         *,
         is_void_elsewhere: bool,
@@ -164,7 +164,7 @@ class TrapDetector:
             return read[0]
 
         def urls() -> Iterator[str]:
-            new = (entry.url for entry in found[:FOUND_MAX])
+            new = (entry.url for entry in discovered[:FOUND_MAX])
             return self._copies.lead_on(shape, new) if is_void_elsewhere else new
 
         evidence: list[Evidence] = []

@@ -105,7 +105,7 @@ class TrapsFeature(Feature):
         page: Page,
         response: Response,
         flight: InFlightRequest,
-        found: Sequence[UrlEntry],
+        discovered: Sequence[UrlEntry],
         beside: Mapping[str, str],
     ) -> None:
         entry = flight.lease.entry
@@ -113,23 +113,23 @@ class TrapsFeature(Feature):
         if page.mime not in HTML_TYPES or request_codec.read_revisit(entry.payload) is not None:
             return
         if self._evidence is None:
-            self._evaluate(page, response, entry, found)
+            self._evaluate(page, response, entry, discovered)
             return
         place, _ = place_and_segments(entry.url)
         await self._evidence.hold(place, flight.lease.fence)
-        learned = self._evaluate(page, response, entry, found)
+        learned = self._evaluate(page, response, entry, discovered)
         if learned is not None:
             await self._evidence.keep(learned)
 
     def _evaluate(
-        self, page: Page, response: Response, entry: UrlEntry, found: Sequence[UrlEntry]
+        self, page: Page, response: Response, entry: UrlEntry, discovered: Sequence[UrlEntry]
     ) -> TrapEvidence | None:
         body, encoding = response.body, page.encoding or "utf-8"
         return self.detector.page(
             entry.url,
             entry.via,
             lambda: page_shingles(body, encoding, entry.url),
-            found,
+            discovered,
             len(body),
             body,
         )
@@ -203,10 +203,12 @@ class TrapsFeature(Feature):
                 return
             count = 0
             while owed := await self._store.owed(pattern, REQUEUED_AT_ONCE):
-                entries = [entry for one in owed if (entry := await self._entry(one, intake)) is not None]
+                entries = [
+                    entry for withheld in owed if (entry := await self._entry(withheld, intake)) is not None
+                ]
                 if not await queue.add_seeds(entries):
                     return
-                await self._store.requeued(pattern, [one.url for one in owed])
+                await self._store.requeued(pattern, [withheld.url for withheld in owed])
                 count += len(entries)
             if count:
                 logger.info("Trap: %s of %s queued again", text.things(count, "URL"), in_words(pattern))

@@ -176,8 +176,8 @@ class Shingles:
     @cached_property
     def _sources(self) -> list[tuple[str, str]]:
         """Paths and queries of the files that the page shows."""
-        found = (match[1].partition("?") for match in islice(_SHOWN.finditer(self._html), _SHOWN_MAX))
-        return [(path, query) for path, _, query in found]
+        shown = (match[1].partition("?") for match in islice(_SHOWN.finditer(self._html), _SHOWN_MAX))
+        return [(path, query) for path, _, query in shown]
 
     @cached_property
     def echoes(self) -> Echoes:
@@ -195,12 +195,12 @@ class Shingles:
                 _CLOCK.sub("#", part) if any(clock in zeros for clock in _CLOCKS) else part
                 for part, zeros in zip(text.split("\0"), digits.split("\0"), strict=True)
             )
-        found = words_in(text)
+        words = words_in(text)
         if tokens := self.echoes.tokens:
-            found = [ECHO if word in tokens else word for word in found]
+            words = [ECHO if word in tokens else word for word in words]
         # An image that a program generates is identified by its query.
         drawn = (f"?{query}" for path, query in self._sources if query and not _FILE.search(path))
-        return [*found, *drawn]
+        return [*words, *drawn]
 
     @property
     def is_short(self) -> bool:
@@ -288,10 +288,10 @@ def words_in(text: str) -> list[str]:
     if not text.isascii():
         return _WORD.findall(text)
     # Half the time of the regular expression.
-    found = text.translate(_APART).split()
+    words = text.translate(_APART).split()
     if "." in text or "," in text:
-        found = [word for part in found if (word := part.strip(".,"))]
-    return found
+        words = [word for part in words if (word := part.strip(".,"))]
+    return words
 
 
 def _digits_alike(text: str) -> str:
@@ -409,17 +409,19 @@ class Sketch:
                 # The whole stretch was seen before.
                 total += max(stretch.count(" ") - 1, 1)
                 continue
-            found = shingles.without_echoes(words_in(stretch) or [stretch])
-            fingerprints = list(map(_FINGERPRINTS.__getitem__, found))
+            stretch_words = shingles.without_echoes(words_in(stretch) or [stretch])
+            fingerprints = list(map(_FINGERPRINTS.__getitem__, stretch_words))
             groups = set(map(hash, zip(fingerprints, fingerprints[1:], fingerprints[2:], strict=False))) or {
                 hash(tuple(fingerprints))
             }
             total += len(groups)
             specific = {
-                value for word, value in zip(found, fingerprints, strict=True) if len(word) >= SPECIFIC_LENGTH
+                value
+                for word, value in zip(stretch_words, fingerprints, strict=True)
+                if len(word) >= SPECIFIC_LENGTH
             }
-            if not noise.isdisjoint(found):
-                groups = _groups_without(noise, found, fingerprints)
+            if not noise.isdisjoint(stretch_words):
+                groups = _groups_without(noise, stretch_words, fingerprints)
                 specific.difference_update(map(_FINGERPRINTS.__getitem__, noise))
             new += self._add(groups)
             words += self._add(specific)

@@ -174,15 +174,15 @@ class Shape(NamedTuple):
         elif self.parameters:
             return None
         else:
-            called = next((one for one in reversed(self.segments) if one), "").partition(".")[0]
-        found = _NUMBER.findall(called[:NUMBER_LENGTH])
-        return int(found[-1]) if found else None
+            called = next((segment for segment in reversed(self.segments) if segment), "").partition(".")[0]
+        numbers = _NUMBER.findall(called[:NUMBER_LENGTH])
+        return int(numbers[-1]) if numbers else None
 
     def base(self) -> int:
         """Return a fingerprint that is equal for URLs that differ only in their sessions."""
         segments = [
-            TOKEN if at == self.session_at or _is_session_segment(one) else one.partition(";")[0]
-            for at, one in enumerate(self.segments)
+            TOKEN if at == self.session_at or _is_session_segment(segment) else segment.partition(";")[0]
+            for at, segment in enumerate(self.segments)
         ]
         query = "&".join(f"{name}={value}" for name, value in sorted(self.parameters.items()))
         return fingerprint(f"{self.place}/{'/'.join(segments)}?{query}")

@@ -404,11 +404,11 @@ class PatternEvaluator:
             return news, None
         return news, template.take(shingles.without_echoes(shingles.words()))
 
-    def _issue(self, shape: Shape, pattern: str, found: Iterator[str]) -> _Issue:
+    def _issue(self, shape: Shape, pattern: str, links: Iterator[str]) -> _Issue:
         """Classify the new URLs of a page."""
         breeds = False
         kinds: set[tuple[str, str]] = set()
-        for url in found:
+        for url in links:
             slash = url.index("/", 8)
             # Of links that differ only in their numbers, one is examined.
             kind = (url[:slash], _NUMBERS.sub("#", url[slash:]))

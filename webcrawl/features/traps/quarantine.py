@@ -147,8 +147,8 @@ class Quarantine:
         """Return the parameters of a URL that are known to change nothing, with the patterns that say so."""
         if not self.holds(_place_host(shape.place)):
             return {}
-        found = ((name, self._traps.get(copies_pattern(shape, name))) for name in shape.parameters)
-        return {name: trap for name, trap in found if trap is not None}
+        traps = ((name, self._traps.get(copies_pattern(shape, name))) for name in shape.parameters)
+        return {name: trap for name, trap in traps if trap is not None}
 
     def with_session(self, shape: Shape) -> Shape:
         """Return the shape with the session that only its folder identifies, if that folder's sessions are in
@@ -254,9 +254,9 @@ class Quarantine:
     def give_back(self, new: list[Trap], kept: dict[str, Kept]) -> None:
         """Take back the result of ``take_news``, which could not be stored; the next call returns it again."""
         self._new = [*(trap for trap in new if trap.pattern in self._traps), *self._new]
-        for pattern, one in kept.items():
+        for pattern, withheld in kept.items():
             later = self._kept.setdefault(pattern, Kept())
-            later.urls, later.count = [*one.urls, *later.urls], one.count + later.count
+            later.urls, later.count = [*withheld.urls, *later.urls], withheld.count + later.count
 
     def _enter(self, trap: Trap) -> None:
         self._traps[trap.pattern] = replace(trap, withheld=0)

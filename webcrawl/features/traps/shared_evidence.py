@@ -127,10 +127,10 @@ class SharedEvidence:
     def _observed(self, host: _HostEvidence, observations: Sequence[Observation]) -> list[Row]:
         """Return the chunks with new observations."""
         rows: dict[int, Row] = {}
-        for one in observations:
+        for observation in observations:
             if len(host.lines) >= CHUNK or not host.chunk:
                 host.chunk, host.lines = host.chunk + 1, []
-            host.lines.append(_line(one))
+            host.lines.append(_line(observation))
             rows[host.chunk] = Row(_chunk_id(host.chunk), b"\n".join(host.lines))
         return list(rows.values())
 

@@ -104,16 +104,16 @@ def has_id(shape: Shape) -> bool:
 def are_days_apart(shape: Shape, other: Shape) -> bool:
     """Return whether both URLs have a time in seconds or milliseconds since 1970 and the times are a multiple of
     whole days apart, but not equal. One hour more or less is allowed, for daylight saving time."""
-    one = _moment(shape)
-    two = None if one is None else _moment(other)
-    return one is not None and two is not None and _are_days_apart(one, two)
+    moment = _moment(shape)
+    two = None if moment is None else _moment(other)
+    return moment is not None and two is not None and _are_days_apart(moment, two)
 
 
 def may_be_days_apart(shape: Shape, url: str) -> bool:
     """Return the same for a URL whose shape is not known, at a fraction of the cost; may be wrongly True, never
     wrongly False."""
-    one = _moment(shape)
-    return one is not None and any(_are_days_apart(one, int(two[:10])) for two in _MOMENTS.findall(url))
+    moment = _moment(shape)
+    return moment is not None and any(_are_days_apart(moment, int(two[:10])) for two in _MOMENTS.findall(url))
 
 
 def _are_days_apart(one: int, two: int) -> bool:

@@ -59,14 +59,14 @@ class Related(NamedTuple):
     @classmethod
     def of(cls, links: Iterable[tuple[str, str]]) -> Related:
         """Collect hub and self links. ``links``: pairs of ``rel`` and URL."""
-        found = cls([], [])
+        related = cls([], [])
         for rel, url in links:
             words = rel.lower().split()
             if "hub" in words:
-                found.hubs.append(url.strip())
+                related.hubs.append(url.strip())
             if "self" in words:
-                found.selves.append(url.strip())
-        return found
+                related.selves.append(url.strip())
+        return related
 
 
 def advertised(headers: Iterable[str], body: bytes, content_type: str | None, url: str) -> Advertised | None:
@@ -79,15 +79,15 @@ def advertised(headers: Iterable[str], body: bytes, content_type: str | None, ur
     if not hubs or not selves:
         inside = _inside(body, content_type)
         hubs, selves = hubs or inside.hubs, selves or inside.selves
-    topics, found = list(_resolved(selves, url)), list(_resolved(hubs, url))
-    return Advertised(topics[0], tuple(found[:HUBS_MAX])) if topics and found else None
+    topics, hub_urls = list(_resolved(selves, url)), list(_resolved(hubs, url))
+    return Advertised(topics[0], tuple(hub_urls[:HUBS_MAX])) if topics and hub_urls else None
 
 
 def _resolved(urls: Iterable[str], base: str) -> Iterator[str]:
     for url in dict.fromkeys(urls):
-        found = resolve(url, base) if url and len(url) <= URL_MAX else None
-        if found is not None and len(found) <= URL_MAX:
-            yield found
+        resolved = resolve(url, base) if url and len(url) <= URL_MAX else None
+        if resolved is not None and len(resolved) <= URL_MAX:
+            yield resolved
 
 
 def _in_headers(values: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -131,8 +131,8 @@ def may_be_feed_with_hub(body: bytes) -> bool:
 def _names_hub(lowered: bytes) -> bool:
     """Return whether a document in lower case names a hub. Searches backwards from the word: most pages have none, or
     few."""
-    found = islice(_HUB.finditer(lowered), LOOKED_AT_MAX)
-    return any(_IN_REL.search(lowered[max(0, hub.start() - REL_MAX) : hub.start()]) for hub in found)
+    candidates = islice(_HUB.finditer(lowered), LOOKED_AT_MAX)
+    return any(_IN_REL.search(lowered[max(0, hub.start() - REL_MAX) : hub.start()]) for hub in candidates)
 
 
 def _in_head(text: str) -> Iterator[tuple[str, str]]:

@@ -190,16 +190,18 @@ class FrontierAccess:
         self._queue(replace(entry, kind=Kind.WEBSUB.value, payload=payload))
         return None
 
-    async def revisit(self, one: Subscription) -> None:
+    async def revisit(self, subscription: Subscription) -> None:
         visits = None if self._revisits is None else self._revisits.visits
-        if visits is not None and await visits.hint(one.topic, self._clock()):
+        if visits is not None and await visits.hint(subscription.topic, self._clock()):
             return
-        if one.kind == Kind.SITEMAP:
-            entry = self._intake.sitemap_entry(one.topic, one.key, one.topic, one.depth)
+        if subscription.kind == Kind.SITEMAP:
+            entry = self._intake.sitemap_entry(
+                subscription.topic, subscription.key, subscription.topic, subscription.depth
+            )
         else:
-            entry = self._intake.link_entry(one.topic, one.depth, None)
+            entry = self._intake.link_entry(subscription.topic, subscription.depth, None)
         if isinstance(entry, str):
-            logger.info("%s was pushed, and is not visited: %s", one.topic, entry)
+            logger.info("%s was pushed, and is not visited: %s", subscription.topic, entry)
         else:
             self._queue(entry)
 

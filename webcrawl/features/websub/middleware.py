@@ -73,8 +73,8 @@ class WebsubMiddleware:
         return response
 
     async def _read(self, flight: InFlightRequest, response: Response) -> Response:
-        found = await asyncio.to_thread(advertised, *_parts(response))
-        self._feature.note(flight.lease.entry, found)
+        advert = await asyncio.to_thread(advertised, *_parts(response))
+        self._feature.note(flight.lease.entry, advert)
         return response
 
     async def _responded(self, flight: InFlightRequest, request: Request, response: Response) -> NoReturn:

@@ -15,35 +15,35 @@ if TYPE_CHECKING:
 
 def harvest(figures: Digest) -> str:
     """Render the section; empty unless the crawl is focused."""
-    found = figures.harvest
-    if not found.scored:
+    scores = figures.harvest
+    if not scores.scored:
         return ""
     rows = [
-        ("pages scored", text.count(found.scored)),
-        ("relevant pages", text.count(found.relevant)),
-        ("harvest rate: relevant pages of all scored", _share(found.rate)),
-        ("mean relevance", f"{found.total / found.scored:.3f}"),
+        ("pages scored", text.count(scores.scored)),
+        ("relevant pages", text.count(scores.relevant)),
+        ("harvest rate: relevant pages of all scored", _share(scores.rate)),
+        ("mean relevance", f"{scores.total / scores.scored:.3f}"),
     ]
     tenths = [
         (f"{number / TENTHS:.1f} to {(number + 1) / TENTHS:.1f}", count)
-        for number, count in enumerate(found.tenths)
+        for number, count in enumerate(scores.tenths)
     ]
-    most = found.hosts.most(html.SHOWN)
-    where = html.remark(found.hosts, len(most), "hosts by relevant pages")
+    most = scores.hosts.most(html.SHOWN)
+    where = html.remark(scores.hosts, len(most), "hosts by relevant pages")
     return html.section(
         "Harvest",
         html.facts(rows),
-        _over_time(found),
+        _over_time(scores),
         '<p class="quiet">pages by their relevance</p>',
-        html.bars(("relevance", "pages"), tenths, html.whole, found.scored),
+        html.bars(("relevance", "pages"), tenths, html.whole, scores.scored),
         f'<p class="quiet">{where}</p>' if most else "",
-        html.bars(("host", "relevant pages"), most, html.whole, found.relevant) if most else "",
+        html.bars(("host", "relevant pages"), most, html.whole, scores.relevant) if most else "",
     )
 
 
-def _over_time(found: Harvest) -> str:
+def _over_time(harvest: Harvest) -> str:
     """Render the rate in equal steps, and since the start."""
-    line = found.time_line
+    line = harvest.time_line
     bins, step = line.bins(), line.step_seconds
     if not bins:
         return ""
@@ -55,7 +55,7 @@ def _over_time(found: Harvest) -> str:
             (at, hits / pages) for at, hits, pages in zip(ends, relevant, scored, strict=True)
         ],
     }
-    caption = f"Harvest rate over time; each step is {text.duration(step)}; mean {_share(found.rate)}"
+    caption = f"Harvest rate over time; each step is {text.duration(step)}; mean {_share(harvest.rate)}"
     across = html.times(line.starts_at, ends[-1])
     up = html.linear(max(value for points in series.values() for _, value in points), _share)
     rows = [

@@ -73,10 +73,10 @@ def large(figures: Digest, hosts: int) -> str:
 def verdict(figures: Digest, about: ReportFacts) -> str:
     """Render whether the crawl was polite, by the result of an audit."""
     gaps = text.things(figures.gaps.measured, "gap")
-    found = about.violations
-    if found is None or not figures.requests:
+    violations = about.violations
+    if violations is None or not figures.requests:
         return ""
-    short, without = sum(found.values()) - found.get("robots", 0), found.get("robots", 0)
+    short, without = sum(violations.values()) - violations.get("robots", 0), violations.get("robots", 0)
     if not short and not without:
         return html.verdict(
             f"Polite: {gaps} between requests to the same site, none too short; no page without its robots.txt",

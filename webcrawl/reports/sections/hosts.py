@@ -88,17 +88,17 @@ def failing(figures: Digest, about: ReportFacts) -> str:
         return ""
     kinds = [error for error, _ in figures.errors.most(8)]
     rows = []
-    for one in most:
-        counts = dict(one.errors)
-        others = one.number - sum(counts.get(kind, 0) for kind in kinds)
+    for host in most:
+        counts = dict(host.errors)
+        others = host.number - sum(counts.get(kind, 0) for kind in kinds)
         cells = [text.count(counts.get(kind, 0)) for kind in kinds]
         rows.append(
             (
-                one.key,
-                text.count(one.number),
+                host.key,
+                text.count(host.number),
                 *cells,
                 *([text.count(others)] if len(figures.errors) > 8 else []),
-                one.example,
+                host.example,
             )
         )
     head = ("politeness key", "errors", *kinds, *(["others"] if len(figures.errors) > 8 else []), "example")

@@ -121,15 +121,15 @@ class MemoryBackend:
     async def scan_queues(self, cursor: ScanCursor | None, count: int) -> ScanResult:
         keys = sorted(self._hosts)
         first, after = cursor or ("", None)
-        found: list[UrlEntry] = []
+        entries: list[UrlEntry] = []
         for key in keys[bisect_left(keys, first) :]:
             queue = self._hosts[key].queue
             start = 0 if after is None else bisect_right(queue, after, key=queue_position)
-            found += [copy.copy(entry) for entry in queue[start : start + count - len(found)]]
-            if len(found) >= count:
-                return ScanResult(found, (key, queue_position(found[-1])))
+            entries += [copy.copy(entry) for entry in queue[start : start + count - len(entries)]]
+            if len(entries) >= count:
+                return ScanResult(entries, (key, queue_position(entries[-1])))
             after = None
-        return ScanResult(found, None)
+        return ScanResult(entries, None)
 
     async def change_levels(self, moves: Sequence[Move]) -> list[Move]:
         return [move for move in moves if self._move(move)]

@@ -94,8 +94,8 @@ class MemoryTable:
     ) -> list[Row]:
         assert self._spec.is_ordered
         rows = self._rows(partition)
-        ids = sorted(one for one in rows if one > after and (before is None or one < before))
-        return [rows[one] for one in ids[:most]]
+        ids = sorted(row_id for row_id in rows if row_id > after and (before is None or row_id < before))
+        return [rows[row_id] for row_id in ids[:most]]
 
     async def due_partitions(
         self, now: float, most: int, after: DuePartition | None = None
@@ -103,7 +103,7 @@ class MemoryTable:
         assert self._spec.is_timed
         times = ((held.due_at, name) for name, held in self._partitions.items())
         due = sorted(DuePartition(at, name) for at, name in times if at is not None and at <= now)
-        return [one for one in due if after is None or one > after][:most]
+        return [row_id for row_id in due if after is None or row_id > after][:most]
 
     async def due_rows(self, partitions: Sequence[str], now: float, most: int) -> list[list[Row]]:
         assert self._spec.is_timed

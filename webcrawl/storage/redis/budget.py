@@ -62,7 +62,7 @@ class Budget:
                 measured.add(memory.server)
                 shard.room.update(memory.used_bytes, self._budget(memory), self._members)
         fillings = [room.filling for name, room in self._rooms.items() if name in measured and room.filling]
-        return max(fillings, key=lambda one: one.used_bytes / one.budget_bytes, default=None)
+        return max(fillings, key=lambda filling: filling.used_bytes / filling.budget_bytes, default=None)
 
     def _budget(self, memory: ServerMemory) -> int:
         if not memory.max_bytes:
@@ -129,10 +129,10 @@ class Budget:
     async def _sampled_lengths(self, shards: Sequence[Shard]) -> dict[str, int]:
         samples = [("HRANDFIELD", shard.names.queues, SAMPLED) for shard in shards]
         sampled = await self._server.commands(samples)
-        found = [(shard.names.hosts, keys) for shard, keys in zip(shards, sampled, strict=True) if keys]
-        values = await self._server.commands([("HMGET", name, *keys) for name, keys in found])
+        drawn = [(shard.names.hosts, keys) for shard, keys in zip(shards, sampled, strict=True) if keys]
+        values = await self._server.commands([("HMGET", name, *keys) for name, keys in drawn])
         lengths = {}
-        for (_, keys), hosts in zip(found, values, strict=True):
+        for (_, keys), hosts in zip(drawn, values, strict=True):
             for name, value in zip(keys, hosts, strict=True):
                 if value:
                     key = decoded(name)

@@ -87,8 +87,8 @@ class Nodes:
         async with self._connected() as client:
             await client.initialize()
             sent: Any = client.scan(cursor, pattern, count, target_nodes=_node(client, name))
-            cursors, found = await sent
-            return int(cursors[name]), found
+            cursors, keys = await sent
+            return int(cursors[name]), keys
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[RedisCluster]:

@@ -31,8 +31,8 @@ def connection_parameters(
     own = BaseSettings({name: settings[name] for name in settings if name.startswith("REDIS_")})
     timeout = min(max(patience_seconds, 0.5), TIMEOUT_SECONDS)
     ours = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
-    given = {**ours, **own.getdict("REDIS_PARAMS"), "redis_cls": _Parameters}
-    own.set("REDIS_PARAMS", given, priority="cmdline")
+    parameters = {**ours, **own.getdict("REDIS_PARAMS"), "redis_cls": _Parameters}
+    own.set("REDIS_PARAMS", parameters, priority="cmdline")
     # Answers must stay bytes.
     own.set("REDIS_DECODE_RESPONSES", False, priority="cmdline")
     return dict(get_redis_from_settings(own))

@@ -71,7 +71,7 @@ class Control:
     async def workers(self) -> list[Worker]:
         """Return all members that reported and did not leave, in the order in which they started."""
         reports = await self._reports()
-        found = [
+        workers = [
             Worker(
                 facts["name"],
                 facts.get("started_at"),
@@ -84,22 +84,22 @@ class Control:
             )
             for facts in reports.values()
         ]
-        return sorted(found, key=lambda worker: (worker.started_at or 0.0, worker.name))
+        return sorted(workers, key=lambda worker: (worker.started_at or 0.0, worker.name))
 
     async def running_workers(self) -> set[str]:
         """Return the names of the running members: those that reported lately, or have leases that have not ended."""
         now = await self.now()
         reports = await self._reports()
         names = {name: str(facts["name"]) for name, facts in reports.items()}
-        found = {
+        members_known = {
             name
             for name, facts in reports.items()
             if now - float(facts["seen_at"]) < float(facts.get("lease_seconds", self._lease_seconds))
         }
         commands = [("ZRANGEBYSCORE", shard.members, f"({now!r}", "+inf") for shard in self.shards]
         for members in await self.server.commands(commands):
-            found.update(member.decode("utf-8", "replace") for member in members)
-        return {names.get(name, name) for name in found}
+            members_known.update(member.decode("utf-8", "replace") for member in members)
+        return {names.get(name, name) for name in members_known}
 
     async def settings(self) -> dict[str, str]:
         """Return the settings that the crawl was begun with; those of its scope are under ``SCOPE`` and the name."""

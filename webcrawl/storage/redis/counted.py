@@ -24,7 +24,7 @@ PROCESSES_MAX = 256
 
 async def read_counted(server: RedisServer, names: CrawlNames) -> list[Counted]:
     """Return the counts of all processes."""
-    return [one for one, _, _ in await _fields(server, names)]
+    return [counted for counted, _, _ in await _fields(server, names)]
 
 
 async def merge_counted(server: RedisServer, names: CrawlNames, running: Collection[str]) -> None:
@@ -33,10 +33,10 @@ async def merge_counted(server: RedisServer, names: CrawlNames, running: Collect
     fields = sorted(await _fields(server, names), key=lambda field: field[0].begun_at)
     if len(fields) <= PROCESSES_MAX:
         return
-    last = {one.worker: one.name for one, _, _ in fields if one.worker in running}
+    last = {counted.worker: counted.name for counted, _, _ in fields if counted.worker in running}
     old = [field for field in fields[: -PROCESSES_MAX // 2] if field[0].name not in last.values()]
     if len(old) > 1:
-        merged = Counted.merge([one for one, _, _ in old])
+        merged = Counted.merge([counted for counted, _, _ in old])
         flat = [part for _, name, packed in old for part in (name, packed)]
         # If another process has just merged some of them, there is nothing left to do.
         values = [encoded(merged.name), merged.packed(), *flat]
@@ -46,9 +46,9 @@ async def merge_counted(server: RedisServer, names: CrawlNames, running: Collect
 async def _fields(server: RedisServer, names: CrawlNames) -> list[tuple[Counted, bytes, bytes]]:
     """Return what can be read, each with its field as it is stored."""
     [answer] = await server.commands([("HGETALL", names.counted)])
-    found = []
+    stored = []
     for name, packed in pairs(answer):
-        one = Counted.read(name.decode("utf-8", "replace"), packed.decode("utf-8", "replace"))
-        if one is not None:
-            found.append((one, name, packed))
-    return found
+        counted = Counted.read(name.decode("utf-8", "replace"), packed.decode("utf-8", "replace"))
+        if counted is not None:
+            stored.append((counted, name, packed))
+    return stored

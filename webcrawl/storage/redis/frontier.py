@@ -172,8 +172,8 @@ class RedisBackend:
         await self._server.call("end_robots_wait", fixed)
 
     def _recover_calls(self) -> list[Call]:
-        given = leases.given_time(self._clock)
-        args = [given, self._options.lease_seconds]
+        now = leases.given_time(self._clock)
+        args = [now, self._options.lease_seconds]
         return [(shard.names.fixed, args) for shard in self._shards]
 
     async def _set_clock(self) -> None:
@@ -209,14 +209,14 @@ class RedisBackend:
     async def acquire_key(self, key: str, now: float, *, given_up: bool = False) -> Activated | Unavailable:
         await self._holding.return_unknown_keys()
         shard, delay = self._get_shard(key), self._options.delay_seconds
-        found = await self._holding.acquire(shard, key, delay, given_up=given_up)
-        if isinstance(found, Unavailable):
-            return found
-        shard, record = found
+        acquired = await self._holding.acquire(shard, key, delay, given_up=given_up)
+        if isinstance(acquired, Unavailable):
+            return acquired
+        shard, record = acquired
         try:
             [queue] = await self._loader.load_all([(key, None, HEAD)])
         except BaseException:
-            self._holding.abandon([found])
+            self._holding.abandon([acquired])
             raise
         return Activated(record, queue, shard.validity)
 
@@ -288,18 +288,18 @@ class RedisBackend:
             commands.append(("HLEN", shard.names.held))
             commands.append(("HGET", shard.names.totals, "held_urls"))
         answers = await self._server.commands(commands)
-        found = sum(answers[::3])
+        keys = sum(answers[::3])
         if any(int(urls or 0) for urls in answers[2::3]):
-            found += sum(answers[1::3])
-        return min(int(found), at_most)
+            keys += sum(answers[1::3])
+        return min(int(keys), at_most)
 
     async def read_counts(self) -> Counts:
         return await self._writer.counts()
 
     async def url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
         names, args = self._get_shard(key).names, [encoded(key), mark_bytes(fingerprint)]
-        [found] = await self._server.call("url_state", [([*names.fixed, names.reasons], args)])
-        return None if found is None else Words(found[1]).record(found[0])
+        [answer] = await self._server.call("url_state", [([*names.fixed, names.reasons], args)])
+        return None if answer is None else Words(answer[1]).record(answer[0])
 
     async def read_robots(self, origin: str, key: str) -> RobotsRecord | None:
         """Return the known robots.txt answer of an origin that belongs to ``key``."""
@@ -380,6 +380,6 @@ class RedisBackend:
         ]
         # Without a lease of our own in a shard no key can be taken there before the next heartbeat.
         return [
-            (held, max(wait, HEARTBEAT_SECONDS / 2) if shard.validity.is_over() else wait, found)
-            for shard, (held, wait, found) in zip(shards, views, strict=True)
+            (held, max(wait, HEARTBEAT_SECONDS / 2) if shard.validity.is_over() else wait, due)
+            for shard, (held, wait, due) in zip(shards, views, strict=True)
         ]

@@ -54,11 +54,11 @@ class SharedLearning:
         """Return a store for each focus that a crawl had, to be read."""
         pattern = re.sub(r"([*?\[\]\\])", r"\\\1", _tag(spider)) + "*:deltas"
         names = {bytes(name) async for some in server.scan(pattern.encode()) for name in some}
-        found = []
+        stores = []
         for name in sorted(names):
-            found.append(cls(server, spider, ""))
-            found[-1]._name(name.decode().removesuffix("deltas"))
-        return found
+            stores.append(cls(server, spider, ""))
+            stores[-1]._name(name.decode().removesuffix("deltas"))
+        return stores
 
     async def begin(self, learner: Learned) -> bool:
         known = await self._load(learner)
@@ -143,7 +143,7 @@ async def best_learner(server: RedisServer, spider: str, make: Callable[[], Lear
         learner = make()
         if await store.begin(learner):
             learners.append(learner)
-    return max(learners, key=lambda one: one.examples, default=None)
+    return max(learners, key=lambda learner: learner.examples, default=None)
 
 
 def _tag(spider: str) -> str:

@@ -112,24 +112,24 @@ def parse_view(answer: list[object], epoch: int) -> View:
     assert isinstance(held, int)
     assert isinstance(wait, bytes)
     assert isinstance(members, list)
-    found = [
+    due_keys = [
         (member[:1].decode(), level_from(member[1:7]), int.from_bytes(member[7:15], "big") / 1e6)
         for member in members
     ]
-    return held, float(wait), found
+    return held, float(wait), due_keys
 
 
 def ready_levels(view: View, now: float) -> list[int]:
     """Return the levels that have due keys."""
-    _, wait, found = view
-    return [] if wait else sorted({level for _, level, due in found if due <= now})
+    _, wait, due_keys = view
+    return [] if wait else sorted({level for _, level, due in due_keys if due <= now})
 
 
 def first_due(views: Sequence[View], now: float) -> tuple[float | None, float | None]:
     """Return when the first key that rests, and the first that is parked, may become active."""
     times: dict[str, float] = {}
-    for _, wait, found in views:
-        for kind, _, due in found:
+    for _, wait, due_keys in views:
+        for kind, _, due in due_keys:
             at = max(due, now + wait) if wait else due
             times[kind] = min(times.get(kind, at), at)
     return times.get("r"), times.get("p")

@@ -237,7 +237,9 @@ def pack_entry(entry: UrlEntry) -> bytes:
 
 def _pack_rare(entry: UrlEntry, prefixes: tuple[bytes, ...]) -> bytes:
     url = encoded(entry.url)
-    code, prefix = next((code, one) for code, one in enumerate(prefixes) if url.startswith(one))
+    code, prefix = next(
+        (code, candidate) for code, candidate in enumerate(prefixes) if url.startswith(candidate)
+    )
     rest = url[len(prefix) :]
     flags = 0
     parts = [_varint(entry.depth), _SMALL[code], _varint(len(rest)), rest]
@@ -365,7 +367,9 @@ def pack_record(record: HostRecord, slack_seconds: float) -> bytes:
         flags |= _LIMITED
     if record.refusals:
         flags |= _REFUSED
-    downloads = [min(max(round(one * _MICROSECONDS), 0), 0xFFFFFFFF) for one in record.download_seconds]
+    downloads = [
+        min(max(round(seconds * _MICROSECONDS), 0), 0xFFFFFFFF) for seconds in record.download_seconds
+    ]
     return b"".join(
         (
             _RECORD.pack(

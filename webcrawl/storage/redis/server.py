@@ -252,7 +252,7 @@ class RedisServer:
     ) -> list[Any]:
         """Call one operation with each of ``calls``. Returns the answers in their order. ``then``: a command that is
         carried out after them; its answer comes last."""
-        answers = await self.send([self.calling(name, one) for one in calls], then=then)
+        answers = await self.send([self.calling(name, call) for call in calls], then=then)
         raise_first(answers)
         return answers
 
@@ -276,7 +276,9 @@ class RedisServer:
         together = [*commands, then] if then is not None and self._cluster is None else commands
         answers = await self.commands(together, failing=False)
         for _ in range(LOADED_LATER):
-            unknown = [at for at, one in enumerate(answers) if isinstance(one, exceptions.NoScriptError)]
+            unknown = [
+                at for at, answer in enumerate(answers) if isinstance(answer, exceptions.NoScriptError)
+            ]
             if not unknown:
                 break
             await self._recover()
@@ -318,23 +320,23 @@ class RedisServer:
         if self._cluster is None:
             [info] = await self.commands([("INFO", "memory")])
             return [_memory("", info)] * len(keys)
-        found: dict[str, ServerMemory] = {}
+        memory: dict[str, ServerMemory] = {}
         try:
             names = [await self._cluster.node_name(key) for key in keys]
             for name in names:
-                if name not in found:
-                    found[name] = _memory(name, await self._cluster.info("memory", name))
+                if name not in memory:
+                    memory[name] = _memory(name, await self._cluster.info("memory", name))
         except (*_AWAY, exceptions.RedisError) as error:
             raise translate(error) from error
-        return [found[name] for name in names]
+        return [memory[name] for name in names]
 
     async def scan(self, pattern: bytes) -> AsyncIterator[list[bytes]]:
         """Yield the names of all keys that match a glob pattern, some at a time; one may come twice."""
         for name in await self._names():
             cursor = 0
             while True:
-                cursor, found = await self._scan_on(name, cursor, pattern)
-                yield found
+                cursor, keys = await self._scan_on(name, cursor, pattern)
+                yield keys
                 if not cursor:
                     break
 
@@ -351,10 +353,10 @@ class RedisServer:
                 return await self._cluster.scan(name, cursor, pattern, _SCANNED)
             if self._client is None:
                 raise StorageLost("Redis was closed")
-            cursor, found = await cast("Awaitable[Any]", self._client.scan(cursor, pattern, _SCANNED))
+            cursor, keys = await cast("Awaitable[Any]", self._client.scan(cursor, pattern, _SCANNED))
         except (*_AWAY, exceptions.RedisError) as error:
             raise translate(error) from error
-        return int(cursor), found
+        return int(cursor), keys
 
     async def _recover(self) -> None:
         """Recover a server that does not know our scripts, since it has started: first secure the leases, then load

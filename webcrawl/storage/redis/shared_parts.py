@@ -76,13 +76,13 @@ class SeededNames:
     async def first(self, name: str, addresses: Sequence[str]) -> list[str]:
         """Return the first addresses of ``name``; ``addresses`` if none are known, which are then stored unless
         empty."""
-        field, given = encoded(name), " ".join(addresses).encode()
+        field, joined = encoded(name), " ".join(addresses).encode()
         commands: list[tuple[Any, ...]] = [("HGET", self._addresses_key, field)]
-        if given:
-            commands.insert(0, ("HSETNX", self._addresses_key, field, given))
+        if joined:
+            commands.insert(0, ("HSETNX", self._addresses_key, field, joined))
         *new, known = await self._server.commands(commands)
         if new == [1]:
-            self._resolved[field] = given
+            self._resolved[field] = joined
         return (known or b"").decode().split()
 
     def news_command(self) -> tuple[Any, ...]:

@@ -25,18 +25,18 @@ class RedisTechnology(Technology):
         from webcrawl.storage.redis.leases import ServerClock
         from webcrawl.storage.redis.names import RedisOptions
 
-        given, key_of, clock = facts.configuration, facts.key_of, ServerClock()
+        configured, key_of, clock = facts.configuration, facts.key_of, ServerClock()
         options = RedisOptions(
             spider=facts.spider or "crawl",
-            lease_seconds=given.lease_seconds,
-            queue_max=given.frontier_queue_max,
-            robots_max=given.robots_cache_size,
-            budget_bytes=given.redis_budget_bytes,
-            delay_seconds=given.first_delay,
-            claim_seconds=max(2 * given.download_timeout, given.lease_seconds),
-            worker=given.worker_name,
+            lease_seconds=configured.lease_seconds,
+            queue_max=configured.frontier_queue_max,
+            robots_max=configured.robots_cache_size,
+            budget_bytes=configured.redis_budget_bytes,
+            delay_seconds=configured.first_delay,
+            claim_seconds=max(2 * configured.download_timeout, configured.lease_seconds),
+            worker=configured.worker_name,
         )
-        parameters = connection_parameters(facts.settings, answer_timeout(given.lease_seconds))
+        parameters = connection_parameters(facts.settings, answer_timeout(configured.lease_seconds))
         backend = RedisBackend(
             parameters, options, facts.agreed(), lambda origin: key_of(f"{origin}/"), clock, facts.learnt
         )
@@ -46,9 +46,9 @@ class RedisTechnology(Technology):
         from webcrawl.storage.redis.connection import connection_parameters
         from webcrawl.storage.redis.inspection import RedisInspection
 
-        given = configuration
+        configured = configuration
         return RedisInspection(
-            connection_parameters(settings), spider, given.lease_seconds, given.first_delay
+            connection_parameters(settings), spider, configured.lease_seconds, configured.first_delay
         )
 
 

@@ -121,7 +121,7 @@ class Writer:
             return await self._commit(batch)
         except BaseException:
             self._uncertain.update(entry.key for entry in batch.discovered)
-            self._uncertain.update(one.again.key for one in batch.settled if one.again is not None)
+            self._uncertain.update(result.again.key for result in batch.settled if result.again is not None)
             raise
 
     async def _commit(self, batch: Batch) -> Committed:
@@ -163,15 +163,15 @@ class Writer:
                 return
 
     async def _take_in(
-        self, found: Sequence[UrlEntry], lengths: dict[str, int], at: float
+        self, links: Sequence[UrlEntry], lengths: dict[str, int], at: float
     ) -> tuple[list[UrlEntry], int]:
-        """Queue those of ``found`` for which there is room. Returns the queued ones, and the number turned away."""
+        """Queue those of ``links`` for which there is room. Returns the queued ones, and the number turned away."""
         queued: list[UrlEntry] = []
         turned_away = 0
         # With a budget a part at a time: the room that a part takes is known only after it.
-        step = _TAKEN_IN_AT_ONCE if self._budget.is_given else max(len(found), 1)
-        for first in range(0, len(found), step):
-            part = found[first : first + step]
+        step = _TAKEN_IN_AT_ONCE if self._budget.is_given else max(len(links), 1)
+        for first in range(0, len(links), step):
+            part = links[first : first + step]
             taken = await self._budget.taken(part)
             queued += await self._push(taken, lengths, at)
             turned_away += len(part) - len(taken)
@@ -195,10 +195,10 @@ class Writer:
     async def _push(self, news: Sequence[UrlEntry], lengths: dict[str, int], now: float) -> list[UrlEntry]:
         """Queue new entries. Returns those that were really queued, in the order given."""
         known_before: set[int] = set()
-        made = portions(news, lambda entry: entry.key, self._get_shard)
+        parts = portions(news, lambda entry: entry.key, self._get_shard)
         delay, long, most = self._options.delay_seconds, self._long, self._options.queue_max
-        calls = [push_call(portion, self._member, delay, long, most, now) for portion in made]
-        for portion, answer in zip(made, await self._server.call("push", calls), strict=True):
+        calls = [push_call(portion, self._member, delay, long, most, now) for portion in parts]
+        for portion, answer in zip(parts, await self._server.call("push", calls), strict=True):
             portion.shard.queued, portion.shard.hosts, fates, moves, long_queues = answer
             members: list[UrlEntry] = list(portion.in_order())
             for at, place in zip(moves[::2], moves[1::2], strict=True):
@@ -247,13 +247,13 @@ class Writer:
         which on the lengths of queues are returned.
         """
         again: list[UrlEntry] = []
-        made = settle_portions(records, settled, self._get_shard)
+        parts = settle_portions(records, settled, self._get_shard)
         slack = self._clock.slack_seconds
         calls = []
-        for portion in made:
+        for portion in parts:
             epoch = "" if epochs is None else epochs[self._shards.index(portion.shard)]
             calls.append(settle_call(portion, self._member, epoch, slack, long))
-        for portion, (total, *answer) in zip(made, await self._server.call("settle", calls), strict=True):
+        for portion, (total, *answer) in zip(parts, await self._server.call("settle", calls), strict=True):
             if total == -1:
                 raise StorageAway("Redis has started anew; the worker queues again what Redis may have lost")
             portion.shard.queued = total
@@ -269,13 +269,13 @@ class Writer:
         ``lost``."""
         again: list[UrlEntry] = []
         fate = iter(fates.decode())
-        for one in portion.in_order():
-            if one.record is not None and encoded(one.key) in dropped:
-                self._lose(one.key, one.record.fence, lost)
-            for its in one.settled:
+        for result in portion.in_order():
+            if result.record is not None and encoded(result.key) in dropped:
+                self._lose(result.key, result.record.fence, lost)
+            for its in result.settled:
                 became = next(fate)
                 if became == "0":
-                    self._lose(one.key, its.fence, lost)
+                    self._lose(result.key, its.fence, lost)
                 elif its.again is not None and became == "1":
                     again.append(its.again)
         return again

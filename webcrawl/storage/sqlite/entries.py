@@ -36,7 +36,8 @@ def entry_columns(connection: sqlite3.Connection, key: str = "key") -> str:
     missing = set(CARRIED.values()) - queue_columns(connection)
     expressions = (_EXPRESSIONS.get(item.name, item.name) for item in fields(UrlEntry))
     return ", ".join(
-        key if one == "key" else f"NULL AS {one}" if one in missing else one for one in expressions
+        key if expression == "key" else f"NULL AS {expression}" if expression in missing else expression
+        for expression in expressions
     )
 
 

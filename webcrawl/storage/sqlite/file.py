@@ -181,8 +181,8 @@ class TablesFile:
             )
         try:
             # The check comes before everything else: a refused file stays as it is.
-            made = self._tables_in(connection)
-            missing = "".join(schema for table, schema in self._schemas.items() if table not in made)
+            existing = self._tables_in(connection)
+            missing = "".join(schema for table, schema in self._schemas.items() if table not in existing)
             if self._reading:
                 connection.execute("PRAGMA temp_store = MEMORY")
                 connection.executescript(missing.replace("CREATE TABLE", "CREATE TEMP TABLE"))

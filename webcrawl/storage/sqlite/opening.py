@@ -106,8 +106,8 @@ def _tune(connection: sqlite3.Connection, cache_bytes: int) -> None:
 def read_counted(connection: sqlite3.Connection) -> list[Counted]:
     """Return what processes have counted."""
     rows = connection.execute("SELECT name, value FROM meta WHERE name >= ? AND name < ?", _BETWEEN)
-    found = (Counted.read(name.removeprefix(COUNTED), value) for name, value in rows)
-    return [one for one in found if one is not None]
+    counts = (Counted.read(name.removeprefix(COUNTED), value) for name, value in rows)
+    return [counted for counted in counts if counted is not None]
 
 
 def merge_counted(connection: sqlite3.Connection) -> None:

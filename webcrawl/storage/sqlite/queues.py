@@ -46,18 +46,18 @@ class Rows:
 
     def numbers(self, values: Sequence[Value]) -> list[int]:
         """Return all numbers of rows that the statement selects, with commas between them."""
-        [found] = self.columns(values, 1)
-        return found
+        [column] = self.columns(values, 1)
+        return column
 
     def columns(self, values: Sequence[Value], columns: int) -> list[list[int]]:
         """Return the numbers in each of the ``columns`` columns that the statement selects."""
-        found: list[list[int]] = [[] for _ in range(columns)]
+        lists: list[list[int]] = [[] for _ in range(columns)]
         for first, text, part in self._parts(values):
             row = self._cursor.execute(text, part).fetchone()
-            for numbers, listed in zip(found, row, strict=True):
+            for numbers, listed in zip(lists, row, strict=True):
                 if listed is not None:
                     numbers += [first + int(number) for number in listed.split(",")]
-        return found
+        return lists
 
     def _parts(self, values: Sequence[Value]) -> Iterator[tuple[int, str, Sequence[Value]]]:
         """Yield the number of the first row, the statement and the values of each part."""

@@ -80,12 +80,12 @@ class _Statements:
     """The statements on one table."""
 
     def __init__(self, name: str) -> None:
-        partitions, one = f"{name}_partitions", "partition = ? AND id = ?"
-        self.value = f"SELECT value FROM {name} WHERE {one}"
-        self.row = f"SELECT id, value, at FROM {name} WHERE {one}"
+        partitions, condition = f"{name}_partitions", "partition = ? AND id = ?"
+        self.value = f"SELECT value FROM {name} WHERE {condition}"
+        self.row = f"SELECT id, value, at FROM {name} WHERE {condition}"
         self.insert = f"INSERT INTO {name} VALUES (?, ?, ?, ?)"
-        self.update = f"UPDATE {name} SET value = ?, at = ? WHERE {one}"
-        self.delete = f"DELETE FROM {name} WHERE {one}"
+        self.update = f"UPDATE {name} SET value = ?, at = ? WHERE {condition}"
+        self.delete = f"DELETE FROM {name} WHERE {condition}"
         scan = f"SELECT id, value, at FROM {name} WHERE partition = ? AND id > ?"
         self.scan = f"{scan} ORDER BY id LIMIT ?"
         self.scan_before = f"{scan} AND id < ? ORDER BY id LIMIT ?"
@@ -142,24 +142,24 @@ class _Step:
     def _value(self, place: _Place) -> bytes | None:
         if place in self._values:
             return self._values[place]
-        found = self._cursor.execute(self._statements.value, place).fetchone()
-        if found is None:
+        row = self._cursor.execute(self._statements.value, place).fetchone()
+        if row is None:
             self._values[place] = None
             return None
         self._stored.add(place)
-        self._values[place] = value = found[0]
+        self._values[place] = value = row[0]
         return value  # type: ignore[no-any-return]
 
     def put(self, rows: Sequence[tuple[str, Row]], *, only_new: bool) -> list[bytes | None]:
-        found = []
+        values = []
         for partition, row in rows:
             place = (_packed(partition), row[0])
             before = self._value(place)
             if before is None or not only_new:
                 self._values[place] = row[1]
                 self._changed[place] = row
-            found.append(before)
-        return found
+            values.append(before)
+        return values
 
     def update(self, change: Change) -> bool:
         partition = _packed(change.partition)
@@ -237,8 +237,8 @@ class SqliteTable:
 
         def work(connection: sqlite3.Connection) -> list[Row | None]:
             cursor = connection.cursor()
-            found = (cursor.execute(statement, (_packed(one), row)).fetchone() for one, row in ids)
-            return [None if row is None else Row(*row) for row in found]
+            rows = (cursor.execute(statement, (_packed(partition), row)).fetchone() for partition, row in ids)
+            return [None if row is None else Row(*row) for row in rows]
 
         return await self._file.read(work)
 
@@ -287,8 +287,8 @@ class SqliteTable:
         def work(connection: sqlite3.Connection) -> list[list[Row]]:
             cursor = connection.cursor()
             return [
-                [Row(*row) for row in cursor.execute(statement, (_packed(one), now, most))]
-                for one in partitions
+                [Row(*row) for row in cursor.execute(statement, (_packed(partition), now, most))]
+                for partition in partitions
             ]
 
         return await self._file.read(work)

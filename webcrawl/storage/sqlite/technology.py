@@ -25,18 +25,18 @@ class SqliteTechnology(Technology):
         from webcrawl.storage.sqlite.frontier import SqliteBackend, SqliteOptions
         from webcrawl.storage.sqlite.opening import SPIDER
 
-        given = facts.configuration
+        configured = facts.configuration
         options = SqliteOptions(
-            seen=given.frontier_seen,  # type: ignore[arg-type]
-            seen_capacity=given.frontier_seen_capacity,
-            seen_error_rate=given.frontier_seen_error_rate,
-            cache_bytes=given.frontier_cache_bytes,
-            queue_max=given.frontier_queue_max,
-            robots_max=given.robots_cache_size,
-            delay_seconds=given.first_delay,
+            seen=configured.frontier_seen,  # type: ignore[arg-type]
+            seen_capacity=configured.frontier_seen_capacity,
+            seen_error_rate=configured.frontier_seen_error_rate,
+            cache_bytes=configured.frontier_cache_bytes,
+            queue_max=configured.frontier_queue_max,
+            robots_max=configured.robots_cache_size,
+            delay_seconds=configured.first_delay,
         )
         identity = {
-            "FRONTIER_SEEN": given.frontier_seen,
+            "FRONTIER_SEEN": configured.frontier_seen,
             **facts.identity,
             **({SPIDER: facts.spider} if facts.spider else {}),
         }

@@ -30,5 +30,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *suggestions.ENDPOINTS,
     *steering.ENDPOINTS,
 )
-PUBLIC: tuple[Endpoint, ...] = (*(one for one in ENDPOINTS if one.in_public), *suggestions.PUBLIC)
+PUBLIC: tuple[Endpoint, ...] = (
+    *(endpoint for endpoint in ENDPOINTS if endpoint.in_public),
+    *suggestions.PUBLIC,
+)
 """The endpoints of public mode."""

@@ -64,9 +64,9 @@ def tail(folder: Path | None, log: str, level: str, search: str, limit: int) -> 
     since: float | None = None
     least, sought = LEVELS.index(level) if level in LEVELS else 0, search.lower()
     for path in _files(folder, NAMES[log]):
-        found = list(logs.messages(path.with_name(NAMES[log]), _last_lines(path)))
-        since = found[0].at if found else since
-        for event in reversed(found):
+        messages = list(logs.messages(path.with_name(NAMES[log]), _last_lines(path)))
+        since = messages[0].at if messages else since
+        for event in reversed(messages):
             row = _row(event)
             if _level(row["level"]) < least:
                 continue

@@ -46,7 +46,7 @@ def description(endpoints: Iterable[Endpoint], *, public: bool) -> dict[str, Any
     paths: dict[str, Any] = {}
     for endpoint in endpoints:
         paths.setdefault(f"{PREFIX}{endpoint.path}", {})[endpoint.method.lower()] = _operation(endpoint)
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
             "title": "webcrawl",
@@ -59,7 +59,7 @@ def description(endpoints: Iterable[Endpoint], *, public: bool) -> dict[str, Any
         "components": {"schemas": {"Error": _ERROR}},
     }
     if not public:
-        found["components"]["securitySchemes"] = {
+        document["components"]["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer"},
             "session": {
                 "type": "apiKey",
@@ -68,11 +68,11 @@ def description(endpoints: Iterable[Endpoint], *, public: bool) -> dict[str, Any
                 "description": "Together with the cookie of POST /session.",
             },
         }
-    return found
+    return document
 
 
 def _operation(endpoint: Endpoint) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    operation: dict[str, Any] = {
         "operationId": endpoint.name,
         "summary": endpoint.summary,
         "responses": {
@@ -86,7 +86,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     parameters = [_parameter(field, "path") for field in endpoint.inside]
     parameters += [_parameter(field, "query") for field in endpoint.query]
     if parameters:
-        found["parameters"] = parameters
+        operation["parameters"] = parameters
     if endpoint.body is not None:
         required = [field.name for field in endpoint.body if field.required]
         schema: dict[str, Any] = {
@@ -96,12 +96,12 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         }
         if required:
             schema["required"] = required
-        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
     if endpoint.right is Right.WRITE:
-        found["security"] = [{"token": []}, {"session": []}]
+        operation["security"] = [{"token": []}, {"session": []}]
     elif endpoint.right is Right.READ:
-        found["security"] = [{}, {"token": []}]
-    return found
+        operation["security"] = [{}, {"token": []}]
+    return operation
 
 
 def _statuses(endpoint: Endpoint) -> list[str]:

@@ -83,7 +83,7 @@ class OperatorsFile:
 
 def right_in_words(right: Right) -> str:
     """Return the word of a right in the file."""
-    return next(word for word, one in RIGHTS.items() if one is right)
+    return next(word for word, known_right in RIGHTS.items() if known_right is right)
 
 
 def add(path: Path, name: str, right: str) -> str:
@@ -93,7 +93,7 @@ def add(path: Path, name: str, right: str) -> str:
     """
     token = secrets.token_urlsafe(TOKEN_BYTES)
     lines = _lines(path)
-    if (why := _wrong([name, right, token], {one.split()[0] for one in lines if one.split()})) is not None:
+    if (why := _wrong([name, right, token], {line.split()[0] for line in lines if line.split()})) is not None:
         raise CrawlError(f"{printable(name)}: {why.replace('above', f'in {path}; revoke it first')}")
     _write(path, [*lines, f"{name} {right} {token}"])
     return token

@@ -175,15 +175,15 @@ def describe_source(settings: BaseSettings, spider: object, name: str, folder: P
     }
 
 
-def open_source(given: Mapping[str, Any]) -> CrawlSource:
+def open_source(description: Mapping[str, Any]) -> CrawlSource:
     """Return the crawl that the result of ``describe_source`` names. :raises CrawlError: it cannot be read"""
     from scrapy.settings import Settings
 
     settings = Settings()
     settings.setmodule("webcrawl.settings", "project")
-    for name, value, priority in given["settings"]:
+    for name, value, priority in description["settings"]:
         settings.set(name, value, priority)
-    return CrawlSource(settings, given["spider"], given["arguments"], given["domains"])
+    return CrawlSource(settings, description["spider"], description["arguments"], description["domains"])
 
 
 def _plain_items(settings: BaseSettings) -> Iterator[tuple[str, Any]]:
@@ -201,11 +201,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, list | tuple | set):
-        found = [_plain(one) for one in value]
-        return NotImplemented if any(one is NotImplemented for one in found) else found
+        items = [_plain(item) for item in value]
+        return NotImplemented if any(item is NotImplemented for item in items) else items
     if hasattr(value, "items"):
-        pairs = {key: _plain(one) for key, one in value.items()}
-        wrong = any(not isinstance(key, str) or one is NotImplemented for key, one in pairs.items())
+        pairs = {key: _plain(item) for key, item in value.items()}
+        wrong = any(not isinstance(key, str) or item is NotImplemented for key, item in pairs.items())
         return NotImplemented if wrong else pairs
     return NotImplemented
 
@@ -232,10 +232,10 @@ class _ToCrawl(logging.Handler):
 async def serve_beside(connection: socket.socket) -> None:
     """Serve the dashboard of the crawl at the other end, until that ends."""
     reader, writer = await asyncio.open_connection(sock=connection)
-    given = await receive_from(reader)
+    description = await receive_from(reader)
     logging.getLogger().addHandler(_ToCrawl(writer.write))
     try:
-        source = open_source(given)
+        source = open_source(description)
         source.ends_with_crawl = True
         port = source.configuration.dashboard_port
         try:

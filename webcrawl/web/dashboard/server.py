@@ -181,10 +181,10 @@ class Site:
             raise Denial(401, "reading needs the token: log in, or send Authorization: Bearer TOKEN")
         return granted
 
-    def _response(self, request: web.Request, endpoint: Endpoint, found: Any) -> web.StreamResponse:
-        if isinstance(found, web.StreamResponse):
-            return found
-        reply = found if isinstance(found, EndpointReply) else EndpointReply(found)
+    def _response(self, request: web.Request, endpoint: Endpoint, answer: Any) -> web.StreamResponse:
+        if isinstance(answer, web.StreamResponse):
+            return answer
+        reply = answer if isinstance(answer, EndpointReply) else EndpointReply(answer)
         response = web.Response(
             status=reply.status, body=as_json(reply.value), content_type="application/json"
         )

@@ -26,7 +26,9 @@ class MarksAnswer(TypedDict):
 
 async def journal(api: Api, call: Call) -> Any:
     """Return the last changes."""
-    return {"rows": [asdict(one) for one in await api.blocking(api.source.journal, call.values["limit"])]}
+    return {
+        "rows": [asdict(change) for change in await api.blocking(api.source.journal, call.values["limit"])]
+    }
 
 
 async def marks(api: Api, call: Call) -> Any:

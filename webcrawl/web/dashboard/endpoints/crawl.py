@@ -29,12 +29,12 @@ async def url(api: Api, call: Call) -> Any:
     if is_public:
         api.ration.take(call)
     try:
-        found: dict[str, Any] = await api.blocking(
+        answer: dict[str, Any] = await api.blocking(
             partial(api.source.explanation, call.values["url"], reads_logs=not is_public)
         )
     except (CrawlError, ValueError) as error:
         raise to_denial(error) from error
-    return _short(found) if is_public else found
+    return _short(answer) if is_public else answer
 
 
 _PUBLIC = {
@@ -52,8 +52,8 @@ _PUBLIC = {
 """The fates of a URL that everybody may know."""
 
 
-def _short(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {"fate": _PUBLIC[Fate(found["conclusion"]["fate"])]}
+def _short(answer: Mapping[str, Any]) -> dict[str, Any]:
+    return {"fate": _PUBLIC[Fate(answer["conclusion"]["fate"])]}
 
 
 _URL = Field(name="url", meaning="the URL", required=True, least=1, most=URL_MAX)

@@ -28,12 +28,12 @@ async def host(api: Api, call: Call) -> Any:
     """Return everything that is known of a host."""
     key = call.values["key"].lower()
     try:
-        found = await api.blocking(api.source.host, key)
+        summary = await api.blocking(api.source.host, key)
     except CrawlError as error:
         raise Denial(503, error_sentence(error), 5.0) from error
-    if found is None:
+    if summary is None:
         raise Denial(404, "the crawl does not know this host")
-    return found
+    return summary
 
 
 ENDPOINTS = (

@@ -41,8 +41,8 @@ _ERROR = Field(name="error", meaning="only this kind of error", default="", most
 
 
 def _log(source: CrawlSource, values: Mapping[str, Any]) -> LogAnswer:
-    found = log_tail.tail(source.folder, values["log"], values["level"], values["search"], values["limit"])
-    return {**found, "note": listings.note(source)}
+    tail = log_tail.tail(source.folder, values["log"], values["level"], values["search"], values["limit"])
+    return {**tail, "note": listings.note(source)}
 
 
 def _endpoint(

@@ -34,11 +34,11 @@ async def names(api: Api, call: Call) -> NamesAnswer:
     return {
         "rows": [
             {
-                "name": one.name,
-                "unit": f"{one.unit} per second" if one.is_counter else one.unit,
-                "meaning": one.meaning,
+                "name": figure.name,
+                "unit": f"{figure.unit} per second" if figure.is_counter else figure.unit,
+                "meaning": figure.meaning,
             }
-            for one in SeriesStore.names()
+            for figure in SeriesStore.names()
         ]
     }
 
@@ -48,11 +48,13 @@ async def series(api: Api, call: Call) -> Any:
     values = call.values
     wanted = [name for name in values["names"].split(",") if name]
     try:
-        found = await api.blocking(api.source.series, wanted, values["from"], values["to"], values["points"])
+        values_read = await api.blocking(
+            api.source.series, wanted, values["from"], values["to"], values["points"]
+        )
     except ValueError as error:
-        known = [one.name for one in SeriesStore.names()]
+        known = [figure.name for figure in SeriesStore.names()]
         raise Denial(400, str(error), allowed=known if "no series" in str(error) else None) from error
-    return found.as_object()
+    return values_read.as_object()
 
 
 _NAME = f"({'|'.join(one.name for one in SeriesStore.names())})"

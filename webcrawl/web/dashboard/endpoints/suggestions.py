@@ -39,7 +39,7 @@ async def suggest(api: Api, call: Call) -> Any:
 
 async def suggestions(api: Api, call: Call) -> Any:
     """Return all suggestions that are kept."""
-    return {"rows": [asdict(one) for one in await api.blocking(api.source.suggestions)]}
+    return {"rows": [asdict(suggestion) for suggestion in await api.blocking(api.source.suggestions)]}
 
 
 PUBLIC = (
