@@ -182,7 +182,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(response.body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as the base class calls it
-        """Say nothing: the crawl's own log has each request."""
+        """Suppress the server's log line: the crawl's own log has each request."""
 
 
 def _page(

@@ -65,7 +65,7 @@ class Version:
     result: str
     """The status, or the word for the failure."""
     state: str | None
-    """Its state, a value of ``robots.answer.RobotsState``; None in older logs."""
+    """The state of the answer, a value of ``robots.answer.RobotsState``; None in older logs."""
     digest: str | None
     crawl_delay: float | None
     first_at: float

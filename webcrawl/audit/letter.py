@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HOSTS_LISTED = 20
 """The most hosts with a line of their own."""
 TO_FILL_IN, CONTACT = "[what you changed]", "[your name and address]"
-"""What the operator must replace: if the domain is not excluded, and if the settings have no contact."""
+"""The places that the operator must fill in: if the domain is not excluded, and if the settings have no contact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

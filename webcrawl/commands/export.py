@@ -75,8 +75,8 @@ class Export:
         self._configuration = configuration
         self._crawl = _crawl(settings, configuration, folders, opts.spider)
         needed = opts.state != "queued" or self._crawl is None
-        found, self.problems = check_folders(folders, configuration) if needed else ([], [])
-        self._logs = FetchLogs(found, configuration)
+        paths, self.problems = check_folders(folders, configuration) if needed else ([], [])
+        self._logs = FetchLogs(paths, configuration)
         refuses = configuration.usage_unknown == "refuse"
         # Scrapy imports all commands at each start.
         from webcrawl.export.usable import UsablePages

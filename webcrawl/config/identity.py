@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 KEY_VARIABLE = "WEBCRAWL_IDENTITY_KEY"
 """The environment variable with the content of a key file. It is no setting: no command prints it."""
 COMPONENTS = ("@method", "@authority", "@path", "@query", "@target-uri")
-"""What a signature can cover besides Signature-Agent."""
+"""The components that a signature can cover besides Signature-Agent."""
 _AGENT_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 
 

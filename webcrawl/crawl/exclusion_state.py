@@ -32,7 +32,7 @@ class InForce:
     since: float
     """Epoch seconds."""
     process: int
-    """Its number; a file that another process left does not apply to this one."""
+    """The number of the process; a file that another process left does not apply to this one."""
 
 
 def write(folder: Path, in_force: InForce) -> None:

@@ -54,7 +54,7 @@ _COMMANDS = ("crawl", "runspider")
 _answered: WeakSet[Crawler] = WeakSet()
 """Crawlers whose refusal a command reports."""
 _of_deferreds: WeakKeyDictionary[Crawler, str] = WeakKeyDictionary()
-"""Those of them that a command of Scrapy's runs without a task of its own, with the name of the command."""
+"""Crawlers that a command of Scrapy's runs without a task of its own, with the name of the command."""
 _refusals: WeakKeyDictionary[Crawler, Exception] = WeakKeyDictionary()
 
 

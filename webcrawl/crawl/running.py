@@ -88,7 +88,7 @@ class Came:
     last_modified: str | None
     date: str | None
     fresh_seconds: float | None = None
-    """How long it is fresh by its Cache-Control or Expires; None if it does not say."""
+    """The time for which the response is fresh by its Cache-Control or Expires; None if it does not say."""
 
 
 @dataclass(slots=True, eq=False)

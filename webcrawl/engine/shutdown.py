@@ -216,7 +216,7 @@ class ShutdownSignals:
                     _say("Stopping: a second signal ends the crawl within 2 seconds", log=False)
 
     def _report(self) -> bool:
-        """Say what is waited for; return False if there is nothing more."""
+        """Log the reason for waiting; return False if there is nothing more."""
         waits = self._ask()
         if waits is None:
             return False

@@ -113,19 +113,19 @@ class Fate(StrEnum):
     FAILED = "failed"
     REFUSED = "refused"
     SETTLED = "settled"
-    """It is known and not queued; its outcome is not stored."""
+    """The URL is known and not queued; its outcome is not stored."""
     WAITS = "waits"
-    """It is queued."""
+    """The URL is queued."""
     KEPT = "kept"
-    """It is queued, and not fetched in this run."""
+    """The URL is queued, and not fetched in this run."""
     WILL_BE_REFUSED = "will_be_refused"
-    """It is queued, and a rule will refuse it when its turn comes."""
+    """The URL is queued, and a rule will refuse it when its turn comes."""
     WOULD_BE_REFUSED = "would_be_refused"
-    """It is not known, and would be refused when it is found."""
+    """The URL is not known, and would be refused when it is found."""
     WOULD_BE_QUEUED = "would_be_queued"
-    """It is not known, and would be queued when it is found."""
+    """The URL is not known, and would be queued when it is found."""
     ROBOTS = "robots"
-    """It is a robots.txt: requested when a page of its origin needs it, without a state of its own."""
+    """The URL is that of a robots.txt: requested when a page of its origin needs it, without a state of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +159,11 @@ class Explanation:
     conclusion: Conclusion
     usage: UsageWord
     remembered: Remembered | None = None
-    """None if the page is not revisited."""
+    """The history of the page; None if it is not revisited."""
     worth: Worth | None = None
-    """None if the crawl is not focused."""
+    """The estimated relevance; None if the crawl is not focused."""
     discovery: Discovery | None = None
-    """None if nothing is known about it."""
+    """The way in which the URL was found; None if nothing is known about it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,12 +138,12 @@ class FetchedUrls:
         for key, urls in self._by_key():
             known = self._known(reader, key, [url for url, _ in urls])
             for (url, facts), record in zip(urls, known, strict=True):
-                if (found := _state(url, key, facts, record)) is None:
+                if (state := _state(url, key, facts, record)) is None:
                     continue
                 if facts[6]:
                     self.left_out += 1
                 else:
-                    yield found
+                    yield state
 
     def _take(self, key: str, url: str, facts: LoggedFacts) -> None:
         self._facts.add(f"{key}{_BETWEEN}{url}", facts, len(facts[4]) + len(facts[5]))

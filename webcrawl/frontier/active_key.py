@@ -46,7 +46,7 @@ class Need(Enum):
     CLOCK = auto()
     """The URLs that it could give may not be fetched yet."""
     NOTHING = auto()
-    """Its queue is empty."""
+    """The queue of the key is empty."""
 
 
 @dataclass(slots=True)

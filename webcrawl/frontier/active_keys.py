@@ -170,7 +170,7 @@ class ActiveKeys:
             self._tasks.start(self._call_back(earlier))
         for key in held:
             if (active := self._keys.get(key)) is not None and not active.open:
-                self.retimed(active)
+                self.reschedule(active)
 
     def get(self, key: str) -> ActiveKey | None:
         return self._keys.get(key)
@@ -204,7 +204,7 @@ class ActiveKeys:
         """Return True for a key that is still held here, and whose hours have not ended; otherwise it is put
         elsewhere."""
         if active.validity.is_over():
-            self.lose(active.key)
+            self.drop_key(active.key)
             return False
         hours = self._policies.hours
         if not hours.sites or (at := hours.opens_at(active.key, now)) <= now:
@@ -232,13 +232,13 @@ class ActiveKeys:
         # They may just be on their way to the backend.
         await self._drain()
         for key, times in keys.items():
-            acquire = partial(self._backend.acquire, key, self._clock())
-            found = await self._retry.with_retry(acquire)
-            if isinstance(found, Activated):
-                if found.record.next_fetch_at >= times.opens_at:
-                    found.record.next_fetch_at = times.before
-                records.append(found.record)
-        await self._retry.with_retry(lambda: self._backend.release(records))
+            acquire = partial(self._backend.acquire_key, key, self._clock())
+            acquired = await self._retry.with_retry(acquire)
+            if isinstance(acquired, Activated):
+                if acquired.record.next_fetch_at >= times.opens_at:
+                    acquired.record.next_fetch_at = times.before
+                records.append(acquired.record)
+        await self._retry.with_retry(lambda: self._backend.release_keys(records))
         self._idle = None
 
     def sites_open_at(self, now: float) -> float | None:

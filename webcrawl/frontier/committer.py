@@ -94,7 +94,7 @@ class Committer:
         return self._committing + len(self._pending)
 
     def set_limits(self, limits: FrontierLimits) -> None:
-        """Take other limits."""
+        """Apply other limits."""
         self._interval = limits.commit_interval_seconds
         self._group_max = limits.group_max
 

@@ -47,7 +47,7 @@ class Figure:
     snapshot: Callable[[Snapshot], float] | None = None
     """Read it; of a figure with neither, the feature that publishes the figures measures it."""
     metric: str = ""
-    """Its name in Prometheus, without prefix and without ``_total``; empty for none."""
+    """The name in Prometheus, without prefix and without ``_total``; empty for none."""
     value: str = ""
     """The value of the metric's label, if it has one: see ``web/metrics/names.py``."""
     help: str = ""
@@ -55,7 +55,7 @@ class Figure:
     is_logged: bool = False
     """True if ``progress.jsonl`` has it."""
     stats: tuple[str, ...] = ()
-    """Its names in Scrapy's statistics; ``{storage}`` stands for Scrapy's word for that of the queues."""
+    """The names in Scrapy's statistics; ``{storage}`` stands for Scrapy's word for that of the queues."""
 
 
 STATUS_CLASSES = ("2xx", "3xx", "4xx", "5xx", "other")

@@ -26,7 +26,7 @@ class SharedBandwidth(Protocol):
         ...
 
     def granted(self, share: BandwidthShare) -> None:
-        """Take a share."""
+        """Apply a share of the bandwidth limit."""
         ...
 
 

@@ -51,7 +51,7 @@ class InlineRequest:
     """A request that waits for its turn, or is being fetched."""
 
     entry: UrlEntry
-    """Its entry; ``kind`` is ``Kind.INLINE``."""
+    """The entry of the request; ``kind`` is ``Kind.INLINE``."""
     request: Any = None
     """The request to send. The frontier passes it on unread."""
     answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())

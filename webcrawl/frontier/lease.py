@@ -39,7 +39,7 @@ class Lease:
     pause_seconds: float = 0.0
     """The pause between two requests to the key, and to those with which it shares clocks."""
     is_inline: bool = False
-    """It was given for an inline request, perhaps for the robots.txt that comes first."""
+    """True if the lease is that of an inline request, perhaps for the robots.txt that comes first."""
     inline: InlineRequest | None = None
     """The inline request that is fetched."""
     usage: UsageReading | None = None

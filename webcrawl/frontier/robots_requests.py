@@ -39,7 +39,7 @@ class RobotsReply:
     received_at: float | None = None
     """The time at which a robots.txt from a cache was received; None for now."""
     fresh_seconds: float | None = None
-    """How long the response is fresh by its Cache-Control; None if it does not say."""
+    """The time for which the response is fresh by its Cache-Control; None if it does not say."""
     record: RobotsRecord | None = None
     """The record that ``read`` made of a body that takes too long for the event loop."""
 

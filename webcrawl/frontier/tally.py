@@ -242,7 +242,7 @@ class Backlog:
         """The fill level of the storage, in words; None while there is room for all."""
 
     def update(self, filling: Filling | None) -> None:
-        """Take the result of a look; None if there is no budget."""
+        """Store the used part of the budget; None if there is no budget."""
         self._filling = filling
         room = Room.PLENTY if filling is None else filling.room
         self.crowded = None if filling is None or room is Room.PLENTY else _in_words(filling)

@@ -170,7 +170,7 @@ _SEGMENT = re.compile(r"links-(\d{17,})\.jsonl\.gz(\.open)?")
 
 
 class Member(NamedTuple):
-    """Whole lines, and their place in the segment."""
+    """A member of a segment: whole lines, and their place in the segment."""
 
     start: int
     end: int

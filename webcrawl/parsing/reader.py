@@ -32,7 +32,8 @@ RECEIVED_BYTES = 1 << 18
 YOUNG_OBJECTS = 100_000
 """The garbage collector runs after so many new objects: a page creates many objects and few cycles."""
 COLLECTED_BYTES = 1 << 22
-"""It runs after so many bytes of pages too: objects that it counts as one may hold megabytes. This takes 0.1 ms."""
+"""The garbage collector runs after so many bytes of pages too: objects that it counts as one may hold megabytes. This
+takes 0.1 ms."""
 
 
 class _Page:

@@ -19,7 +19,7 @@ class RefusalKind(NamedTuple):
 
     meaning: str
     remedy: str
-    """What would help, as an imperative sentence. Nothing that would deceive the site."""
+    """The advice to the operator, as an imperative sentence. Nothing that would deceive the site."""
     is_of_host: bool
     """True if it is a sign that the host as a whole refuses the crawler; see ``Health.refused``."""
 

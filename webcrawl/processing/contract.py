@@ -94,7 +94,7 @@ class FieldType(StrEnum):
     LINES = "lines"
     """A list of lines."""
     COUNTS = "counts"
-    """Whole numbers by lines."""
+    """A mapping from lines to whole numbers."""
     NAMED = "named"
     """Lines by names, which are lines too."""
 

@@ -31,9 +31,9 @@ class ViolationKind(StrEnum):
     """The rule that a request violated."""
 
     OVERLAP = "overlap"
-    """It started while another one of its key was open."""
+    """The request started while another one of its key was open."""
     EARLY = "early"
-    """It started before the delay was over that was owed after another one of its key."""
+    """The request started before the delay was over that was owed after another one of its key."""
     ROBOTS = "robots"
     """No robots.txt of its origin allowed it: none was fetched, or it had expired, or was unavailable."""
 
@@ -118,7 +118,7 @@ class Whole:
 
     number: int
     since: float
-    """Its start in epoch seconds; minus infinity if the first request of the key is there."""
+    """The start of the period in epoch seconds; minus infinity if the first request of the key is there."""
 
 
 @dataclass(slots=True)

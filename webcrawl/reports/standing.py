@@ -26,7 +26,7 @@ HANGING_SECONDS = 15.0
 LOST_LEASES = 2
 """A worker of a shared crawl that was silent for so many lease times does not come back."""
 STALLED = "it is full or cannot be reached"
-"""What is known from outside of a storage in which nothing can be stored."""
+"""The reason, as seen from outside, of a storage in which nothing can be stored."""
 
 
 class CrawlState(StrEnum):
@@ -35,7 +35,7 @@ class CrawlState(StrEnum):
     RUNNING = "running"
     PAUSED = "paused"
     STOPPING = "stopping"
-    """It was asked to stop, and finishes its open requests."""
+    """The crawl was asked to stop, and finishes its open requests."""
     ENDED = "ended"
     KILLED = "killed"
     """No end is recorded: its process was killed, or its machine went down."""
@@ -84,15 +84,15 @@ class ProcessState(StrEnum):
     LOST = "lost"
     """A worker of a shared crawl whose leases have ended: its hosts are those of others now."""
     SILENT = "silent"
-    """It has no heartbeat: it hangs, is disconnected, or dead."""
+    """The worker sends no heartbeat: it hangs, is disconnected, or dead."""
     STOPPING = "stopping"
     PAUSING = "pausing"
-    """It is paused, and a request is still open."""
+    """The worker is paused, and a request is still open."""
     PAUSED = "paused"
     STALLED = "stalled"
-    """Its storage is full or cannot be reached."""
+    """The storage of the worker is full or cannot be reached."""
     IDLE = "idle"
-    """It has nothing to fetch."""
+    """The worker has nothing to fetch."""
     WORKING = "working"
 
 

@@ -70,9 +70,9 @@ class RobotsState(StrEnum):
     RULES = "rules"
     """There is a text: its rules hold."""
     UNREACHABLE = "unreachable"
-    """It was not available: nothing is fetched."""
+    """The robots.txt was not available: nothing is fetched."""
     PENDING = "pending"
-    """It redirects, and the target is on its way: nothing is fetched yet."""
+    """The robots.txt redirects, and the target is on its way: nothing is fetched yet."""
 
 
 @dataclass(frozen=True, slots=True)

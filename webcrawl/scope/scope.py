@@ -26,7 +26,7 @@ class Candidate:
     host: str
     """The host in the form of ``urls.politeness_key.get_host``."""
     key: str
-    """Its politeness key."""
+    """The politeness key of the host."""
     depth: int = 0
     """Links followed from a seed; redirects do not count."""
     redirects: int = 0

@@ -21,7 +21,7 @@ class Marking:
     """The mark of an index, which is searched as it was written."""
 
     engine: str
-    """Its import path."""
+    """The import path of the engine."""
     stemmer: str
     reading: int = READING
     """``engine.READING`` when it was written."""

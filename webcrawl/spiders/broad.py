@@ -31,7 +31,7 @@ class BroadSpider(Spider):
     makes_requests = False
     """False: the spider follows links, and makes no Requests with errbacks."""
     follows_sitemaps = True
-    """Its callback expects the pages of sitemaps, which it did not request."""
+    """True: the callback expects the pages of sitemaps, which it did not request."""
     # The fast path needs none of Scrapy's: each wraps the output of every page in a generator of its own. The meaning
     # of a status is decided by ``crawl/page_reading.py``; depth and via are stored in the frontier's entries.
     custom_settings = {  # noqa: RUF012 - Scrapy's convention

@@ -432,9 +432,9 @@ class HeartbeatAnswer:
     """The number of keys, at least one, that is a fair share for this process while another worker has nothing to do;
     None if no worker waits."""
     filling: Filling | None = None
-    """None if there is no budget."""
+    """The used part of the budget; None if there is no budget."""
     bandwidth: BandwidthShare | None = None
-    """None if the figures name no limit."""
+    """The share of the bandwidth limit; None if the figures name no limit."""
 
 
 class Backend(Protocol):
@@ -446,8 +446,8 @@ class Backend(Protocol):
         ...
 
     async def open(self, now: float) -> Counts:
-        """Make ready. Keys left active by a crash rest their ``delay_seconds`` from ``now`` before they are idle;
-        keys that are given up or wait for a robots.txt get another chance.
+        """Open the storage. Keys left active by a crash rest their ``delay_seconds`` from ``now`` before they are
+        idle; keys that are given up or wait for a robots.txt get another chance.
         :raises webcrawl.errors.StartRefused: the state cannot be used; the message says what to do.
         """
         ...

@@ -67,7 +67,7 @@ def _lower(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 @dataclass(slots=True)
 class OriginFindings:
-    """What was found at each URL: lines, with True for what is right."""
+    """The findings at each URL: lines, with True for what is right."""
 
     lines: list[tuple[str, bool, str]] = field(default_factory=list)
 

@@ -36,13 +36,13 @@ class NameLookup(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReverseName:
-    """What DNS says of one address."""
+    """The answer of DNS for one address."""
 
     address: str
     name: str
     """The name that leads back to the address; empty for none."""
     reason: str = ""
-    """Why there is none."""
+    """The reason why there is no name."""
 
 
 def single_addresses(networks: Iterable[str]) -> Iterator[str]:

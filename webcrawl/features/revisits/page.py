@@ -52,7 +52,7 @@ class Visit:
     payload: str | None = None
     """The ordinary Request by which the page was requested, as text, without the data of the revisit."""
     fresh_seconds: float | None = None
-    """How long the response is fresh by its Cache-Control or Expires; None if it does not say."""
+    """The time for which the response is fresh by its Cache-Control or Expires; None if it does not say."""
     stored_at: float | None = None
     """The time of the first request of this content, if the archive has it from then; None if it is stored now."""
 
@@ -81,7 +81,8 @@ class RevisitedPage:
     via: str | None = None
     payload: str | None = None
     fresh_seconds: float | None = None
-    """How long the content was fresh after the last visit by its Cache-Control or Expires; None if it did not say."""
+    """The time for which the content was fresh after the last visit by its Cache-Control or Expires; None if it did
+    not say."""
     gone: int = 0
     """Consecutive visits that found it gone."""
     failed: int = 0

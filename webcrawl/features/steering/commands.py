@@ -210,7 +210,7 @@ class CommandRow(NamedTuple):
     carry_out: Callable[..., Awaitable[str | None]]
     """A method of ``Commands``, which gets the arguments by their names."""
     arguments: Mapping[str, SettingReader] = {}
-    """Its arguments, with the readers of their values."""
+    """The arguments of the command, with the readers of their values."""
 
 
 COMMANDS: Mapping[str, CommandRow] = {

@@ -36,7 +36,8 @@ class ProcessRun:
     worker: str
     begun_at: float
     ended_at: float | None = None
-    """None while it runs, and if nothing is known of its end. Of one that was killed, its last sign of life."""
+    """The end of the run; None while it runs, and if nothing is known of its end. Of a run that was killed, its last
+    sign of life."""
     reason: str | None = None
     """The close reason; None for one that was killed."""
 

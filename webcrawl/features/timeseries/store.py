@@ -39,13 +39,13 @@ class Latest:
     """The figures that a process published last. Times are epoch seconds by the crawl's clock."""
 
     worker: str
-    """Its WORKER_NAME."""
+    """The WORKER_NAME of the process."""
     at: float
     begun_at: float
     host: str
     """The name of its machine."""
     process: int
-    """Its number on that machine."""
+    """The number of the process on that machine."""
     version: str
     """The version of webcrawl."""
     figures: Mapping[str, float] = field(default_factory=dict)

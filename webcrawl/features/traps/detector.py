@@ -33,7 +33,7 @@ class Observation(NamedTuple):
     """A fetched page without its text: the facts by which another process can count it too."""
 
     url: str | None
-    """None for a page that has neither parameters nor a session: its base says enough."""
+    """The URL; None for a page that has neither parameters nor a session: its base says enough."""
     base: int
     """The base of the page's URL, see ``copies.base_without``."""
     contents: PageContents | None = None
@@ -44,7 +44,7 @@ class TrapEvidence(NamedTuple):
     """The facts that a process has learned from a page. Another process needs them to go on with its host."""
 
     place: str
-    """Its host and port."""
+    """The host and port of the page."""
     observation: Observation
     may_have_copies: bool
     """True if its host offers pages under several URLs, so that observations of it are of use."""

@@ -61,7 +61,7 @@ class _HostEvidence:
     chunk: int = 0
     """Number of the last chunk."""
     lines: list[bytes] = field(default_factory=list)
-    """Its observations."""
+    """The observations of the host."""
     sure: tuple[int, int] = (0, 0)
     """Number of the last chunk that was read or certainly written, and of its observations."""
     patterns: set[bytes] = field(default_factory=set)

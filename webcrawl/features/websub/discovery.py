@@ -47,7 +47,7 @@ class Advertised(NamedTuple):
     topic: str
     """URL under which the document is subscribed to (``rel=self``)."""
     hubs: tuple[str, ...]
-    """Its hubs; at least one."""
+    """The hubs of the topic; at least one."""
 
 
 class Related(NamedTuple):

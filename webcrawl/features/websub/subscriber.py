@@ -110,7 +110,7 @@ class FetchedDocument(Protocol):
 
     url: str
     key: str
-    """Its politeness key."""
+    """The politeness key of the topic."""
     kind: str
     depth: int
     repeat: bool

@@ -30,9 +30,10 @@ class SubscriptionState(StrEnum):
     ACTIVE = "active"
     """The hub has verified the request and pushes."""
     ENDING = "ending"
-    """It is active, but not renewed: a successor was requested, or the topic no longer names this hub."""
+    """The subscription is active, but not renewed: a successor was requested, or the topic no longer names this
+    hub."""
     REPLACED = "replaced"
-    """Its successor is active; the hub may drop this one."""
+    """The successor is active; the hub may drop this one."""
     DENIED = "denied"
     """The hub denied it, or does not answer."""
     LEAVING = "leaving"

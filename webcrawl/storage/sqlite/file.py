@@ -30,7 +30,7 @@ _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 """Another program uses the file."""
 _AWAY = {*_LOCKED, sqlite3.SQLITE_CANTOPEN}
-"""It may pass: SQLite also cannot open a file if the process has too many open files."""
+"""An error that may pass: SQLite also cannot open a file if the process has too many open files."""
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 _APPLICATION = 0x77637274

@@ -57,7 +57,7 @@ _TAIL_BYTES = 8192
 
 
 class VerdictAnswer(TypedDict):
-    """What limits the speed of a crawl."""
+    """The answer to what limits the speed of a crawl."""
 
     by: str
     words: str

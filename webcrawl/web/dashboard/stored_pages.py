@@ -88,7 +88,7 @@ class VersionRow(TypedDict):
 
 
 class VersionDetails(TypedDict):
-    """What is in a stored version."""
+    """The content of a stored version."""
 
     headers: Annotated[list[list[str]], "Pairs of name and value; the status line has no name."]
     warc: Annotated[dict[str, str], "The fields of its WARC record."]
@@ -105,7 +105,7 @@ class StoredLink(TypedDict):
 
 
 class PagesAnswer(VersionDetails):
-    """What the archive has of a URL."""
+    """The versions of a URL in the archive."""
 
     url: str
     versions: list[VersionRow]

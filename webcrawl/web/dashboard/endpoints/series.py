@@ -57,7 +57,7 @@ async def series(api: Api, call: Call) -> Any:
     return values_read.as_object()
 
 
-_NAME = f"({'|'.join(one.name for one in SeriesStore.names())})"
+_NAME = f"({'|'.join(figure.name for figure in SeriesStore.names())})"
 ENDPOINTS = (
     Endpoint(
         method="GET",
