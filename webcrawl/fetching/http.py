@@ -197,7 +197,9 @@ class HttpTransfer(Transfer):
         request, target = self.request, self._target
         if self._signer is None or not _SIGNATURE_FIELDS.isdisjoint(request.headers):
             return self._head
-        authority = (request.headers.get(b"Host") or target.authority.encode("ascii")).decode("latin-1")
+        authority = (request.headers.get(b"Host") or b"").decode("latin-1")
+        if not authority or not authority.isascii() or not authority.isprintable():
+            authority = target.authority
         fields = self._signer.head_fields(request.method, target.scheme, authority, target.path, time())
         return self._head[: -len(_LINE_END)] + fields + _LINE_END
 

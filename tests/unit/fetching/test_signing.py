@@ -73,7 +73,9 @@ def test_what_its_spider_has_signed_stays_as_it_is(name: str) -> None:
         async with serving(answering(OK, record=heads)) as site, SigningClient() as client:
             await client.fetch(site.url(), headers={name: "own"})
             await client.fetch(site.url(), headers={"Host": "other.test"})
-            assert [asked[2] for asked in client.signer.asked] == ["other.test"]
-            assert [b"sig1=" in head for head in heads] == [False, True]
+            await client.fetch(site.url(), headers={"Host": b"\xe9.test"})
+            asked = [authority for _, _, authority, _ in client.signer.asked]
+            assert asked == ["other.test", f"127.0.0.1:{site.port}"]
+            assert [b"sig1=" in head for head in heads] == [False, True, True]
 
     run(test())

@@ -1,6 +1,6 @@
 """The addresses of the crawler as a JSON file for machines (JAFAR).
 
-Follows draft-illyes-aipref-jafar-00 (its text of September 2025), version 1.0 of the format.
+Follows draft-illyes-aipref-jafar (the text of 30 September 2025), version 1.0 of the format.
 """
 
 from __future__ import annotations
