@@ -12,7 +12,7 @@ from webcrawl.config import Configuration
 from webcrawl.control.steering import situation_of
 from webcrawl.errors import CrawlError
 from webcrawl.features.steering.kept_settings import settings_of_crawl
-from webcrawl.reports.limiting import Longest, estimate, limiting
+from webcrawl.reports.limiting import Longest, estimate, limiting, shrinkage
 from webcrawl.reports.standing import CrawlState, crawl_state, situation
 from webcrawl.storage.inspection import Activity
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from webcrawl.control.stored import StoredCrawl
     from webcrawl.features.timeseries.reading import Series
-    from webcrawl.reports.limiting import Bottleneck, Estimate
+    from webcrawl.reports.limiting import Bottleneck, Estimate, Shrinkage
     from webcrawl.storage.inspection import CrawlStatus, HostSummary
 
 QUEUE_SECONDS = 120.0
-"""The time over which the growth of the queue is measured."""
+"""The longest time over which the course of the queue is looked at."""
 STEP_SECONDS = 5.0
 READ_SECONDS = 15.0
 """The hosts are read at most this often, and in at most a fiftieth of the time."""
@@ -81,20 +81,20 @@ class Remaining:
     def look(self, status: CrawlStatus, min_delay: float) -> Estimate | None:
         """Return the estimate for a crawl that runs; None if the end cannot be said. ``min_delay``: of hosts that
         were not contacted yet, in seconds. The hosts are read on a thread: the next look has what it finds."""
-        queued, shrinking, seconds = self._course(status)
-        if queued and shrinking is not None and shrinking > 0:
+        queued, shrinking = self._course(status)
+        if queued and shrinking.per_second:
             self._begin(min_delay)
-        return estimate(queued, shrinking, seconds, self._longest)
+        return estimate(queued, *shrinking, self._longest)
 
     def look_once(self, status: CrawlStatus, min_delay: float) -> Estimate | None:
         """Return the same from a single look. The hosts are read meanwhile, unless they are many."""
-        queued, shrinking, seconds = self._course(status)
-        if estimate(queued, shrinking, seconds) is not None and status.counts.hosts <= HOSTS_MAX:
+        queued, shrinking = self._course(status)
+        if estimate(queued, *shrinking) is not None and status.counts.hosts <= HOSTS_MAX:
             self._read(min_delay)
-        return estimate(queued, shrinking, seconds, self._longest)
+        return estimate(queued, *shrinking, self._longest)
 
-    def _course(self, status: CrawlStatus) -> tuple[int, float | None, float]:
-        """Return the queued URLs, by how many they become fewer per second, and the time over which that is known."""
+    def _course(self, status: CrawlStatus) -> tuple[int, Shrinkage]:
+        """Return the queued URLs, and how fast they become fewer."""
         now, queue = status.now, self._queue
         queued = status.counts.queued - status.counts.given_up_urls
         if not queue:
@@ -103,8 +103,7 @@ class Remaining:
             queue.append((now, queued))
         while len(queue) > 2 and queue[1][0] <= now - QUEUE_SECONDS:
             queue.popleft()
-        then, had = queue[0]
-        return queued, (had - queued) / (now - then) if now > then else None, now - then
+        return queued, shrinkage([*queue, (now, queued)])
 
     def _before(self, status: CrawlStatus) -> Iterator[tuple[float, int]]:
         """Yield the times of the last two minutes and the URLs that were queued then, as far as the processes that

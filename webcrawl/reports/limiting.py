@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from webcrawl.reports import text
 from webcrawl.urls.lists import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Bound(StrEnum):
@@ -252,6 +255,44 @@ class Estimate(NamedTuple):
 
 WINDOW_SECONDS = 30.0
 """The least time over which the queue must have become shorter for an estimate."""
+_STEADY = 2
+"""A queue that shrinks in one half of this time by so many times as much as in the other does not shrink steadily."""
+_CHANCE = 4
+"""URLs by which the halves may differ besides: a slow crawl finishes a few, now and then."""
+
+
+class Shrinkage(NamedTuple):
+    """The URLs by which a queue became shorter per second, and the time over which it did. None: it did not, or not
+    at a steady rate."""
+
+    per_second: float | None
+    seconds: float
+
+
+def shrinkage(queue: Sequence[tuple[float, int]]) -> Shrinkage:
+    """Return how fast a queue shrinks since it was longest. ``queue``: times in seconds and lengths, the latest one
+    last.
+
+    Before that it grew, above all at the start of a crawl: a mean over both would be too low, and the estimate too
+    long, up to without limit.
+    """
+    now, queued = queue[-1]
+    peak = max(range(len(queue)), key=lambda place: (queue[place][1], place))
+    began_at, longest = queue[peak]
+    seconds = now - began_at
+    if seconds <= 0:
+        return Shrinkage(None, 0.0)
+    half_at, half = min(queue[peak:], key=lambda look: abs(look[0] - (began_at + now) / 2))
+    if not began_at < half_at < now:
+        return Shrinkage((longest - queued) / seconds, seconds)
+    # The URLs of each half, if the halves were equally long.
+    halves = sorted(
+        change * seconds / 2 / length
+        for change, length in ((longest - half, half_at - began_at), (half - queued, now - half_at))
+    )
+    if halves[1] > _STEADY * halves[0] + _CHANCE:
+        return Shrinkage(None, seconds)
+    return Shrinkage((longest - queued) / seconds, seconds)
 
 
 def estimate(

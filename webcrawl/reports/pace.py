@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.frontier.tally import PAUSED
 from webcrawl.reports import text
-from webcrawl.reports.limiting import Bound, Situation, estimate, limiting
+from webcrawl.reports.limiting import Bound, Situation, estimate, limiting, shrinkage
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -318,8 +318,7 @@ class PaceMeter:
             queue.append((now, queued))
         while len(queue) > 2 and queue[1][0] <= now - QUEUE_SECONDS:
             queue.popleft()
-        then, had = queue[0]
-        return estimate(queued, _per(had - queued, now - then), now - then)
+        return estimate(queued, *shrinkage([*queue, (now, queued)]))
 
     def _left(self, pages: int, pages_rate: float, elapsed: float) -> float | None:
         left = []

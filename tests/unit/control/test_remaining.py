@@ -51,7 +51,7 @@ def status(
 
 
 def test_one_look_knows_the_last_two_minutes() -> None:
-    falling = [2000.0 - 10 * step for step in range(12)]
+    falling = [2000.0 - 50 * step for step in range(12)]
     found = Remaining(Crawl(falling)).look_once(status(1425), 0.5)
     assert found is not None
     # 2000 URLs were queued 115 s ago, in the middle of the first step.
@@ -66,14 +66,16 @@ def test_the_host_that_takes_longest_decides_and_those_that_are_given_up_do_not(
         host("dead.test", 9000, 60.0, Activity.GIVEN_UP),
         host("a.test", 5, 9.0),
     ]
-    found = Remaining(Crawl([12_000.0] * 12, hosts)).look_once(status(11_000, given_up=9000), 2.0)
+    falling = [12_000.0 - 80 * step for step in range(12)]
+    found = Remaining(Crawl(falling, hosts)).look_once(status(11_000, given_up=9000), 2.0)
     assert found is not None
     assert (found.seconds, found.is_least) == (2000.0, True)
     assert "new.test has 1,000 URLs and a delay of 2.0 s" in found.sentence
 
 
 def test_a_single_look_does_not_read_a_million_hosts() -> None:
-    found = Remaining(Crawl([2000.0] * 12)).look_once(status(1000, hosts=HOSTS_MAX + 1), 0.5)
+    falling = [2000.0 - 80 * step for step in range(12)]
+    found = Remaining(Crawl(falling)).look_once(status(1000, hosts=HOSTS_MAX + 1), 0.5)
     assert found is not None
     assert found.is_least
 
@@ -82,6 +84,7 @@ def test_a_single_look_does_not_read_a_million_hosts() -> None:
     ("lately", "began"),
     [
         pytest.param([100.0] * 12, NOW - 600, id="the queue grew"),
+        pytest.param([510.0] * 11 + [900.0], NOW - 600, id="it grew until a moment ago"),
         pytest.param([], NOW - 600, id="there are no series"),
         pytest.param([None] * 12, NOW - 600, id="nothing is known"),
         pytest.param([900.0] * 12, NOW - 20, id="the process has just begun"),

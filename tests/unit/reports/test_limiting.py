@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections import deque
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from webcrawl.reports.limiting import Bound, Longest, Situation, estimate, limiting
+from webcrawl.reports.limiting import Bound, Longest, Shrinkage, Situation, estimate, limiting, shrinkage
+
+DATA = Path(__file__).parents[2] / "data"
 
 BUSY: dict[str, Any] = {
     "queued": 10_000,
@@ -95,3 +100,47 @@ def test_the_end_is_estimated_from_the_queue_and_the_host_that_takes_longest() -
 )
 def test_no_end_is_told_that_cannot_be_known(queued: int, shrinking: float | None, seen: float) -> None:
     assert estimate(queued, shrinking, seen, Longest("a.test", 100, 5.0)) is None
+
+
+# -- the queue -------------------------------------------------------------------------------------------------------
+
+RECORDED = json.loads((DATA / "remaining_queues.json").read_text())
+"""Four crawls of the fake web: the seconds since their start, the queued URLs, and the URLs and the delay of the host
+that takes longest."""
+
+
+@pytest.mark.parametrize("recorded", RECORDED, ids=lambda recorded: recorded["crawl"])
+def test_a_crawl_that_begins_is_never_said_to_take_much_longer_than_it_did(recorded: dict[str, Any]) -> None:
+    looks: deque[tuple[float, int]] = deque()
+    told = []
+    for at, queued, queued_of_one, delay in recorded["looks"]:
+        looks.append((at, queued))
+        while len(looks) > 2 and looks[1][0] <= at - 120:
+            looks.popleft()
+        found = estimate(queued, *shrinkage([*looks]), Longest("a.test", queued_of_one, delay))
+        left = recorded["ended_at"] - at
+        # In its last seconds a crawl closes.
+        if found is not None and left > 40:
+            told.append((at, found.seconds / left))
+    assert told[0][0] < 70, "it is told before the course of the whole window is known"
+    assert all(0.75 < share < 1.05 for _, share in told), told
+
+
+@pytest.mark.parametrize(
+    ("lengths", "per_second", "seconds"),
+    [
+        pytest.param([100, 90, 80, 70], 1.0, 30.0, id="steadily"),
+        pytest.param([10, 500, 480, 460, 440], 2.0, 30.0, id="since it was longest"),
+        pytest.param([500, 500, 500, 480, 460, 440], 2.0, 30.0, id="since it was longest for the last time"),
+        pytest.param([10, 20, 30], None, 0.0, id="it grows"),
+        pytest.param([1000, 1000, 1000], None, 0.0, id="it stays"),
+        pytest.param([1000, 990, 980, 970, 600], None, 40.0, id="faster than before"),
+        pytest.param([1000, 700, 600, 590, 590], None, 40.0, id="slower than before"),
+        pytest.param([1000, 700, 600, 700, 800], None, 40.0, id="it grows again"),
+        pytest.param([50, 49, 49, 48, 45], 0.125, 40.0, id="few URLs, now and then"),
+        pytest.param([50], None, 0.0, id="one look"),
+    ],
+)
+def test_how_fast_a_queue_shrinks(lengths: list[int], per_second: float | None, seconds: float) -> None:
+    looks = [(10.0 * place, length) for place, length in enumerate(lengths)]
+    assert shrinkage(looks) == Shrinkage(per_second, seconds)
