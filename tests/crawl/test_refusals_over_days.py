@@ -160,3 +160,20 @@ def test_a_spider_gets_refusals_in_its_errback_or_as_it_handles_statuses(web, cr
         {"how": "payment", "arrived": "callback", "status": 402},
         {"how": "script", "arrived": "RefusedBySite", "kind": "script-required"},
     ]
+
+
+def test_domains_with_the_same_start_page_are_parked(serve, start):
+    hosts = 13
+    names = tuple(f"h{number:04}.localhost" for number in range(hosts))
+    web = serve(
+        hosts=hosts,
+        pages=2 * hosts,
+        zipf=0.01,
+        placements=(Placement("refuses", hosts=names, options={"how": "placeholder"}),),
+    )
+    seeds = [f"{web.web.origin(host)}/" for host in range(hosts)]
+    crawl = start(seeds, REFUSALS_PARKED_NAMES=10).wait().assert_ended_well()
+    parked = [line for line in crawl.lines() if line.get("refusal") == "parked"]
+    assert len(parked) == hosts - 9
+    assert all(line["refusal_detail"] == "the start page of many domains" for line in parked)
+    assert crawl.stderr.count("the domain is parked, with the start page of many domains") == hosts - 9

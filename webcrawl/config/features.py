@@ -191,6 +191,12 @@ class RefusalSettings:
         "Recognise challenges, walls, blocks and parked domains: they are not retried, give neither items nor links, "
         "and a host that refuses the crawler is left alone.",
     )
+    refusals_parked_names: int = setting(
+        whole(0, 100_000, zero="never"),
+        10,
+        "domains",
+        "Number of domains with the same short start page about a domain from which they count as parked.",
+    )
     refusals_signatures_file: Path | None = setting(
         signatures_file(),
         None,

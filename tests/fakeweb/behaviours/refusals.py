@@ -12,6 +12,9 @@ _CHECK = b"<title>Just a moment...</title><body><script>window._cf_chl_opt={};</
 _REJECTED = b"<title>Request Rejected</title><body>The requested URL was rejected. %s</body>"
 _SHELL = b"<html><head><title>Shop</title></head><body><noscript>Please enable JavaScript.</noscript>%s</body></html>"
 _CONSENT = b'<html><body><form action="https://consent.google.com/save" method="POST"></form>%s</body></html>'
+_PLACEHOLDER = (
+    b"<title>%s</title><p>Here will be the site of a customer. This domain was registered a moment ago.</p>"
+)
 _PARKED = b'<html data-adblockkey="MFwwDQYJ"><body>%s</body></html>'
 
 RESPONSES: dict[str, tuple[int, tuple[Header, ...], bytes]] = {
@@ -31,6 +34,7 @@ RESPONSES: dict[str, tuple[int, tuple[Header, ...], bytes]] = {
     "script": (200, (), _SHELL),
     "consent": (200, (), _CONSENT),
     "parked": (200, (), _PARKED),
+    "placeholder": (200, (), _PLACEHOLDER),
 }
 """The ways to refuse, by name: status, fields of the header, and the body, in which links have their place."""
 
@@ -41,6 +45,8 @@ def _name(stage: Stage) -> str:
 
 def _body(stage: Stage) -> bytes:
     body = RESPONSES[_name(stage)][2]
+    if body is _PLACEHOLDER:
+        return body % stage.origin.encode() + _LINKS
     return body % _LINKS if b"%s" in body else body
 
 

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from webcrawl import fetch_errors
 from webcrawl.crawl.feature import Feature
+from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.features.refusals.recogniser import Recogniser
 from webcrawl.features.refusals.signatures import READ_BYTES, load
+from webcrawl.features.refusals.start_pages import StartPages, parked_text
 from webcrawl.fetching.decoding import decode
-from webcrawl.politeness.refusals import PARKED
+from webcrawl.politeness.refusals import PARKED, SiteRefusal
+from webcrawl.urls.politeness_key import get_host
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
     from webcrawl.crawl.feature import Parts
     from webcrawl.crawl.running import InFlightRequest
     from webcrawl.features.refusals.recogniser import Header
-    from webcrawl.politeness.refusals import SiteRefusal
 
 PARKED_WHY = "the domain is parked"
 
@@ -30,6 +32,8 @@ class RefusalsFeature(Feature):
         self._recogniser = Recogniser(load(parts.configuration.refusals_signatures_file))
         traps = parts.features.get("traps")
         self._traps = None if traps is None else traps.detector
+        names = parts.configuration.refusals_parked_names
+        self._start_pages = StartPages(parts.backend.tables, names) if names else None
 
     def of_response(self, response: Response) -> SiteRefusal | None:
         """Return the refusal of a response as it was received: with a status 2xx by its head alone."""
@@ -62,8 +66,26 @@ class RefusalsFeature(Feature):
         """Put a parked domain into the quarantine of traps; return False if an operator has released it."""
         if self._traps is None:
             return True
-        by = f", with a page of {refusal.by}" if refusal.by else ""
-        return bool(self._traps.park(url, PARKED_WHY + by))
+        how = f", with a page of {refusal.by}" if refusal.by else f", with {refusal.detail}"
+        return bool(self._traps.park(url, PARKED_WHY + how))
+
+    def start_page_text(self, response: Response) -> bytes | None:
+        """Return the digest of the text of a page that may be that of a parked domain; None for other pages."""
+        if self._start_pages is None:
+            return None
+        return parked_text(response.url, get_host(response.url), response.body)
+
+    async def of_start_page(self, text: bytes, flight: InFlightRequest, url: str) -> SiteRefusal | None:
+        """Return the refusal of a start page whose text many domains have; see ``start_page_text``."""
+        assert self._start_pages is not None
+        try:
+            if not await self._start_pages.is_common(text, flight.lease.entry.key):
+                return None
+        except (StorageFull, StorageLost):
+            # A parked domain more is fetched.
+            return None
+        refusal = SiteRefusal(PARKED, detail="the start page of many domains")
+        return refusal if self._park(url, refusal) else None
 
 
 def _fields(headers: Headers) -> Header:

@@ -14,6 +14,8 @@ from webcrawl.frontier.records import Kind
 from webcrawl.refusal import RefusedBySite
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
@@ -37,7 +39,9 @@ class RefusalsMiddleware:
     def from_crawler(cls, crawler: Crawler) -> RefusalsMiddleware:
         return cls(crawler)
 
-    def process_response(self, request: Request, response: Response) -> Response:
+    def process_response(
+        self, request: Request, response: Response
+    ) -> Response | Coroutine[None, None, Response]:
         facts = fetch_meta(request)
         is_success = 200 <= response.status < 300
         if facts.refusal is None and not (is_success and isinstance(response, TextResponse)):
@@ -45,30 +49,41 @@ class RefusalsMiddleware:
         flight = get_in_flight_request(self._crawler, request)
         if flight is None:
             return response
-        refusal = facts.refusal
-        if refusal is None:
-            refusal = facts.refusal = self._judged(flight, response)
+        if facts.refusal is not None:
+            return self._refused(flight, facts.refusal, response)
+        refusal, kind = self._refusals.of_content(response), flight.lease.entry.kind
+        if refusal is None and kind == Kind.PAGE:
+            text = self._refusals.start_page_text(response)
+            if text is not None:
+                return self._look_up(text, flight, response)
+        return self._judged(flight, refusal, response)
+
+    async def _look_up(self, text: bytes, flight: InFlightRequest, response: Response) -> Response:
+        refusal = await self._refusals.of_start_page(text, flight, response.url)
+        return self._judged(flight, refusal, response)
+
+    def _judged(self, flight: InFlightRequest, refusal: SiteRefusal | None, response: Response) -> Response:
+        """Let the frontier know what the content of a page with a status 2xx is; end the page if it is a refusal."""
+        if refusal is None and flight.lease.entry.kind == Kind.ROBOTS:
+            return response
+        pause = None
+        if refusal is None or refusal.is_of_host:
+            pause = self._context.frontier.judge(flight.lease, None if refusal is None else refusal.kind)
         if refusal is None:
             return response
+        fetch_meta(flight.request).refusal = refusal
+        if (archived := flight.outcome.entry) is not None:
+            archived.record.extra |= refusal.facts()
+            if pause is not None:
+                archived.record.extra["delay"] = round(pause, 6)
+        return self._refused(flight, refusal, response)
+
+    def _refused(self, flight: InFlightRequest, refusal: SiteRefusal, response: Response) -> Response:
+        """Record a refusal. :raises RefusedBySite: the page has a status 2xx, and would pass for content"""
         self._refusals.note(flight, refusal)
         if flight.lease.entry.kind == Kind.ROBOTS or not refusal.is_final:
             return response
         flight.outcome.result, flight.outcome.rule = Result.FAILED, refusal.kind
-        if is_success:
+        if 200 <= response.status < 300:
             raise RefusedBySite(refusal.kind, str(refusal))
         return response
-
-    def _judged(self, flight: InFlightRequest, response: Response) -> SiteRefusal | None:
-        """Return the refusal that a page with a status 2xx is; the frontier learns whether its host refuses."""
-        refusal = self._refusals.of_content(response)
-        is_robots = flight.lease.entry.kind == Kind.ROBOTS
-        if refusal is None and is_robots:
-            return None
-        counts = refusal is None or refusal.is_of_host
-        kind = None if refusal is None else refusal.kind
-        pause = self._context.frontier.judge(flight.lease, kind) if counts else None
-        if refusal is not None and (archived := flight.outcome.entry) is not None:
-            archived.record.extra |= refusal.facts()
-            if pause is not None:
-                archived.record.extra["delay"] = round(pause, 6)
-        return refusal
