@@ -152,6 +152,7 @@ def signs_each_request(stage: Short, promise: Promise) -> str:
         leaks += ["Redis" for dump in dumps if dump is not None and secret in dump]
     shown = stage.do("settings", "--get", "IDENTITY_KEY_FILE", IDENTITY_KEY_FILE=key).out
     leaks += ["scrapy settings"] if jwk["d"] in shown else []
+    leaks += ["scrapy status"] if jwk["d"] in stage.do("status", stage.target, "--json").out else []
     with recorded(stage, Keys.of(key)) as plain:
         start_crawl(stage, promise, [stage.site.url(new_sites(stage, "plain", pages=3)[0])])
         statuses += stage.statuses()
