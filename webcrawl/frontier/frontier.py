@@ -293,8 +293,10 @@ class Frontier:
 
     def is_hungry(self) -> bool:
         """Return True if more requests could be started than there are: slots are free, and no key is ready."""
-        free = self._room() > 0 and not self._is_paused() and not self._closing and self.opens_at is None
-        return free and self._keys.is_waiting()
+        now = self._clock()
+        free = self._room() > 0 and not self._is_paused() and not self._closing
+        # While single sites wait for their hours, others can be fetched.
+        return free and self._crawl_opens_at(now) <= now and self._keys.is_waiting()
 
     @property
     def opens_at(self) -> float | None:

@@ -98,6 +98,7 @@ def test_a_site_waits_for_its_hours_while_others_are_fetched(crawl: SmallCrawl, 
     assert not crawl.is_finished()
     assert crawl.frontier.opens_at == begun + OPENS_IN
     assert crawl.frontier.snapshot().parked_hosts == 0
+    assert crawl.loop.call(crawl.frontier.is_hungry), "other sites could be fetched"
     assert crawl.wait_for_lease().entry.url == "http://a.test/robots.txt"
     assert crawl.clock.now == begun + OPENS_IN
 

@@ -41,6 +41,7 @@ def folder(tmp_path: Path) -> Path:
         await backend.commit(found(*pages("parked.test", 3)))
         [parked] = await backend.activate_keys(1, NOW, LevelSampler(2.0, seed=1))
         parked.record.parked, parked.record.failures, parked.record.last_error = True, 2, "timeout"
+        parked.record.asked_until = 4e9
         await backend.commit(Batch(pages("a.test", 30), [], [], [robots("http://a.test")]))
         await backend.release_keys([parked.record])
         await backend.close()
@@ -78,6 +79,7 @@ def test_a_host_is_told_in_whole(source: CrawlSource) -> None:
     told = source.host("a.test")
     assert told is not None
     assert (told["state"], told["queued"], told["health"], told["excluded"]) == ("ready", 30, None, None)
+    assert told["limits"] is None
     assert [one["url"] for one in told["queue"]] == [one.url for one in pages("a.test", 20)]
     assert [one["origin"] for one in told["robots"]] == ["http://a.test"]
     assert [one["url"] for one in told["fetches"]] == [f"http://a.test/{n}" for n in range(39, 19, -1)]
@@ -88,6 +90,7 @@ def test_a_parked_host_says_why_and_an_unknown_one_is_none(source: CrawlSource) 
     told = source.host("parked.test")
     assert told is not None
     assert (told["state"], told["health"], told["fetches"]) == ("parked", "parked: timeout", [])
+    assert told["limits"] == "the host allows no request until then, by Retry-After or RateLimit"
     assert source.host("unknown.test") is None
 
 
