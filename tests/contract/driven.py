@@ -195,17 +195,17 @@ class Driven(ABC):
 
     def check_consistency(self) -> None:
         """The counts agree with what is stored, and what is stored agrees with itself."""
-        read_counts, queued, hosts, states = self.counts_now(), self.queued(), self.hosts(), self.states()
-        assert read_counts.queued == len(queued)
-        assert read_counts.hosts == len(hosts)
+        counts, queued, hosts, states = self.counts_now(), self.queued(), self.hosts(), self.states()
+        assert counts.queued == len(queued)
+        assert counts.hosts == len(hosts)
         given_up = [host for host in hosts.values() if host.record.given_up]
-        assert read_counts.given_up_hosts == len(given_up)
-        assert read_counts.given_up_urls == sum(host.queued for host in given_up)
-        assert read_counts.parked_hosts == sum(host.idle and host.record.parked for host in hosts.values())
+        assert counts.given_up_hosts == len(given_up)
+        assert counts.given_up_urls == sum(host.queued for host in given_up)
+        assert counts.parked_hosts == sum(host.idle and host.record.parked for host in hosts.values())
         if self.exact:
-            assert read_counts.done == states[State.DONE]
-            assert read_counts.failed == states[State.FAILED]
-            assert read_counts.refused == states[State.REFUSED]
+            assert counts.done == states[State.DONE]
+            assert counts.failed == states[State.FAILED]
+            assert counts.refused == states[State.REFUSED]
             assert states[State.QUEUED] == sum(not one.repeat for one in queued)
         lengths = Counter(one.key for one in queued)
         levels: dict[str, int] = {}

@@ -49,7 +49,7 @@ class SampleCrawl:
         self.short, self.long = pages(SHORT, 4), pages(LONG, 320)
         again = entry(f"http://{SHORT}/0", repeat=True)
         driven.commit(found(*pages(HELD, 6), *pages(GIVEN_UP, 2)))
-        held, given_up = sorted(driven.activate(2), key=lambda one: one.record.key, reverse=True)
+        held, given_up = sorted(driven.activate_keys(2), key=lambda one: one.record.key, reverse=True)
         states = (State.DONE, State.DONE, State.FAILED, State.REFUSED)
         ended = [
             Settled(one, UrlRecord(state), fence=held.record.fence)
@@ -88,7 +88,7 @@ class SampleCrawl:
         # Whoever held something is gone, and given-up hosts get another chance.
         driven.crash(FAR_AWAY)
         fetched: list[str] = []
-        while activated := driven.activate(100, FAR_AWAY + 100):
+        while activated := driven.activate_keys(100, FAR_AWAY + 100):
             for one in activated:
                 entries = driven.read_queue(one.record.key, None, 10_000).entries
                 fetched += [one.url for one in entries]

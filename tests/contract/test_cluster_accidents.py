@@ -80,7 +80,7 @@ def test_nodes_that_are_killed_and_come_back(
     entries = some()
     first, second = Batch(discovered=entries[::2]), Batch(discovered=entries[1::2])
     one.commit(first)
-    held = {active.record.key for active in one.activate(4)}
+    held = {active.record.key for active in one.activate_keys(4)}
     for number in which:
         redis_cluster.servers[number].kill()
     with pytest.raises(StorageAway):
@@ -102,7 +102,7 @@ def test_a_page_is_done_once_though_a_node_was_killed_in_between(
 ) -> None:
     one = members()
     one.commit(found(*some()))
-    active = one.activate(12)
+    active = one.activate_keys(12)
     taken = [one.queue.entries[0] for one in active]
     verdicts = [
         verdict
@@ -219,7 +219,7 @@ def test_a_shard_that_moves_is_waited_for_and_found_again(
 ) -> None:
     one, other = members(), members()
     one.commit(found(*some()))
-    held = {active.record.key for active in one.activate(12)}
+    held = {active.record.key for active in one.activate_keys(12)}
     under_way = move(one, "a")
     under_way.begin()
     assert under_way.carry(3) == 3

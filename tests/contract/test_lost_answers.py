@@ -61,10 +61,10 @@ def heartbeat(driven: DrivenRedis) -> HeartbeatAnswer:
 def test_a_key_whose_lease_was_not_heard_of_is_given_back(crawl: Crawl, operation: str) -> None:
     one, other = crawl(), crawl()
     one.commit(found(*pages("a", 2), *pages("b", 2)))
-    assert len(one.activate(1)) == 1
+    assert len(one.activate_keys(1)) == 1
     lose_the_answer(one, operation)
     with pytest.raises(StorageAway):
-        one.activate(1)
+        one.activate_keys(1)
     assert other.active_keys(now=LATER) == []
     heartbeat(one)
     assert len(other.active_keys(now=LATER)) == 1
@@ -278,11 +278,11 @@ def test_nothing_is_finished_while_others_may_have_leases_that_were_forgotten(
 def test_what_was_let_go_of_stays_so_when_others_are_given_back(crawl: Crawl) -> None:
     one = crawl()
     one.commit(found(*pages("a", 2), *pages("b", 2)))
-    [first] = one.activate(1)
+    [first] = one.activate_keys(1)
     one.release_keys(first.record)
     lose_the_answer(one, "lease")
     with pytest.raises(StorageAway):
-        one.activate(2)
+        one.activate_keys(2)
     heartbeat(one)
     assert not any(host.active for host in one.hosts().values())
     one.check_consistency()

@@ -160,7 +160,7 @@ def test_keys_whose_lease_was_lost_on_the_way_are_leased_again(
 
     monkeypatch.setattr(one.backend._server, "call", cut_off)
     with pytest.raises(StorageAway):
-        one.activate()
+        one.activate_keys()
     monkeypatch.undo()
     assert one.active_keys() == ["a"]
     one.check_consistency()

@@ -370,14 +370,14 @@ class Frontier:
     def snapshot(self) -> Snapshot:
         """Return the state of the frontier in figures, for display."""
         counts = self._keys.counts
-        active, ready, queued_entries = self._keys.figures()
+        active, ready, waiting = self._keys.figures()
         opened = [lease for lease in self._unsettled.values() if lease.ended_at is None]
         return Snapshot(
             queued=counts.queued,
             known_hosts=counts.hosts,
             active_hosts=active,
             ready_hosts=ready,
-            waiting_hosts=queued_entries,
+            waiting_hosts=waiting,
             parked_hosts=counts.parked_hosts,
             given_up_hosts=counts.given_up_hosts,
             given_up_urls=counts.given_up_urls,
@@ -653,7 +653,7 @@ class Frontier:
         if outcome.earlier is not None:
             self._committer.add(FrontierChange(entry=outcome.earlier))
         robots: list[RobotsRecord] = []
-        change_policies = FrontierChange(
+        change = FrontierChange(
             discovered=order.place_all(outcome.discovered),
             robots=robots,
             entry=outcome.entry,
@@ -662,19 +662,19 @@ class Frontier:
             then=lambda: self._settled(lease, robots),
         )
         if active is not None:
-            change_policies.host = active.record
+            change.host = active.record
             active.unprocessed = max(active.unprocessed - 1, 0)
             if active.unprocessed == self._limits.unprocessed_max - 1:
                 self._keys.place(active)
         if outcome.robots is not None:
-            self._take_robots(lease, outcome.robots, change_policies)
+            self._take_robots(lease, outcome.robots, change)
         if requests.is_stored(entry):
             settled = verdict(entry, outcome, self._policies, self.tally)
             settled.fence = lease.fence
-            change_policies.settled.append(settled)
+            change.settled.append(settled)
         elif lease.inline is not None:
             count(outcome, self.tally)
-        self._committer.add(change_policies)
+        self._committer.add(change)
 
     def _holding(self, lease: Lease) -> ActiveKey | None:
         """Return the key of a lease, if it is held under the same fence. Results under another fence must not change

@@ -181,12 +181,12 @@ class Intake:
             # Of equal spellings the first is fetched; its place in the order is already right.
             url_of.update(zip(reversed(marks), reversed(urls), strict=True))
         unseen = self._recent.unseen(url_of)
-        take_links = LinkBatch(list(map(url_of.__getitem__, unseen)), depth, self._key, via)
+        links = LinkBatch(list(map(url_of.__getitem__, unseen)), depth, self._key, via)
         is_embedded = 0 < embed_hops <= self.embed_hops_max
-        refused = self._refused_embeds(take_links) if is_embedded else self._refused(take_links)
+        refused = self._refused_embeds(links) if is_embedded else self._refused(links)
         entries = [
             UrlEntry(url, key, mark, 0, 0, depth, via)
-            for url, key, mark in zip(take_links.urls, take_links.keys, unseen, strict=True)
+            for url, key, mark in zip(links.urls, links.keys, unseen, strict=True)
         ]
         if is_embedded:
             listed = embed_mark(embed_hops)
@@ -200,10 +200,10 @@ class Intake:
         perhaps = {index for index, verdict in refused.items() if verdict.rule in self._may_return}
         self._recent.update([mark for index, mark in enumerate(unseen) if index not in perhaps])
         taken = TakenLinks([entry for index, entry in enumerate(entries) if index not in refused], [])
-        hosts = take_links.hosts
+        hosts = links.hosts
         for index, verdict in refused.items():
-            taken.refused.append((take_links.urls[index], verdict.rule or "other"))
-            self._withhold(verdict.rule, take_links.urls[index], hosts[index], depth, via)
+            taken.refused.append((links.urls[index], verdict.rule or "other"))
+            self._withhold(verdict.rule, links.urls[index], hosts[index], depth, via)
         return taken
 
     def forget(self) -> None:

@@ -28,7 +28,7 @@ def crawl() -> Iterator[SmallCrawl]:
 
 def change(crawl: SmallCrawl, hours: FetchHours) -> None:
     policies = replace(crawl.policies(), hours=hours)
-    crawl.loop.call(crawl.frontier.change, policies, crawl.limits)
+    crawl.loop.call(crawl.frontier.change_policies, policies, crawl.limits)
     crawl.rest()
 
 

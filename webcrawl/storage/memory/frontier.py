@@ -197,12 +197,12 @@ class MemoryBackend:
 
     async def read_counts(self) -> Counts:
         given_up = [host for host in self._hosts.values() if host.record.given_up]
-        read_counts = copy.copy(self._counts)
-        read_counts.hosts = len(self._hosts)
-        read_counts.parked_hosts = sum(host.record.parked for host in self._idle_hosts())
-        read_counts.given_up_hosts = len(given_up)
-        read_counts.given_up_urls = sum(len(host.queue) for host in given_up)
-        return read_counts
+        counts = copy.copy(self._counts)
+        counts.hosts = len(self._hosts)
+        counts.parked_hosts = sum(host.record.parked for host in self._idle_hosts())
+        counts.given_up_hosts = len(given_up)
+        counts.given_up_urls = sum(len(host.queue) for host in given_up)
+        return counts
 
     async def url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
         host = self._hosts.get(key)

@@ -239,11 +239,11 @@ class SqliteBackend:
 
     def _count(self) -> Counts:
         totals = self._totals
-        read_counts = Counts(
+        counts = Counts(
             totals["queued"], totals["done"], totals["failed"], totals["refused"], totals["hosts"]
         )
-        self._keys.count_given_up(read_counts)
-        return read_counts
+        self._keys.count_given_up(counts)
+        return counts
 
     def _url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
         host_id = self._keys.known_id(key)
