@@ -33,6 +33,7 @@ FLOORS = {
         "features.usage.content_usage, features.usage.content_signal, features.usage.tdmrep, features.usage.rsl",
         "features.usage.robots_controls",
         "features.usage.robots_file",
+        "features.usage.site_files",
         "features.identity.keys",
         "features.refusals.signatures, features.refusals.recogniser",
     ),

@@ -165,3 +165,31 @@ def test_a_feed_of_columns_has_one_for_usage(web, truth, crawl, folder):
     with feed.open(newline="") as rows:
         usage = {row["url"]: json.loads(row["usage"] or "{}") for row in csv.DictReader(rows)}
     assert usage == {url: verdicts for url, verdicts in truth.items() if verdicts.get("tdm") != "no"}
+
+
+VERSIONS = {"lines": "Content-Usage: train-ai=y", "later": "Content-Usage: train-ai=n", "times": 1}
+
+
+@pytest.mark.parametrize("storage", ["sqlite", "redis"])
+def test_a_changed_robots_txt_changes_pages_that_are_fetched_later(serve, crawl, folder, storage, request):
+    """The first text allows training, all others forbid it."""
+    part = Placement("robots-usage", hosts=("h0000.localhost",), options=VERSIONS)
+    web = serve(hosts=1, pages=24, same_host=1.0, placements=(part,))
+    settings = {"ROBOTS_TTL_SECONDS": 1, "ROBOTS_TTL_MIN_SECONDS": 1, "POLITENESS_MIN_DELAY": 0.1}
+    if storage == "redis":
+        settings["REDIS_URL"] = request.getfixturevalue("serve_redis")().url
+    feed = folder / f"versions-{storage}.jsonl"
+    crawled = crawl(web.seeds, options=("-o", str(feed)), USAGE_PURPOSES="train-ai", **settings)
+    crawled.assert_ended_well()
+
+    changed = [hit for hit in web.hits() if hit.is_robots][1]
+    expected = {
+        expectation.address(web, hit): "yes" if hit.start < changed.start else "no"
+        for hit in web.hits()
+        if not hit.is_robots
+    }
+    lines = {line["url"]: line["usage"]["train-ai"] for line in crawled.lines("page")}
+    assert lines == expected
+    assert set(lines.values()) == {"yes", "no"}
+    items = {json.loads(line)["url"] for line in feed.read_text().splitlines()}
+    assert items == {url for url, verdict in expected.items() if verdict == "yes"}

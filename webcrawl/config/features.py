@@ -98,6 +98,19 @@ class UsageSettings:
         "Other crawlers of which a Disallow in robots.txt counts as one of what they crawl for: train-ai for most.",
     )
 
+    usage_tdmrep: bool = setting(
+        switch(),
+        False,
+        "",
+        "Request /.well-known/tdmrep.json of each origin after its robots.txt, before its pages.",
+    )
+    usage_licenses: bool = setting(
+        switch(),
+        True,
+        "",
+        "Request the licence file (RSL) that a License line of a robots.txt names on the same origin.",
+    )
+
     @property
     def usage_withheld(self) -> tuple[str, ...]:
         """The purposes for all of which a page must be usable to leave the archive; empty for none."""

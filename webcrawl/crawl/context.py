@@ -330,6 +330,7 @@ def _policies(
                 configuration.robots_unreachable_seconds,
                 configuration.robots_unreachable_policy,  # type: ignore[arg-type]
             ),
+            next((feature.site_files for feature in features if feature.site_files is not None), None),
             configuration.usage_refused,
             intake.schemes,
             configuration.robots_ttl_min_seconds,

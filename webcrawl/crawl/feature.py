@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from webcrawl.processing.chain import Chain
     from webcrawl.processing.text_digest import TextDigests
     from webcrawl.robots.rules import ReadUsage, RulesCache
+    from webcrawl.robots.site_files import SiteFileChoice
     from webcrawl.scope.exclusion import ExclusionList
     from webcrawl.scope.scope import Rule
     from webcrawl.storage.contract import Backend, ClockStore, Counts
@@ -61,6 +62,8 @@ class Feature:
     """Takes the results of URLs before the frontier does, and passes them on to the archive."""
     signer: HeadSigner | None = None
     """Signs the requests of the crawl, just before each is sent."""
+    site_files: SiteFileChoice | None = None
+    """Chooses files of each origin that are requested after its robots.txt, before its pages."""
     read_usage: ReadUsage | None = None
     """Called with the text of each robots.txt that is parsed; see ``RulesCache``."""
 

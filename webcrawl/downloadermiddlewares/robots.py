@@ -169,6 +169,8 @@ class RobotsMiddleware:
             reply = await self._with_previous(flight, RobotsReply(0, b"", refusal.kind))
         elif 200 <= response.status < 300 and is_cut_off(request, response):
             reply = await self._with_previous(flight, RobotsReply(0, b"", CUT_OFF))
+        elif requests.is_site_file(flight.lease.entry):
+            pass  # its body is for the frontier, and it redirects nowhere
         elif 200 <= response.status < 300:
             reply = await self._read(flight, reply)
         else:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.features.usage import robots_file
+from webcrawl.features.usage import site_files
 from webcrawl.features.usage.statements import as_record, is_withheld
 from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.robots import answer
@@ -142,7 +142,7 @@ def usage_word(
 ) -> UsageWord:
     """``refused``: the purposes for which a page must be usable to be requested. ``lines``: those of the URL in the
     fetch logs, oldest first."""
-    usage = None if record is None else robots_file.read(record.text, agents, tokens)
+    usage = None if record is None else site_files.read(record.text, agents, tokens)
     known = None if usage is None else as_record(usage.statements(url))
     line = next((line for line in reversed(lines) if isinstance(line.get("usage"), dict)), None)
     return UsageWord(

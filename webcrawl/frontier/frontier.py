@@ -64,6 +64,8 @@ ERRORS_KEPT = 10_000
 """Hosts whose last failure is remembered after they have left memory."""
 USED = frozenset({Kind.PAGE, Kind.INLINE})
 """The kinds of URLs whose content is used."""
+USAGE_KIND = "usage"
+"""The kind in the fetch log of a request for a file that is requested after a robots.txt."""
 NO_REPLY = requests.RobotsReply(0, b"", UNANSWERED)
 
 logger = logging.getLogger(__name__)
@@ -550,7 +552,8 @@ class Frontier:
         )
         if ending.started_at is not None or ending.status is not None:
             # Whoever holds the key now: the log of this process gets a line.
-            self.tally.ended(lease.entry.kind, ending)
+            kind = USAGE_KIND if requests.is_site_file(lease.entry) else lease.entry.kind
+            self.tally.ended(kind, ending)
         active = self._holding(lease)
         if active is None:
             return
@@ -691,7 +694,17 @@ class Frontier:
         active = self._keys.get(owner)
         previous = (active.robots.get(origin) if active else None) or reply.previous
         record, hop = requests.answer(lease.entry, reply, previous, self._clock(), self._policies.robots)
-        requests.add_facts(change.entry, record, self._policies.politeness)
+        if not requests.is_site_file(lease.entry):
+            requests.add_facts(change.entry, record, self._policies.politeness)
+        elif change.entry is not None:
+            change.entry.record.kind = USAGE_KIND
+        if hop is None:
+            record, hop = requests.begin_site_files(lease.entry, owner, record, self._clock(), self._policies)
+            if hop is not None and record.crawl_delay_seconds is not None and active is not None:
+                # It holds for the file already.
+                known = active.record.crawl_delay_seconds or 0.0
+                active.record.crawl_delay_seconds = max(record.crawl_delay_seconds, known)
+                active.raise_delay(self._policies.politeness)
         if hop is not None and hop.key == lease.entry.key and (here := self._keys.get(hop.key)) is not None:
             here.hops.append(hop)
             return

@@ -13,6 +13,7 @@ from webcrawl.politeness.hours import ALWAYS, FetchHours
 from webcrawl.politeness.shared_clocks import NO_SHARED_CLOCKS, SharedClocks
 from webcrawl.robots.answer import Absence
 from webcrawl.robots.rules import RulesCache
+from webcrawl.robots.site_files import SiteFileChoice
 from webcrawl.storage.contract import Locate
 from webcrawl.urls.schemes import WEB, Schemes
 
@@ -45,6 +46,8 @@ class RobotsPolicy:
     """The product tokens by which robots.txt may name the crawler."""
     rules: RulesCache = field(default_factory=lambda: RulesCache(10_000, "webcrawl"))
     absence: Absence = field(default_factory=Absence)
+    site_files: SiteFileChoice | None = None
+    """The files that are requested after a robots.txt, before pages of its origin; None if there are none."""
     usage_refused: tuple[str, ...] = ()
     """No page is requested of which a robots.txt says that it may not be used for all of these purposes."""
     schemes: Schemes = WEB

@@ -7,14 +7,18 @@ recorded like any page. It is not stored there: it follows from the origin havin
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from webcrawl.archive.capture import ArchiveEntry
-from webcrawl.frontier.policies import RobotsPolicy
+from webcrawl.frontier.policies import Policies, RobotsPolicy
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.robots import answer as robots
+from webcrawl.robots.site_files import BYTES_MAX, SiteFile, with_files
+from webcrawl.robots.text import FILES_MARK
 
 LEVEL = 1 << 40
 """robots.txt goes before every page."""
@@ -83,6 +87,8 @@ def answer(
     entry: UrlEntry, reply: RobotsReply, previous: RobotsRecord | None, now: float, policy: RobotsPolicy
 ) -> tuple[RobotsRecord, UrlEntry | None]:
     """Return the origin's record after the reply, and the entry for the next hop if there is one."""
+    if is_site_file(entry):
+        return _answer_site_file(entry, reply, now)
     if reply.record is not None:
         return reply.record, None
     origin, hops = origin_and_hops(entry)
@@ -110,6 +116,71 @@ def answer(
         return robots.unreachable(origin, previous, now, absence=policy.absence), None
     hop = _entry(reply.location, reply.location_key, origin, hops + 1, entry.url, proxy_route(entry))
     return robots.redirected(origin, previous, now), hop
+
+
+def begin_site_files(
+    entry: UrlEntry, key: str, record: RobotsRecord, now: float, policies: Policies
+) -> tuple[RobotsRecord, UrlEntry | None]:
+    """Return the record of an origin after a robots.txt was answered, and the entry for the first of the files that
+    are requested after it; the record itself if there are none. ``key``: that of the origin.
+
+    Nothing else of the origin is fetched until they are answered: its record waits in the payload of the entry.
+    """
+    policy = policies.robots
+    is_answer = record.state in (robots.RobotsState.RULES, robots.RobotsState.ALLOWED_ALL)
+    if policy.site_files is None or is_site_file(entry) or not is_answer or record.attempts:
+        return record, None
+    if policies.politeness.is_too_long(record.crawl_delay_seconds):
+        return record, None
+    text = record.text.partition(FILES_MARK)[0]
+    files = policy.site_files.wanted(record.origin, text, policy.rules.rules(record))
+    if not files:
+        return record, None
+    kept = {
+        "state": str(record.state),
+        "expires_at": record.expires_at,
+        "text": text,
+        "crawl_delay": record.crawl_delay_seconds,
+        "bodies": [],
+    }
+    first = _site_file_entry(record.origin, key, files, kept, entry.url, proxy_route(entry))
+    pending = RobotsRecord(record.origin, robots.RobotsState.PENDING, now, now + robots.PENDING_SECONDS, text)
+    pending.crawl_delay_seconds = record.crawl_delay_seconds
+    return pending, first
+
+
+def is_site_file(entry: UrlEntry) -> bool:
+    """Return True if an entry requests a file beside a robots.txt."""
+    return entry.kind == Kind.ROBOTS and entry.payload is not None and '"files": [' in entry.payload
+
+
+def _answer_site_file(
+    entry: UrlEntry, reply: RobotsReply, now: float
+) -> tuple[RobotsRecord, UrlEntry | None]:
+    """Return the record of the origin with the file that was answered, and the entry for the next one. A file that
+    is not available says nothing; if it may be available later, robots.txt and file are soon requested again."""
+    payload = json.loads(entry.payload or "{}")
+    origin, kept = str(payload["origin"]), payload["robots"]
+    (kind, url), *files = payload["files"]
+    if reply.error is not None or reply.status == 429 or reply.status >= 500:
+        kept["expires_at"] = min(kept["expires_at"], now + robots.COPY_RETRY_SECONDS)
+    elif 200 <= reply.status < 300 and len(reply.body) <= BYTES_MAX:
+        kept["bodies"].append([kind, url, reply.body.decode("latin-1")])
+    if files:
+        rest = [SiteFile(*file) for file in files]
+        waiting = RobotsRecord(origin, robots.RobotsState.PENDING, now, now + robots.PENDING_SECONDS)
+        return waiting, _site_file_entry(origin, entry.key, rest, kept, entry.url, proxy_route(entry))
+    bodies = {kind: (url, body.encode("latin-1")) for kind, url, body in kept["bodies"]}
+    text = with_files(kept["text"], bodies)
+    return RobotsRecord(origin, kept["state"], now, kept["expires_at"], text, kept["crawl_delay"]), None
+
+
+def _site_file_entry(
+    origin: str, key: str, files: Sequence[SiteFile], kept: dict[str, Any], via: str, route: str | None
+) -> UrlEntry:
+    entry = _entry(files[0].url, key, origin, 1, via, route)
+    entry.payload = json.dumps({**json.loads(entry.payload or "{}"), "files": files, "robots": kept})
+    return entry
 
 
 def add_facts(line: ArchiveEntry | None, record: RobotsRecord, politeness: Politeness) -> None:

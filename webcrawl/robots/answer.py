@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from webcrawl.politeness.health import backoff_seconds
 from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.robots.rules import RobotsRules, RulesCache
-from webcrawl.robots.text import MAX_BYTES, decode, longest_delay, product_token, read_for_all
+from webcrawl.robots.text import FILES_MARK, MAX_BYTES, decode, longest_delay, product_token, read_for_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -236,7 +236,7 @@ def _reason(record: RobotsRecord | None, rules: RobotsRules | None, url: str, no
 
 def _has_copy(record: RobotsRecord) -> bool:
     """Return True if a record has a text that was once fetched, be it an empty one."""
-    return bool(record.text) or record.state == RobotsState.RULES
+    return bool(record.text.partition(FILES_MARK)[0]) or record.state == RobotsState.RULES
 
 
 def _has_origin(url: str, origin: str) -> bool:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 MAX_BYTES = 500 * 1024
 """The part of a robots.txt that is read (RFC 9309, section 2.5)."""
 
+FILES_MARK = "\n#! files beside it: "
+"""The beginning of the comment, behind the text of a robots.txt, that has the other files of its site."""
+
 MAX_SITEMAPS = 1_000
 MAX_CRAWL_DELAY_SECONDS = 1e9
 

@@ -6,7 +6,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.crawl.feature import Feature
-from webcrawl.features.usage import content_signal, content_usage, robots_controls, robots_file, rsl, tdmrep
+from webcrawl.features.usage import content_signal, content_usage, robots_controls, rsl, site_files, tdmrep
+from webcrawl.features.usage.site_files import SiteFiles
 from webcrawl.features.usage.statements import as_record, is_withheld, resolve
 from webcrawl.parsing.html import PageInput, extract
 from webcrawl.parsing.mime import HTML_TYPES, document_type, mime_type
@@ -33,6 +34,11 @@ HEAD_BYTES = 65_536
 """The part of a page in which its elements are looked for that a spider reads itself."""
 _WORDS = (b"tdm-", b"robots")
 
+CACHED_MAX = 1_000
+"""Bytes of fields whose statements are kept for the next page with the same ones."""
+FieldLines = tuple[tuple[bytes, tuple[bytes, ...]], ...]
+"""The lines of fields by their names."""
+
 STATEMENTS_MAX = 100
 """Statements of one page that are kept."""
 
@@ -47,23 +53,37 @@ class UsageFeature(Feature):
         self._refuses_unknown = configuration.usage_unknown == "refuse"
         self.withholds = bool(self._purposes)
         """True if the crawl withholds pages at all."""
+        tdmrep, licences = configuration.usage_tdmrep, configuration.usage_licenses
+        if tdmrep or licences:
+            self.site_files = SiteFiles(self._agents, tdmrep=tdmrep, licences=licences)
         # Nearly all pages of a site have the same statements.
         self._recorded = lru_cache(maxsize=4_096)(self._build_record)
+        self._fields = lru_cache(maxsize=4_096)(self._read_fields)
 
     def read_usage(self, text: str, agents: tuple[str, ...], /) -> RobotsUsage | None:
-        """Return what a robots.txt says about the use of pages, also the verdicts for USAGE_TOKENS."""
-        return robots_file.read(text, agents, self._tokens)
+        """Return what a robots.txt and the files beside it say about the use of pages, and the verdicts for
+        USAGE_TOKENS."""
+        return site_files.read(text, agents, self._tokens)
 
     def read_response(self, usage: UsageReading | None, url: str, headers: Headers) -> tuple[Statement, ...]:
         """Return what the robots.txt under which a URL was fetched and the header of the response say."""
         statements: tuple[Statement, ...] = () if usage is None else usage.statements(url)
-        if _FIELDS.isdisjoint(headers):
+        present = _FIELDS.intersection(headers)
+        if not present:
             return statements
-        return (*statements, *self._read_headers(headers))[:STATEMENTS_MAX]
+        values = tuple([(name, tuple(headers.getlist(name))) for name in present])
+        is_image = (headers.get(b"Content-Type") or b"").lower().startswith(b"image/")
+        if sum([len(line) for _, found in values for line in found]) > CACHED_MAX:
+            of_fields = self._read_fields(values, is_image)
+        else:
+            of_fields = self._fields(values, is_image)
+        return (*statements, *of_fields)[:STATEMENTS_MAX]
 
-    def _read_headers(self, headers: Headers) -> list[Statement]:
+    def _read_fields(self, found: FieldLines, is_image: bool) -> tuple[Statement, ...]:
+        fields = dict(found)
+
         def lines(name: bytes) -> list[str]:
-            return [line.decode("latin-1") for line in headers.getlist(name)]
+            return [line.decode("latin-1") for line in fields.get(name, ())]
 
         statements: list[Statement] = []
         if values := lines(USAGE):
@@ -73,11 +93,10 @@ class UsageFeature(Feature):
         statements += tdmrep.in_header(lines(RESERVATION), lines(POLICY))
         older, newer = lines(ROBOTS), lines(NEWER_ROBOTS)
         if older or newer:
-            is_image = (headers.get(b"Content-Type") or b"").strip().lower().startswith(b"image/")
             statements += robots_controls.in_header(older, newer, self._agents, is_image=is_image)
         if values := lines(LINK):
             statements += rsl.in_links(values)
-        return statements
+        return tuple(statements)
 
     def read_page(self, document: ParsedPage) -> list[Statement]:
         """Return what the elements of a page say."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tests.fakeweb.answer import http_answer
@@ -69,6 +70,35 @@ def asks_only_for_what_may_be_used(stage: Short, promise: Promise) -> str:
     need(set(stage.statuses()) == {0}, "the crawl did not end well")
     requested = {name for name, host in hosts.items() if stage.web.pages(host)}
     return need(requested == set(promise.given["requested"]), f"pages were requested of: {_names(requested)}")
+
+
+@judge
+def obeys_a_site_file(stage: Short, promise: Promise) -> str:
+    """The file is requested after robots.txt and before any page, in a pause of its own, the Crawl-delay, and its
+    rules are obeyed; it is not requested with the opposite of the setting."""
+    path, body = promise.given["path"], promise.given["body"].encode()
+    seen = {}
+    for value in (1, 0):
+        [host] = new_sites(stage, "files", pages=0)
+        licence = f"\nLicense: {stage.site.url(host, path)}\n" if path == "/license.xml" else ""
+        stage.site.robots[host] = f"User-agent: *\nCrawl-delay: 0.4\nDisallow:\n{licence}"
+        stage.site.answers[host, path] = lambda request: http_answer(200, body, mime="text/plain")
+        links = ["/kept/1", "/kept/2", "/free/1", "/free/2"]
+        seeds = [stage.site.put(host, "/", [stage.site.url(host, link) for link in links])]
+        settings = {"USAGE_PURPOSES": "train-ai", "USAGE_DISALLOWED": "refuse", promise.name: value}
+        start_crawl(stage, promise, seeds, POLITENESS_MIN_DELAY=0.1, **settings)
+        need(set(stage.statuses()) == {0}, "the crawl did not end well")
+        hits = stage.web.hits(host)
+        need(all(b.start - a.end >= 0.39 for a, b in pairwise(hits)), "a pause was too short")
+        seen[value] = [hit.path for hit in hits]
+    on, off = seen[1], seen[0]
+    return need(
+        on[:2] == ["/robots.txt", path]
+        and sorted(on[2:]) == ["/", "/free/1", "/free/2"]
+        and off.count(path) == 0
+        and sorted(off[1:]) == ["/", *sorted(links)],
+        f"requested with it: {', '.join(on)}; without: {', '.join(off)}",
+    )
 
 
 @judge
