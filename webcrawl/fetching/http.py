@@ -64,7 +64,6 @@ class HttpDownloadHandler(TransferHandler):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         settings = crawler.settings
-        self.signer = find_signer(crawler)
         self.fail_on_dataloss = bool(
             settings.getpriority("DOWNLOAD_FAIL_ON_DATALOSS")
             and settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
@@ -90,7 +89,7 @@ class HttpTransfer(Transfer):
         except ValueError as error:
             raise UnsupportedURLSchemeError(str(error)) from error
         self._crawler = handler.crawler
-        self._signer = handler.signer
+        self._signer = find_signer(handler.crawler)
         self._fail_on_dataloss = handler.fail_on_dataloss
         self._certificate: Certificate | None = None
         """The server's certificate; None without TLS."""

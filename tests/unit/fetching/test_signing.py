@@ -7,7 +7,6 @@ from itertools import count
 import pytest
 
 from tests.unit.fetching.lab import Client, Peer, answering, run, serving
-from webcrawl.fetching.http import HttpDownloadHandler
 from webcrawl.fetching.signing import sign_requests
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -33,7 +32,6 @@ class SigningClient(Client):
         super().__init__()
         self.signer = Numbering()
         sign_requests(self.crawler, self.signer)
-        self.handler = HttpDownloadHandler.from_crawler(self.crawler)
 
 
 def test_a_request_that_is_sent_again_is_signed_again() -> None:
