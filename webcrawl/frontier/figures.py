@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.frontier.tally import PAUSED
 from webcrawl.politeness import refusals
+from webcrawl.robots.purposes import PURPOSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -105,6 +106,10 @@ def _count_errors(kind: str) -> Callable[[Tally], float]:
 
 def _count_refusals(kind: str) -> Callable[[Tally], float]:
     return lambda tally: tally.site_refusals[kind]
+
+
+def _count_disallowed(purpose: str) -> Callable[[Tally], float]:
+    return lambda tally: tally.disallowed[purpose]
 
 
 def _counter(
@@ -248,6 +253,25 @@ COUNTERS: tuple[Figure, ...] = (
         "Hosts that refused the crawler until they were left alone for a day",
         "refusing_hosts",
         metric="refusing_hosts",
+        is_logged=True,
+    ),
+    *(
+        _counter(
+            f"disallowed_{purpose}",
+            "pages",
+            f"Pages that their sites do not allow to be used for {purpose}",
+            tally=_count_disallowed(purpose),
+            metric="pages_disallowed",
+            value=purpose,
+        )
+        for purpose in PURPOSES
+    ),
+    _counter(
+        "withheld",
+        "pages",
+        "Pages that were withheld, since they may not be used for USAGE_PURPOSES",
+        "withheld",
+        metric="pages_withheld",
         is_logged=True,
     ),
     _counter(

@@ -87,6 +87,10 @@ class Tally:
     """Hosts that refused the crawler until they were left alone for a day, each counted once."""
     last_refusing: tuple[str, str] | None = None
     """The last of these hosts, and the kind of its refusal."""
+    disallowed: Counter[str] = field(default_factory=Counter)
+    """Pages that may not be used, by purpose: words of ``purposes.PURPOSES``."""
+    withheld: int = 0
+    """Pages that may not be used for what the crawl is for."""
     mimes: Counter[str] = field(default_factory=Counter)
     """MIME types of pages, in lower case and without parameters."""
 

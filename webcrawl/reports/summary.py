@@ -103,6 +103,11 @@ def summary(ending: CrawlEnd) -> str:
         _row("refused", tally.refusals),
         *_breakdown(tally.refused_by_rule),
         *_by_sites(tally),
+        *(
+            [_row("withheld", tally.withheld, "pages that may not be used for USAGE_PURPOSES")]
+            if tally.withheld
+            else []
+        ),
         *_skipped(tally),
         *_held(tally),
         _row(

@@ -11,6 +11,7 @@ from webcrawl.features.usage.site_files import SiteFiles
 from webcrawl.features.usage.statements import as_record, is_withheld, resolve
 from webcrawl.parsing.html import PageInput, extract
 from webcrawl.parsing.mime import HTML_TYPES, document_type, mime_type
+from webcrawl.robots.purposes import NO, PURPOSES
 
 if TYPE_CHECKING:
     from scrapy.http import Headers
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from webcrawl.archive.capture import FetchRecord
     from webcrawl.config import Configuration
     from webcrawl.crawl.feature import Parts
+    from webcrawl.crawl.running import InFlightRequest
     from webcrawl.features.usage.robots_file import RobotsUsage
     from webcrawl.features.usage.statements import Statement
     from webcrawl.parsing.html import ParsedPage
@@ -117,6 +119,17 @@ class UsageFeature(Feature):
         return self.read_page(
             extract(PageInput(head, url, declared, links_max=0, types=frozenset(), agents=self._agents))
         )
+
+    def settled(self, flight: InFlightRequest) -> None:
+        entry = flight.outcome.entry
+        usage = None if entry is None else entry.record.extra.get("usage")
+        if entry is None or not isinstance(usage, dict) or entry.record.kind != "page":
+            return
+        tally = flight.tally
+        tally.withheld += entry.record.extra.get("withheld") is True
+        for purpose in PURPOSES:
+            if usage.get(purpose) == NO:
+                tally.disallowed[purpose] += 1
 
     def verdicts(self, statements: tuple[Statement, ...]) -> dict[str, str]:
         """Return the verdicts for a page's item."""

@@ -47,6 +47,8 @@ class FetchRow(TypedDict):
     refusal: str | None
     refusal_by: str | None
     refusal_detail: str | None
+    usage: dict[str, Any] | None
+    withheld: bool
     seconds: float | None
 
 
@@ -178,6 +180,8 @@ def _fetch(line: dict[str, Any]) -> FetchRow:
         "refusal": line.get("refusal"),
         "refusal_by": line.get("refusal_by"),
         "refusal_detail": line.get("refusal_detail"),
+        "usage": line.get("usage"),
+        "withheld": line.get("withheld") is True,
         "seconds": seconds,
     }
 

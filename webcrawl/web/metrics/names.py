@@ -48,6 +48,7 @@ LABELLED: Mapping[str, tuple[str, str]] = {
         "Errors: requests that ended without a response, without those that were sent again at once, by kind.",
     ),
     "site_refusals": ("kind", "Responses by which sites refused, by kind."),
+    "pages_disallowed": ("purpose", "Pages that their sites do not allow to be used, by purpose."),
     "ended_urls": ("state", "URLs that ended: done, failed for good, or refused by a rule."),
     "hosts": (
         "state",

@@ -56,17 +56,23 @@ function kinds({ kinds: found = {} }) {
   return known.length ? h("p", { class: "statuses" }, known.map(([name, number]) => h("a", { href: route("errors", { error: name }) }, badge(`${name} ${count(number)}`, "bad")))) : null;
 }
 
+/** Return the purposes for which a page may not be used. */
+function disallowed(usage) {
+  return Object.keys(usage).filter((purpose) => usage[purpose] === "no").join(", ");
+}
+
 export function fetches(page) {
   return short(page, {
     path: "/fetches",
     columns: [
       time("end"),
-      { label: "result", cell: (row) => (row.refusal ? h("span", {}, result(row), " ", badge(row.refusal, "warn")) : result(row)) },
+      { label: "result", cell: (row) => (row.refusal || row.withheld ? h("span", {}, result(row), " ", badge(row.refusal ?? "withheld", "warn")) : result(row)) },
       { label: "URL", cell: (row) => address(row.url, 200) },
       { label: "kind", cell: (row) => row.kind ?? NONE },
       { label: "took", number: true, cell: (row) => span(row.seconds) },
       { label: "received", number: true, cell: (row) => size(row.bytes) },
       { label: "type", cell: (row) => row.mime ?? NONE },
+      { label: "not for", cell: (row) => disallowed(row.usage ?? {}) || NONE },
       { label: "depth", number: true, cell: (row) => count(row.depth) },
       via,
     ],
