@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 BODY_MAX = 100_000
 """Bytes of a body. A longer one with a status 2xx is a page with content."""
+ABSENT_STATUSES = (404, 410)
+"""Statuses that are an answer of the site itself, whatever its page has."""
 LINKS_MAX = 15
 """A page with status 2xx and more links than this is a page with content."""
 TEXT_MAX = 200
@@ -56,6 +58,7 @@ class Recogniser:
         self._by_body = [signature for signature in signatures if signature.body]
         self._of_success = [signature for signature in self._by_body if signature.may_succeed]
         self._any_mark = _any_of(max(signature.body, key=len) for signature in self._of_success)
+        self._any_mark_of_error = _any_of(max(signature.body, key=len) for signature in self._by_body)
         heads = [signature for signature in self._by_head if signature.may_succeed]
         self._fields_of_success = {status for signature in heads for status in signature.statuses}
         self._any_success = any(signature.success for signature in heads)
@@ -71,10 +74,15 @@ class Recogniser:
 
     def of_error(self, status: int, header: Header, body: bytes) -> SiteRefusal | None:
         """Return the refusal of a response whose status is not 2xx. ``body``: decoded, at least its beginning."""
-        if status < 400:
-            return self._of_page(self._by_body, status, header, body)
-        refusal = self.of_head(status, header) or _wanted(status, header)
-        return refusal or self._of_page(self._by_body, status, header, body) or _of_status(status, header)
+        if status in ABSENT_STATUSES:
+            return None
+        refusal = None
+        if status >= 400:
+            refusal = self.of_head(status, header) or _wanted(status, header)
+        any_mark = self._any_mark_of_error
+        if refusal is None and any_mark is not None and any_mark.search(body[:READ_BYTES]) is not None:
+            refusal = self._of_page(self._by_body, status, header, body)
+        return refusal or _of_status(status, header)
 
     def of_success(self, status: int, header: Header, body: bytes) -> SiteRefusal | None:
         """Return the refusal of a response with a status 2xx, by its decoded body."""
