@@ -72,7 +72,8 @@ def index_change(entry: ArchiveEntry) -> IndexChange | None:
         return IndexChange(record.url, record.end, None) if record.extra.get("withheld") else None
     if record.status in _GONE:
         return IndexChange(record.url, record.end, None)
-    if record.status not in _GOOD:
+    if record.status not in _GOOD or "refusal" in record.extra:
+        # What the page had before a challenge is not gone.
         return None
     unwanted = any(record.extra.get(name) for name in ("noindex", "withheld", "duplicate_of"))
     return IndexChange(record.url, record.end, None if unwanted else _document(entry.fields))

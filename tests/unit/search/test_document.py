@@ -59,6 +59,7 @@ def test_what_is_not_to_be_found_goes_if_it_was_in(said):
     [
         {"status": 304},
         {"status": 500},
+        {"refusal": "challenge"},
         {"status": 301},
         {"status": None, "error": "timeout"},
         {"kind": "robots"},

@@ -40,6 +40,17 @@ def test_nothing_is_told_of_a_crawl_that_is_well():
     assert crawl.told == []
 
 
+def test_that_hosts_refuse_is_told_once_with_the_last_of_them():
+    crawl = Watched()
+    crawl.goes_on(60, WELL, fetches=3)
+    refused = replace(WELL, refusing_hosts=2, last_refusing=("a.test", "challenge"))
+    crawl.goes_on(3600, refused, fetches=3)
+    assert crawl.told == ["refusal"]
+    [alert] = Watched().watch.look(refused, 5.0)
+    assert alert.sentence.startswith("is refused by 2 hosts, the last is a.test (challenge)")
+    assert alert.details == {"hosts": 2, "last": "a.test", "kind": "challenge"}
+
+
 def test_a_stall_is_told_once_and_again_after_it_was_over():
     crawl = Watched()
     crawl.goes_on(595, WELL)
