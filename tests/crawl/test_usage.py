@@ -193,3 +193,34 @@ def test_a_changed_robots_txt_changes_pages_that_are_fetched_later(serve, crawl,
     assert set(lines.values()) == {"yes", "no"}
     items = {json.loads(line)["url"] for line in feed.read_text().splitlines()}
     assert items == {url for url, verdict in expected.items() if verdict == "yes"}
+
+
+OWN = """
+from webcrawl.spiders.broad import BroadSpider
+
+class Own(BroadSpider):
+    name = "own"
+
+    async def parse(self, response):
+        yield {"own": response.url}
+"""
+
+
+def test_items_that_a_spider_makes_of_a_page_itself_are_withheld_too(web, truth, crawl, folder):
+    """It yields no Page, so that the elements of the pages are read for that alone."""
+    (folder / "spiders_of_use.py").write_text(OWN)
+    feed = folder / "own.jsonl"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(folder))
+        crawled = crawl(
+            sorted(truth),
+            options=("-o", str(feed)),
+            spider="own",
+            SPIDER_MODULES="spiders_of_use",
+            USAGE_PURPOSES="train-ai",
+        )
+    assert crawled.status == 0, crawled.stderr[-2000:]
+    items = {json.loads(line)["own"] for line in feed.read_text().splitlines()}
+    assert items == {url for url, verdicts in truth.items() if verdicts.get("train-ai") != "no"}
+    withheld = {line["url"] for line in crawled.lines("page") if line.get("withheld")}
+    assert withheld == set(truth) - items

@@ -134,6 +134,16 @@ def test_no_more_links_are_looked_at_than_the_limit_says() -> None:
 
 
 @pytest.mark.usefixtures("parser")
+def test_a_reservation_behind_many_elements_is_kept() -> None:
+    many = "".join(f"<meta name=a{number} content=b>" for number in range(300))
+    document = extract(
+        PageInput(f"<head>{many}<meta name=TDM-Reservation content=1>".encode(), URL, "text/html", 10)
+    )
+    assert document.metas[-1] == ("tdm-reservation", "1")
+    assert len(document.metas) == 201
+
+
+@pytest.mark.usefixtures("parser")
 def test_a_link_that_is_too_long_is_dropped_and_counted() -> None:
     document = found(f"<a href='/{'x' * 10_000}'>x</a><a href='/short'>x</a>")
     assert (len(document.links), document.links_dropped) == (1, 1)

@@ -45,6 +45,8 @@ def test_a_line_of_an_earlier_version_is_read():
         {"status": 404},
         {"status": 410},
         {"noindex": True},
+        {"withheld": True},
+        {"withheld": True, "status": 304},
         {"duplicate_of": "http://a.test/"},
         {"title": None, "text": None},
     ],
