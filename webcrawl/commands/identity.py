@@ -170,7 +170,7 @@ class Command(ProjectCommand):
             return 0
         tell("\n".join(paths))
         tell(
-            f"Serve them at {configuration.identity_agent} with the headers of {publishing.HEADERS} or "
+            f"Serve them at {configuration.identity_agent} with the headers of {Path(paths[-2]).name} or "
             f"{publishing.NGINX}, and write them again within {opts.days or DAYS:g} days"
         )
         return 0

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 DIRECTORY_MAX_AGE_SECONDS = 86_400
 """The time for which servers that verify signatures keep the directory. A new key begins later than that."""
 NGINX = "nginx-identity.conf"
-HEADERS = "_headers"
+HEADERS, OWN_HEADERS = "_headers", "_headers.identity"
+"""The file of headers, and its name in a folder that has such a file of the site's own."""
+_MARK = "# Written by scrapy identity write"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +101,23 @@ def write_files(folder: Path, files: list[PublishedFile]) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace(path, file.body)
         yield path
-    for name, content in ((HEADERS, headers_file(files)), (NGINX, nginx_file(files))):
+    headers = HEADERS if _is_ours(folder / HEADERS) else OWN_HEADERS
+    for name, content in ((headers, headers_file(files)), (NGINX, nginx_file(files))):
         replace(folder / name, content.encode("ascii"))
         yield folder / name
 
 
+def _is_ours(path: Path) -> bool:
+    """Return True if there is no such file, or one of ours."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").startswith(_MARK)
+    except FileNotFoundError:
+        return True
+
+
 def headers_file(files: list[PublishedFile]) -> str:
     """Return the headers in the form that several hosts of static sites read: a path, and indented lines."""
-    lines = []
+    lines = [_MARK]
     for file in files:
         lines += [file.path, *(f"  {name}: {value}" for name, value in file.headers.items())]
     return "\n".join(lines) + "\n"
@@ -114,7 +125,7 @@ def headers_file(files: list[PublishedFile]) -> str:
 
 def nginx_file(files: list[PublishedFile]) -> str:
     """Return the headers as locations of nginx, to be included into a server."""
-    lines = []
+    lines = [_MARK]
     for file in files:
         headers = dict(file.headers)
         lines += [f"location = {file.path} {{", "    types { }"]

@@ -344,8 +344,8 @@ def publishes_its_keys(stage: Stage, promise: Promise) -> str:
         stage.do("identity", "write", site, **settings)
         statuses["served"] = stage.run("identity", "check", **settings).status
         body = (site / DIRECTORY).read_bytes()
-        lines = (site / "_headers").read_text().split("/signature-agent-card")[0].splitlines()[1:]
-        headers = dict(line.strip().split(": ", 1) for line in lines)
+        lines = (site / "_headers").read_text().split("/signature-agent-card")[0].splitlines()
+        headers = dict(line.strip().split(": ", 1) for line in lines if line.startswith(" "))
         proof = directory_parameters(f"{origin}/{DIRECTORY}", headers, body, Keys(json.loads(body)["keys"]))
         (site / DIRECTORY).write_bytes(body + b" ")
         statuses["changed"] = stage.run("identity", "check", **settings).status

@@ -142,3 +142,14 @@ def test_the_files_have_no_private_key_and_the_headers_that_they_need(tmp_path: 
         for header, value in files[0].headers.items():
             assert value in text, header
     assert f"expires={int(NOW) + 100}" in files[0].headers["Signature-Input"]
+
+
+def test_headers_of_the_site_itself_are_not_replaced(tmp_path: Path) -> None:
+    files = list(published_files(Configuration(), AGENT, KeyRing([keys.new_key()]), NOW, 100.0))
+    (tmp_path / "_headers").write_text("/*\n  X-Own: 1\n")
+    names = [path.name for path in write_files(tmp_path, files)]
+    assert names[-2:] == ["_headers.identity", "nginx-identity.conf"]
+    assert (tmp_path / "_headers").read_text() == "/*\n  X-Own: 1\n"
+    (tmp_path / "_headers").unlink()
+    for _ in range(2):
+        assert [path.name for path in write_files(tmp_path, files)][-2] == "_headers"
