@@ -591,7 +591,7 @@ class Frontier:
             if len(self._last_errors) > ERRORS_KEPT:
                 del self._last_errors[next(iter(self._last_errors))]
         if ending.refusal is not None:
-            if health.refused(record, ending.refusal, ending.ended_at):
+            if health.refused(record, ending.refusal, ending.ended_at, ending.retry_after_seconds):
                 self._tell_of_refusal(record)
             return
         if record.refusals and (lease.entry.kind == Kind.ROBOTS or not is_success(ending.status)):

@@ -142,8 +142,9 @@ class Health:
         else:
             self._block(record, now, wait)
 
-    def refused(self, record: HostRecord, kind: str, now: float) -> bool:
-        """Note a response by which the host refuses the crawler as a whole; ``kind`` is a word of ``refusals.KINDS``.
+    def refused(self, record: HostRecord, kind: str, now: float, retry_after: float | None = None) -> bool:
+        """Note a response by which the host refuses the crawler as a whole; ``kind`` is a word of ``refusals.KINDS``,
+        ``retry_after`` the required pause in seconds, None if it named none.
 
         Returns True if the host is left alone for the first time since it last gave a page.
         """
@@ -152,6 +153,10 @@ class Health:
         if not record.refusals:
             record.refusal_base = record.fetches - 1 if record.pages else 0
         record.refusals += 1
+        if retry_after is not None and math.isfinite(retry_after) and math.isfinite(now):
+            wait = max(0.0, min(retry_after, RETRY_AFTER_MAX_SECONDS))
+            record.asked_until = max(record.asked_until, now + wait)
+            self._block(record, now, wait)
         return self.while_refused(record, now)
 
     def while_refused(self, record: HostRecord, now: float) -> bool:

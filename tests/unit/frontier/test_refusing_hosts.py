@@ -164,6 +164,15 @@ def test_requests_before_the_first_refusal_of_a_host_that_gave_pages_do_not_coun
     assert record.refusal_rests == 1
 
 
+def test_a_pause_that_a_refusal_asks_for_is_kept() -> None:
+    health, record = Health(), HostRecord("a", fetches=2)
+    health.refused(record, "challenge", 100.0, 3600.0)
+    assert (record.next_fetch_at, record.asked_until) == (3700.0, 3700.0)
+    health.refused(record, "challenge", 100.0, float("nan"))
+    health.refused(record, "challenge", 100.0, 1e9)
+    assert record.next_fetch_at == 100.0 + DAY
+
+
 def test_a_second_rest_is_no_news() -> None:
     health, record = Health(requests_while_refused=1), HostRecord("a", fetches=1)
     assert health.refused(record, "blocked", 100.0)
