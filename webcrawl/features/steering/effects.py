@@ -38,6 +38,10 @@ _CLOSING = {
 """The settings of Scrapy's extension CloseSpider, with its names of the limits."""
 
 
+_HOURS = frozenset({"POLITENESS_HOURS", "POLITENESS_HOURS_FILE"})
+"""Read anew only if one of them is set: the file may have gone since."""
+
+
 class Effects:
     """Applies the values of settings to one crawl."""
 
@@ -51,11 +55,15 @@ class Effects:
         """Apply the settings ``names``; ``values`` has those of all settings. ``delays``: minimum delays of
         politeness keys, in seconds.
 
-        :raises ValueError: a file of rules is wrong; nothing of the scope was changed
+        :raises ValueError: a file of rules, or of hours, is wrong; nothing was changed
         """
         changed = {LIVE[name].group for name in names}
+        hours = self._context.policies.hours
+        if _HOURS & set(names):
+            hours = build_hours(values.configuration, self._context.key)
         if "scope" in changed:
             self._change_scope(values)
+        self._context.policies = replace(self._context.policies, hours=hours)
         self._context.configuration = values.configuration
         self.change_frontier(values, delays)
         if "concurrency" in changed:
@@ -79,7 +87,6 @@ class Effects:
             context.policies,
             politeness=build_politeness(configuration, context.key).raised(delays),
             health=configuration.build(Health, "health_"),
-            hours=build_hours(configuration, context.key),
             requests_per_key_max=configuration.requests_per_key_max,
             page_budget=configuration.page_budget,
         )

@@ -206,6 +206,12 @@ def keeps_hours_of_sites(stage: Live, promise: Promise) -> str:
     with changed(stage, POLITENESS_HOURS_FILE=file) as since:
         stage.do("add", stage.site.url(new), stage.target)
         need(until(lambda: len(stage.web.hits(other[-1], since)) >= 5), "the other sites rest too")
+        # It was read when it was set.
+        file.unlink()
+        stage.do("delay", other[0], 2 * DELAY, stage.target)
+        gone = time.time()
+        need(until(lambda: len(stage.web.hits(other[-1], gone)) >= 5), "without its file the crawl rests")
+        stage.do("delay", other[0], "none", stage.target)
         rested = len(stage.web.hits(resting, since)) + len(stage.web.hits(new, since))
     back = time.time()
     again = until(lambda: stage.web.hits(resting, back) and stage.web.pages(new))
