@@ -135,9 +135,9 @@ class Scheduler:
         """The time at which the close of the crawl began, on the monotonic clock; None while it runs."""
         self._errbacks: set[asyncio.Task[None]] = set()
         self._last_calls: asyncio.Task[None] | None = None
-        self._told: set[int] = set()
+        self._errbacks_called: set[int] = set()
         """Fingerprints of the queued URLs whose errbacks were called since their host cannot be reached."""
-        self._are_all_told = False
+        self._are_all_called = False
         self._has_told_of_patience = False
         self._told_of_hours = 0.0
         self._before_close: list[Callable[[], Awaitable[None]]] = []
@@ -268,27 +268,27 @@ class Scheduler:
             return True
         queued = self.frontier.snapshot().queued and not self.frontier.is_closing()
         makes_requests = self.requests.has_errbacks or getattr(self.spider, "makes_requests", True)
-        if not queued or not makes_requests or self._are_all_told:
+        if not queued or not makes_requests or self._are_all_called:
             return False
         self._last_calls = self.run_beside(self._call_waiting())
         return True
 
     async def _call_waiting(self) -> None:
         """Call the errback of each queued URL once. The URL stays queued for the next run."""
-        told_before, slot = len(self._told), engine_slot(self._crawler.engine)
+        told_before, slot = len(self._errbacks_called), engine_slot(self._crawler.engine)
         async for entry in self.frontier.queued_entries():
             if slot is None or slot.closing is not None:
                 return
-            if not may_have_errback(entry) or entry.fingerprint in self._told:
+            if not may_have_errback(entry) or entry.fingerprint in self._errbacks_called:
                 continue
             with suppress(ValueError):
                 request = self.requests.request(entry)
                 if request.errback is not None:
-                    self._told.add(entry.fingerprint)
+                    self._errbacks_called.add(entry.fingerprint)
                     error = refusal(UNREACHED, entry.url, self.frontier.last_error(entry.key))
                     await self._call_errback(request, error, None)
         # Requests that an errback gave may have errbacks themselves.
-        self._are_all_told = len(self._told) == told_before
+        self._are_all_called = len(self._errbacks_called) == told_before
         self.wake()
 
     def before_close(self, step: Callable[[], Awaitable[None]]) -> None:
@@ -516,7 +516,7 @@ class Scheduler:
         if flight is not None and flight.request is request:
             # A retry: the frontier queues the URL again itself when it settles the lease.
             return True
-        self._are_all_told = False
+        self._are_all_called = False
         entry = self.requests.entry(request)
         if isinstance(entry, str):
             self._refused(request.url, entry)

@@ -109,7 +109,7 @@ def _in_ascii(host: str) -> str:
 def _path(path: str) -> str:
     rewritten = _rewritten(path)
     if "//" in rewritten or "/." in rewritten or not rewritten.startswith("/"):
-        rewritten = _resolved(rewritten)
+        rewritten = _normal_path(rewritten)
     rewritten = rewritten.lower()
     if "(" in rewritten:
         for pattern in _PATH_SESSIONS:
@@ -118,7 +118,7 @@ def _path(path: str) -> str:
     return rewritten[:-1] if rewritten.endswith("/") and rewritten != "/" else rewritten
 
 
-def _resolved(path: str) -> str:
+def _normal_path(path: str) -> str:
     """Return the path without dot segments and empty segments."""
     segments: list[str] = []
     for segment in path.split("/")[1:]:

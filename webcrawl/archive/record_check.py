@@ -255,20 +255,20 @@ def index_problems(path: Path, expected: Iterator[bytes], totals: ArchiveTotals)
         for line in stream:
             totals.indexed += 1
             if line < before:
-                yield ArchiveProblem(str(path), f"is not sorted: {_shown(line)}")
+                yield ArchiveProblem(str(path), f"is not sorted: {_excerpt(line)}")
                 return
             before = line
             while due is not None and due < line:
-                yield ArchiveProblem(str(path), f"lacks the line {_shown(due)}")
+                yield ArchiveProblem(str(path), f"lacks the line {_excerpt(due)}")
                 due = next(expected, None)
             if line == due:
                 due = next(expected, None)
             else:
-                yield ArchiveProblem(str(path), f"has a line without a record: {_shown(line)}")
+                yield ArchiveProblem(str(path), f"has a line without a record: {_excerpt(line)}")
     while due is not None:
-        yield ArchiveProblem(str(path), f"lacks the line {_shown(due)}")
+        yield ArchiveProblem(str(path), f"lacks the line {_excerpt(due)}")
         due = next(expected, None)
 
 
-def _shown(line: bytes) -> str:
+def _excerpt(line: bytes) -> str:
     return line.decode(errors="replace").rstrip("\n")[:_SHOWN_MAX]

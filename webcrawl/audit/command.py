@@ -40,8 +40,8 @@ def carry_out(logs: FetchLogs, rules: AuditRules, *, as_json: bool) -> int:
 def _as_lines(violation: Violation) -> Iterator[str]:
     yield f"{violation.kind}: {violation.clock or violation.request.key}: {_reason(violation)}"
     if violation.before is not None:
-        yield f"  {_shown(violation.before)}, ended {moment(violation.before.end)}"
-    yield f"  {_shown(violation.request)}"
+        yield f"  {_format_request(violation.before)}, ended {moment(violation.before.end)}"
+    yield f"  {_format_request(violation.request)}"
 
 
 def _reason(violation: Violation) -> str:
@@ -61,7 +61,7 @@ def _reason(violation: Violation) -> str:
             return f"the robots.txt of {violation.request.origin} had expired, or was unavailable"
 
 
-def _shown(request: LoggedRequest) -> str:
+def _format_request(request: LoggedRequest) -> str:
     return f"{moment(request.start)}  {request.worker}  {request.kind}  {request.result}  {request.url}"
 
 

@@ -145,7 +145,7 @@ def _robots(complaint: Complaint) -> Iterator[str]:
     yield "robots.txt: time of the response, status, digest of its text, requests made under it"
     for origin in sorted(complaint.robots):
         yield f"  {origin}/robots.txt"
-        yield from (f"    {_told(version)}" for version in complaint.robots[origin])
+        yield from (f"    {_version_facts(version)}" for version in complaint.robots[origin])
     if complaint.without_robots:
         yield (
             f"  {text.things(complaint.without_robots, 'request')} under one that was received before these "
@@ -153,7 +153,7 @@ def _robots(complaint: Complaint) -> Iterator[str]:
         )
 
 
-def _told(version: Version) -> str:
+def _version_facts(version: Version) -> str:
     facts = [version.result]
     if version.digest is not None:
         facts.append(version.digest)

@@ -129,15 +129,15 @@ class LinkQuery:
     def _out(self, logs: LinkLogs, url: str) -> Iterator[str]:
         page = logs.of(url)
         if page is None:
-            yield from [] if self._opts.json else [f"{_shown(url)} is not in the link log\n"]
+            yield from [] if self._opts.json else [f"{_printable(url)} is not in the link log\n"]
             return
         if not self._opts.json:
-            yield f"{_shown(page.page)}: {units.things(len(page.links), 'link')}, {_said(page)}\n"
+            yield f"{_printable(page.page)}: {units.things(len(page.links), 'link')}, {_page_facts(page)}\n"
         yield from self._links((page, link) for link in page.links)
 
     def _into(self, logs: LinkLogs, url: str) -> Iterator[str]:
         if not self._opts.json:
-            yield f"Links to {_shown(url)}\n"
+            yield f"Links to {_printable(url)}\n"
         yield from self._links(logs.into(url), of_pages=True)
 
     def _links(self, links: Iterable[tuple[Linking, LoggedLink]], *, of_pages: bool = False) -> Iterator[str]:
@@ -217,11 +217,11 @@ class LinkQuery:
 
 
 def _as_line(end: str, link: LoggedLink) -> str:
-    words = [f"  {link.type:<9} {_shown(end)}"]
+    words = [f"  {link.type:<9} {_printable(end)}"]
     if link.text:
-        words.append(f'"{_shown(link.text)}"')
+        words.append(f'"{_printable(link.text)}"')
     if link.rel:
-        words.append(f"rel={_shown(link.rel)}")
+        words.append(f"rel={_printable(link.rel)}")
     return "  ".join(words) + "\n"
 
 
@@ -236,16 +236,16 @@ def _as_object(page: Linking, link: LoggedLink) -> dict[str, Any]:
     return fields
 
 
-def _said(page: Linking) -> str:
+def _page_facts(page: Linking) -> str:
     words = [f"fetched {moment(page.at)} with status {page.status}"]
     words += [f"as a {_KINDS.get(page.kind, page.kind)}"] if page.kind != PAGE else []
     words += [name for name in ("noindex", "nofollow") if getattr(page, name)]
     if page.duplicate_of is not None:
-        words.append(f"the same bytes as {_shown(page.duplicate_of)}")
+        words.append(f"the same bytes as {_printable(page.duplicate_of)}")
     return ", ".join(words)
 
 
-def _shown(text: str) -> str:
+def _printable(text: str) -> str:
     return printable(text, None)
 
 

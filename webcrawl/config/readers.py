@@ -53,7 +53,7 @@ class SettingReader:
             self.read(value)
         except (ValueError, TypeError, OverflowError) as error:
             reason = error.args[0] if isinstance(error, Refusal) else f"must be {self.allowed}"
-            return f"{reason}, not {_shown(value)}"
+            return f"{reason}, not {_short_repr(value)}"
         return None
 
 
@@ -419,6 +419,6 @@ def _range_in_words(noun: str, least: float, most: float | None, zero: str) -> s
     return f"{allowed} (0: {zero})" if zero else allowed
 
 
-def _shown(value: object) -> str:
+def _short_repr(value: object) -> str:
     shown = repr(value)
     return shown if len(shown) <= 80 else f"{shown[:77]}..."

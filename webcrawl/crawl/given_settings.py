@@ -65,22 +65,22 @@ def without_effect(settings: BaseSettings, spider: object) -> Iterator[str]:
                 name for name in row.names if _is_wish(settings, name) and asks_for_more(settings, name, row)
             ]
             if names and not _is_read(settings, row):
-                shown = ", ".join(_shown(settings, name) for name in names)
+                shown = ", ".join(_assignment(settings, name) for name in names)
                 have = "has" if len(names) == 1 else "have"
-                yield f"{shown} {have} no effect: {_said(row)}"
+                yield f"{shown} {have} no effect: {_effect_text(row)}"
     for name, ours, seconds in raised(settings):
         # A user who has given both knows which of them holds.
         is_wish = _is_wish(settings, name) and not _is_wish(settings, ours)
         if is_wish and (least := _seconds(settings, ours)) > seconds:
             yield (
-                f"{_shown(settings, name)} has no effect: it never lowers {ours}, which is {least:g}; for a site of "
-                f"your own set {ours}={seconds:g}"
+                f"{_assignment(settings, name)} has no effect: it never lowers {ours}, which is {least:g}; for a "
+                f"site of your own set {ours}={seconds:g}"
             )
     yield from _slots_without_effect(settings)
     for row in ATTRIBUTES:
         for attribute in row.names:
             if row.effect == "none" and attribute not in NOT_TOLD and hasattr(spider, attribute):
-                yield f"The spider's attribute {attribute} has no effect: {_said(row)}"
+                yield f"The spider's attribute {attribute} has no effect: {_effect_text(row)}"
 
 
 def _is_wish(settings: BaseSettings, name: str) -> bool:
@@ -112,7 +112,7 @@ def _slots_without_effect(settings: BaseSettings) -> Iterator[str]:
             yield f"DOWNLOAD_SLOTS: {what} of {_cut(', '.join(names))} has no effect: {why}"
 
 
-def _said(row: ScrapySetting) -> str:
+def _effect_text(row: ScrapySetting) -> str:
     return "; ".join(filter(None, (row.here, row.instead)))
 
 
@@ -120,7 +120,7 @@ def raised_delays(settings: BaseSettings) -> Iterator[str]:
     """Yield a sentence for each setting of Scrapy that raises one of ours."""
     for name, ours, seconds in raised(settings):
         if _seconds(settings, ours) == seconds:
-            yield f"{_shown(settings, name)}: {ours} is {seconds:g} s"
+            yield f"{_assignment(settings, name)}: {ours} is {seconds:g} s"
     if delays := slot_delays(settings):
         least = _seconds(settings, "POLITENESS_MIN_DELAY")
         delays_of_sites = [f"{host} {seconds:g} s" for host, seconds in delays.items() if seconds >= least]
@@ -133,7 +133,7 @@ def _seconds(settings: BaseSettings, ours: str) -> float:
     return value
 
 
-def _shown(settings: BaseSettings, name: str) -> str:
+def _assignment(settings: BaseSettings, name: str) -> str:
     text = " ".join(str(plain(settings[name])).split())
     return f"{name}={_cut(text)}"
 

@@ -161,7 +161,7 @@ def without_revisit(payload: str | None) -> str | None:
 def decode(url: str, payload: str, spider: Spider, repeat: bool) -> Request:
     """Restore the Request that ``encode`` encoded. :raises ValueError: it does not fit the current code; says why"""
     try:
-        return _made(url, _loaded(payload), spider, repeat)
+        return _build_request(url, _loaded(payload), spider, repeat)
     except (
         TypeError,
         LookupError,
@@ -193,7 +193,7 @@ def _facts(payload: str) -> dict[str, Any]:
         return {}
 
 
-def _made(url: str, fields: dict[str, Any], spider: Spider, repeat: bool) -> Request:
+def _build_request(url: str, fields: dict[str, Any], spider: Spider, repeat: bool) -> Request:
     request_class = load_object(fields["class"]) if "class" in fields else Request
     if not (isinstance(request_class, type) and issubclass(request_class, Request)):
         raise TypeError(f"{fields['class']} is no class of requests")

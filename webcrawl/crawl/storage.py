@@ -83,7 +83,7 @@ def agreed(
         "REVISIT_CHANGE": configuration.revisit_change,
         # The list itself is read again while the crawl runs, and may have another path on each machine.
         "EXCLUSION_FILE": "given" if configuration.exclusion_file else "none",
-        "FETCH_PRIVATE_ADDRESSES": _shown(configuration.fetch_private_addresses),
+        "FETCH_PRIVATE_ADDRESSES": _private_text(configuration.fetch_private_addresses),
         "allow": getattr(spider, "allow", None) or "none",
         "stay": getattr(spider, "stay", None) or "none",
         "domains": load_whitelist(domains).digest() if domains else "none",
@@ -93,5 +93,5 @@ def agreed(
     return {**fixed, **{f"{SCOPE}{name}": str(value) for name, value in scope.items()}}
 
 
-def _shown(private: bool | tuple[Any, ...]) -> str:
+def _private_text(private: bool | tuple[Any, ...]) -> str:
     return str(private) if isinstance(private, bool) else ",".join(sorted(map(str, private)))

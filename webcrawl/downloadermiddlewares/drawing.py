@@ -60,9 +60,9 @@ class DrawingMiddleware:
     ) -> Response | Coroutine[None, None, Response]:
         if not request.meta.get(MARK) or not isinstance(response, HtmlResponse):
             return response
-        return self._drawn(request, response)
+        return self._draw(request, response)
 
-    async def _drawn(self, request: Request, response: Response) -> Response:
+    async def _draw(self, request: Request, response: Response) -> Response:
         try:
             return await self._browser.draw(request, response)
         except (DownloadFailedError, DownloadTimeoutError, DownloadCancelledError, Refused) as error:

@@ -57,7 +57,7 @@ class RedirectMiddleware:
         flight = get_in_flight_request(self._crawler, request)
         # Redirects of robots.txt and of sitemaps lead to another document of their kind.
         kept = flight is not None and flight.lease.entry.kind not in (Kind.PAGE, Kind.INLINE)
-        if kept or self._wanted(request, response):
+        if kept or self._is_for_spider(request, response):
             return response
         target = self._schemes.resolve(_text(response.headers.get("Location")), request.url)
         times = int(request.meta.get("redirect_times", 0)) + 1
@@ -78,7 +78,7 @@ class RedirectMiddleware:
         logger.debug("Redirecting (%d) to %s from %s", response.status, followed, request)
         return followed
 
-    def _wanted(self, request: Request, response: Response) -> bool:
+    def _is_for_spider(self, request: Request, response: Response) -> bool:
         """Return True if the spider handles the redirect itself, in one of Scrapy's ways."""
         meta = request.meta
         own = getattr(self._crawler.spider, "handle_httpstatus_list", ())

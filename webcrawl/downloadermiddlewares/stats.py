@@ -53,10 +53,10 @@ class StatsMiddleware:
 
     def flush(self) -> None:
         """Add the counts since the last call to the statistics."""
-        for name, number in self._taken():
+        for name, number in self._take_counts():
             self._stats.inc_value(name, number)
 
-    def _taken(self) -> Iterator[tuple[str, int]]:
+    def _take_counts(self) -> Iterator[tuple[str, int]]:
         """Yield the names and counts since the last call."""
         methods, statuses, others = dict(self._methods), dict(self._statuses), dict(self._others)
         sent, received = self._request_bytes, self._response_bytes

@@ -182,14 +182,14 @@ class DirectEngine(HookedEngine):
         try:
             result = await downloader.fetch_active(request)
             if isinstance(result, Response):
-                self._tell_of(result, request)
+                self._report_response(result, request)
             return result
         except Exception:
             return _failure()
         finally:
             slot.nextcall.schedule()
 
-    def _tell_of(self, response: Response, request: Request) -> None:
+    def _report_response(self, response: Response, request: Request) -> None:
         if response.request is None:
             response.request = request
         assert self.spider is not None

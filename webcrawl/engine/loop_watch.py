@@ -124,7 +124,7 @@ class LoopWatch:
         late = self._beaten_at + passed - self._due
         # The hold may have begun right after the last beat; if it began later, the time before is within the error.
         if used >= self._threshold and late >= max(self._threshold - (passed - late), self._threshold / 2):
-            self._held(Hold(used, passed, *self._seen(used)))
+            self._held(Hold(used, passed, *self._busiest_place(used)))
         self._samples.clear()
         self._collected, self._generation = 0.0, 0
         self._idle = self._idle + 1 if used < LITTLE * passed else 0
@@ -133,7 +133,7 @@ class LoopWatch:
         else:
             self._arm(self._idle_beats if self._idle > IDLE_AFTER else self._beats)
 
-    def _seen(self, cpu: float) -> tuple[str, str | None]:
+    def _busiest_place(self, cpu: float) -> tuple[str, str | None]:
         """Return the place in which the loop's thread was most of the time, and the URL in progress."""
         if self._collected > cpu / 2:
             return f"garbage collection of generation {self._generation}", None
@@ -186,10 +186,10 @@ def describe_place(frames: Sequence[FrameType]) -> str:
     innermost = frames[0].f_code
     own = [each for each in frames if _is_own(each)]
     if not own:
-        return _told(frames[0])
+        return _format_frame(frames[0])
     callers = "".join(f" < {_name(each)}" for each in own[1:3])
     library = "" if own[0].f_code is innermost else f"{_name(frames[0])} in "
-    return f"{library}{_told(own[0])}{callers}"
+    return f"{library}{_format_frame(own[0])}{callers}"
 
 
 def find_url(frames: Sequence[FrameType]) -> str | None:
@@ -212,7 +212,7 @@ def _name(frame: FrameType) -> str:
     return frame.f_code.co_qualname if sys.version_info >= (3, 11) else frame.f_code.co_name
 
 
-def _told(frame: FrameType) -> str:
+def _format_frame(frame: FrameType) -> str:
     path = Path(frame.f_code.co_filename)
     file = path.relative_to(_PACKAGE.parent) if path.is_relative_to(_PACKAGE) else path.name
     return f"{_name(frame)} ({file}:{frame.f_lineno})"

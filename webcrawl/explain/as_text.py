@@ -145,7 +145,7 @@ def _url(explanation: Explanation) -> Iterator[Row]:
     if address.written != address.url:
         yield "as written", escaped(address.written)
     for change in address.changes:
-        yield change.part, f"{_shown(change.before)} -> {_shown(change.after)}"
+        yield change.part, f"{_quoted(change.before)} -> {_quoted(change.after)}"
     for step in address.steps:
         done = "nothing to do" if step.before == step.after else f"-> {step.after}"
         yield step.switch, done
@@ -158,7 +158,7 @@ def _url(explanation: Explanation) -> Iterator[Row]:
     yield "key", explanation.key
 
 
-def _shown(text: str | None) -> str:
+def _quoted(text: str | None) -> str:
     return "none" if text is None else repr(text)
 
 

@@ -7,14 +7,14 @@ from html import escape
 from webcrawl.urls.lists import printable
 
 
-def shown(text: str) -> str:
+def for_terminal(text: str) -> str:
     """Return text for a terminal: unprintable characters are replaced."""
     return text if text.isprintable() else printable(text, None)
 
 
 def in_html(text: str) -> str:
     """Return the same escaped for the text or an attribute of an HTML page."""
-    return escape(shown(text))
+    return escape(for_terminal(text))
 
 
 def one_line(url: str) -> str:

@@ -10,7 +10,7 @@ from heapq import heappush, heappushpop
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.export.safe import in_html, shown
+from webcrawl.export.safe import for_terminal, in_html
 from webcrawl.external_sort import Gathered
 from webcrawl.reports import text
 from webcrawl.reports.counting import Sums, summed
@@ -227,7 +227,7 @@ i{font-style:normal;text-align:right;width:5.5rem;flex:none}
 
 def as_text(tree: Tree, title: str) -> Iterator[str]:
     """Yield a line for each node, below its parent; figures come first, so that names may have any length."""
-    yield f"{'pages':>12} {'requests':>12} {'failed':>12} {'received':>9}  {shown(title)}\n"
+    yield f"{'pages':>12} {'requests':>12} {'failed':>12} {'received':>9}  {for_terminal(title)}\n"
     for site in tree.sites():
         yield from _text_lines(site, 0)
     yield f"{_figures(tree.totals)}  {text.things(tree.domains, 'registrable domain')}\n"
@@ -240,7 +240,7 @@ def as_json(tree: Tree, title: str) -> Iterator[str]:
     yield f'{{"title": {json.dumps(title)}, "sites": [\n'
     for number, site in enumerate(tree.sites()):
         yield (",\n" if number else "") + json.dumps(_as_object(site))
-    yield f'\n], "domains": {tree.domains}, "totals": {json.dumps(_named(tree.totals))}}}\n'
+    yield f'\n], "domains": {tree.domains}, "totals": {json.dumps(_counts_by_name(tree.totals))}}}\n'
 
 
 def as_html(tree: Tree, title: str) -> Iterator[str]:
@@ -261,7 +261,7 @@ def as_html(tree: Tree, title: str) -> Iterator[str]:
 
 
 def _text_lines(node: Node, level: int) -> Iterator[str]:
-    yield f"{_figures(node.counts)}  {'  ' * level}{shown(node.name)}\n"
+    yield f"{_figures(node.counts)}  {'  ' * level}{for_terminal(node.name)}\n"
     for child in node.children:
         yield from _text_lines(child, level + 1)
     if node.others:
@@ -274,15 +274,15 @@ def _figures(counts: Sums) -> str:
 
 
 def _as_object(node: Node) -> dict[str, Any]:
-    fields: dict[str, Any] = {"name": node.name, **_named(node.counts)}
+    fields: dict[str, Any] = {"name": node.name, **_counts_by_name(node.counts)}
     if node.children:
         fields["children"] = [_as_object(child) for child in node.children]
     if node.others:
-        fields["others"] = {"number": node.others, **_named(node.other_counts)}
+        fields["others"] = {"number": node.others, **_counts_by_name(node.other_counts)}
     return fields
 
 
-def _named(counts: Sums) -> dict[str, int]:
+def _counts_by_name(counts: Sums) -> dict[str, int]:
     return dict(zip(COUNTED, counts, strict=True))
 
 

@@ -28,7 +28,7 @@ class PeriodicTask:
         self._step = step
         self._at_once = at_once
         self._task: asyncio.Task[None] | None = None
-        self._told: set[tuple[type[Exception], int | None]] = set()
+        self._logged_errors: set[tuple[type[Exception], int | None]] = set()
 
     def begin(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._tick())
@@ -58,9 +58,9 @@ class PeriodicTask:
 
     def _tell(self, error: Exception) -> None:
         kind = type(error), error.errno if isinstance(error, OSError) else None
-        if kind in self._told:
+        if kind in self._logged_errors:
             return
-        self._told.add(kind)
+        self._logged_errors.add(kind)
         name = getattr(self._step, "__qualname__", repr(self._step))
         # A shortage of the machine or a storage is described by the error; anything else is a fault of the step.
         trace = None if isinstance(error, OSError | CrawlError) else error

@@ -62,7 +62,7 @@ class Figure:
 STATUS_CLASSES = ("2xx", "3xx", "4xx", "5xx", "other")
 
 
-def class_of(status: int) -> str:
+def status_class(status: int) -> str:
     """Return the class of an HTTP status."""
     name = f"{status // 100}xx"
     return name if name in STATUS_CLASSES else "other"
@@ -72,7 +72,7 @@ def by_class(statuses: Mapping[int, int]) -> dict[str, int]:
     """Return the figures of pages by class of status: ``pages_2xx`` and so on."""
     numbers = {f"pages_{name}": 0 for name in STATUS_CLASSES}
     for status, number in statuses.items():
-        numbers[f"pages_{class_of(status)}"] += number
+        numbers[f"pages_{status_class(status)}"] += number
     return numbers
 
 
@@ -97,7 +97,7 @@ def error_kind(word: str) -> str:
 
 
 def _count_pages(name: str) -> Callable[[Tally], float]:
-    return lambda tally: sum(n for status, n in tally.statuses.items() if class_of(status) == name)
+    return lambda tally: sum(n for status, n in tally.statuses.items() if status_class(status) == name)
 
 
 def _count_errors(kind: str) -> Callable[[Tally], float]:

@@ -151,7 +151,7 @@ class Intake:
         """Take the links of one page, found at ``depth`` - 1 under the URL ``via``."""
         marks = fingerprint_all(canonical_all(urls, self._rules))
         self._report_links(via, marks)
-        return self._taken(urls, marks, depth, via)
+        return self._filter_links(urls, marks, depth, via)
 
     def in_parts(
         self, urls: Sequence[str], depth: int, via: str, embeds: Sequence[str] = (), embed_hops: int = 1
@@ -162,18 +162,18 @@ class Intake:
         for part in _parts(embeds) if embeds else ():
             marks = fingerprint_all(canonical_all(part, self._rules))
             every += marks
-            yield self._taken(part, marks, depth, via, embed_hops)
+            yield self._filter_links(part, marks, depth, via, embed_hops)
         for part in _parts(urls):
             marks = fingerprint_all(canonical_all(part, self._rules))
             every += marks
-            yield self._taken(part, marks, depth, via)
+            yield self._filter_links(part, marks, depth, via)
         self._report_links(via, every)
 
     def _report_links(self, via: str, marks: Sequence[int]) -> None:
         if self._linked is not None:
             self._linked(fingerprint(canonical(via, self._rules)), marks)
 
-    def _taken(
+    def _filter_links(
         self, urls: Sequence[str], marks: Sequence[int], depth: int, via: str, embed_hops: int = 0
     ) -> TakenLinks:
         url_of = dict(zip(marks, urls, strict=True))
@@ -217,11 +217,11 @@ class Intake:
 
     def seed_entry(self, url: str) -> UrlEntry | str:
         """Return a seed's entry, or the rule that refuses it."""
-        return self._one(url, self._fixed, 0, None, 0)
+        return self._entry(url, self._fixed, 0, None, 0)
 
     def link_entry(self, url: str, depth: int, via: str | None, redirects: int = 0) -> UrlEntry | str:
         """Return the entry of a single followed URL, or the rule."""
-        return self._one(url, self._scope, depth, via, redirects)
+        return self._entry(url, self._scope, depth, via, redirects)
 
     def is_in_scope(self, entry: UrlEntry) -> bool:
         """Return whether an embed belongs to the crawl as a page too."""
@@ -251,7 +251,7 @@ class Intake:
         if resolved is None:
             return self._elsewhere(url, depth, via)
         scope = self._scope_of_embeds if embed_hops else self._requested if explicit else self._scope
-        entry = self._one(resolved, scope if followed else self._fixed, depth, via, redirects)
+        entry = self._entry(resolved, scope if followed else self._fixed, depth, via, redirects)
         if embed_hops and isinstance(entry, UrlEntry):
             entry.listed = embed_mark(embed_hops)
         if isinstance(entry, UrlEntry) and (method != "GET" or body):
@@ -280,7 +280,7 @@ class Intake:
         elsewhere must be in scope. ``depth`` counts the indexes that lead to it.
         """
         own = self._key(get_host(url)) == named_by
-        entry = self._one(url, self._fixed if own else self._scope, depth, via, redirects, linked_from=via)
+        entry = self._entry(url, self._fixed if own else self._scope, depth, via, redirects, linked_from=via)
         if isinstance(entry, UrlEntry):
             entry.kind = Kind.SITEMAP.value
         return entry
@@ -306,7 +306,7 @@ class Intake:
         if rule in self._withheld:
             self._withheld[rule](url, host, depth, via)
 
-    def _one(
+    def _entry(
         self,
         url: str,
         verdict: Callable[[Candidate], Verdict],

@@ -108,7 +108,7 @@ class LinkLogCheck:
             trusted = segments.whole(index_bytes, size)
             for member in segments.members(stream, 0, size):
                 reached = member.end
-                linkings, problems = _parsed(path, member)
+                linkings, problems = _parse_member(path, member)
                 yield from problems
                 for linking in linkings:
                     totals.links += 1
@@ -186,7 +186,7 @@ class LinkLogCheck:
             yield ArchiveProblem("link log", f"lacks the counterpart of {more} further lines")
 
 
-def _parsed(path: Path, member: Member) -> tuple[list[Linking], list[ArchiveProblem]]:
+def _parse_member(path: Path, member: Member) -> tuple[list[Linking], list[ArchiveProblem]]:
     """Return the lines of a member, and its problems."""
     linkings, problems = [], []
     where = f"{path} byte {member.start}"

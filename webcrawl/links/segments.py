@@ -64,14 +64,14 @@ class Block(NamedTuple):
 
     def marks(self, data: bytes) -> array[int]:
         """Return the fingerprints of its pages."""
-        return _filled(array("q"), data, self.pages_at, self.pages * _PAGE)
+        return _fill(array("q"), data, self.pages_at, self.pages * _PAGE)
 
     def times(self, data: bytes) -> array[float]:
-        return _filled(array("d"), data, self.pages_at + self.pages * _PAGE, self.pages * _TIME)
+        return _fill(array("d"), data, self.pages_at + self.pages * _PAGE, self.pages * _TIME)
 
     def target_marks(self, data: bytes) -> array[int]:
         """Return the lower halves of the fingerprints of its targets."""
-        return _filled(array("I"), data, self.targets_at, self.targets * _TARGET)
+        return _fill(array("I"), data, self.targets_at, self.targets * _TARGET)
 
     @property
     def behind(self) -> int:
@@ -138,7 +138,7 @@ def whole(data: bytes, size: int) -> int:
     return behind
 
 
-def _filled(values: array[_Number], data: bytes, at: int, length: int) -> array[_Number]:
+def _fill(values: array[_Number], data: bytes, at: int, length: int) -> array[_Number]:
     values.frombytes(data[at : at + length])
     if sys.byteorder == "big":
         values.byteswap()

@@ -51,7 +51,7 @@ def parse_attributes(text: str) -> dict[str, str]:
 
 def unescaped(text: str) -> str:
     """Return text with its references resolved. A bare ``&`` and unknown references are left as they are."""
-    return _REFERENCE.sub(_resolved, text) if "&" in text else text
+    return _REFERENCE.sub(_unescape_reference, text) if "&" in text else text
 
 
 def has_bare_ampersand(text: str) -> bool:
@@ -59,7 +59,7 @@ def has_bare_ampersand(text: str) -> bool:
     return "&" in text and "&" in _REFERENCE.sub("", text)
 
 
-def _resolved(reference: re.Match[str]) -> str:
+def _unescape_reference(reference: re.Match[str]) -> str:
     decimal, hexadecimal, name = reference.groups()
     if name:
         return html5.get(f"{name};", reference[0])

@@ -65,9 +65,9 @@ def quotas(fields: Mapping[str, str], now: float) -> list[Quota]:
     known = {name: value for name, value in fields.items() if len(value) <= FIELD_MAX}
     policies = dict(_policies(known.get("RateLimit-Policy", "")))
     if "RateLimit" in known:
-        return [*_limits(known["RateLimit"], policies), *_quotas_of(policies)]
+        return [*_limits(known["RateLimit"], policies), *_quotas_from(policies)]
     former = known.get("RateLimit-Limit", "").partition(",")[2]
-    quotas = _quotas_of({**policies, **dict(_policies(former))})
+    quotas = _quotas_from({**policies, **dict(_policies(former))})
     for prefix in ("RateLimit", "X-RateLimit", "X-Rate-Limit"):
         remaining = _whole(known.get(f"{prefix}-Remaining"))
         if remaining is not None:
@@ -102,14 +102,14 @@ def _limits(value: str, policies: Mapping[str, _Policy]) -> Iterator[Quota]:
         policy = policies.get(name) if isinstance(name, str) else None
         if remaining is not None and (policy is None or policy.unit in _REQUESTS):
             yield Quota(remaining, _amount(parameters.get("t")), *(policy or ())[:2])
-    members = _parsed(value, "dictionary")
+    members = _parse_field(value, "dictionary")
     if isinstance(members, dict):
         remaining, reset = (_amount(_bare(members.get(name))) for name in ("remaining", "reset"))
         if remaining is not None:
             yield Quota(remaining, reset)
 
 
-def _quotas_of(policies: Mapping[str, _Policy]) -> list[Quota]:
+def _quotas_from(policies: Mapping[str, _Policy]) -> list[Quota]:
     return [
         Quota(None, None, policy.allowed, policy.window_seconds)
         for policy in policies.values()
@@ -119,14 +119,14 @@ def _quotas_of(policies: Mapping[str, _Policy]) -> list[Quota]:
 
 def _items(value: str) -> Iterator[tuple[object, dict[str, object]]]:
     """Yield the items of a list of structured fields with their parameters."""
-    members = _parsed(value, "list") if value else None
+    members = _parse_field(value, "list") if value else None
     for member in members[:ITEMS_MAX] if isinstance(members, list) else ():
         name, parameters = member if isinstance(member, tuple) else (member, {})
         if not isinstance(name, list):
             yield str(name) if isinstance(name, http_sf.Token) else name, parameters
 
 
-def _parsed(value: str, kind: str) -> object:
+def _parse_field(value: str, kind: str) -> object:
     try:
         return http_sf.parse(value.encode("latin-1", "replace"), tltype=kind)
     except (ValueError, http_sf.StructuredFieldError):

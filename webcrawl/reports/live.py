@@ -178,12 +178,12 @@ def _queues(reading: Reading) -> Iterator[DisplayRow]:
 def _trouble(reading: Reading, *, shared: bool = False) -> Iterator[Part]:
     f = reading.frontier
     if f.parked_hosts and not shared:
-        last = f" (last: {_shown(f.last_parked)})" if f.last_parked else ""
+        last = f" (last: {_printable(f.last_parked)})" if f.last_parked else ""
         yield Part(f"{text.count(f.parked_hosts)} parked{last}", Tone.WARNING)
     if f.given_up_hosts and not shared:
         yield Part(f"{text.count(f.given_up_hosts)} given up", Tone.WARNING)
     if reading.slow is not None:
-        yield Part(f"slow: {_shown(reading.slow[0])} for {text.duration(reading.slow[1])}", Tone.WARNING)
+        yield Part(f"slow: {_printable(reading.slow[0])} for {text.duration(reading.slow[1])}", Tone.WARNING)
 
 
 def _other(reading: Reading) -> DisplayRow:
@@ -211,7 +211,7 @@ def _last(failures: Sequence[RecentError], now: float) -> Iterator[DisplayRow]:
         ago = text.duration(max(now - failure.at, 0.0))
         yield DisplayRow(
             "last errors" if not number else "",
-            (Part(f"{ago} ago   {failure.word} {_shown(failure.url)}"),),
+            (Part(f"{ago} ago   {failure.word} {_printable(failure.url)}"),),
             10 + number,
         )
 
@@ -248,6 +248,6 @@ def _bar(limit: Limit, left_seconds: float | None, width: int) -> DisplayRow:
     return DisplayRow("limit", (bar, Part(limit.text), *left), 3)
 
 
-def _shown(name: str) -> str:
+def _printable(name: str) -> str:
     """Return a text from outside without control characters."""
     return name if name.isprintable() else printable(name, None)

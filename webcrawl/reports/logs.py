@@ -57,8 +57,8 @@ class Event(NamedTuple):
     def as_lines(self) -> Iterator[str]:
         """Yield the event as lines of text that steer no terminal, the time in UTC."""
         level = f"{self.facts['level']} " if "level" in self.facts else ""
-        yield f"{text.moment(self.at)}  {self.log:<13}  {level}{_shown(self.message)}"
-        yield from (f"    {_shown(line.rstrip())}" for line in self.more)
+        yield f"{text.moment(self.at)}  {self.log:<13}  {level}{_printable(self.message)}"
+        yield from (f"    {_printable(line.rstrip())}" for line in self.more)
 
     def as_object(self) -> dict[str, Any]:
         """Return the event as an object for JSON."""
@@ -341,7 +341,7 @@ def _requests(
         request = parse_request(value) if isinstance(value, dict) else None
         if request is None:
             on_damage(
-                f"{path}: a line is no request: {_shown(line[:60].decode('utf-8', 'replace').rstrip())}"
+                f"{path}: a line is no request: {_printable(line[:60].decode('utf-8', 'replace').rstrip())}"
             )
             continue
         yield Event(request.end, "fetch", _as_sentence(value), (), {"request": value})
@@ -371,6 +371,6 @@ def _as_sentence(line: Mapping[str, Any]) -> str:
     return f"{parts[0]}  {request.url}  {', '.join(parts[1:])}".rstrip()
 
 
-def _shown(line: str) -> str:
+def _printable(line: str) -> str:
     """Return a line without characters that steer a terminal."""
     return line if line.isprintable() else "".join([c if c.isprintable() else "\ufffd" for c in line])

@@ -277,7 +277,7 @@ class PaceMeter:
             hint=self._hint(frontier),
             is_closing=is_closing,
             again=_again(tally),
-            found=_found(tally, then),
+            found=_format_finds(tally, then),
             bandwidth=means.bandwidth,
             verdict=limiting(self._situation(frontier, means, is_closing=is_closing)),
             ends=None if is_closing else self._ends(now, frontier.queued - frontier.given_up_urls),
@@ -394,7 +394,7 @@ def _slow(frontier: Snapshot, now: float) -> tuple[str, float] | None:
     return (key, now - opened_at) if now - opened_at >= SLOW_SECONDS else None
 
 
-def _found(tally: Tally, then: _TallySample) -> str | None:
+def _format_finds(tally: Tally, then: _TallySample) -> str | None:
     if tally.scored is None:
         return None
     share = 100.0 * _per(tally.relevant, tally.scored)

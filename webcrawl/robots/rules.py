@@ -183,7 +183,7 @@ class _Form:
 
     def __init__(self, rules: list[RobotsRule]) -> None:
         self._spelling = Spelling("".join([rule.pattern for rule in rules]))
-        self._protego = _parsed(rules, self._spelling)
+        self._protego = _to_protego(rules, self._spelling)
         self._allowing = _Listed([rule for rule in rules if rule.allow])
         self._forbidding = _Listed([rule for rule in rules if not rule.allow])
 
@@ -236,7 +236,7 @@ def _matches(pattern: str, target: str) -> bool:
     return True
 
 
-def _parsed(rules: Iterable[RobotsRule], spelling: Spelling) -> Protego:
+def _to_protego(rules: Iterable[RobotsRule], spelling: Spelling) -> Protego:
     lines = [f"{'Allow' if rule.allow else 'Disallow'}: {spelling.written(rule.pattern)}" for rule in rules]
     return Protego.parse("\n".join(["User-agent: *", *lines]))
 

@@ -39,10 +39,12 @@ def search(folders: Sequence[Path], settings: IndexSettings, query: Query, limit
     :raises NoIndexError: a folder has none :raises CrawlError: one cannot be used with these settings, or not be read
     """
     # All are opened before one is searched: a wrong folder is an error without a wait.
-    return merged([_found(engine, query, limit) for engine in list(_engines(folders, settings))], limit)
+    return merged(
+        [_search_engine(engine, query, limit) for engine in list(_engines(folders, settings))], limit
+    )
 
 
-def _found(engine: Engine, query: Query, limit: int) -> SearchResults:
+def _search_engine(engine: Engine, query: Query, limit: int) -> SearchResults:
     try:
         return engine.search(query, limit)
     finally:

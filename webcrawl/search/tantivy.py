@@ -83,7 +83,7 @@ class Tantivy(Engine):
                 writer.wait_merging_threads()
 
     def search(self, query: Query, limit: int) -> SearchResults:
-        built = self._built(query)
+        built = self._build_query(query)
         if not (self._path / "meta.json").exists():
             return SearchResults((), 0)
         with self._errors():
@@ -98,7 +98,7 @@ class Tantivy(Engine):
             hits = [_hit(searcher.doc(address), score, generator) for score, address in result.hits[:limit]]
         return SearchResults(hits, result.count)
 
-    def _built(self, query: Query) -> tantivy.Query:
+    def _build_query(self, query: Query) -> tantivy.Query:
         required = [[term for text in choice for term in self._in_fields(text)] for choice in query.required]
         excluded = [self._in_fields(text, without=NOT_EXCLUDED_BY) for text in query.excluded]
         # A word that is longer than the limit is in no page.

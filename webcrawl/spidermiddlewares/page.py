@@ -100,7 +100,7 @@ class PageMiddleware:
                 if output.noindex or output.withheld or output.embedded or output.duplicate_of is not None:
                     continue
             elif isinstance(output, Request):
-                self._found(output, response)
+                self._detach_request(output, response)
             elif self._usage is not None and self._is_withheld(response):
                 continue
             yield output
@@ -165,7 +165,7 @@ class PageMiddleware:
         if (kept := flight.outcome.entry) is not None:
             kept.record.extra["links_dropped"] = page.links_dropped
 
-    def _found(self, request: Request, response: Response) -> None:
+    def _detach_request(self, request: Request, response: Response) -> None:
         """Detach a callback's ordinary Request, which often has a copy of its response's meta: it is a link of its
         own.
         """

@@ -213,13 +213,13 @@ def _with_fields(url: str, values: dict[str, Any]) -> Pushed | str:
         for name, default in (("priority", 0), ("depth", 0), ("dont_filter", False), ("meta", {}))
     )
     if not _is_whole(level):
-        return f"its priority must be a whole number, not {_shown(level)}"
+        return f"its priority must be a whole number, not {_short_json(level)}"
     if not _is_whole(depth) or not 0 <= depth <= DEEPEST:
-        return f"its depth must be a whole number from 0, not {_shown(depth)}"
+        return f"its depth must be a whole number from 0, not {_short_json(depth)}"
     if not isinstance(repeat, bool):
-        return f"its dont_filter must be true or false, not {_shown(repeat)}"
+        return f"its dont_filter must be true or false, not {_short_json(repeat)}"
     if not isinstance(meta, dict):
-        return f"its meta must be an object, not {_shown(meta)}"
+        return f"its meta must be an object, not {_short_json(meta)}"
     return Pushed(url, level, depth, repeat, meta)
 
 
@@ -227,7 +227,7 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _shown(value: object) -> str:
+def _short_json(value: object) -> str:
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     return json.dumps(value)[:80]

@@ -280,13 +280,13 @@ class Access:
             # RFC 9112, section 3.2.2: it is what counts, not the Host header.
             host = host_in(authority)
             if host is None or host != host_in(asked.headers.get("Host", "")):
-                raise Denial(421, f"the request is for {shown(authority)}, which is not its Host")
+                raise Denial(421, f"the request is for {printable_header(authority)}, which is not its Host")
         host = host_in(asked.headers.get("Host", ""))
         if host is None or not (self._is_own(host) or host in self.allowed_hosts):
             raise Denial(
                 421,
-                f"the dashboard is not called {shown(asked.headers.get('Host', ''))}; DASHBOARD_ALLOWED_HOSTS lists "
-                "further names",
+                f"the dashboard is not called {printable_header(asked.headers.get('Host', ''))}; "
+                "DASHBOARD_ALLOWED_HOSTS lists further names",
             )
 
     def check_origin(self, asked: Asked, *, is_page: bool) -> None:
@@ -298,7 +298,7 @@ class Access:
             and asked.headers.get("Sec-Fetch-Dest", "document") == "document"
         )
         if origin is not None and not is_same_origin(origin, asked.headers.get("Host", "")):
-            raise Denial(403, f"requests from pages of {shown(origin)} are refused")
+            raise Denial(403, f"requests from pages of {printable_header(origin)} are refused")
         if site not in (None, "same-origin", "none") and not is_link:
             raise Denial(403, "requests from pages of other sites are refused")
 
@@ -422,6 +422,6 @@ def is_wildcard(host: str) -> bool:
         return False
 
 
-def shown(header: str) -> str:
+def printable_header(header: str) -> str:
     """Return a header's value for a sentence: short, and printable."""
     return ascii(header[:100])

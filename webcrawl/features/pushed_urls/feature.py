@@ -50,7 +50,7 @@ class IdleDetector:
         """Record that the crawl is no longer idle."""
         self.since = None
 
-    def looked(self, now: float, entries: int, counts: Counts) -> None:
+    def record_read(self, now: float, entries: int, counts: Counts) -> None:
         """Record a read of the list: the number of entries being queued, and the counts of the whole crawl."""
         self.is_quiet = not entries and self._counts in (None, counts)
         self._counts = counts
@@ -126,7 +126,7 @@ class PushedUrlsFeature(Feature):
         else:
             counts = await frontier.with_retry(self._backend.read_counts)
             now = asyncio.get_running_loop().time()
-            idle.looked(now, with_others, counts)
+            idle.record_read(now, with_others, counts)
             if idle.is_over(now):
                 # The list is empty and its entries are queued, so the check for the end of the crawl sees them.
                 frontier.forget_idle_times()

@@ -84,7 +84,7 @@ def line_to_entry(line: str | bytes, complete: Callable[[str], Key]) -> UrlEntry
             raise LineError(f"has a {name} less than 0")
     if values.get("kind", Kind.PAGE) not in (Kind.PAGE, Kind.SITEMAP):
         raise LineError(f"has a kind {values['kind']!r}; there are {Kind.PAGE} and {Kind.SITEMAP}")
-    values["url"] = _resolved(values["url"])
+    values["url"] = _resolve_url(values["url"])
     if "key" not in values or "fingerprint" not in values:
         key, fingerprint = complete(values["url"])
         values = {"key": key, "fingerprint": fingerprint, **values}
@@ -94,7 +94,7 @@ def line_to_entry(line: str | bytes, complete: Callable[[str], Key]) -> UrlEntry
     return UrlEntry(**values)
 
 
-def _resolved(url: str) -> str:
+def _resolve_url(url: str) -> str:
     if not url[:8].lower().startswith(("http://", "https://")):
         raise LineError("has a url that does not begin with http:// or https://")
     resolved = resolve(url, url)

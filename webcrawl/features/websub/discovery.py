@@ -79,11 +79,11 @@ def advertised(headers: Iterable[str], body: bytes, content_type: str | None, ur
     if not hubs or not selves:
         inside = _inside(body, content_type)
         hubs, selves = hubs or inside.hubs, selves or inside.selves
-    topics, hub_urls = list(_resolved(selves, url)), list(_resolved(hubs, url))
+    topics, hub_urls = list(_resolve_urls(selves, url)), list(_resolve_urls(hubs, url))
     return Advertised(topics[0], tuple(hub_urls[:HUBS_MAX])) if topics and hub_urls else None
 
 
-def _resolved(urls: Iterable[str], base: str) -> Iterator[str]:
+def _resolve_urls(urls: Iterable[str], base: str) -> Iterator[str]:
     for url in dict.fromkeys(urls):
         resolved = resolve(url, base) if url and len(url) <= URL_MAX else None
         if resolved is not None and len(resolved) <= URL_MAX:

@@ -58,14 +58,14 @@ class SubscriptionStore:
     async def get(self, token: str) -> Subscription | None:
         """Return the subscription with this token; None if there is none."""
         [value] = await self._values([_id(token)])
-        return None if value is None else _parsed(value)
+        return None if value is None else _unpack(value)
 
     async def of_topics(self, topics: Sequence[str]) -> list[Subscription]:
         """Return all subscriptions of some topics, each topic given once, at any hub, in no order."""
         values = await self._values([_topic_id(topic) for topic in topics])
         tokens = [token for value in values for token in _tokens(value)]
         subscriptions = [
-            _parsed(value) for value in await self._values(map(_id, tokens)) if value is not None
+            _unpack(value) for value in await self._values(map(_id, tokens)) if value is not None
         ]
         return [subscription for subscription in subscriptions if subscription.topic in topics]
 
@@ -73,7 +73,7 @@ class SubscriptionStore:
         """Return up to ``most`` subscriptions with ``due_at`` up to ``now``, longest due first. They stay
         unchanged."""
         [rows] = await self._table.due_rows([_PARTITION], now, most)
-        return [_parsed(row.value) for row in rows]
+        return [_unpack(row.value) for row in rows]
 
     async def change(self, before: Subscription | None, after: Subscription | None) -> bool:
         """Replace ``before`` by ``after``, None for none, in one step and only if the stored one still equals
@@ -112,7 +112,7 @@ class SubscriptionStore:
     async def some(self, after: str, most: int) -> list[Subscription]:
         """Return up to ``most`` subscriptions after the token ``after``, in the order of tokens; "" for the first."""
         rows = await self._table.scan(_PARTITION, most, _id(after), _AFTER_ALL)
-        return [_parsed(row.value) for row in rows]
+        return [_unpack(row.value) for row in rows]
 
     async def all(self) -> AsyncIterator[Subscription]:
         """Yield all subscriptions in the order of tokens, some read at a time."""
@@ -149,7 +149,7 @@ def _row(subscription: Subscription) -> Row:
     return Row(_id(subscription.token), pack(subscription), subscription.due_at)
 
 
-def _parsed(value: bytes) -> Subscription:
+def _unpack(value: bytes) -> Subscription:
     try:
         return unpack(value)
     except ValueError as error:

@@ -74,7 +74,7 @@ class Budget:
         """True if any server has a budget."""
         return any(shard.room.filling is not None for shard in self._shards)
 
-    async def taken(self, entries: Sequence[UrlEntry]) -> Sequence[UrlEntry]:
+    async def admit(self, entries: Sequence[UrlEntry]) -> Sequence[UrlEntry]:
         """Return those of new URLs for which there is room."""
         if not self.is_given:
             return entries

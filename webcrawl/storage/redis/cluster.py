@@ -36,7 +36,7 @@ class Nodes:
         """``params``: those of ``redis.Redis``, with ``url`` in place of host, port and db if one is given."""
         self._params = params
         self._known: list[tuple[str, int]] = []
-        self._client = self._made()
+        self._client = self._build_client()
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -108,11 +108,11 @@ class Nodes:
         """Connect anew: any node that was ever known may be the one that is left."""
         if client is self._client:
             self._known = [(str(node.host), int(node.port)) for node in client.get_nodes()] or self._known
-            self._client = self._made()
+            self._client = self._build_client()
         with suppress(*_FAILED, exceptions.RedisError, AttributeError):
             await client.aclose()
 
-    def _made(self) -> RedisCluster:
+    def _build_client(self) -> RedisCluster:
         rest = {name: value for name, value in self._params.items() if name not in _OWN}
         for name in ("socket_timeout", "socket_connect_timeout"):
             rest[name] = min(self._params.get(name) or NODE_SECONDS, NODE_SECONDS)

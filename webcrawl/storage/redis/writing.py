@@ -172,7 +172,7 @@ class Writer:
         step = _TAKEN_IN_AT_ONCE if self._budget.is_given else max(len(links), 1)
         for first in range(0, len(links), step):
             part = links[first : first + step]
-            taken = await self._budget.taken(part)
+            taken = await self._budget.admit(part)
             queued += await self._push(taken, lengths, at)
             turned_away += len(part) - len(taken)
         return queued, turned_away

@@ -105,7 +105,7 @@ class HostIndex:
         self._counts: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._ended = threading.Event()
         self._passed = threading.Event()
-        self._asked = threading.Event()
+        self._requested = threading.Event()
         self._asked_at = time.monotonic()
         self._thread: threading.Thread | None = None
         self.as_of: float | None = None
@@ -134,7 +134,7 @@ class HostIndex:
     def close(self) -> None:
         """End the thread and delete the database."""
         self._ended.set()
-        self._asked.set()
+        self._requested.set()
         if self._thread is not None:
             self._thread.join()
         with self._lock:
@@ -157,8 +157,8 @@ class HostIndex:
             spent = time.thread_time() - spent
             self._ended.wait(max(PASS_SECONDS_MIN, spent if self.as_of is None else 0.0))
             if time.monotonic() - self._asked_at > UNWATCHED_SECONDS:
-                self._asked.clear()
-                self._asked.wait()
+                self._requested.clear()
+                self._requested.wait()
 
     def refresh(self) -> None:
         """Read all hosts once. Raises what the crawl's reader raises."""
@@ -212,7 +212,7 @@ class HostIndex:
         if self._asked_at - asked_at > UNWATCHED_SECONDS:
             # Nobody has looked for a while: what was read before is old.
             self._passed.clear()
-        self._asked.set()
+        self._requested.set()
         if self._thread is not None:
             self._passed.wait(FIRST_PASS_SECONDS)
         if self.as_of is None and self.unreadable is not None:

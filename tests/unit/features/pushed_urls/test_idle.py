@@ -14,7 +14,7 @@ def lull(max_idle_seconds=None, *, has_seeds=False, counts=FINISHED):
     """One that began at 10 s, with a first look at 10.5 s."""
     made = IdleDetector(max_idle_seconds, has_seeds)
     made.begin(10.0)
-    made.looked(10.5, 0, counts)
+    made.record_read(10.5, 0, counts)
     return made
 
 
@@ -31,9 +31,9 @@ def test_a_finished_crawl_is_over_at_once():
 
 def test_what_others_have_taken_and_not_yet_queued_is_waited_for():
     one = lull()
-    one.looked(11.0, 3, FINISHED)
+    one.record_read(11.0, 3, FINISHED)
     assert not one.is_over(99)
-    one.looked(11.5, 0, FINISHED)
+    one.record_read(11.5, 0, FINISHED)
     assert one.is_over(11.5)
 
 
@@ -65,8 +65,8 @@ def test_it_waits_for_ever_if_it_was_told_so():
 )
 def test_whatever_happens_in_the_crawl_it_waits_anew(news):
     one = lull(60.0)
-    one.looked(50.0, *news)
-    one.looked(50.5, 0, news[1])
+    one.record_read(50.0, *news)
+    one.record_read(50.5, 0, news[1])
 
     assert not one.is_over(109.9)
     assert one.is_over(110.0)
@@ -79,6 +79,6 @@ def test_beginning_again_changes_nothing_until_it_ended():
     one.end()
     one.begin(60.0)
     assert not one.is_over(1e9)
-    one.looked(60.5, 0, FINISHED)
+    one.record_read(60.5, 0, FINISHED)
     assert not one.is_over(119.0)
     assert one.is_over(120.0)

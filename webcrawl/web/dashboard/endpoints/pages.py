@@ -21,7 +21,7 @@ QUERY_MAX = 500
 LIMIT_MAX = 200
 
 
-async def _asked(api: Api, function: Callable[..., Any], *arguments: Any) -> Any:
+async def _call_source(api: Api, function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return await api.blocking(function, api.source, *arguments)
     except NoVersion as error:
@@ -32,12 +32,12 @@ async def _asked(api: Api, function: Callable[..., Any], *arguments: Any) -> Any
 
 async def pages(api: Api, call: Call) -> Any:
     """Return the versions of a URL, and one of them in detail."""
-    return await _asked(api, stored_pages.describe, call.values["url"], call.values["record"] or None)
+    return await _call_source(api, stored_pages.describe, call.values["url"], call.values["record"] or None)
 
 
 async def content(api: Api, call: Call) -> Any:
     """Send a stored body in a sandbox."""
-    shown = await _asked(api, stored_pages.show, call.values["record"])
+    shown = await _call_source(api, stored_pages.show, call.values["record"])
     headers = {**SANDBOX, "Content-Type": shown.content_type}
     if shown.is_download:
         headers["Content-Disposition"] = "attachment; filename=stored-page.bin"
@@ -46,7 +46,7 @@ async def content(api: Api, call: Call) -> Any:
 
 async def search(api: Api, call: Call) -> Any:
     """Return the pages that match best."""
-    return await _asked(api, stored_pages.search, call.values["q"], call.values["limit"])
+    return await _call_source(api, stored_pages.search, call.values["q"], call.values["limit"])
 
 
 ENDPOINTS = (
