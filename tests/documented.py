@@ -118,8 +118,8 @@ class Block:
 
     @property
     def status(self) -> int:
-        found = re.search(r"\bstatus (\d+)", self.marks)
-        return int(found[1]) if found else 0
+        match = re.search(r"\bstatus (\d+)", self.marks)
+        return int(match[1]) if match else 0
 
     @property
     def exact(self) -> bool:
@@ -128,35 +128,35 @@ class Block:
     @property
     def varies(self) -> list[str]:
         """Words of lines in which any number will do."""
-        found = re.search(r"\bvaries: (.+)", self.marks)
-        return found[1].split(", ") if found else []
+        match = re.search(r"\bvaries: (.+)", self.marks)
+        return match[1].split(", ") if match else []
 
     @property
     def file(self) -> str | None:
         """The file that it is, if it is one."""
-        found = _FILE.match(self.text) if self.language in FILES else None
-        return found[1] if found else None
+        match = _FILE.match(self.text) if self.language in FILES else None
+        return match[1] if match else None
 
     def steps(self) -> Iterator[tuple[str, str]]:
         """Yield the commands of a ``console`` block, each with what it is to print."""
         for part in re.split(r"^\$ ", self.text, flags=re.M)[1:]:
-            found = re.match(r"((?:.*\\\n)*.*\n?)", part)
-            assert found is not None
-            yield found[1].strip(), part[found.end() :]
+            match = re.match(r"((?:.*\\\n)*.*\n?)", part)
+            assert match is not None
+            yield match[1].strip(), part[match.end() :]
 
 
 def blocks_of(path: Path) -> list[Block]:
     """Read the blocks of a page."""
     text = path.read_text(encoding="utf-8")
-    found = []
+    blocks = []
     for match in _FENCE.finditer(text):
         place = (str(path.relative_to(ROOT)), text.count("\n", 0, match.start()) + 1)
         if match["hidden"]:
-            found.append(Block(*place, "sh", f"{match['hidden']}\n", hidden=True))
+            blocks.append(Block(*place, "sh", f"{match['hidden']}\n", hidden=True))
         else:
             language, _, marks = match["info"].partition(" ")
-            found.append(Block(*place, language, textwrap.dedent(match["text"]), marks))
-    return found
+            blocks.append(Block(*place, language, textwrap.dedent(match["text"]), marks))
+    return blocks
 
 
 def pattern_of(expected: str, exact: bool = False, varies: Sequence[str] = ()) -> str:
@@ -166,23 +166,23 @@ def pattern_of(expected: str, exact: bool = False, varies: Sequence[str] = ()) -
         if line.strip() == "...":
             lines.append(r"(?:.*\n)*?")
             continue
-        made = ""
+        pattern = ""
         is_free = any(word in line for word in varies)
         for token in _TOKENS.finditer(line.rstrip()):
             varying = token["measured"] or token["within"] or (is_free and token["number"])
             if varying and not exact:
-                made += r"\d(?:[\d.,:-]*\d)?"
+                pattern += r"\d(?:[\d.,:-]*\d)?"
             elif token["any"]:
-                made += r".*?"
+                pattern += r".*?"
             elif token["unit"]:
-                made += r"(?:[kMG]?B|bytes)"
+                pattern += r"(?:[kMG]?B|bytes)"
             elif token["space"]:
-                made += " +"
+                pattern += " +"
             else:
-                made += re.escape(token[0])
+                pattern += re.escape(token[0])
         if is_free:
-            made = re.sub(r"(?<=\w)s(?= \+|$)", "s?", made)  # of 1 URL
-        lines.append(f"{made} *\n")
+            pattern = re.sub(r"(?<=\w)s(?= \+|$)", "s?", pattern)  # of 1 URL
+        lines.append(f"{pattern} *\n")
     return "".join(lines)
 
 
@@ -270,8 +270,8 @@ class Session:
         self.web: Served | None = None
         self.at = self.folder / "project"
         bin_folder = self.folder / "bin"
-        for made in (self.at, self.at / ".venv/bin", bin_folder):
-            made.mkdir(parents=True, exist_ok=True)
+        for folder in (self.at, self.at / ".venv/bin", bin_folder):
+            folder.mkdir(parents=True, exist_ok=True)
         for name, program in (("scrapy", _SHIM), ("redis-cli", _REDIS_CLI), ("sqlite3", _SQLITE3)):
             (bin_folder / name).write_text(program)
             (bin_folder / name).chmod(0o755)
@@ -308,8 +308,8 @@ class Session:
 
     def close(self) -> None:
         """End what still runs, the newest first."""
-        for one in reversed(self.running):
-            one.end()
+        for process in reversed(self.running):
+            process.end()
         self.stack.close()
 
     def mapped(self, text: str) -> str:
@@ -357,8 +357,8 @@ class Session:
             self.running.append(running)
             running.until("".join(pattern_of(expected, False, block.varies) for _, expected in steps))
         elif block.language == "console":
-            made = Block(block.page, block.line, block.language, text, block.marks)
-            for command, expected in made.steps():
+            executed = Block(block.page, block.line, block.language, text, block.marks)
+            for command, expected in executed.steps():
                 self._run(block, command, expected)
         elif block.language == "sh":
             self._run(block, f"set -e\n{text}", None)

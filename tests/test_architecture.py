@@ -278,7 +278,7 @@ def test_no_modules_import_each_other_in_a_circle():
 
 
 def test_fetching_and_the_storages_do_not_know_each_other_nor_a_feature():
-    found = {
+    offenders = {
         (module, name)
         for path in FILES
         for module in [name_of(path)]
@@ -286,18 +286,18 @@ def test_fetching_and_the_storages_do_not_know_each_other_nor_a_feature():
         if part_of(module)[1] in ("fetching", "storage")
         if {part_of(module)[1], part_of(name)[1]} == {"fetching", "storage"} or below(name, "features")
     }
-    assert found == set()
+    assert offenders == set()
 
 
 @pytest.mark.parametrize("room", sorted(MACHINE))
 def test_the_machine_knows_neither_scrapy_nor_twisted(room):
-    found = {
+    offenders = {
         name_of(path): name
         for path in files_of(room)
         for name in imports(path)
         if name.split(".")[0] in WIRING
     }
-    assert found == {}
+    assert offenders == {}
 
 
 def test_lxml_reads_pages_alone():
@@ -307,13 +307,13 @@ def test_lxml_reads_pages_alone():
 
 
 def test_a_storage_knows_the_contracts_and_no_policy():
-    found = {
+    offenders = {
         (name_of(path), name)
         for path in files_of("storage")
         for name in own_imports(path)
         if not any(below(name, known) for known in STORAGE_KNOWS)
     }
-    assert found == set()
+    assert offenders == set()
 
 
 MAY_IMPORT_ONE = {
@@ -325,7 +325,7 @@ MAY_IMPORT_ONE = {
 def test_a_technology_is_imported_in_folders_of_technologies_alone():
     """One may build on another."""
     packages = [package.partition(".")[2] for package in BACKENDS.values()]
-    found = {
+    offenders = {
         (name_of(path), name)
         for path in FILES
         for name in own_imports(path)
@@ -333,7 +333,7 @@ def test_a_technology_is_imported_in_folders_of_technologies_alone():
         if below(name, package) and not any(below(name_of(path), one) for one in packages)
         if name_of(path) not in MAY_IMPORT_ONE
     }
-    assert found == set()
+    assert offenders == set()
 
 
 SCHEMES = "config.readers"
@@ -342,16 +342,16 @@ SCHEMES = "config.readers"
 
 def test_no_module_compares_the_name_of_a_technology():
     """A technology is chosen by its abilities; ``Configuration.frontier_backend`` is for ``storage`` alone."""
-    found = {(name_of(path), name) for path in FILES for name in source(path).technologies}
+    offenders = {(name_of(path), name) for path in FILES for name in source(path).technologies}
     assert {
         (module, name)
-        for module, name in found
+        for module, name in offenders
         if module != SCHEMES and (module, name) != ("config", "frontier_backend")
     } == set()
 
 
 def test_each_technology_is_in_the_registry_with_its_own_name():
-    assert [one.name for one in technologies()] == list(BACKENDS)
+    assert [technology.name for technology in technologies()] == list(BACKENDS)
     assert {path.parent.name for path in FILES if path.stem == CHOICE} - {"storage"} == {*BACKENDS}
 
 
@@ -375,14 +375,14 @@ OURS_ALIKE = re.compile(r"def (_scrape|_parse)\b")
 
 
 def test_private_names_of_scrapy_are_used_in_one_module():
-    found = {}
+    offenders = {}
     for path in FILES:
         text = path.read_text(encoding="utf-8")
         own = set(OURS_ALIKE.findall(text))
         used = {name for name in PRIVATE_OF_SCRAPY.findall(text) if name.rpartition(".")[2] not in own}
         if used and name_of(path) != "scrapy_private":
-            found[name_of(path)] = used
-    assert found == {}
+            offenders[name_of(path)] = used
+    assert offenders == {}
 
 
 def runtime_imports(path, modules):
@@ -439,5 +439,5 @@ def test_a_class_name_has_one_meaning():
 
 def test_no_function_of_an_object_is_replaced_from_outside():
     """A callback is an argument of the constructor of the object that calls it."""
-    found = {(name_of(path), name) for path in FILES for name in source(path).lambdas}
-    assert found == set()
+    offenders = {(name_of(path), name) for path in FILES for name in source(path).lambdas}
+    assert offenders == set()

@@ -76,9 +76,9 @@ def commands() -> Iterator[str]:
 
 
 def make_targets() -> set[str]:
-    found = re.search(r"^\.PHONY: (.+)$", text_of("Makefile"), re.MULTILINE)
-    assert found is not None
-    return set(found[1].split())
+    match = re.search(r"^\.PHONY: (.+)$", text_of("Makefile"), re.MULTILINE)
+    assert match is not None
+    return set(match[1].split())
 
 
 def test_every_setting_has_one_row() -> None:
@@ -335,7 +335,7 @@ def test_a_function_on_the_way_of_a_url_calls_those_below_it() -> None:
     above: list[tuple[int, str]] = []
     missing = []
     for indentation, name in functions_of_the_way():
-        above = [one for one in above if one[0] < indentation]
+        above = [caller_above for caller_above in above if caller_above[0] < indentation]
         if above:
             caller = found(above[-1][1])
             assert inspect.isfunction(caller)
@@ -422,18 +422,20 @@ def test_the_compose_file_is_one() -> None:
 
 def test_the_objects_for_kubernetes_fit_together_and_their_settings_exist() -> None:
     files = sorted((ROOT / "deploy/kubernetes").glob("*.yaml"))
-    objects = [one for file in files for one in YAML(typ="safe").load_all(file)]
-    named_objects = {(one["kind"], one["metadata"]["name"]): one for one in objects}
+    objects = [manifest for file in files for manifest in YAML(typ="safe").load_all(file)]
+    named_objects = {(manifest["kind"], manifest["metadata"]["name"]): manifest for manifest in objects}
     versions = {"Service": "v1", "ConfigMap": "v1", "StatefulSet": "apps/v1", "Deployment": "apps/v1"}
     versions["NetworkPolicy"] = "networking.k8s.io/v1"
-    assert [one["apiVersion"] for one in objects] == [versions[one["kind"]] for one in objects]
+    assert [manifest["apiVersion"] for manifest in objects] == [
+        versions[manifest["kind"]] for manifest in objects
+    ]
     users = re.findall(r"^USER (\d+)", text_of("Dockerfile"), re.MULTILINE)
-    for one in objects:
-        if one["kind"] not in ("StatefulSet", "Deployment"):
+    for manifest in objects:
+        if manifest["kind"] not in ("StatefulSet", "Deployment"):
             continue
-        spec, pod = one["spec"], one["spec"]["template"]["spec"]
+        spec, pod = manifest["spec"], manifest["spec"]["template"]["spec"]
         labels = spec["template"]["metadata"]["labels"]
-        service = named_objects["Service", spec.get("serviceName", one["metadata"]["name"])]
+        service = named_objects["Service", spec.get("serviceName", manifest["metadata"]["name"])]
         assert spec["selector"]["matchLabels"] == labels == service["spec"]["selector"]
         volumes = {volume["name"] for volume in pod.get("volumes", [])}
         volumes |= {claim["metadata"]["name"] for claim in spec.get("volumeClaimTemplates", [])}
@@ -479,8 +481,8 @@ API = re.compile(r"^### `([\w.]+)(?:\(([^)]*)\))?`\n(.*?)(?=^##|\Z)", re.M | re.
 def parameters_of(value: object) -> list[str]:
     assert callable(value)
     names = [
-        ("**" if one.kind is one.VAR_KEYWORD else "") + one.name
-        for one in inspect.signature(value).parameters.values()
+        ("**" if parameter.kind is parameter.VAR_KEYWORD else "") + parameter.name
+        for parameter in inspect.signature(value).parameters.values()
     ]
     return names[1:] if names[:1] == ["self"] else names
 
@@ -491,9 +493,9 @@ def test_the_api_is_as_documented(name: str, parameters: str, text: str) -> None
     if parameters:
         assert parameters_of(value) == parameters.split(", ")
     for cell in re.findall(r"^\| (`.*?) \|", text, re.M):
-        for attribute, call, given in re.findall(r"`(\w+)(\(([\w*, ]*)\))?`", cell):
+        for attribute, call, arguments in re.findall(r"`(\w+)(\(([\w*, ]*)\))?`", cell):
             assert hasattr(value, attribute) or attribute in getattr(value, "__annotations__", {})
             if call:
                 assert parameters_of(inspect.getattr_static(value, attribute)) == [
-                    one for one in given.split(", ") if one
+                    name_listed for name_listed in arguments.split(", ") if name_listed
                 ]

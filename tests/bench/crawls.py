@@ -54,8 +54,8 @@ ROUNDS = 3
 
 def told(runs: Sequence[Figures]) -> str:
     """Return CPU time a page and pages a second: the median of the runs, and their range."""
-    cpu = spread([one.cpu_ms for one in runs], "{:.2f}")
-    return f"{cpu} CPU-ms a page, {spread([one.per_second for one in runs], '{:.0f}')} pages/s"
+    cpu = spread([run.cpu_ms for run in runs], "{:.2f}")
+    return f"{cpu} CPU-ms a page, {spread([run.per_second for run in runs], '{:.0f}')} pages/s"
 
 
 def spread(values: Sequence[float], form: str) -> str:
@@ -108,8 +108,8 @@ def _side_by_side(folder: Path, seconds: float, config: Config, name: str) -> No
 
 def by_place(runs: Sequence[Figures]) -> Iterator[str]:
     """Yield the threads and processes that use CPU, each with the median of its time a page."""
-    places = {place for one in runs for place in one.cpu_by_place}
-    used = {place: median(one.cpu_by_place.get(place, 0.0) / one.pages for one in runs) for place in places}
+    places = {place for run in runs for place in run.cpu_by_place}
+    used = {place: median(run.cpu_by_place.get(place, 0.0) / run.pages for run in runs) for place in places}
     for place, seconds in sorted(used.items(), key=lambda one: -one[1]):
         if seconds * 1e6 >= LEAST_CPU_US:
             yield f"{place} {seconds * 1e6:.0f}"

@@ -41,7 +41,7 @@ def without_each(folder: Path, seconds: float) -> None:
 
 def loop_ratios(before: Sequence[Figures], after: Sequence[Figures]) -> str:
     """Return how many times as much CPU a page the event loop took, run by run: median and range."""
-    taken = [[one.cpu_by_place[LOOP] / one.pages for one in runs] for runs in (before, after)]
+    taken = [[run.cpu_by_place[LOOP] / run.pages for run in runs] for runs in (before, after)]
     return spread([new / old for old, new in zip(*taken, strict=True)], "{:.3f}")
 
 

@@ -26,7 +26,9 @@ def size_of(web: Web, *, queued: bool) -> Size:
 def predicted(costs: ItemSizes, web: Web) -> Sizes:
     """What ``costs`` say of ``web``."""
     queued, done = costs.total(size_of(web, queued=True)), costs.total(size_of(web, queued=False))
-    [robots] = [one.value for one in costs.figures(size_of(web, queued=True)) if one.name == "robots"]
+    [robots] = [
+        figure.value for figure in costs.figures(size_of(web, queued=True)) if figure.name == "robots"
+    ]
     return Sizes(round(queued - robots), 0, round(robots), round(done))
 
 

@@ -100,7 +100,7 @@ def _made(chance: random.Random, words: list[str], menu: str, number: int) -> Sa
     body = (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{text(5)}</title>\n'
         f'<meta name="description" content="{text(15)}"><link rel="stylesheet" href="/style.css">\n'
-        f"<script>var data = {{{', '.join(f'{one!r}: {at}' for at, one in enumerate(words[:300]))}}};"
+        f"<script>var data = {{{', '.join(f'{word!r}: {at}' for at, word in enumerate(words[:300]))}}};"
         f"</script></head>\n"
         f'<body class="page"><nav><ul>{menu}</ul></nav><main><h1>{text(5)}</h1>{paragraphs}'
         f"<table>{rows}</table></main><footer><ul>{menu}</ul><p>{text(20)}</p></footer></body></html>\n"

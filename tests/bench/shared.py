@@ -43,12 +43,12 @@ class Measured:
 
     @property
     def pages(self) -> int:
-        return sum(one.pages for one in self.workers)
+        return sum(worker.pages for worker in self.workers)
 
     @property
     def cpu_ms(self) -> float:
         """Of the workers, a page."""
-        return 1000 * sum(one.cpu for one in self.workers) / self.pages
+        return 1000 * sum(worker.cpu for worker in self.workers) / self.pages
 
     @property
     def redis_ms(self) -> float:
@@ -56,11 +56,11 @@ class Measured:
 
     @property
     def per_second(self) -> float:
-        return sum(one.per_second for one in self.workers)
+        return sum(worker.per_second for worker in self.workers)
 
     def __str__(self) -> str:
         cores = os.cpu_count() or 1
-        others = self.machine_cpu - self.redis_cpu - self.web_cpu - sum(one.cpu for one in self.workers)
+        others = self.machine_cpu - self.redis_cpu - self.web_cpu - sum(worker.cpu for worker in self.workers)
         told = f"{self.per_second:7.0f} pages/s {self.cpu_ms:7.2f} CPU-ms a page"
         if self.redis_cpu:
             told += f", Redis {self.redis_ms:.3f}"

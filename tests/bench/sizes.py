@@ -192,7 +192,7 @@ async def _filled(backend: Backend, web: Web, measured: Callable[[], Awaitable[A
     found.append(await measured())
     for first in range(0, len(entries), AT_ONCE):
         settled = [
-            Settled(one, UrlRecord(State.DONE, status=200)) for one in entries[first : first + AT_ONCE]
+            Settled(entry, UrlRecord(State.DONE, status=200)) for entry in entries[first : first + AT_ONCE]
         ]
         await backend.commit(Batch(settled=settled))
     found.append(await measured())

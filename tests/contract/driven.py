@@ -51,10 +51,10 @@ if TYPE_CHECKING:
     from webcrawl.storage.technology import Technology
 
 KINDS = tuple(
-    one.name if seen == "exact" else f"{one.name}-{seen}"
-    for one in technologies()
-    if not one.is_shared
-    for seen in one.seen_tests
+    technology.name if seen == "exact" else f"{technology.name}-{seen}"
+    for technology in technologies()
+    if not technology.is_shared
+    for seen in technology.seen_tests
 )
 """The registered technologies that need no server, each with its kinds of seen test."""
 FOLDER_KINDS = tuple(
@@ -104,7 +104,7 @@ class Driven(ABC):
         return self.run(self.backend.activate_keys(count, now, self.sampler))
 
     def active_keys(self, count: int = 100, now: float = NOW) -> list[str]:
-        return [one.record.key for one in self.activate_keys(count, now)]
+        return [active.record.key for active in self.activate_keys(count, now)]
 
     def activate_one(self, now: float = NOW) -> Activated:
         [one] = self.activate_keys(1, now)
@@ -281,7 +281,7 @@ class DrivenMemory(Driven):
         return [one for key in sorted(self.backend._hosts) for one in self.backend._hosts[key].queue]
 
     def states(self) -> Counter[State]:
-        return Counter(one.state for host in self.backend._hosts.values() for one in host.urls.values())
+        return Counter(url.state for host in self.backend._hosts.values() for url in host.urls.values())
 
     def records(self) -> dict[int, UrlRecord]:
         return {mark: one for host in self.backend._hosts.values() for mark, one in host.urls.items()}

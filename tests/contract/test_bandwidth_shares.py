@@ -69,8 +69,8 @@ def test_a_worker_alone_has_all_of_it(crawl: Crawl) -> None:
 
 def test_workers_that_need_all_get_equal_shares(crawl: Crawl) -> None:
     workers = [crawl() for _ in range(3)]
-    assert [one.beat() for one in workers] == [LIMIT, 0, 0]
-    assert [one.beat() for one in workers] == [LIMIT / 3, LIMIT / 3, LIMIT / 3]
+    assert [worker.beat() for worker in workers] == [LIMIT, 0, 0]
+    assert [worker.beat() for worker in workers] == [LIMIT / 3, LIMIT / 3, LIMIT / 3]
 
 
 def test_what_one_does_not_need_the_others_get(crawl: Crawl) -> None:
@@ -132,15 +132,15 @@ def test_the_shares_never_exceed_the_limit(crawl: Crawl, seed: int) -> None:
         at += 0.1
         for one in workers:
             one.beat(at=at)
-    assert [one.share for one in workers] == [pytest.approx(LIMIT / 4, abs=0.01)] * 4
+    assert [worker.share for worker in workers] == [pytest.approx(LIMIT / 4, abs=0.01)] * 4
 
 
 def test_workers_with_another_limit_take_no_more_than_theirs(crawl: Crawl) -> None:
     """A lower limit reaches the workers one after the other."""
     workers = [crawl() for _ in range(3)]
     for _ in range(2):
-        for one in workers:
-            one.beat()
-    shares = [one.beat(limit=90_000) for one in workers]
+        for worker in workers:
+            worker.beat()
+    shares = [worker.beat(limit=90_000) for worker in workers]
     assert shares == [0, 0, pytest.approx(30_000, abs=1)]
-    assert [one.beat(limit=90_000) for one in workers] == [pytest.approx(30_000, abs=1)] * 3
+    assert [worker.beat(limit=90_000) for worker in workers] == [pytest.approx(30_000, abs=1)] * 3

@@ -143,10 +143,10 @@ def all_of_a_key_lost_but_chunks(sample: SampleCrawl) -> None:
 
 
 def in_the_wrong_segment(sample: SampleCrawl) -> None:
-    one = sample.long[3]
-    there = segment_number(one.fingerprint, segment_count(sample.header(LONG)[1]))
-    sample.forget(one)
-    sample.know(one, State.QUEUED, segment_field(LONG.encode(), there ^ 1))
+    page = sample.long[3]
+    there = segment_number(page.fingerprint, segment_count(sample.header(LONG)[1]))
+    sample.forget(page)
+    sample.know(page, State.QUEUED, segment_field(LONG.encode(), there ^ 1))
 
 
 def in_a_segment_behind_the_last(sample: SampleCrawl) -> None:
@@ -181,7 +181,7 @@ def expiry_lost(sample: SampleCrawl) -> None:
 
 
 def out_of_order(sample: SampleCrawl) -> None:
-    parts = [packed(one) for one in sample.short]
+    parts = [packed(page) for page in sample.short]
     sample.set_tail(SHORT, b"".join(reversed(parts)))
     # The repeat beside them is lost, and with it one of five.
     sample.set_header(SHORT, 0, 4)
@@ -366,25 +366,29 @@ TOTALS = [
 
 @pytest.mark.parametrize("name", TOTALS)
 def test_every_total_is_compared(sample: SampleCrawl, name: str) -> None:
-    told = sample.client.hincrby(sample.names.totals, name, 3)
-    detail = f"says {told}, is {told - 3}"
+    count = sample.client.hincrby(sample.names.totals, name, 3)
+    detail = f"says {count}, is {count - 3}"
     assert found_in(sample.check(), FindingKind.TOTAL) == [
         Finding(FindingKind.TOTAL, name, detail, "shard 0")
     ]
     assert sample.repair().repaired.counts == {FindingKind.TOTAL: 1}
-    assert int(sample.client.hget(sample.names.totals, name)) == told - 3
+    assert int(sample.client.hget(sample.names.totals, name)) == count - 3
 
 
 def test_what_is_wrong_is_called_by_its_name(sample: SampleCrawl) -> None:
     sample.forget(sample.short[1])
     sample.know(STRANGER, State.QUEUED)
     sample.set_header(LONG, 0, 9)
-    found = sample.check()
-    assert [str(one) for one in found_in(found, FindingKind.UNKNOWN)] == [f"{sample.short[1].url} (shard 0)"]
-    assert [str(one) for one in found_in(found, FindingKind.NOWHERE)] == [
+    checked = sample.check()
+    assert [str(finding) for finding in found_in(checked, FindingKind.UNKNOWN)] == [
+        f"{sample.short[1].url} (shard 0)"
+    ]
+    assert [str(finding) for finding in found_in(checked, FindingKind.NOWHERE)] == [
         f"fingerprint {STRANGER.fingerprint} of {SHORT} (shard 0)"
     ]
-    assert [str(one) for one in found_in(found, FindingKind.LENGTH)] == [f"{LONG} (says 9, is 320; shard 0)"]
+    assert [str(finding) for finding in found_in(checked, FindingKind.LENGTH)] == [
+        f"{LONG} (says 9, is 320; shard 0)"
+    ]
 
 
 # -- what only a person can repair -----------------------------------------------------------------------------
@@ -418,14 +422,14 @@ def test_what_cannot_be_mended_is_told_and_left_alone_and_the_rest_is_repaired(
 ) -> None:
     sample.set_header(LONG, 0, 9)
     plant(sample)
-    found = sample.check()
-    assert found.left.counts[FindingKind.UNREADABLE] + found.left.counts[FindingKind.STRAY] > 0
-    assert found.left.counts[FindingKind.LENGTH] > 0
+    checked = sample.check()
+    assert checked.left.counts[FindingKind.UNREADABLE] + checked.left.counts[FindingKind.STRAY] > 0
+    assert checked.left.counts[FindingKind.LENGTH] > 0
 
     repaired = sample.repair()
     assert not repaired.agrees
     assert FindingKind.LENGTH in repaired.repaired.counts
-    assert LONG not in {one.subject for one in found_in(repaired, FindingKind.LENGTH)}
+    assert LONG not in {finding.subject for finding in found_in(repaired, FindingKind.LENGTH)}
 
 
 # -- however much there is -----------------------------------------------------------------------------------
@@ -455,11 +459,11 @@ def test_very_much_is_repaired_in_several_rounds(
 ) -> None:
     monkeypatch.setattr("webcrawl.storage.redis.check.repairs.REPAIRED_AT_ONCE", 100)
     monkeypatch.setattr("webcrawl.storage.inspection.LISTED", 10)
-    for one in sample.long:
-        sample.forget(one)
-    found = sample.check()
-    assert found.left.counts[FindingKind.UNKNOWN] == 320
-    assert len(found_in(found, FindingKind.UNKNOWN)) == 10
+    for page in sample.long:
+        sample.forget(page)
+    checked = sample.check()
+    assert checked.left.counts[FindingKind.UNKNOWN] == 320
+    assert len(found_in(checked, FindingKind.UNKNOWN)) == 10
     repaired = sample.repair()
     assert repaired.agrees
     assert repaired.repaired.counts[FindingKind.UNKNOWN] == 320
@@ -470,12 +474,12 @@ def test_a_crawl_is_not_mixed_up_with_others_whatever_they_are_called(
     runner: asyncio.Runner, redis_server: RedisServer
 ) -> None:
     names = ("broad", "broad2", "broad:1", "b*", "[ab]road", "a\\b")
-    made = [SampleCrawl(runner, redis_server.url, name) for name in names]
-    for sample in made:
+    samples = [SampleCrawl(runner, redis_server.url, name) for name in names]
+    for sample in samples:
         sample.know(sample.long[0], State.QUEUED, segment_field(LONG.encode(), 50))
         assert sample.check().left.counts == {FindingKind.MISPLACED: 1}
         assert sample.repair().agrees
-    for sample in made:
+    for sample in samples:
         assert sample.check().agrees
         sample.driven.dispose()
 
@@ -491,10 +495,10 @@ def test_while_a_worker_is_running_only_what_is_seen_twice_is_told(sample: Sampl
     async def meanwhile(seconds: float) -> None:
         sample.forget(STRANGER)
 
-    found = sample.check(meanwhile)
-    assert found.running_workers == {"w1"}
-    assert found.left.counts == {FindingKind.LENGTH: 1}
-    assert found.uncompared == []
+    checked = sample.check(meanwhile)
+    assert checked.running_workers == {"w1"}
+    assert checked.left.counts == {FindingKind.LENGTH: 1}
+    assert checked.uncompared == []
 
 
 def count_as_others_do(sample: SampleCrawl, monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
@@ -521,17 +525,17 @@ def test_totals_that_change_while_they_are_counted_are_not_compared(
 ) -> None:
     sample.report("w1", sample.server_now())
     count_as_others_do(sample, monkeypatch, looks=99)
-    found = sample.check(nothing)
-    assert found.agrees
-    assert found.uncompared == ["shard 0"]
+    checked = sample.check(nothing)
+    assert checked.agrees
+    assert checked.uncompared == ["shard 0"]
 
 
 def test_totals_that_rest_at_last_are_compared(sample: SampleCrawl, monkeypatch: pytest.MonkeyPatch) -> None:
     sample.report("w1", sample.server_now())
     count_as_others_do(sample, monkeypatch, looks=1)
-    found = sample.check(nothing)
-    assert found.left.counts == {FindingKind.TOTAL: 1}
-    assert found.uncompared == []
+    checked = sample.check(nothing)
+    assert checked.left.counts == {FindingKind.TOTAL: 1}
+    assert checked.uncompared == []
 
 
 def test_who_has_a_lease_is_at_work_though_nothing_was_heard_of_him(sample: SampleCrawl) -> None:

@@ -27,15 +27,15 @@ PATIENCE_SECONDS = 30.0
 @pytest.fixture
 def members(runner: asyncio.Runner, redis_cluster: RedisCluster) -> Iterator[Callable[[], DrivenRedis]]:
     """Makes members of one crawl, opened."""
-    made: list[DrivenRedis] = []
+    workers: list[DrivenRedis] = []
 
     def one() -> DrivenRedis:
-        made.append(DrivenRedis(runner, redis_cluster.url, "broad", redis_cluster.client(), shards=SHARDS))
-        made[-1].open()
-        return made[-1]
+        workers.append(DrivenRedis(runner, redis_cluster.url, "broad", redis_cluster.client(), shards=SHARDS))
+        workers[-1].open()
+        return workers[-1]
 
     yield one
-    for driven in made:
+    for driven in workers:
         driven.dispose()
 
 
@@ -76,34 +76,34 @@ def node_of(cluster: RedisCluster, driven: DrivenRedis, key: str) -> RedisServer
 def test_nodes_that_are_killed_and_come_back(
     members: Callable[[], DrivenRedis], redis_cluster: RedisCluster, which: list[int]
 ) -> None:
-    one = members()
+    worker = members()
     entries = some()
     first, second = Batch(discovered=entries[::2]), Batch(discovered=entries[1::2])
-    one.commit(first)
-    held = {active.record.key for active in one.activate_keys(4)}
+    worker.commit(first)
+    held = {active.record.key for active in worker.activate_keys(4)}
     for number in which:
         redis_cluster.servers[number].kill()
     with pytest.raises(StorageAway):
-        one.commit(second)
+        worker.commit(second)
     with pytest.raises(StorageAway):
-        one.read_counts()
+        worker.read_counts()
     for number in which:
         redis_cluster.servers[number].start()
-    until_done(one, lambda: one.backend.commit(second))
+    until_done(worker, lambda: worker.backend.commit(second))
     redis_cluster.until_whole()
-    one.commit(second)
-    assert sorted(entry.url for entry in one.queued()) == sorted(entry.url for entry in entries)
-    assert {key for key, host in one.hosts().items() if host.active} == held
-    one.check_consistency()
+    worker.commit(second)
+    assert sorted(entry.url for entry in worker.queued()) == sorted(entry.url for entry in entries)
+    assert {key for key, host in worker.hosts().items() if host.active} == held
+    worker.check_consistency()
 
 
 def test_a_page_is_done_once_though_a_node_was_killed_in_between(
     members: Callable[[], DrivenRedis], redis_cluster: RedisCluster
 ) -> None:
-    one = members()
-    one.commit(found(*some()))
-    active = one.activate_keys(12)
-    taken = [one.queue.entries[0] for one in active]
+    worker = members()
+    worker.commit(found(*some()))
+    active = worker.activate_keys(12)
+    taken = [active_key.queue.entries[0] for active_key in active]
     verdicts = [
         verdict
         for entry, key in zip(taken, active, strict=True)
@@ -111,54 +111,54 @@ def test_a_page_is_done_once_though_a_node_was_killed_in_between(
         if setattr(verdict, "fence", key.record.fence) is None
     ]
     links = [entry for key in ("x", "y", "z", "w") for entry in pages(key, 2)]
-    batch = Batch(links, verdicts, [one.record for one in active])
-    node_of(redis_cluster, one, taken[0].key).kill()
+    batch = Batch(links, verdicts, [active_key.record for active_key in active])
+    node_of(redis_cluster, worker, taken[0].key).kill()
     with pytest.raises(StorageAway):
-        one.commit(batch)
+        worker.commit(batch)
     for server in redis_cluster.servers:
         if not server.is_running:
             server.start()
-    until_done(one, lambda: one.backend.commit(batch))
+    until_done(worker, lambda: worker.backend.commit(batch))
     redis_cluster.until_whole()
-    assert one.commit(batch).lost == []
-    assert one.states() == {State.DONE: len(taken), State.QUEUED: len(some()) - len(taken) + len(links)}
-    one.check_consistency()
+    assert worker.commit(batch).lost == []
+    assert worker.states() == {State.DONE: len(taken), State.QUEUED: len(some()) - len(taken) + len(links)}
+    worker.check_consistency()
 
 
 @pytest.mark.usefixtures("impatient")
 def test_a_frozen_node_is_not_waited_for_long_and_is_found_again(
     members: Callable[[], DrivenRedis], redis_cluster: RedisCluster
 ) -> None:
-    one = members()
-    frozen = node_of(redis_cluster, one, "a").freeze()
+    worker = members()
+    frozen = node_of(redis_cluster, worker, "a").freeze()
 
     async def tries() -> int:
         async with asyncio.timeout(PATIENCE_SECONDS):
             for _ in range(3):
                 with pytest.raises(StorageAway):
-                    await one.backend.commit(found(*pages("a", 2)))
+                    await worker.backend.commit(found(*pages("a", 2)))
         return 3
 
-    assert one.run(tries()) == 3
+    assert worker.run(tries()) == 3
     frozen.thaw()
-    until_done(one, lambda: one.backend.commit(found(*some())))
+    until_done(worker, lambda: worker.backend.commit(found(*some())))
     redis_cluster.until_whole()
-    one.commit(found(*some()))
-    assert len({entry.url for entry in one.queued()}) == len(some())
-    one.check_consistency()
+    worker.commit(found(*some()))
+    assert len({entry.url for entry in worker.queued()}) == len(some())
+    worker.check_consistency()
 
 
 @pytest.mark.usefixtures("impatient")
 def test_nobody_joins_while_a_node_hangs(
     members: Callable[[], DrivenRedis], redis_cluster: RedisCluster
 ) -> None:
-    one = members()
-    one.close()
+    worker = members()
+    worker.close()
     redis_cluster.servers[0].freeze()
-    one.renew()
-    one.backend._server._params["socket_timeout"] = 0.5
+    worker.renew()
+    worker.backend._server._params["socket_timeout"] = 0.5
     with pytest.raises(StartRefused, match="cannot be reached"):
-        one.open()
+        worker.open()
     redis_cluster.servers[0].thaw()
 
 
@@ -200,16 +200,16 @@ def move(
     members: Callable[[], DrivenRedis], redis_cluster: RedisCluster
 ) -> Iterator[Callable[[DrivenRedis, str], Move]]:
     """Makes moves, and takes the slots back where they belong: the cluster is everybody's."""
-    made: list[Move] = []
+    moves: list[Move] = []
 
     def one(driven: DrivenRedis, key: str) -> Move:
-        made.append(Move(redis_cluster, driven, key))
-        return made[-1]
+        moves.append(Move(redis_cluster, driven, key))
+        return moves[-1]
 
     yield one
     for server in redis_cluster.servers:
         server.call("FLUSHALL")
-    for back in made:
+    for back in moves:
         back.source, back.target = back.target, back.source
         back.end()
 
@@ -217,35 +217,35 @@ def move(
 def test_a_shard_that_moves_is_waited_for_and_found_again(
     members: Callable[[], DrivenRedis], move: Callable[[DrivenRedis, str], Move]
 ) -> None:
-    one, other = members(), members()
-    one.commit(found(*some()))
-    held = {active.record.key for active in one.activate_keys(12)}
-    under_way = move(one, "a")
+    worker, other = members(), members()
+    worker.commit(found(*some()))
+    held = {active.record.key for active in worker.activate_keys(12)}
+    under_way = move(worker, "a")
     under_way.begin()
     assert under_way.carry(3) == 3
     with pytest.raises(StorageAway):
-        one.commit(found(*pages("a", 5)))
+        worker.commit(found(*pages("a", 5)))
     while under_way.carry(2):
         pass
     under_way.end()
-    for driven in (one, other):
+    for driven in (worker, other):
         until_done(driven, lambda driven=driven: driven.backend.commit(found(*pages("a", 5))))
-    assert len({entry.url for entry in one.queued()}) == len(some()) + 2
-    assert {key for key, host in one.hosts().items() if host.active} == held
-    assert one.run(one.backend.heartbeat({})).lost == []
-    one.check_consistency()
+    assert len({entry.url for entry in worker.queued()}) == len(some()) + 2
+    assert {key for key, host in worker.hosts().items() if host.active} == held
+    assert worker.run(worker.backend.heartbeat({})).lost == []
+    worker.check_consistency()
 
 
 def test_a_shard_that_has_moved_is_found_at_once(
     members: Callable[[], DrivenRedis], move: Callable[[DrivenRedis, str], Move]
 ) -> None:
-    one = members()
-    one.commit(found(*some()))
-    done = move(one, "a")
+    worker = members()
+    worker.commit(found(*some()))
+    done = move(worker, "a")
     done.begin()
     while done.carry(100):
         pass
     done.end()
-    assert len(one.commit(found(*pages("a", 5))).queued) == 2
-    assert "a" in [key for _ in range(5) for key in one.active_keys()]
-    one.check_consistency()
+    assert len(worker.commit(found(*pages("a", 5))).queued) == 2
+    assert "a" in [key for _ in range(5) for key in worker.active_keys()]
+    worker.check_consistency()

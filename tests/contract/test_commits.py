@@ -54,9 +54,9 @@ def test_a_url_that_comes_twice_in_one_batch_is_queued_once(backend: Driven) -> 
 
 @pytest.mark.parametrize("state", [State.DONE, State.FAILED, State.REFUSED])
 def test_a_url_that_was_settled_is_known_for_ever(backend: Driven, state: State) -> None:
-    backend.commit(found(one := entry("http://a/1")))
+    backend.commit(found(page := entry("http://a/1")))
     backend.activate_one()
-    backend.commit(settled(one, state))
+    backend.commit(settled(page, state))
     assert backend.commit(found(entry("http://a/1"))).queued == []
 
 
@@ -86,32 +86,32 @@ def test_settling_a_repeat_does_not_count_its_url_again(backend: Driven) -> None
 
 @pytest.mark.parametrize(("state", "name"), ENDS)
 def test_a_settled_url_is_in_exactly_one_state(backend: Driven, state: State, name: str) -> None:
-    backend.commit(found(one := entry("http://a/1"), entry("http://a/2")))
+    backend.commit(found(page := entry("http://a/1"), entry("http://a/2")))
     backend.activate_one()
-    committed = backend.commit(settled(one, state, "some-rule"))
+    committed = backend.commit(settled(page, state, "some-rule"))
     counts = backend.read_counts()
     assert committed.total_queued == counts.queued == 1
     assert {n: getattr(counts, n) for _, n in ENDS} == {n: int(n == name) for _, n in ENDS}
     if backend.exact:
-        assert backend.state_of(one) is state
+        assert backend.state_of(page) is state
 
 
 def test_a_queued_url_has_the_state_queued_and_an_unknown_one_none(backend: Driven) -> None:
-    backend.commit(found(one := entry("http://a/1")))
-    assert backend.state_of(one) is (State.QUEUED if backend.exact else None)
+    backend.commit(found(page := entry("http://a/1")))
+    assert backend.state_of(page) is (State.QUEUED if backend.exact else None)
     assert backend.state_of(entry("http://a/2")) is None
     assert backend.state_of(entry("http://never-seen/")) is None
 
 
 def test_a_url_that_is_tried_again_is_queued_once_and_still_known(backend: Driven) -> None:
-    backend.commit(found(one := entry("http://a/1")))
+    backend.commit(found(page := entry("http://a/1")))
     backend.activate_one()
-    committed = backend.commit(again(one))
+    committed = backend.commit(again(page))
     assert urls(committed.queued) == ["http://a/1"]
     assert committed.total_queued == backend.read_counts().queued == 1
     assert backend.commit(found(entry("http://a/1"))).queued == []
     if backend.exact:
-        assert backend.state_of(one) is State.QUEUED
+        assert backend.state_of(page) is State.QUEUED
 
 
 def ended(one: UrlEntry, state: State, rule: str | None, status: int | None) -> Batch:
@@ -134,12 +134,12 @@ def tried_again(one: UrlEntry, status: int | None) -> Batch:
     ],
 )
 def test_a_settled_url_has_the_status_of_its_response(backend: Driven, record: UrlRecord) -> None:
-    backend.commit(found(one := entry("http://a/1"), other := entry("http://a/2")))
+    backend.commit(found(page := entry("http://a/1"), other := entry("http://a/2")))
     backend.activate_one()
-    backend.commit(ended(one, *record))
+    backend.commit(ended(page, *record))
     for _ in range(2):
         if backend.exact:
-            assert backend.record_of(one) == record
+            assert backend.record_of(page) == record
             assert backend.record_of(other) == UrlRecord(State.QUEUED)
         backend.crash()
 
@@ -148,28 +148,28 @@ def test_a_settled_url_has_the_status_of_its_response(backend: Driven, record: U
 def test_a_url_keeps_its_status_until_there_is_another_response(
     backend: Driven, state: State, name: str
 ) -> None:
-    backend.commit(found(one := entry("http://a/1")))
+    backend.commit(found(page := entry("http://a/1")))
     for status, expected in ((None, None), (503, 503), (None, 503), (429, 429)):
         backend.activate_one()
-        [one] = backend.commit(tried_again(one, status)).queued
+        [page] = backend.commit(tried_again(page, status)).queued
         backend.crash()
         if backend.exact:
-            assert backend.record_of(one) == UrlRecord(State.QUEUED, None, expected)
+            assert backend.record_of(page) == UrlRecord(State.QUEUED, None, expected)
     backend.activate_one()
     rule = None if state is State.DONE else name
-    backend.commit(ended(one, state, rule, None))
+    backend.commit(ended(page, state, rule, None))
     if backend.exact:
-        assert backend.record_of(one) == UrlRecord(state, rule, 429)
+        assert backend.record_of(page) == UrlRecord(state, rule, 429)
 
 
 @pytest.mark.parametrize(("state", "name"), ENDS)
 def test_the_response_to_a_repeat_changes_the_status_and_what_was_not_done_is_done(
     backend: Driven, state: State, name: str
 ) -> None:
-    backend.commit(found(one := entry("http://a/1")))
+    backend.commit(found(page := entry("http://a/1")))
     backend.activate_one()
     rule = None if state is State.DONE else name
-    backend.commit(ended(one, state, rule, 200))
+    backend.commit(ended(page, state, rule, 200))
     for status, expected in ((None, 200), (304, 304), (None, 304), (200, 200), (410, 410)):
         [repeat] = backend.commit(found(entry("http://a/1", repeat=True))).queued
         other = State.FAILED if status is None else State.DONE
@@ -180,7 +180,7 @@ def test_the_response_to_a_repeat_changes_the_status_and_what_was_not_done_is_do
         assert getattr(counts, name) == 1
         assert (counts.queued, counts.done + counts.failed + counts.refused) == (0, 1)
         if backend.exact:
-            assert backend.record_of(one) == UrlRecord(state, rule, expected)
+            assert backend.record_of(page) == UrlRecord(state, rule, expected)
 
 
 @pytest.mark.parametrize("status", [200, 404, None])
@@ -188,31 +188,31 @@ def test_urls_that_failed_and_their_repeats_may_be_settled_in_one_commit(
     backend: Driven, status: int | None
 ) -> None:
     first = pages("a", 3)
-    backend.commit(found(*first, *(repeats := [entry(one.url, repeat=True) for one in first])))
+    backend.commit(found(*first, *(repeats := [entry(page.url, repeat=True) for page in first])))
     backend.activate_one()
-    failed = [Settled(one, UrlRecord(State.FAILED, "timeout", None)) for one in first]
-    done = [Settled(one, UrlRecord(State.DONE, None, status)) for one in repeats]
+    failed = [Settled(page, UrlRecord(State.FAILED, "timeout", None)) for page in first]
+    done = [Settled(page, UrlRecord(State.DONE, None, status)) for page in repeats]
     backend.commit(Batch(settled=[*failed, *done]))
     counts = backend.read_counts()
     assert (counts.queued, counts.done, counts.failed) == ((0, 3, 0) if backend.exact else (0, 0, 3))
     if backend.exact:
-        assert {backend.record_of(one) for one in first} == {UrlRecord(State.DONE, None, status)}
+        assert {backend.record_of(page) for page in first} == {UrlRecord(State.DONE, None, status)}
 
 
 def test_of_a_url_and_its_repeat_in_one_commit_the_last_response_counts(backend: Driven) -> None:
     backend.commit(
-        found(*(first := pages("a", 2)), *(repeats := [entry(one.url, repeat=True) for one in first]))
+        found(*(first := pages("a", 2)), *(repeats := [entry(page.url, repeat=True) for page in first]))
     )
     backend.activate_one()
     ends = [
-        Settled(one, UrlRecord(State.DONE, None, status))
-        for one, status in zip(
+        Settled(page, UrlRecord(State.DONE, None, status))
+        for page, status in zip(
             (first[0], repeats[0], repeats[1], first[1]), (301, 404, 500, 200), strict=True
         )
     ]
     backend.commit(Batch(settled=ends))
     if backend.exact:
-        assert [backend.record_of(one) for one in first] == [
+        assert [backend.record_of(page) for page in first] == [
             UrlRecord(State.DONE, None, 404),
             UrlRecord(State.DONE, None, 200),
         ]
@@ -226,15 +226,15 @@ def test_many_statuses_of_many_urls(backend: Driven, at_once: int) -> None:
     backend.activate_one()
     ends = [
         Settled(
-            one, UrlRecord(State.FAILED if n % 2 else State.DONE, "rule" if n % 2 else None, 200 + n // 2)
+            url, UrlRecord(State.FAILED if n % 2 else State.DONE, "rule" if n % 2 else None, 200 + n // 2)
         )
-        for n, one in enumerate(urls)
+        for n, url in enumerate(urls)
     ]
     for start in range(0, len(ends), at_once):
         backend.commit(Batch(settled=ends[start : start + at_once]))
     if not backend.exact:
         return
-    found_there = [backend.record_of(one) for one in urls]
+    found_there = [backend.record_of(url) for url in urls]
     if not isinstance(backend, DrivenRedis):
         assert found_there == [one.record for one in ends]
         return
@@ -348,8 +348,8 @@ def test_what_is_pruned_has_no_status_and_returns_whatever_it_had(make_backend: 
     # The response to a repeat changes nothing then.
     backend.commit(ended(repeat, State.DONE, None, 404))
     assert backend.record_of(gone) == pruned
-    for one in more:
-        backend.commit(settled(one))
+    for page in more:
+        backend.commit(settled(page))
     assert urls(backend.commit(found(entry(gone.url))).queued) == [gone.url]
     assert backend.record_of(gone) == UrlRecord(State.QUEUED)
     backend.check_consistency()
@@ -362,8 +362,8 @@ def test_what_was_pruned_returns_though_a_repeat_of_it_was_queued(make_backend: 
     backend.commit(found(first, gone, *more))
     backend.activate_one()
     [repeat] = backend.commit(found(entry(gone.url, level=2, repeat=True))).queued
-    for one in (repeat, *more):
-        backend.commit(settled(one))
+    for page in (repeat, *more):
+        backend.commit(settled(page))
     returned = [gone.url] if backend.exact else []
     assert urls(backend.commit(found(entry(gone.url))).queued) == returned
     backend.check_consistency()
@@ -374,13 +374,13 @@ def test_what_was_pruned_takes_what_room_new_urls_leave(make_backend: MakeBacken
     first, second, third, *gone = known = pages("a", 6)
     backend.commit(found(*known))
     backend.activate_one()
-    backend.commit(Batch(settled=[Settled(one, UrlRecord(State.DONE)) for one in (first, second)]))
-    again = [entry(one.url) for one in gone]
+    backend.commit(Batch(settled=[Settled(page, UrlRecord(State.DONE)) for page in (first, second)]))
+    again = [entry(page.url) for page in gone]
     committed = backend.commit(found(*again, new := entry("http://a/new", level=-1)))
     assert committed.pruned == 0
     assert set(urls(committed.queued)) == ({new.url, gone[0].url} if backend.exact else {new.url})
     if backend.exact:
-        assert sorted(committed.may_return) == sorted(one.fingerprint for one in gone[1:])
+        assert sorted(committed.may_return) == sorted(page.fingerprint for page in gone[1:])
         assert backend.read_counts().refused == 2
         assert urls(backend.read_queue("a").entries) == [third.url, gone[0].url, new.url]
     backend.check_consistency()
@@ -389,7 +389,7 @@ def test_what_was_pruned_takes_what_room_new_urls_leave(make_backend: MakeBacken
 def test_what_is_pruned_is_told_as_what_may_return(make_backend: MakeBackend) -> None:
     backend = make_backend(queue_max=2)
     committed = backend.commit(found(*(known := pages("a", 4)), entry("http://a/0", repeat=True)))
-    assert sorted(committed.may_return) == sorted(one.fingerprint for one in known[2:] if backend.exact)
+    assert sorted(committed.may_return) == sorted(page.fingerprint for page in known[2:] if backend.exact)
     backend.check_consistency()
 
 
@@ -400,8 +400,8 @@ def test_many_that_were_pruned_return_as_there_is_room(make_backend: MakeBackend
     backend.activate_one()
     for _ in range(9):
         queued = backend.queued()
-        backend.commit(Batch(settled=[Settled(one, UrlRecord(State.DONE)) for one in queued]))
-        backend.commit(found(*(entry(one.url) for one in known)))
+        backend.commit(Batch(settled=[Settled(page, UrlRecord(State.DONE)) for page in queued]))
+        backend.commit(found(*(entry(page.url) for page in known)))
         backend.check_consistency()
     if backend.exact:
         counts = backend.read_counts()
@@ -411,9 +411,9 @@ def test_many_that_were_pruned_return_as_there_is_room(make_backend: MakeBackend
 @pytest.mark.parametrize("state", [State.DONE, State.FAILED, State.REFUSED])
 def test_what_was_settled_by_another_rule_never_returns(make_backend: MakeBackend, state: State) -> None:
     backend = make_backend(queue_max=2)
-    backend.commit(found(one := entry("http://a/1"), *pages("a", 4)))
+    backend.commit(found(page := entry("http://a/1"), *pages("a", 4)))
     backend.activate_one()
-    backend.commit(settled(one, state, "robots"))
+    backend.commit(settled(page, state, "robots"))
     assert backend.commit(found(entry("http://a/1"))).queued == []
     backend.check_consistency()
 
@@ -439,7 +439,7 @@ def test_what_was_pruned_while_it_was_fetched_and_is_found_again_is_not_queued_a
     committed = backend.commit(again(low))
     assert (committed.queued, list(committed.lost)) == ([], [])
     assert committed.total_queued == backend.read_counts().queued == 1
-    assert [one.position for one in backend.queued()] == [returned.position]
+    assert [page.position for page in backend.queued()] == [returned.position]
     backend.check_consistency()
 
 
@@ -519,16 +519,16 @@ def test_a_url_that_was_pruned_while_it_was_fetched_may_be_tried_again(make_back
 
 
 def test_settling_what_is_not_active_any_more_is_no_loss(backend: Driven) -> None:
-    backend.commit(found(one := entry("http://a/1"), entry("http://a/2")))
+    backend.commit(found(page := entry("http://a/1"), entry("http://a/2")))
     backend.release_keys(backend.activate_one().record)
-    backend.commit(settled(one))
+    backend.commit(settled(page))
     assert urls(backend.activate_one().queue.entries) == ["http://a/2"]
 
 
 def test_a_key_whose_last_url_is_settled_after_its_release_is_not_idle(backend: Driven) -> None:
-    backend.commit(found(one := entry("http://a/1")))
+    backend.commit(found(page := entry("http://a/1")))
     backend.release_keys(backend.activate_one().record)
-    backend.commit(settled(one))
+    backend.commit(settled(page))
     assert backend.read_idle_times().at is None
     assert backend.activate_keys(now=NOW + 100) == []
 

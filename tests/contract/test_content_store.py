@@ -57,9 +57,9 @@ A, B, C = "http://a.test/", "http://b.test/x?y=1", "http://c.test/\u00fc"
 def test_the_first_is_the_original_of_all_others(opened: Opened) -> None:
     contents = opened()
     assert contents.check_and_add(body("same", A, NOW + 0.1234567)) == [NEW]
-    found = contents.check_and_add(body("same", B, NOW + 9), body("other", C), body("same", C))
+    lookups = contents.check_and_add(body("same", B, NOW + 9), body("other", C), body("same", C))
     original = Original(A, NOW + 0.1234567)
-    assert found == [ContentLookup(original), NEW, ContentLookup(original, changed=True)]
+    assert lookups == [ContentLookup(original), NEW, ContentLookup(original, changed=True)]
 
 
 def test_once_it_is_archived_its_record_is_named_to_all_with_the_same_payload(opened: Opened) -> None:
@@ -68,8 +68,8 @@ def test_once_it_is_archived_its_record_is_named_to_all_with_the_same_payload(op
     contents.keep(body("same", A))
     place = Original(A, NOW)
     packed = body("same", C, payload="gzip")
-    found = contents.check_and_add(body("same", B, NOW + 9), packed, body("same", A, NOW + 10))
-    assert found == [
+    lookups = contents.check_and_add(body("same", B, NOW + 9), packed, body("same", A, NOW + 10))
+    assert lookups == [
         ContentLookup(place, archived=place),
         ContentLookup(place),
         ContentLookup(None, changed=False, archived=place),
@@ -122,9 +122,9 @@ def test_another_process_knows_it_at_once(opened: Opened) -> None:
 def test_a_body_that_comes_again_before_it_is_archived_counts_from_its_last_request(opened: Opened) -> None:
     contents = opened()
     again = [body("same", A, NOW + later) for later in (0, 1, 2)]
-    found = contents.check_and_add(*again, body("same", B))
+    lookups = contents.check_and_add(*again, body("same", B))
     first = ContentLookup(None, changed=False, first=True)
-    assert found == [NEW, first, first, ContentLookup(Original(A, NOW + 2))]
+    assert lookups == [NEW, first, first, ContentLookup(Original(A, NOW + 2))]
     assert contents.check_and_add(body("same", C)) == [ContentLookup(Original(A, NOW + 2))]
 
 
@@ -171,9 +171,9 @@ def test_groups_of_bodies_are_answered_as_single_ones(met: list[tuple[str, str, 
         contents = Contents(runner, ContentStore(MemoryTables()))
         for first in range(0, len(bodies), at_once):
             group = bodies[first : first + at_once]
-            found = list(map(specification.check_and_add, group))
-            assert contents.check_and_add(*group) == found
-            firsts = [one for one, met in zip(group, found, strict=True) if met.first][:2]
+            lookups = list(map(specification.check_and_add, group))
+            assert contents.check_and_add(*group) == lookups
+            firsts = [one for one, met in zip(group, lookups, strict=True) if met.first][:2]
             specification.keep(firsts)
             contents.keep(*firsts)
 
@@ -222,9 +222,9 @@ def test_many_ask_at_once_and_each_gets_its_answer(runner: asyncio.Runner) -> No
     async def test() -> None:
         seen = ContentSeen(ContentStore(MemoryTables()))
         bodies = [body(str(number % 100), f"http://h{number}.test/") for number in range(1000)]
-        found = await asyncio.gather(*map(seen.check_and_add, bodies))
-        assert found[:100] == [NEW] * 100
-        originals = [met.original for met in found[100:]]
+        lookups = await asyncio.gather(*map(seen.check_and_add, bodies))
+        assert lookups[:100] == [NEW] * 100
+        originals = [met.original for met in lookups[100:]]
         assert originals == [Original(f"http://h{n % 100}.test/", NOW) for n in range(900)]
         await seen.close()
 

@@ -75,7 +75,7 @@ async def _queue_in_redis(driven: DrivenRedis, key: str, most: int) -> list[UrlE
 def test_every_host_comes_with_what_it_does_and_what_is_known_of_it(backend: Driven) -> None:
     assert hosts_of(backend) == {}
     backend.commit(found(*pages("active.test", 3), *pages("gone.test", 2), *pages("parked.test", 1)))
-    records = {one.record.key: one.record for one in backend.activate_keys()}
+    records = {active.record.key: active.record for active in backend.activate_keys()}
     assert set(records) == {"active.test", "gone.test", "parked.test"}
     backend.commit(found(*pages("idle.test", 4)))
     records["gone.test"].given_up = True

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def idle_key(backend: Driven, key: str, at: float, level: int = 0, **record: object) -> None:
     """Give ``key`` a URL and a time from which it may be contacted."""
     backend.commit(found(entry(f"http://{key}/", level)))
-    [active] = [one for one in backend.activate_keys() if one.record.key == key]
+    [active] = [active for active in backend.activate_keys() if active.record.key == key]
     active.record.next_fetch_at = at
     for name, value in record.items():
         setattr(active.record, name, value)
@@ -250,7 +250,7 @@ def test_robots_answers_come_along_with_the_head_of_a_queue(backend: Driven) -> 
     backend.commit(found(entry("http://a/"), entry("https://a/", key="a"), entry("http://b/")))
     answers = [robots("http://a", "User-agent: *\nDisallow: /x"), robots("https://a"), robots("http://b")]
     backend.commit(Batch(robots=answers))
-    brought = {one.record.key: one.queue.robots for one in backend.activate_keys()}
+    brought = {active.record.key: active.queue.robots for active in backend.activate_keys()}
     assert sorted(brought["a"], key=lambda record: record.origin) == answers[:2]
     assert brought["b"] == answers[2:]
 

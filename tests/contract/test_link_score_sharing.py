@@ -30,13 +30,13 @@ def server(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[R
 def test_what_one_worker_counts_all_know(server: RedisServer, runner: asyncio.Runner) -> None:
     name = next(_names)
     workers = [Importance(WorthTable(64), cash=True) for _ in range(3)]
-    kept = [LinkScoreStore(one, "opic", None, RedisLog(server, name, 500)) for one in workers]
+    kept = [LinkScoreStore(worker, "opic", None, RedisLog(server, name, 500)) for worker in workers]
     for number, one in enumerate(workers):
         one.linked(-1 - number, [5, 1 << 62, -(1 << 62) - number])
     for at in (1, 2):
         for one in kept:
             runner.run(one.step(at * SHARE_SECONDS))
     for mark in (5, 1 << 62, -(1 << 62), -(1 << 62) - 2):
-        assert len({round(one.table.worth(mark), 5) for one in workers}) == 1
+        assert len({round(worker.table.worth(mark), 5) for worker in workers}) == 1
     assert workers[0].table.worth(5) == pytest.approx(1.0)
-    assert [one.pages for one in workers] == [3, 3, 3]
+    assert [worker.pages for worker in workers] == [3, 3, 3]

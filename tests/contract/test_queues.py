@@ -31,7 +31,7 @@ def test_higher_levels_come_first_and_within_a_level_lower_positions(backend: Dr
         )
     )
     queue = backend.activate_one().queue
-    assert [one.url.rpartition("/")[2] for one in queue.entries] == [
+    assert [page.url.rpartition("/")[2] for page in queue.entries] == [
         "high-early",
         "high-late",
         "middle",
@@ -45,7 +45,7 @@ def test_an_activated_key_brings_the_head_of_its_queue_and_tells_whether_more_fo
     backend: Driven,
 ) -> None:
     backend.commit(found(*pages("short", HEAD), *pages("long", HEAD + 1)))
-    queues = {one.record.key: one.queue for one in backend.activate_keys()}
+    queues = {active.record.key: active.queue for active in backend.activate_keys()}
     assert urls(queues["short"].entries) == urls(pages("short", HEAD))
     assert not queues["short"].more
     assert urls(queues["long"].entries) == urls(pages("long", HEAD))
@@ -87,8 +87,8 @@ def test_a_load_sees_what_was_queued_and_settled_since_the_key_became_active(bac
 
 
 def test_a_leased_url_stays_in_its_queue_until_it_is_settled(backend: Driven) -> None:
-    one = entry("http://a/1")
-    backend.commit(found(one))
+    page = entry("http://a/1")
+    backend.commit(found(page))
     backend.activate_one()
     assert urls(backend.read_queue("a").entries) == ["http://a/1"]
     assert backend.read_counts().queued == 1
@@ -147,10 +147,10 @@ def test_a_carried_value_stays_with_its_url(backend: Driven, name: str) -> None:
     ],
 )
 def test_any_url_comes_back_as_it_went_in(backend: Driven, url: str) -> None:
-    one = UrlEntry(url, "a", 1, position=1, via=url, **dict.fromkeys(CARRIED, url))
-    backend.commit(found(one))
+    page = UrlEntry(url, "a", 1, position=1, via=url, **dict.fromkeys(CARRIED, url))
+    backend.commit(found(page))
     [loaded] = backend.activate_one().queue.entries
-    assert loaded == one
+    assert loaded == page
 
 
 @pytest.mark.parametrize(
@@ -166,19 +166,19 @@ def test_any_key_comes_back_as_it_went_in(backend: Driven, key: str) -> None:
 
 @pytest.mark.parametrize("fingerprint", BOUNDARY)
 def test_fingerprints_reach_over_all_of_64_bits(backend: Driven, fingerprint: int) -> None:
-    one = entry("http://a/1", fingerprint=fingerprint)
-    backend.commit(found(one))
+    page = entry("http://a/1", fingerprint=fingerprint)
+    backend.commit(found(page))
     assert [e.fingerprint for e in backend.activate_one().queue.entries] == [fingerprint]
     assert backend.commit(found(entry("http://a/1", fingerprint=fingerprint))).queued == []
-    backend.commit(settled(one))
+    backend.commit(settled(page))
     assert backend.read_counts().done == 1
 
 
 @pytest.mark.parametrize("position", [0, 1, -1, (1 << 62) - 1, -(1 << 62)])
 @pytest.mark.parametrize("level", [0, (1 << 40), -(1 << 40)])
 def test_levels_and_positions_may_be_large_and_negative(backend: Driven, level: int, position: int) -> None:
-    one = entry("http://a/1", level, position)
-    backend.commit(found(one))
+    page = entry("http://a/1", level, position)
+    backend.commit(found(page))
     [loaded] = backend.activate_one().queue.entries
     assert (loaded.level, loaded.position) == (level, position)
     backend.commit(settled(loaded))
@@ -207,9 +207,9 @@ def test_queues_do_not_touch_each_other(backend: Driven) -> None:
 
 
 def test_what_the_caller_does_to_an_entry_later_does_not_reach_the_queue(backend: Driven) -> None:
-    one = entry("http://a/1")
-    backend.commit(found(one))
-    one.depth = 99
+    page = entry("http://a/1")
+    backend.commit(found(page))
+    page.depth = 99
     active = backend.activate_one()
     active.queue.entries[0].depth = 98
     assert backend.read_queue("a").entries[0].depth == 0
@@ -224,5 +224,5 @@ def test_a_queue_is_always_sorted_whatever_comes_in(make_backend, places: list[t
     if places:
         backend.activate_one()
         loaded = backend.read_queue("a").entries
-        assert [(one.level, one.position) for one in loaded] == sorted(places, key=lambda p: (-p[0], p[1]))
+        assert [(page.level, page.position) for page in loaded] == sorted(places, key=lambda p: (-p[0], p[1]))
     backend.dispose()

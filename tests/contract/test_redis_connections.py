@@ -20,7 +20,7 @@ def test_hundreds_of_calls_at_a_time_are_answered_on_a_few_connections(
 
     async def ask() -> int:
         counts = await asyncio.gather(*(driven.backend.read_counts() for _ in range(300)))
-        return sum(one.queued for one in counts)
+        return sum(count.queued for count in counts)
 
     others = redis_server.call("INFO", "clients")["connected_clients"]
     assert driven.run(ask()) == 0

@@ -44,10 +44,10 @@ def test_every_mark_is_where_its_url_is_looked_for(driven: DrivenRedis, number: 
     there = segments(driven)
     assert set(there) <= set(range(segment_count(number)))
     marks = {mark: at for at, segment in there.items() for mark, _ in unpack_marks(segment)}
-    assert marks == {one.fingerprint: segment_number(one.fingerprint, segment_count(number)) for one in urls}
+    assert marks == {url.fingerprint: segment_number(url.fingerprint, segment_count(number)) for url in urls}
     assert max(map(len, there.values())) < 2.5 * 64 * MARK_BYTES
     for first in range(0, number, 4000):
-        again = [entry(one.url) for one in urls[first : first + 4000]]
+        again = [entry(url.url) for url in urls[first : first + 4000]]
         driven.backend._writer.forget()
         assert driven.commit(found(*again)).queued == []
 

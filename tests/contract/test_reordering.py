@@ -36,7 +36,7 @@ def move(backend: Driven, *moves: Move) -> list[str]:
 
 def test_a_walk_brings_all_that_is_queued_once(backend: Driven) -> None:
     several = [entry(f"http://a/{level}", level, link_features=f"level {level}") for level in range(-2, 20)]
-    others = [one for key in ("b", "c", "d" * 50) for one in pages(key, 5)]
+    others = [page for key in ("b", "c", "d" * 50) for page in pages(key, 5)]
     backend.commit(found(*several, *others))
     backend.commit(settled(others[-1]))
     for count in (1, 3, 1000):
@@ -71,7 +71,7 @@ def test_what_stays_queued_is_met_whatever_happens_during_a_walk(backend: Driven
         backend.commit(settled(entries[step]))
         backend.commit(found(*pages(f"new{step}", 3)))
         step += 1
-    assert {one.url for one in entries[step:]} <= met
+    assert {page.url for page in entries[step:]} <= met
 
 
 def test_an_idle_keys_urls_are_moved(backend: Driven) -> None:
@@ -181,14 +181,14 @@ def test_queues_stay_in_order_through_many_moves(make_backend: MakeBackend, leng
     @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(st.tuples(st.integers(0, length - 1), st.integers(-3, 3)), max_size=60))
     def shuffled(steps: list[tuple[int, int]]) -> None:
-        stand = {one.url: one for one in backend.queued()}
+        stand = {page.url: page for page in backend.queued()}
         names = sorted(stand)
         wanted = {names[number]: level for number, level in steps}
         moves = [Move(stand[name], level) for name, level in wanted.items() if stand[name].level != level]
         assert len(move(backend, *moves)) == len(moves)
         for one in moves:
             stand[one.entry.url] = one.moved()
-        expected = sorted(stand.values(), key=lambda one: (-one.level, one.position))
+        expected = sorted(stand.values(), key=lambda page: (-page.level, page.position))
         assert backend.queued() == expected
 
     backend.commit(Batch(discovered=pages("a", length)))

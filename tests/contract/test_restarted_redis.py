@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 @pytest.fixture
 def crawl(redis_server: RedisServer, runner: asyncio.Runner) -> Iterator[Crawl]:
     """Makes members of a crawl on the session's server, opened."""
-    made: list[DrivenRedis] = []
+    workers: list[DrivenRedis] = []
 
     def one(spider: str = "broad", **options: Any) -> DrivenRedis:
-        made.append(DrivenRedis(runner, redis_server.url, spider, **options))
-        made[-1].open()
-        return made[-1]
+        workers.append(DrivenRedis(runner, redis_server.url, spider, **options))
+        workers[-1].open()
+        return workers[-1]
 
     yield one
-    for driven in made:
+    for driven in workers:
         driven.dispose()
 
 
@@ -52,19 +52,19 @@ def epochs(crawl: DrivenRedis) -> list[int]:
 
 
 def test_a_server_that_started_knows_no_operation(redis_server: RedisServer, crawl: Crawl) -> None:
-    one = crawl()
-    shas = [script(name, one.backend._server.crawl).sha for name in OPERATIONS]
+    worker = crawl()
+    shas = [script(name, worker.backend._server.crawl).sha for name in OPERATIONS]
     assert redis_server.call("SCRIPT", "EXISTS", *shas) == [1] * len(shas)
     redis_server.kill().start()
     assert redis_server.call("SCRIPT", "EXISTS", *shas) == [0] * len(shas)
 
 
 def test_every_crawl_on_a_server_hears_that_it_has_started(redis_server: RedisServer, crawl: Crawl) -> None:
-    one, other = crawl("one"), crawl("other", shards=2)
-    before = epochs(one), epochs(other)
-    restart(redis_server, one)
-    one.commit(found(*pages("a", 1)))
-    assert epochs(one) != before[0]
+    worker, other = crawl("one"), crawl("other", shards=2)
+    before = epochs(worker), epochs(other)
+    restart(redis_server, worker)
+    worker.commit(found(*pages("a", 1)))
+    assert epochs(worker) != before[0]
     assert epochs(other) == before[1]
     with suppress(StorageAway):
         other.read_counts()
@@ -76,10 +76,10 @@ def test_every_crawl_on_a_server_hears_that_it_has_started(redis_server: RedisSe
 def test_a_lease_that_the_server_forgot_is_given_to_nobody_else(
     redis_server: RedisServer, crawl: Crawl
 ) -> None:
-    one, other = crawl(), crawl()
-    one.commit(found(*pages("a", 2)))
+    worker, other = crawl(), crawl()
+    worker.commit(found(*pages("a", 2)))
     before = redis_server.written_bytes
-    assert one.active_keys() == ["a"]
+    assert worker.active_keys() == ["a"]
     restart(redis_server, other, before)
     assert not other.client.hgetall(other.names()[0].held)
     with pytest.raises(StorageAway):
@@ -91,66 +91,66 @@ def test_a_lease_that_the_server_forgot_is_given_to_nobody_else(
 def test_what_a_server_forgot_is_queued_again_by_whoever_queued_it(
     redis_server: RedisServer, crawl: Crawl
 ) -> None:
-    one, other = crawl(), crawl()
+    worker, other = crawl(), crawl()
     kept, forgotten = pages("a", 2), pages("b", 2)
-    one.commit(found(*kept))
+    worker.commit(found(*kept))
     before = redis_server.written_bytes
-    one.commit(found(*forgotten))
+    worker.commit(found(*forgotten))
     restart(redis_server, other, before)
     other.run(other.backend.heartbeat({}))
-    assert one.queued() == kept
+    assert worker.queued() == kept
     with suppress(StorageAway):
-        one.read_counts()
-    one.run(one.backend.heartbeat({}))
-    assert one.queued() == kept + forgotten
-    one.check_consistency()
+        worker.read_counts()
+    worker.run(worker.backend.heartbeat({}))
+    assert worker.queued() == kept + forgotten
+    worker.check_consistency()
 
 
 def test_what_is_told_again_is_told_once_more_when_the_server_forgets_it_only_then(
     redis_server: RedisServer, crawl: Crawl
 ) -> None:
-    one = crawl()
+    worker = crawl()
     kept, forgotten = pages("a", 2), pages("b", 2)
-    one.commit(found(*kept))
+    worker.commit(found(*kept))
     before = redis_server.written_bytes
-    one.commit(found(*forgotten))
+    worker.commit(found(*forgotten))
     for bytes_left in (None, before):
         # The first start forgets nothing, so nothing is new when it is told again; the second one forgets it.
-        restart(redis_server, one, bytes_left)
-        one.run(one.backend.heartbeat({}))
-    assert one.queued() == kept + forgotten
-    one.check_consistency()
+        restart(redis_server, worker, bytes_left)
+        worker.run(worker.backend.heartbeat({}))
+    assert worker.queued() == kept + forgotten
+    worker.check_consistency()
 
 
 def test_nothing_is_settled_while_its_links_may_be_forgotten(redis_server: RedisServer, crawl: Crawl) -> None:
     """The second page has the same link as the first, which is known to be known; the server forgot it."""
-    one, other = crawl(), crawl()
+    worker, other = crawl(), crawl()
     first, second = pages("a", 2)
     [link] = pages("b", 1)
-    one.commit(found(first, second))
-    assert one.active_keys() == ["a"]
+    worker.commit(found(first, second))
+    assert worker.active_keys() == ["a"]
     before = redis_server.written_bytes
-    one.commit(Batch(discovered=[link], settled=settled(first).settled))
+    worker.commit(Batch(discovered=[link], settled=settled(first).settled))
     restart(redis_server, other, before)
     batch = Batch(discovered=[link], settled=settled(second).settled)
     for _ in range(2):
         with pytest.raises(StorageAway):
-            one.commit(batch)
-    assert one.states() == {State.QUEUED: 2}
-    one.run(one.backend.heartbeat({}))
-    one.commit(batch)
-    assert one.state_of(second) == State.DONE
-    assert one.state_of(link) == State.QUEUED
-    one.check_consistency()
+            worker.commit(batch)
+    assert worker.states() == {State.QUEUED: 2}
+    worker.run(worker.backend.heartbeat({}))
+    worker.commit(batch)
+    assert worker.state_of(second) == State.DONE
+    assert worker.state_of(link) == State.QUEUED
+    worker.check_consistency()
 
 
 @pytest.mark.parametrize("lost", ["lease", "load"])
 def test_keys_whose_lease_was_lost_on_the_way_are_leased_again(
     crawl: Crawl, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
-    one = crawl()
-    one.commit(found(*pages("a", 2)))
-    call = one.backend._server.call
+    worker = crawl()
+    worker.commit(found(*pages("a", 2)))
+    call = worker.backend._server.call
 
     async def cut_off(name: str, calls: Any, **more: Any) -> Any:
         answers = await call(name, calls, **more)
@@ -158,37 +158,37 @@ def test_keys_whose_lease_was_lost_on_the_way_are_leased_again(
             raise StorageAway("the answer did not arrive")
         return answers
 
-    monkeypatch.setattr(one.backend._server, "call", cut_off)
+    monkeypatch.setattr(worker.backend._server, "call", cut_off)
     with pytest.raises(StorageAway):
-        one.activate_keys()
+        worker.activate_keys()
     monkeypatch.undo()
-    assert one.active_keys() == ["a"]
-    one.check_consistency()
+    assert worker.active_keys() == ["a"]
+    worker.check_consistency()
 
 
 def test_a_lease_that_is_given_long_after_it_was_asked_for_is_put_down(
     crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that was frozen carries out what its callers have given up."""
-    one, other = crawl(), crawl()
-    one.commit(found(*pages("a", 2), *pages("b", 1)))
-    [known] = one.active_keys(count=1)
-    monkeypatch.setattr(other.backend._holding, "_member", one.backend._member)
+    worker, other = crawl(), crawl()
+    worker.commit(found(*pages("a", 2), *pages("b", 1)))
+    [known] = worker.active_keys(count=1)
+    monkeypatch.setattr(other.backend._holding, "_member", worker.backend._member)
     [stray] = other.active_keys()
     monkeypatch.undo()
-    one.run(one.backend.heartbeat({}))
-    assert one.active_keys() == []
-    one.backend._holding._looked_at -= LEASE_SECONDS / 2
-    one.run(one.backend.heartbeat({}))
-    assert one.active_keys() == [stray] != [known]
-    one.check_consistency()
+    worker.run(worker.backend.heartbeat({}))
+    assert worker.active_keys() == []
+    worker.backend._holding._looked_at -= LEASE_SECONDS / 2
+    worker.run(worker.backend.heartbeat({}))
+    assert worker.active_keys() == [stray] != [known]
+    worker.check_consistency()
 
 
 def test_a_worker_that_leaves_while_redis_is_away_says_so_and_leaves(
     redis_server: RedisServer, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:
-    one = crawl()
+    worker = crawl()
     redis_server.kill()
     with caplog.at_level(logging.WARNING):
-        one.close()
+        worker.close()
     assert "The other workers do not know yet that this worker leaves" in caplog.text

@@ -59,7 +59,7 @@ def test_an_override_is_known_to_all_with_who_and_when_and_what_was_before(
     run(mine.set(DELAY, "7", ALICE, 2.0))
     run(theirs.set(DELAY, "9", BOB, 3.0))
     assert run(mine.overlay()) == {DELAY: Override("9", BOB, 3.0, "7")}
-    assert [(one.by, one.what, one.name, one.old, one.new) for one in run(mine.journal())] == [
+    assert [(row.by, row.what, row.name, row.old, row.new) for row in run(mine.journal())] == [
         (BOB, "set", DELAY, "7", "9"),
         (ALICE, "set", DELAY, "5", "7"),
     ]
@@ -75,7 +75,7 @@ def test_several_overrides_are_one_step_with_one_line_each(
     runner.run(store.set_all({"A": "1", "B": "2"}, ALICE, 1.0))
     assert runner.run(store.numbers()) == ChangeNumbers(last=2, overlay=2)
     runner.run(store.set_all({"A": None, "B": None, "C": None}, ALICE, 2.0))
-    assert [one.what for one in runner.run(store.journal())] == ["reset", "reset", "set", "set"]
+    assert [row.what for row in runner.run(store.journal())] == ["reset", "reset", "set", "set"]
     assert runner.run(store.overlay()) == {}
 
 
@@ -94,7 +94,7 @@ def test_exclusions_come_and_go(runner: asyncio.Runner, open_store: Callable[[],
         Excluded("https://ü.test/☃", BOB, 2.0),
     ]
     assert run(store.readmit("b.test", BOB, 4.0))
-    assert [one.entry for one in run(open_store().excluded())] == ["https://ü.test/☃"]
+    assert [row.entry for row in run(open_store().excluded())] == ["https://ü.test/☃"]
     assert run(store.numbers()) == ChangeNumbers(last=3, excluded=3)
 
 
@@ -121,12 +121,12 @@ def test_injected_urls_wait_in_order_until_they_are_queued(
     run(store.inject(urls, ALICE, 1.0))
     run(open_store().inject(["http://b.test/"], BOB, 2.0))
     first = run(store.injected(1000))
-    assert [one.url for one in first] == urls[:1000]
+    assert [row.url for row in first] == urls[:1000]
     run(store.queued(first))
     run(store.queued(first))
     assert run(store.waiting()) == 202
-    assert [one.url for one in run(open_store().injected(1000))] == [*urls[1000:], "http://b.test/"]
-    assert [(one.what, one.name) for one in run(store.journal())] == [
+    assert [row.url for row in run(open_store().injected(1000))] == [*urls[1000:], "http://b.test/"]
+    assert [(row.what, row.name) for row in run(store.journal())] == [
         ("add", "http://b.test/"),
         ("add", "1,201 URLs"),
     ]
@@ -145,11 +145,11 @@ def test_commands_are_numbered_and_a_pause_lasts(runner: asyncio.Runner, store: 
     run = runner.run
     pause = run(store.request(Operation.PAUSE, ALICE, 1.0))
     save = run(store.request(Operation.SAVE, BOB, 2.0))
-    assert [(one.number, one.command, one.by) for one in run(store.requests())] == [
+    assert [(row.number, row.command, row.by) for row in run(store.requests())] == [
         (pause, Operation.PAUSE, ALICE),
         (save, Operation.SAVE, BOB),
     ]
-    assert [one.command for one in run(store.requests(pause))] == [Operation.SAVE]
+    assert [row.command for row in run(store.requests(pause))] == [Operation.SAVE]
     assert run(store.numbers()) == ChangeNumbers(last=save, commands=save, is_paused=True)
     run(store.request(Operation.STOP, ALICE, 3.0))
     assert not run(store.numbers()).is_paused
@@ -164,7 +164,7 @@ def test_what_a_worker_has_obeyed_is_the_last_that_it_said(
     run(store.acknowledge(WorkerState("w2", 3.0, overlay=4)))
     assert run(open_store().workers()) == [WorkerState("w1", 2.0), WorkerState("w2", 3.0, overlay=4)]
     run(store.forget_workers(1))
-    assert [one.worker for one in run(store.workers())] == ["w2"]
+    assert [row.worker for row in run(store.workers())] == ["w2"]
 
 
 def test_a_suggestion_is_held_until_it_is_decided_once(
@@ -194,13 +194,13 @@ def test_there_is_room_for_a_bounded_number(
         monkeypatch.setattr(steering, f"{name}_MOST", most)
     for at in range(5):
         run(store.request(Operation.SAVE, ALICE, float(at)))
-    assert [one.number for one in run(store.journal())] == [5, 4, 3]
-    assert [one.number for one in run(store.requests())] == [4, 5]
+    assert [row.number for row in run(store.journal())] == [5, 4, 3]
+    assert [row.number for row in run(store.requests())] == [4, 5]
 
     run(store.exclude("a.test", ALICE, 6.0))
     run(store.set_delay("a.test", 9.0, ALICE, 6.0))
     run(store.inject(["http://a.test/1", "http://a.test/2"], ALICE, 6.0))
-    held = [run(store.suggest(f"http://a.test/{one}", "", ALICE, float(one))) for one in range(2)]
+    held = [run(store.suggest(f"http://a.test/{row}", "", ALICE, float(row))) for row in range(2)]
     for refused in (
         lambda: store.exclude("b.test", ALICE, 7.0),
         lambda: store.set_delay("b.test", 9.0, ALICE, 7.0),
@@ -211,7 +211,7 @@ def test_there_is_room_for_a_bounded_number(
             run(refused())
     run(store.decide(held[1], ALICE, 8.0, accept=False))
     run(store.suggest("http://a.test/9", "", ALICE, 9.0))
-    assert [one.url for one in run(store.suggestions())] == ["http://a.test/0", "http://a.test/9"]
+    assert [row.url for row in run(store.suggestions())] == ["http://a.test/0", "http://a.test/9"]
 
 
 @pytest.mark.parametrize(

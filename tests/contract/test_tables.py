@@ -49,10 +49,10 @@ class Opened:
         self.table = table
 
     def get(self, *ids: tuple[str, bytes]) -> list[Row | None]:
-        return self._runner.run(self.table.get([RowId(*one) for one in ids]))
+        return self._runner.run(self.table.get([RowId(*place) for place in ids]))
 
     def values(self, partition: str, *ids: bytes) -> list[bytes | None]:
-        return [row and row.value for row in self.get(*((partition, one) for one in ids))]
+        return [row and row.value for row in self.get(*((partition, row_id) for row_id in ids))]
 
     def add(self, *rows: tuple[str, Row]) -> list[bytes | None]:
         return self._runner.run(self.table.add(rows))
@@ -144,9 +144,9 @@ def test_a_value_may_be_empty(opened: OpenTable, spec: TableSpec) -> None:
 @EVERY
 def test_ids_and_values_are_bytes_of_any_kind(opened: OpenTable, spec: TableSpec) -> None:
     table = opened(spec)
-    table.put(A, *(Row(one, one * 2) for one in reversed(ODD_IDS)))
-    assert table.values(A, *ODD_IDS) == [one * 2 for one in ODD_IDS]
-    assert table.add(*((A, Row(one, b"new")) for one in ODD_IDS)) == [one * 2 for one in ODD_IDS]
+    table.put(A, *(Row(row_id, row_id * 2) for row_id in reversed(ODD_IDS)))
+    assert table.values(A, *ODD_IDS) == [row_id * 2 for row_id in ODD_IDS]
+    assert table.add(*((A, Row(row_id, b"new")) for row_id in ODD_IDS)) == [row_id * 2 for row_id in ODD_IDS]
     table.delete(A, b"a\0")
     assert table.values(A, b"a", b"a\0", b"a\0b") == [b"aa", None, b"a\0ba\0b"]
 
@@ -154,11 +154,13 @@ def test_ids_and_values_are_bytes_of_any_kind(opened: OpenTable, spec: TableSpec
 @EVERY
 def test_a_partition_is_any_text(opened: OpenTable, spec: TableSpec) -> None:
     table = opened(spec)
-    stored = [(one, Row(b"1", repr(one).encode())) for one in ODD_PARTITIONS]
+    stored = [(partition, Row(b"1", repr(partition).encode())) for partition in ODD_PARTITIONS]
     assert table.swap(*stored) == [None] * len(stored)
-    assert opened(spec).get(*((one, b"1") for one in ODD_PARTITIONS)) == [row for _, row in stored]
-    for one, row in stored:
-        assert table.update(Change(one, delete=[b"1"], expected={b"1": row.value})) == [True]
+    assert opened(spec).get(*((partition, b"1") for partition in ODD_PARTITIONS)) == [
+        row for _, row in stored
+    ]
+    for partition, row in stored:
+        assert table.update(Change(partition, delete=[b"1"], expected={b"1": row.value})) == [True]
     assert table.status() == TableStatus()
 
 
@@ -335,15 +337,15 @@ def test_the_header_is_never_due(opened: OpenTable) -> None:
 
 def test_rows_are_scanned_in_the_order_of_their_ids(opened: OpenTable) -> None:
     table = opened(ORDERED)
-    table.put(A, *(Row(one, one * 2) for one in reversed(ODD_IDS)))
+    table.put(A, *(Row(row_id, row_id * 2) for row_id in reversed(ODD_IDS)))
     table.put(B, Row(b"aa", b""))
-    assert table.scan(A) == opened(ORDERED).scan(A) == [Row(one, one * 2) for one in ODD_IDS]
+    assert table.scan(A) == opened(ORDERED).scan(A) == [Row(row_id, row_id * 2) for row_id in ODD_IDS]
     assert table.scan(C) == []
 
 
 def test_a_scan_goes_on_behind_an_id_and_ends_before_one(opened: OpenTable) -> None:
     table = opened(ORDERED)
-    table.put(A, *(Row(one, b"") for one in ODD_IDS))
+    table.put(A, *(Row(row_id, b"") for row_id in ODD_IDS))
     walked: list[bytes] = []
     while more := table.ids(A, 2, walked[-1] if walked else HEADER):
         walked += more
@@ -362,7 +364,7 @@ def test_a_scan_goes_on_behind_an_id_and_ends_before_one(opened: OpenTable) -> N
 def test_many_rows_are_scanned_page_by_page(opened: OpenTable) -> None:
     table = opened(ORDERED)
     ids = [number.to_bytes(2, "big") for number in range(700)]
-    table.put(A, *(Row(one, one) for one in ids))
+    table.put(A, *(Row(row_id, row_id) for row_id in ids))
     assert table.ids(A, MANY) == ids
     assert table.ids(A, 300, ids[299]) == ids[300:600]
     assert table.status().rows == 700
@@ -383,7 +385,7 @@ def test_a_time_is_read_as_it_was_stored(opened: OpenTable) -> None:
 def test_rows_are_due_in_the_order_of_their_times_and_ids(opened: OpenTable) -> None:
     table = opened(TIMED)
     times = {b"b": NOW, b"a": NOW, b"\xff": NOW - 1, b"c": NOW + 1, b"d": -5.0, b"e": 0.0, b"f": None}
-    table.put(A, *(Row(one, b"", at) for one, at in times.items()))
+    table.put(A, *(Row(row_id, b"", at) for row_id, at in times.items()))
     table.put(B, Row(b"1", b"", NOW))
     assert table.due_ids(A) == [b"d", b"e", b"\xff", b"a", b"b"]
     assert table.due_ids(A, most=4) == [b"d", b"e", b"\xff", b"a"]
@@ -419,9 +421,9 @@ def test_a_partition_is_due_from_the_first_time_of_its_rows(opened: OpenTable) -
 
 def test_partitions_are_due_in_order_and_page_by_page(opened: OpenTable) -> None:
     table = opened(TIMED)
-    due = [DuePartition(at, one) for at in (0.0, NOW - 1, NOW) for one in ODD_PARTITIONS]
-    named = [DuePartition(at, f"{one}{at}" if at else one) for at, one in due]
-    table.swap(*((one, Row(b"1", b"", at)) for at, one in reversed(named)))
+    due = [DuePartition(at, partition) for at in (0.0, NOW - 1, NOW) for partition in ODD_PARTITIONS]
+    named = [DuePartition(at, f"{partition}{at}" if at else partition) for at, partition in due]
+    table.swap(*((partition, Row(b"1", b"", at)) for at, partition in reversed(named)))
     named.sort()
     assert table.due_partitions() == named
     for most in (1, 4, 100):

@@ -44,7 +44,7 @@ def test_what_a_technology_keeps_in_a_folder_is_inspected_there(driven: DrivenTe
     driven.commit(found(*pages("a", 3)))
     assert driven.inspection.status(NOW).counts.queued == 3
     with driven.inspection.url_states() as states:
-        assert [one.url for one in states.queued()] == [one.url for one in pages("a", 3)]
+        assert [page.url for page in states.queued()] == [page.url for page in pages("a", 3)]
     assert driven.inspection.check().agrees
 
 
@@ -63,4 +63,4 @@ def test_a_checkpoint_is_taken_by_a_technology_that_says_so(driven: DrivenTechno
 
 
 def test_only_a_lasting_storage_is_shared() -> None:
-    assert all(one.is_lasting for one in technologies() if one.is_shared)
+    assert all(technology.is_lasting for technology in technologies() if technology.is_shared)

@@ -44,9 +44,9 @@ STATUS = (301, None, 503)
 @pytest.fixture
 def backend(make_backend: MakeBackend) -> Iterator[Driven]:
     """An open backend of each kind that can be looked at; it must be as it was afterwards."""
-    made = make_backend(delay_seconds=5.0)
-    yield made
-    made.check_consistency()
+    driven_backend = make_backend(delay_seconds=5.0)
+    yield driven_backend
+    driven_backend.check_consistency()
 
 
 def look(driven: Driven, one: UrlEntry) -> UrlSnapshot:
@@ -81,8 +81,8 @@ def stored(driven: Driven) -> object:
     """What changes with anything that is stored."""
     if isinstance(driven, DrivenRedis):
         if isinstance(driven.client, RedisCluster):
-            told = driven.client.info("persistence", target_nodes=RedisCluster.PRIMARIES)
-            return [one["rdb_changes_since_last_save"] for one in told.values()]
+            info = driven.client.info("persistence", target_nodes=RedisCluster.PRIMARIES)
+            return [node["rdb_changes_since_last_save"] for node in info.values()]
         return driven.client.info("persistence")["rdb_changes_since_last_save"]
     if not isinstance(driven, DrivenSqlite):
         assert isinstance(driven, DrivenFolder)
@@ -93,10 +93,10 @@ def stored(driven: Driven) -> object:
 
 def test_a_url_that_was_never_queued_is_not_known(backend: Driven) -> None:
     backend.commit(found(*pages("a.test", 3)))
-    for one in (entry("http://a.test/other"), entry("http://b.test/")):
-        seen = look(backend, one)
+    for page in (entry("http://a.test/other"), entry("http://b.test/")):
+        seen = look(backend, page)
         assert (seen.known, seen.state, seen.entry, seen.before) == (False, None, None, 0)
-        assert (seen.key is None) == (one.key == "b.test")
+        assert (seen.key is None) == (page.key == "b.test")
 
 
 @pytest.mark.parametrize("count", [3, 1500])
@@ -120,12 +120,12 @@ def test_a_url_that_is_over_has_its_state(backend: Driven) -> None:
     backend.commit(found(*urls))
     active = backend.activate_one()
     ended = [
-        Settled(one, UrlRecord(state, why, status), fence=active.record.fence)
-        for one, state, why, status in zip(urls, states, WHY, STATUS, strict=False)
+        Settled(url, UrlRecord(state, why, status), fence=active.record.fence)
+        for url, state, why, status in zip(urls, states, WHY, STATUS, strict=False)
     ]
     backend.commit(Batch(settled=ended))
-    for one, state, why, status in zip(urls, states, WHY, STATUS, strict=False):
-        seen = look(backend, one)
+    for url, state, why, status in zip(urls, states, WHY, STATUS, strict=False):
+        seen = look(backend, url)
         assert (seen.known, seen.state) == (True, state if backend.exact else None)
         assert seen.rules_kept == backend.exact
         assert seen.record == (UrlRecord(state, why, status) if backend.exact else None)
@@ -142,8 +142,8 @@ def test_a_url_that_is_refused_later_has_its_own_rule(backend: Driven) -> None:
         backend.commit(
             Batch(
                 settled=[
-                    Settled(one, UrlRecord(State.REFUSED, WHY[n % 2 + 1]), fence=fence)
-                    for n, one in enumerate(some)
+                    Settled(page, UrlRecord(State.REFUSED, WHY[n % 2 + 1]), fence=fence)
+                    for n, page in enumerate(some)
                 ]
             )
         )
@@ -161,7 +161,7 @@ def test_on_redis_the_first_63_words_of_a_shard_are_kept(backend: Driven) -> Non
         some = enumerate(urls[first : first + 30], first)
         backend.commit(
             Batch(
-                settled=[Settled(one, UrlRecord(State.FAILED, f"word {n}"), fence=fence) for n, one in some]
+                settled=[Settled(page, UrlRecord(State.FAILED, f"word {n}"), fence=fence) for n, page in some]
             )
         )
     bound = 63 if isinstance(backend, DrivenRedis) else 300
@@ -172,10 +172,10 @@ def test_on_redis_the_first_63_words_of_a_shard_are_kept(backend: Driven) -> Non
 
 
 def test_an_active_key_has_a_holder(backend: Driven) -> None:
-    [one] = pages("a.test", 1)
-    backend.commit(found(one))
+    [page] = pages("a.test", 1)
+    backend.commit(found(page))
     active = backend.activate_one()
-    seen = look(backend, one)
+    seen = look(backend, page)
     assert seen.key is not None
     assert (seen.state, seen.key.activity) == (State.QUEUED, Activity.ACTIVE)
     if isinstance(backend, DrivenRedis):
@@ -183,20 +183,20 @@ def test_an_active_key_has_a_holder(backend: Driven) -> None:
         assert seen.key.held_until == pytest.approx(NOW + LEASE_SECONDS, abs=10)
     active.record.given_up, active.record.failures, active.record.last_error = True, 9, "dns"
     backend.release_keys(active.record)
-    seen = look(backend, one)
+    seen = look(backend, page)
     assert seen.key is not None
     assert seen.key.activity is Activity.GIVEN_UP
     assert (seen.key.record.failures, seen.key.record.last_error) == (9, "dns")
 
 
 def test_a_parked_key_says_until_when_and_what_for(backend: Driven) -> None:
-    [one] = pages("a.test", 1)
-    backend.commit(found(one))
+    [page] = pages("a.test", 1)
+    backend.commit(found(page))
     record = backend.activate_one().record
     record.next_fetch_at, record.fetches, record.delay_seconds = NOW + 5, 1, 5.0
     record.parked, record.blocked_until = True, NOW + 60
     backend.release_keys(record)
-    seen = look(backend, one)
+    seen = look(backend, page)
     assert seen.key is not None
     assert seen.key.activity is Activity.IDLE
     told = seen.key.record
@@ -205,21 +205,21 @@ def test_a_parked_key_says_until_when_and_what_for(backend: Driven) -> None:
 
 
 def test_the_robots_txt_of_the_origin_comes_along(backend: Driven) -> None:
-    [one] = pages("a.test", 1)
+    [page] = pages("a.test", 1)
     answer = robots("http://a.test", "User-agent: *\nDisallow: /é")
-    backend.commit(Batch([one], [], [], [answer, robots("http://a.test:81", "other")]))
-    assert look(backend, one).robots == answer
+    backend.commit(Batch([page], [], [], [answer, robots("http://a.test:81", "other")]))
+    assert look(backend, page).robots == answer
     assert look(backend, entry("http://b.test/")).robots is None
 
 
 def test_a_repeat_is_no_second_state_and_a_robots_txt_in_the_queue_no_url(backend: Driven) -> None:
-    [one] = pages("a.test", 1)
-    again = entry(one.url, repeat=True)
+    [page] = pages("a.test", 1)
+    again = entry(page.url, repeat=True)
     hop = entry("http://a.test/robots.txt", level=9, kind=Kind.ROBOTS, repeat=True, payload="{}")
     hop.fingerprint = 0
-    backend.commit(found(one, again, hop))
-    seen = look(backend, one)
-    assert (seen.state, seen.entry, seen.before) == (State.QUEUED, one, 1)
+    backend.commit(found(page, again, hop))
+    seen = look(backend, page)
+    assert (seen.state, seen.entry, seen.before) == (State.QUEUED, page, 1)
     nothing = entry("http://a.test/nothing")
     nothing.fingerprint = 0
     assert look(backend, nothing).entry is None

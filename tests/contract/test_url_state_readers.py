@@ -57,7 +57,7 @@ def test_every_queued_url_is_listed_once_with_what_is_stored_of_it(backend: Driv
         listed = list(opened.queued())
     by_place = {(one.key, one.level, one.position): one for one in listed}
     assert len(by_place) == len(listed) == len(urls)
-    assert by_place == {(one.key, one.level, one.position): one for one in urls}
+    assert by_place == {(url.key, url.level, url.position): url for url in urls}
     for key in ("a.test", "b.test"):
         own = [one for one in listed if one.key == key]
         assert own == sorted(own, key=lambda one: (-one.level, one.position))
@@ -72,15 +72,15 @@ def test_the_states_of_urls_are_told_with_the_reasons(backend: Driven) -> None:
         for state, rule in ((State.DONE, None), (State.FAILED, "dns"), (State.REFUSED, "robots"))
         for status in (None, 200, 404)
     ]
-    ended = [Settled(one, records[n % 9], fence=fence) for n, one in enumerate(urls[:90])]
+    ended = [Settled(url, records[n % 9], fence=fence) for n, url in enumerate(urls[:90])]
     backend.commit(Batch(settled=ended, robots=[robots("http://a.test")]))
     with states(backend) as opened:
         assert opened.states_kept == backend.exact
-        told = opened.known("a.test", [one.fingerprint for one in urls] + [5])
+        told = opened.known("a.test", [url.fingerprint for url in urls] + [5])
         assert opened.known("never.test", [1, 2]) == {}
     if backend.exact:
-        expected = {one.fingerprint: records[n % 9] for n, one in enumerate(urls[:90])}
-        assert told == expected | {one.fingerprint: QUEUED for one in urls[90:]}
+        expected = {url.fingerprint: records[n % 9] for n, url in enumerate(urls[:90])}
+        assert told == expected | {url.fingerprint: QUEUED for url in urls[90:]}
 
 
 def test_the_fingerprints_of_all_that_were_refused_are_told(backend: Driven) -> None:
@@ -88,12 +88,12 @@ def test_the_fingerprints_of_all_that_were_refused_are_told(backend: Driven) -> 
     backend.commit(found(*urls["a.test"], *urls["b.test"]))
     ended = [
         Settled(
-            one,
+            url,
             UrlRecord(State.REFUSED, "robots") if n % 2 else UrlRecord(State.DONE),
             fence=key.record.fence,
         )
         for key in backend.activate_keys(2)
-        for n, one in enumerate(urls[key.record.key][:90])
+        for n, url in enumerate(urls[key.record.key][:90])
     ]
     backend.commit(Batch(settled=ended))
     with states(backend) as opened:

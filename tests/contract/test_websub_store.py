@@ -54,11 +54,14 @@ def test_what_was_put_in_is_known_to_all_as_it_was(
     runner: asyncio.Runner, open_store: Callable[[], SubscriptionStore]
 ) -> None:
     store = open_store()
-    for one in (ONE, TWO, OTHER):
-        assert runner.run(store.change(None, one))
+    for subscription in (ONE, TWO, OTHER):
+        assert runner.run(store.change(None, subscription))
     again = open_store()
     assert runner.run(again.get("3c")) == OTHER
-    assert sorted(one.token for one in runner.run(again.of_topics([ONE.topic]))) == ["1a", "2b"]
+    assert sorted(subscription.token for subscription in runner.run(again.of_topics([ONE.topic]))) == [
+        "1a",
+        "2b",
+    ]
     assert list(runner.run(again.of_topics([OTHER.topic]))) == [OTHER]
     assert [runner.run(again.count(key)) for key in (None, "a.test", "ü.test", "b.test")] == [3, 2, 1, 0]
 
@@ -95,28 +98,30 @@ def test_of_two_who_change_the_same_one_does(
 def test_what_is_due_comes_by_its_time_and_a_push_makes_it_due(
     runner: asyncio.Runner, store: SubscriptionStore
 ) -> None:
-    for one in (ONE, TWO, OTHER):
-        runner.run(store.change(None, one))
-    assert [one.token for one in runner.run(store.due(4.0, 10))] == []
-    assert [one.token for one in runner.run(store.due(6.0, 10))] == ["2b", "1a", "3c"]
-    assert [one.token for one in runner.run(store.due(6.0, 2))] == ["2b", "1a"]
+    for subscription in (ONE, TWO, OTHER):
+        runner.run(store.change(None, subscription))
+    assert [subscription.token for subscription in runner.run(store.due(4.0, 10))] == []
+    assert [subscription.token for subscription in runner.run(store.due(6.0, 10))] == ["2b", "1a", "3c"]
+    assert [subscription.token for subscription in runner.run(store.due(6.0, 2))] == ["2b", "1a"]
     pushed = replace(OTHER, hint_at=1.0)
     runner.run(store.change(OTHER, pushed))
-    assert [one.token for one in runner.run(store.due(4.0, 10))] == ["3c"]
+    assert [subscription.token for subscription in runner.run(store.due(4.0, 10))] == ["3c"]
     runner.run(store.change(pushed, None))
-    assert [one.token for one in runner.run(store.due(5.0, 10))] == ["2b"]
+    assert [subscription.token for subscription in runner.run(store.due(5.0, 10))] == ["2b"]
 
 
 def test_all_are_gone_through_some_at_a_time(runner: asyncio.Runner, store: SubscriptionStore) -> None:
     every = [replace(ONE, token=f"{n:03}") for n in range(25)]
-    for one in every:
-        runner.run(store.change(None, one))
-    found, after = [], ""
+    for subscription in every:
+        runner.run(store.change(None, subscription))
+    stored, after = [], ""
     while some := runner.run(store.some(after, 10)):
         assert len(some) <= 10
-        found += some
+        stored += some
         after = some[-1].token
-    assert sorted(one.token for one in found) == [one.token for one in every]
+    assert sorted(subscription.token for subscription in stored) == [
+        subscription.token for subscription in every
+    ]
 
 
 def test_many_are_added_and_removed_at_once_and_counted(
@@ -130,12 +135,12 @@ def test_many_are_added_and_removed_at_once_and_counted(
         turns = [stores[n % 3].change(*change) for n, change in enumerate(changes)]
         assert all(await asyncio.gather(*turns))
 
-    runner.run(all_at_once(*((None, one) for one in every)))
-    found = runner.run(stores[0].of_topics(["http://a.test/1"]))
-    assert sorted(one.token for one in found) == [f"{n:03}" for n in range(1, 30, 3)]
+    runner.run(all_at_once(*((None, subscription) for subscription in every)))
+    stored = runner.run(stores[0].of_topics(["http://a.test/1"]))
+    assert sorted(subscription.token for subscription in stored) == [f"{n:03}" for n in range(1, 30, 3)]
     assert runner.run(stores[1].count()) == runner.run(stores[1].count("a.test")) == 30
-    runner.run(all_at_once(*((one, None) for one in every[:25])))
-    assert sorted(one.token for one in runner.run(stores[1].some("", 30))) == [
+    runner.run(all_at_once(*((subscription, None) for subscription in every[:25])))
+    assert sorted(subscription.token for subscription in runner.run(stores[1].some("", 30))) == [
         "025",
         "026",
         "027",

@@ -30,9 +30,9 @@ def scrapy(command, *words):
 
 def audited(*words):
     """Status and findings of an audit."""
-    told = scrapy("audit", *words, "--json")
-    assert told.err == ""
-    return told.status, json.loads(told.out)
+    result = scrapy("audit", *words, "--json")
+    assert result.err == ""
+    return result.status, json.loads(result.out)
 
 
 @pytest.fixture(scope="module")
@@ -62,14 +62,18 @@ def rewritten(folder, lines):
 
 def early(lines, line):
     """The line as if its request had been made when half of the delay was over."""
-    [before] = [one for one in lines if (one["key"], one["number"]) == (line["key"], line["number"] - 1)]
+    [before] = [
+        candidate
+        for candidate in lines
+        if (candidate["key"], candidate["number"]) == (line["key"], line["number"] - 1)
+    ]
     return {**line, "start": before["end"] + before["delay"] / 2}
 
 
 def test_a_crawl_of_ours_has_no_violation(web, crawled, lines):
-    status, found = audited(crawled.path)
-    assert (status, found["violations"]) == (0, [])
-    totals = found["totals"]
+    status, report = audited(crawled.path)
+    assert (status, report["violations"]) == (0, [])
+    totals = report["totals"]
     assert totals["requests"] == len(lines) == len(web.hits())
     assert totals["workers"] == ["w0"]
     remarks = ("unproved", "missing", "without_delay", "cut_off", "not_sent", "copies", "late", "unreadable")
@@ -101,10 +105,10 @@ def test_the_log_says_what_each_robots_txt_came_to(crawled, lines):
 def test_every_request_moved_forward_is_found(lines, tmp_path):
     wanted = [line["url"] for line in lines if line["number"] == 7]
     moved = [early(lines, line) if line["number"] == 7 else line for line in lines]
-    status, found = audited(rewritten(tmp_path / "moved", moved))
+    status, report = audited(rewritten(tmp_path / "moved", moved))
     assert status == 1
-    assert [one["kind"] for one in found["violations"]] == ["early"] * len(wanted)
-    assert sorted(one["request"]["url"] for one in found["violations"]) == sorted(wanted)
+    assert [violation["kind"] for violation in report["violations"]] == ["early"] * len(wanted)
+    assert sorted(violation["request"]["url"] for violation in report["violations"]) == sorted(wanted)
     assert len(wanted) > 3
 
 
@@ -116,10 +120,10 @@ def test_every_page_whose_robots_txt_is_taken_out_is_found(lines, tmp_path):
         if line["url"].startswith(lines[0]["origin"] + "/") and line["kind"] == "page"
     ]
     first = {**lines[0], "number": 1, "kind": "sitemap"}
-    status, found = audited(rewritten(tmp_path / "orphans", [first, *left]))
+    status, report = audited(rewritten(tmp_path / "orphans", [first, *left]))
     assert status == 1
-    assert {one["kind"] for one in found["violations"]} == {"robots"}
-    assert {one["request"]["url"] for one in found["violations"]} == {lines[0]["url"], *orphans}
+    assert {violation["kind"] for violation in report["violations"]} == {"robots"}
+    assert {violation["request"]["url"] for violation in report["violations"]} == {lines[0]["url"], *orphans}
 
 
 def test_each_kind_is_found_in_compressed_parts_of_two_workers_logs(lines, tmp_path):
@@ -139,14 +143,15 @@ def test_each_kind_is_found_in_compressed_parts_of_two_workers_logs(lines, tmp_p
         folder.mkdir()
         part = "".join(json.dumps(line) + "\n" for line in planted[worker::2])
         (folder / "fetch-20260101000000000.jsonl.gz").write_bytes(gzip.compress(part.encode()))
-    status, found = audited(*folders)
+    status, report = audited(*folders)
     assert status == 1
-    told = {
-        (one["kind"], one["request"]["url"].split("/")[2].partition(":")[0]) for one in found["violations"]
+    result = {
+        (violation["kind"], violation["request"]["url"].split("/")[2].partition(":")[0])
+        for violation in report["violations"]
     }
-    assert told == {("early", early_one), ("overlap", overlapped), ("robots", forbidden)}
+    assert result == {("early", early_one), ("overlap", overlapped), ("robots", forbidden)}
     pages = sum(line["kind"] == "page" and f"//{forbidden}:" in line["url"] for line in lines)
-    assert found["totals"]["violations"] == {"early": 1, "overlap": 1, "robots": pages}
+    assert report["totals"]["violations"] == {"early": 1, "overlap": 1, "robots": pages}
 
 
 def test_an_older_log_is_judged_by_the_settings(lines, tmp_path):
@@ -154,21 +159,21 @@ def test_an_older_log_is_judged_by_the_settings(lines, tmp_path):
     older = [{name: value for name, value in line.items() if name not in facts} for line in lines]
     folder = rewritten(tmp_path / "older", older)
     settings = ("-s", f"POLITENESS_MIN_DELAY={DELAY}", "-s", "POLITENESS_FACTOR=3")
-    status, found = audited(folder, *settings)
-    assert (status, found["totals"]["without_delay"]) == (0, len(lines))
+    status, report = audited(folder, *settings)
+    assert (status, report["totals"]["without_delay"]) == (0, len(lines))
     assert audited(folder, "-s", "POLITENESS_MIN_DELAY=5")[0] == 1
 
 
 def test_people_read_what_programs_read(lines, tmp_path):
     second = {**early(lines, lines[-1]), "worker": "w1"}
-    told = scrapy("audit", rewritten(tmp_path / "a", lines[:-1]), rewritten(tmp_path / "b", [second]))
-    assert told.status == 1
-    first_line, before, request, *_ = told.out.splitlines()
+    result = scrapy("audit", rewritten(tmp_path / "a", lines[:-1]), rewritten(tmp_path / "b", [second]))
+    assert result.status == 1
+    first_line, before, request, *_ = result.out.splitlines()
     assert first_line.startswith(f"early: {second['key']}: started 0.")
     assert "  w0  " in before
     assert request.endswith(f"  w1  page  {second.get('status', second.get('error'))}  {second['url']}")
-    assert f"{len(lines)} requests of 2 workers" in told.out
-    assert "1 violation: 0 overlap, 1 early, 0 robots" in told.out
+    assert f"{len(lines)} requests of 2 workers" in result.out
+    assert "1 violation: 0 overlap, 1 early, 0 robots" in result.out
 
 
 def test_the_least_delay_is_held_against_the_log(crawled):
@@ -184,33 +189,33 @@ def test_wrong_arguments_are_told(crawled, tmp_path):
         ((crawled.path, "-s", "POLITENESS_MIN_DELAY=x"), "POLITENESS_MIN_DELAY"),
         ((crawled.path, "--tolerance", "-1"), "must be a number of seconds"),
     ):
-        told = scrapy("audit", *words)
-        assert (told.status, told.out) == (2, ""), told
-        assert reason in told.err
+        result = scrapy("audit", *words)
+        assert (result.status, result.out) == (2, ""), result
+        assert reason in result.err
     copy = shutil.copytree(crawled.path, tmp_path / "damaged")
     part = next(copy.glob("fetch-*.jsonl.gz"))
     part.write_bytes(part.read_bytes()[:-20])
-    told = scrapy("audit", copy)
-    assert told.status == 2
-    assert "its compressed form is damaged" in told.err
+    result = scrapy("audit", copy)
+    assert result.status == 2
+    assert "its compressed form is damaged" in result.err
 
 
 def test_a_complaint_is_answered_with_what_the_server_saw(web, crawled):
     domain = "h0002.localhost"
     hits = [hit for hit in web.hits() if hit.host == domain]
-    told = scrapy("complaint", domain, crawled.path, "--json")
-    assert (told.status, told.err) == (0, "")
-    found = json.loads(told.out)
+    result = scrapy("complaint", domain, crawled.path, "--json")
+    assert (result.status, result.err) == (0, "")
+    report = json.loads(result.out)
     seen = sorted((hit.start, f"http://{hit.host}:{web.port}{hit.path}") for hit in hits)
-    assert [request["url"] for request in found["listed"]] == [url for _, url in seen]
-    assert found["requests"] == len(hits)
-    assert found["results"].get("200", 0) == sum(hit.status == 200 for hit in hits)
-    assert found["shortest_pause_seconds"] >= DELAY
-    [origin] = found["robots"]
+    assert [request["url"] for request in report["listed"]] == [url for _, url in seen]
+    assert report["requests"] == len(hits)
+    assert report["results"].get("200", 0) == sum(hit.status == 200 for hit in hits)
+    assert report["shortest_pause_seconds"] >= DELAY
+    [origin] = report["robots"]
     assert origin == f"http://{domain}:{web.port}"
-    [version] = found["robots"][origin]
+    [version] = report["robots"][origin]
     assert version["digest"].startswith("sha1:")
-    assert version["requests"] == sum(request["kind"] == "page" for request in found["listed"])
+    assert version["requests"] == sum(request["kind"] == "page" for request in report["listed"])
 
     letter = scrapy("complaint", domain.upper(), crawled.path)
     assert letter.status == 0
@@ -222,9 +227,9 @@ def test_a_complaint_is_answered_with_what_the_server_saw(web, crawled):
 
 def test_a_complaint_is_about_a_period(crawled):
     def requests(*words):
-        told = scrapy("complaint", "localhost", crawled.path, "--json", "--list", "0", *words)
-        assert told.status == 0, told.err
-        return json.loads(told.out)["requests"]
+        result = scrapy("complaint", "localhost", crawled.path, "--json", "--list", "0", *words)
+        assert result.status == 0, result.err
+        return json.loads(result.out)["requests"]
 
     assert requests("--from", "2026-01-01", "--to", "2199-12-31") == requests() > 0
     assert requests("--to", "2020-12-31") == requests("--from", "2199-12-31") == 0
@@ -239,6 +244,6 @@ def test_wrong_arguments_of_a_complaint_are_told(crawled, tmp_path):
         (("example.org", crawled.path, "--from", "soon"), "must be a date"),
         (("example.org", crawled.path, "--from", "2026-02-01", "--to", "2026-01-01"), "must be later"),
     ):
-        told = scrapy("complaint", *words)
-        assert (told.status, told.out) == (2, ""), told
-        assert reason in told.err
+        result = scrapy("complaint", *words)
+        assert (result.status, result.out) == (2, ""), result
+        assert reason in result.err

@@ -33,20 +33,20 @@ def crawled(serve, crawl):
 
 @pytest.fixture(scope="module")
 def served(crawled):
-    with pytest.MonkeyPatch.context() as patched, serving(JOBDIR=crawled.path, **AT_ONCE) as made:
+    with pytest.MonkeyPatch.context() as patched, serving(JOBDIR=crawled.path, **AT_ONCE) as dashboard:
         patched.setattr(server, "REQUESTS", Rate(1e6, 10**6))
-        yield made
+        yield dashboard
 
 
 def test_the_description_has_each_endpoint_and_is_true_of_its_base(served):
-    found = served.get("/openapi.json")
+    answer = served.get("/openapi.json")
     there = {
         (method.upper(), path): operation["operationId"]
-        for path, operations in found["paths"].items()
+        for path, operations in answer["paths"].items()
         for method, operation in operations.items()
     }
-    assert there == {(one.method, f"{PREFIX}{one.path}"): one.name for one in ENDPOINTS}
-    assert found["openapi"] == "3.1.0"
+    assert there == {(endpoint.method, f"{PREFIX}{endpoint.path}"): endpoint.name for endpoint in ENDPOINTS}
+    assert answer["openapi"] == "3.1.0"
     assert len(set(there.values())) == len(there)
 
 
@@ -63,8 +63,8 @@ def test_the_state_is_that_of_the_crawl(served, crawled):
 
 def test_a_url_is_explained_as_by_the_command(served, crawled):
     [url, *_] = crawled.fetched()
-    found = served.get(f"/url?url={url}")
-    assert found["conclusion"]["fate"] == "done"
+    answer = served.get(f"/url?url={url}")
+    assert answer["conclusion"]["fate"] == "done"
     status, value = served.ask("GET", "/url?url=" + "a" * 8000)
     assert status == 400
     assert len(value["error"]) < 600
@@ -103,9 +103,9 @@ def test_a_setting_is_changed_noted_and_reset(served):
     ],
 )
 def test_a_change_of_a_setting_is_made_or_refused_in_a_sentence(served, name, value, status, sentence):
-    found, said = served.ask("PUT", f"/settings/{name}", {"value": value})
-    assert found == status, said
-    assert sentence in (said["sentence"] if status == 200 else said["error"])
+    status_answered, status_answered = served.ask("PUT", f"/settings/{name}", {"value": value})
+    assert status_answered == status, status_answered
+    assert sentence in (status_answered["sentence"] if status == 200 else status_answered["error"])
 
 
 def test_added_urls_are_judged_one_by_one(served, crawled):
@@ -164,14 +164,14 @@ def test_a_crawl_that_does_not_run_cannot_be_stopped_and_says_so(served):
 
 def test_a_suggestion_is_held_until_an_operator_decides(served, crawled):
     with serving(JOBDIR=crawled.path, DASHBOARD_PUBLIC=True, **AT_ONCE) as public:
-        given = {"url": "http://suggested.example/page", "note": "<b>please</b>"}
-        assert public.ask("POST", "/suggestions", given, by="")[0] == 200
+        suggestion = {"url": "http://suggested.example/page", "note": "<b>please</b>"}
+        assert public.ask("POST", "/suggestions", suggestion, by="")[0] == 200
         assert public.ask("POST", "/suggestions", {"url": "http://"}, by="")[0] == 400
         assert public.ask("GET", "/url?url=http://suggested.example/page", by="")[1] == {"fate": "unknown"}
         assert public.ask("GET", "/suggestions", by=served.token)[0] == 405
         assert public.ask("POST", "/urls", {"urls": ["http://h/"]}, by=served.token)[0] == 404
     [row] = served.get("/suggestions")["rows"]
-    assert (row["url"], row["note"], row["accepted"]) == (given["url"], given["note"], None)
+    assert (row["url"], row["note"], row["accepted"]) == (suggestion["url"], suggestion["note"], None)
     status, value = served.ask("POST", f"/suggestions/{row['id']}", {"accept": True})
     assert (status, value["sentence"]) == (200, "It is queued.")
     # A second operator comes too late.
@@ -234,7 +234,7 @@ def test_generated_requests_are_answered_as_the_description_says(served):
 
     for found in schema.exclude(path=f"{PREFIX}/events").get_all_operations():
         ask_each(found.ok())
-    assert asked == {one.name for one in ENDPOINTS} - {"events"}
+    assert asked == {endpoint.name for endpoint in ENDPOINTS} - {"events"}
 
 
 def undescribed(value, schema, place):

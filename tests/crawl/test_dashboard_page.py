@@ -180,7 +180,9 @@ def test_an_operator_looks_and_acts_and_nothing_of_the_web_is_more_than_text(run
         go(page, f"url?u={quote('javascript:alert(1)//' + TITLE)}", "URL")
         page.wait_for_selector(".problem, .verdict")
         assert page.locator("a[href^='javascript:']").count() == 0
-        found.complaints[:] = [one for one in found.complaints if "status of 400" not in one]
+        found.complaints[:] = [
+            complaint for complaint in found.complaints if "status of 400" not in complaint
+        ]
 
         # It fits a phone.
         page.set_viewport_size({"width": 360, "height": 740})
@@ -215,7 +217,7 @@ def test_forms_steer_the_crawl_and_pages_of_others_do_not(running, site):
         page.get_by_label("Exclude a host").fill("example.org")
         page.get_by_role("button", name="Exclude", exact=True).click()
         page.get_by_role("button", name="Readmit example.org").wait_for()
-        found.complaints[:] = [one for one in found.complaints if "status of 4" not in one]
+        found.complaints[:] = [complaint for complaint in found.complaints if "status of 4" not in complaint]
 
         go(page, "add", "Add URLs")
         page.get_by_label("URLs, one on each line").fill(f"{site}/777\n{site}/forbidden\nnot a URL")

@@ -118,19 +118,19 @@ class Truth:
 
 def assert_right(truth, told, url):
     """Everything that is said of a URL."""
-    found = told(url)
-    conclusion = (found["conclusion"]["fate"], found["conclusion"]["rule"])
+    explanation = told(url)
+    conclusion = (explanation["conclusion"]["fate"], explanation["conclusion"]["rule"])
     assert conclusion in truth.fates(url), url
-    assert found["scope"]["allowed"] == (
-        re.search(ALLOW, url) is not None or found["scope"]["stage"] == "seed"
+    assert explanation["scope"]["allowed"] == (
+        re.search(ALLOW, url) is not None or explanation["scope"]["stage"] == "seed"
     )
-    assert_robots(truth, url, found["robots"])
+    assert_robots(truth, url, explanation["robots"])
     answered = [line["status"] for line in truth.lines[url] if line.get("status")]
-    assert found["frontier"]["status"] == (answered[-1] if answered else None)
-    if found["log"] is not None:
-        assert found["log"] == {"count": len(truth.lines[url]), "last": truth.lines[url]}
-        assert_discovered(truth, found, url)
-    queued = found["frontier"]["queued"]
+    assert explanation["frontier"]["status"] == (answered[-1] if answered else None)
+    if explanation["log"] is not None:
+        assert explanation["log"] == {"count": len(truth.lines[url]), "last": truth.lines[url]}
+        assert_discovered(truth, explanation, url)
+    queued = explanation["frontier"]["queued"]
     assert (queued is not None) == (conclusion[0] in ("waits", "kept", "will_be_refused"))
     if queued is not None:
         via = queued["via"]
@@ -138,23 +138,23 @@ def assert_right(truth, told, url):
         assert queued["depth"] == (0 if via is None else truth.ends[via]["depth"] + 1)
         assert queued["url"] == url
         assert queued["attempts"] == truth.attempts(url)
-        assert found["conclusion"]["leased"] is False
+        assert explanation["conclusion"]["leased"] is False
     if queued is not None:
-        assert_clocks(truth, found)
-    return found
+        assert_clocks(truth, explanation)
+    return explanation
 
 
 def assert_discovered(truth, found, url):
     """The page that led to it is one that links to it; of what nobody knows, no page of the crawl does."""
-    told = found["found"]
+    discovery = found["found"]
     if url not in truth.ends and found["frontier"]["queued"] is None:
         # What the rules refused is known only by those that are asked at its turn.
         pages = truth.parents.get(url, set())
-        assert (told is None) == (found["conclusion"]["fate"] == "refused")
-        assert told is None or told["links"]["number"] == len(pages)
-        assert told is None or {link["page"] for link in told["links"]["some"]} <= pages
+        assert (discovery is None) == (found["conclusion"]["fate"] == "refused")
+        assert discovery is None or discovery["links"]["number"] == len(pages)
+        assert discovery is None or {link["page"] for link in discovery["links"]["some"]} <= pages
         return
-    way = told["way"]
+    way = discovery["way"]
     via, depth = way["via"], way["depth"]
     assert way["by"] == ("seed" if url in truth.web.seeds else "link")
     assert via in truth.parents[url] if url not in truth.web.seeds else via is None
@@ -163,12 +163,12 @@ def assert_discovered(truth, found, url):
 
 def assert_clocks(truth, found):
     """The key's own clock is what its last line says was owed; a URL waits for the latest of all."""
-    told = {clock["name"]: clock["until"] for clock in found["clocks"]["clocks"]}
+    clocks = {clock["name"]: clock["until"] for clock in found["clocks"]["clocks"]}
     last = truth.of_key.get(found["url"]["key"])
-    assert ("politeness" in told) == (last is not None)
+    assert ("politeness" in clocks) == (last is not None)
     if last is not None:
-        assert told["politeness"] == pytest.approx(last["end"] + last["delay"], abs=CLOCK_SECONDS)
-    untils = [found["now"], *told.values()]
+        assert clocks["politeness"] == pytest.approx(last["end"] + last["delay"], abs=CLOCK_SECONDS)
+    untils = [found["now"], *clocks.values()]
     assert found["clocks"]["earliest_at"] == (None if None in untils else max(untils))
 
 
@@ -191,36 +191,38 @@ def assert_robots(truth, url, robots):
 
 def explained(truth, told, queued=None):
     """Every URL of the web; the number of each conclusion."""
-    found = [assert_right(truth, told, url) for url in truth.urls()]
+    explanations = [assert_right(truth, told, url) for url in truth.urls()]
     queues = defaultdict(list)
-    for one in found:
-        if one["frontier"]["queued"] is not None:
-            queues[one["url"]["key"]].append(one["frontier"]["queued"]["before"])
+    for explanation in explanations:
+        if explanation["frontier"]["queued"] is not None:
+            queues[explanation["url"]["key"]].append(explanation["frontier"]["queued"]["before"])
     for key, before in queues.items():
         # Every place of every queue is somebody's.
         assert sorted(before) == list(range(len(before)))
-        in_queue = {one["key"]["queued"] for one in found if one["url"]["key"] == key}
+        in_queue = {
+            explanation["key"]["queued"] for explanation in explanations if explanation["url"]["key"] == key
+        }
         assert in_queue == {len(before)}
     if queued is not None:
         assert sum(map(len, queues.values())) == queued
-    return Counter(one["conclusion"]["fate"] for one in found)
+    return Counter(explanation["conclusion"]["fate"] for explanation in explanations)
 
 
 def test_every_url_is_explained_when_the_crawl_was_stopped_and_when_it_has_ended(web, crawl, monkeypatch):
     choices = {"arguments": {"allow": ALLOW}, **CHOICES}
     first = crawl(web.seeds, CLOSESPIDER_PAGECOUNT=25, **choices).assert_ended_well()
-    told = telling(monkeypatch, JOBDIR=first.path)
-    fates = explained(Truth(web, first.log()), told, first.assert_sound().queued)
+    explain_url = telling(monkeypatch, JOBDIR=first.path)
+    fates = explained(Truth(web, first.log()), explain_url, first.assert_sound().queued)
     assert fates["done"] >= 20
     assert min(fates[fate] for fate in ("waits", "would_be_queued", "would_be_refused")) > 2
 
     ended = crawl(web.seeds, of=first, **choices)
     truth = Truth(web, ended.log())
-    fates = explained(truth, told, ended.assert_sound().queued)
+    fates = explained(truth, explain_url, ended.assert_sound().queued)
     assert fates["done"] == sum("status" in line for line in truth.ends.values())
     assert min(fates[fate] for fate in ("failed", "refused", "waits", "would_be_refused")) > 0
     assert_told_by_the_command(web, ended, truth)
-    assert_refused_are_named(truth, told, ended)
+    assert_refused_are_named(truth, explain_url, ended)
 
 
 def assert_refused_are_named(truth, told, crawled, **settings):
@@ -231,20 +233,20 @@ def assert_refused_are_named(truth, told, crawled, **settings):
     listed = [json.loads(line) for line in done.out.splitlines()]
     may_be = [url for url in truth.urls() if ("refused", "robots") in truth.fates(url)]
     refused = {url for url in may_be if told(url)["conclusion"]["fate"] == "refused"}
-    assert {one["url"] for one in listed} == {url for url in refused if truth.parents.get(url)} != set()
-    assert len(listed) == len({one["url"] for one in listed})
-    assert {one["rule"] for one in listed} == {"robots"}
-    assert all(one["via"] in truth.parents[one["url"]] for one in listed)
+    assert {link["url"] for link in listed} == {url for url in refused if truth.parents.get(url)} != set()
+    assert len(listed) == len({link["url"] for link in listed})
+    assert {link["rule"] for link in listed} == {"robots"}
+    assert all(link["via"] in truth.parents[link["url"]] for link in listed)
 
 
 def assert_told_by_the_command(web, ended, truth):
     """As a person asks."""
     url = next(url for url in truth.ends if truth.ends[url].get("status") == 200)
     words = ["explain", url.replace("http://", "HTTP://"), "-a", f"allow={ALLOW}"]
-    said = own_process(ended.path.parent, *words, JOBDIR=ended.path).said
-    assert said.splitlines()[:2] == [url, "  done: it was fetched, and is not fetched again"]
-    assert re.search(r"^  scheme +'HTTP' -> 'http'$", said, re.MULTILINE)
-    assert re.search(r"^  200 +\d{4}-\d\d-\d\d .* ago\), page, .*text/html", said, re.MULTILINE)
+    output = own_process(ended.path.parent, *words, JOBDIR=ended.path).said
+    assert output.splitlines()[:2] == [url, "  done: it was fetched, and is not fetched again"]
+    assert re.search(r"^  scheme +'HTTP' -> 'http'$", output, re.MULTILINE)
+    assert re.search(r"^  200 +\d{4}-\d\d-\d\d .* ago\), page, .*text/html", output, re.MULTILINE)
 
 
 def test_how_urls_were_found_and_why_they_were_not(serve, crawl, monkeypatch):
@@ -282,9 +284,9 @@ def test_on_redis_too(web, crawl, serve_redis, monkeypatch):
     redis = serve_redis()
     choices = {"arguments": {"allow": ALLOW}, "REDIS_URL": redis.url, **CHOICES}
     first = crawl(web.seeds, CLOSESPIDER_PAGECOUNT=60, **choices).assert_ended_well()
-    told = telling(monkeypatch, JOBDIR=first.path, REDIS_URL=redis.url)
-    fates = explained(Truth(web, first.log()), told)
+    explain_url = telling(monkeypatch, JOBDIR=first.path, REDIS_URL=redis.url)
+    fates = explained(Truth(web, first.log()), explain_url)
     assert min(fates[fate] for fate in ("done", "refused", "waits", "would_be_refused")) > 2, fates
-    assert_refused_are_named(Truth(web, first.log()), told, first, REDIS_URL=redis.url)
-    elsewhere = told(web.seeds[0], allow="other")["crawl"]["differs"]
+    assert_refused_are_named(Truth(web, first.log()), explain_url, first, REDIS_URL=redis.url)
+    elsewhere = explain_url(web.seeds[0], allow="other")["crawl"]["differs"]
     assert elsewhere == [{"name": "allow", "there": ALLOW, "here": "other"}]

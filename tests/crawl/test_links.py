@@ -55,13 +55,13 @@ def crawled(web, crawl):
 def recounted(crawled):
     """Page to its links, out of the archive."""
     pages = {line["url"] for line in crawled.lines()}
-    found = {}
+    links = {}
     for record in crawled.records():
         if record.type == "response" and record.url in pages:
             reader = Recount(record.url)
             reader.feed(record.content.decode())
-            found[record.url] = reader.found
-    return found
+            links[record.url] = reader.found
+    return links
 
 
 def test_every_page_has_its_links_and_their_texts(crawled, recounted, web):
@@ -73,24 +73,24 @@ def test_every_page_has_its_links_and_their_texts(crawled, recounted, web):
         web.web.url(page): {link.origin + link.path for link in web.web.links(page)}
         for page in web.web.pages()
     }
-    assert {url: set(found) for url, found in logged.items()} == served
+    assert {url: set(links) for url, links in logged.items()} == served
 
 
 def test_out_and_in_tell_what_a_recount_does(links, recounted):
     counted = Counter(target for found in recounted.values() for target in found)
     target, times = counted.most_common(1)[0]
-    told = [json.loads(line) for line in links("in", target, "--json", "--limit", "0").said.splitlines()]
-    assert sorted(one["page"] for one in told) == sorted(
+    lines = [json.loads(line) for line in links("in", target, "--json", "--limit", "0").said.splitlines()]
+    assert sorted(link["page"] for link in lines) == sorted(
         url for url, found in recounted.items() if target in found
     )
-    assert {one["to"] for one in told} == {target}
-    assert len(told) == times
+    assert {link["to"] for link in lines} == {target}
+    assert len(lines) == times
     page = max(recounted, key=lambda url: len(recounted[url]))
-    told = [json.loads(line) for line in links("out", page, "--json").said.splitlines()]
-    assert {one["to"]: one["text"] for one in told} == recounted[page]
-    said = links("in", target, "--limit", "1").said
-    assert said.startswith(f"Links to {target}\n  a  ")
-    assert ("and more; --limit 0 shows all" in said) == (times > 1)
+    lines = [json.loads(line) for line in links("out", page, "--json").said.splitlines()]
+    assert {link["to"]: link["text"] for link in lines} == recounted[page]
+    output = links("in", target, "--limit", "1").said
+    assert output.startswith(f"Links to {target}\n  a  ")
+    assert ("and more; --limit 0 shows all" in output) == (times > 1)
 
 
 def test_a_folder_without_a_link_log_is_told(links, tmp_path):
@@ -129,15 +129,15 @@ def test_the_graph_of_hosts_is_the_recounted_one(links, recounted, tmp_path):
     counted = Counter((host(page), host(target)) for page, found in recounted.items() for target in found)
     counted = {ends: count for ends, count in counted.items() if ends[0] != ends[1]}
     file = tmp_path / "hosts.tsv"
-    said = links("graph", "-o", str(file), "--json", "--top", "0").said
+    output = links("graph", "-o", str(file), "--json", "--top", "0").said
     edges = [line.split("\t") for line in file.read_text().splitlines()[1:]]
     assert {(one, other): int(count) for one, other, count in edges} == counted
-    told = {line["name"]: line for line in map(json.loads, said.splitlines())}
-    assert {name: line["in_links"] for name, line in told.items()} == {
-        name: sum(count for ends, count in counted.items() if ends[1] == name) for name in told
+    lines = {line["name"]: line for line in map(json.loads, output.splitlines())}
+    assert {name: line["in_links"] for name, line in lines.items()} == {
+        name: sum(count for ends, count in counted.items() if ends[1] == name) for name in lines
     }
-    assert sum(line["pagerank"] for line in told.values()) == pytest.approx(1)
-    assert f"{len(told)} hosts, {len(told)} of them fetched; " in links("graph", "--no-rank").said
+    assert sum(line["pagerank"] for line in lines.values()) == pytest.approx(1)
+    assert f"{len(lines)} hosts, {len(lines)} of them fetched; " in links("graph", "--no-rank").said
     assert f"{len(recounted)} pages, " in links("graph", "--of", "pages", "--types", "a").said
     table = tmp_path / "links.tsv"
     links("export", "--output", str(table)).said  # noqa: B018 - it must end well

@@ -281,5 +281,7 @@ def test_the_handler_in_the_docs_works_word_by_word(folder):
     assert done.statuses() == {root: 200, f"{root}page": 200, f"{root}moved": 302, f"{root}gone": 404}
     assert done.line(f"{root}gone")["reply"] == "51"
     assert asked[0] == f"{root}robots.txt"
-    (resource,) = [one for one in done.records() if one.url == f"{root}page" and one.type == "resource"]
+    (resource,) = [
+        record for record in done.records() if record.url == f"{root}page" and record.type == "resource"
+    ]
     assert resource.content == b"=> no-link"

@@ -110,7 +110,7 @@ def page(cards: Sequence[Scorecard]) -> str:
             *(f"## The scorecard of {card.crawler}\n\n{card.to_markdown()}" for card in own),
         ]
         commands = dict.fromkeys(card.command for card in own)
-        parts[2] += f"\nMeasured by {', '.join(f'`{one}`' for one in commands)}.\n"
+        parts[2] += f"\nMeasured by {', '.join(f'`{command}`' for command in commands)}.\n"
     if compared:
         parts += [COMPARISON, f"Measured by `{compared[0].command}`.\n", _counts(compared), _better(compared)]
         parts.append(side_by_side(compared))

@@ -82,7 +82,7 @@ def test_a_worker_and_what_it_archives(tmp_path: Path) -> None:
         figures = ours(tmp_path, seeds, 3.0, *settings, warm_up=20)
     log = (tmp_path / "job/fetch.jsonl").read_bytes()
     requests = [json.loads(line) for line in log.splitlines()]
-    pages = [one for one in requests if one["kind"] == "page"]
+    pages = [request for request in requests if request["kind"] == "page"]
     robots = len(requests) - len(pages)
     size = Size(
         urls=100 * 100,
@@ -90,8 +90,8 @@ def test_a_worker_and_what_it_archives(tmp_path: Path) -> None:
         pages=len(pages),
         queued=100 * 100,
         open_max=32,
-        page_bytes=sum(one["bytes"] for one in pages) // len(pages),
-        robots_bytes=sum(one["bytes"] for one in requests if one["kind"] == "robots") // robots,
+        page_bytes=sum(page["bytes"] for page in pages) // len(pages),
+        robots_bytes=sum(request["bytes"] for request in requests if request["kind"] == "robots") // robots,
     )
     warc = sum(path.stat().st_size for path in (tmp_path / "job/warc").iterdir())
     assert agrees(warc_bytes(size, robots), warc)

@@ -283,16 +283,16 @@ class Truth:
         ]
 
     def kept(self, versions: list[_Kept]) -> None:
-        for one in versions:
-            if one.validity.is_over():
+        for version in versions:
+            if version.validity.is_over():
                 # Nobody is told whether it still was in time.
                 continue
-            one.at = one.worker.line.mark
-            one.forgotten = self._journal.is_forgotten(one.at)
+            version.at = version.worker.line.mark
+            version.forgotten = self._journal.is_forgotten(version.at)
             # It may be taken back by the next answer; what it is now is looked up where it was answered.
-            one.record.crawl_delay_seconds = None
+            version.record.crawl_delay_seconds = None
             # A worker that was frozen hears late of what it did before.
-            insort(self._hosts[one.record.key].kept, one, key=lambda kept: kept.version)
+            insort(self._hosts[version.record.key].kept, version, key=lambda kept: kept.version)
 
     def about_to_commit(self, worker: Worker, batch: Batch) -> None:
         for record in batch.robots:

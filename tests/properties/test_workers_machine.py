@@ -195,7 +195,7 @@ class Crawl(RuleBasedStateMachine):
             versions = self.truth.versions(worker, batch.hosts)
             self.truth.about_to_commit(worker, batch)
             committed = await commit(batch)
-            self.truth.kept([one for one in versions if one.record.key not in committed.lost])
+            self.truth.kept([version for version in versions if version.record.key not in committed.lost])
             self.truth.committed(worker, batch, committed)
             discovered = {id(entry) for entry in batch.discovered}
             for seed in self.seeds:

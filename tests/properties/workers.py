@@ -69,7 +69,9 @@ class _Loop(asyncio.SelectorEventLoop):
     def rests(self) -> bool:
         """Whether nothing is left to be done before time passes."""
         waits: list[asyncio.TimerHandle] = self._scheduled
-        due = any(one.when() < self.time() + self._clock_resolution for one in waits if not one.cancelled())
+        due = any(
+            wait.when() < self.time() + self._clock_resolution for wait in waits if not wait.cancelled()
+        )
         return not self._ready and not due
 
 

@@ -78,10 +78,10 @@ def test_many_are_kept_in_small_sets_of_integers_and_all_are_known(
     with closing(redis_server.client()) as its:
         other = RedisDupeFilter(its, "books:dupefilter")
         requests = [Request(f"{URL}/{number}") for number in range(3000)]
-        assert [(other, dupefilter)[n % 2].request_seen(one) for n, one in enumerate(requests)].count(
+        assert [(other, dupefilter)[n % 2].request_seen(request) for n, request in enumerate(requests)].count(
             True
         ) == 0
-        assert all((dupefilter, other)[n % 2].request_seen(one) for n, one in enumerate(requests))
+        assert all((dupefilter, other)[n % 2].request_seen(request) for n, request in enumerate(requests))
         assert len(dupefilter) == len(other) == 3000
     buckets = [name for name in client.keys("books:dupefilter:*") if not name.endswith("totals")]
     assert len(buckets) == 3000 // BUCKET_FULL
@@ -164,8 +164,8 @@ def test_it_works_on_a_cluster_with_a_tag_in_its_key(redis_cluster: Any) -> None
     with closing(redis_cluster.client()) as client:
         dupefilter = RedisDupeFilter(client, "{books}:dupefilter")
         requests = [Request(f"{URL}/{number}") for number in range(700)]
-        assert not any(dupefilter.request_seen(one) for one in requests)
-        assert all(dupefilter.request_seen(one) for one in requests)
+        assert not any(dupefilter.request_seen(request) for request in requests)
+        assert all(dupefilter.request_seen(request) for request in requests)
         dupefilter.clear()
         assert client.dbsize(target_nodes="primaries") == 0
 

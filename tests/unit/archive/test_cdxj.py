@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 
 
 def target(directory: Path, **changes: Any) -> Archive:
-    made = archive(directory, **({"index": True, "metadata": True} | changes))
-    made.open()
-    return made
+    crawl_archive = archive(directory, **({"index": True, "metadata": True} | changes))
+    crawl_archive.open()
+    return crawl_archive
 
 
 def lines(directory: Path) -> list[tuple[str, dict[str, str]]]:
     """Key with time, and the rest, of all files of the index; each must be sorted."""
-    found = []
+    parsed = []
     for path in sorted((directory / INDEX_FOLDER).iterdir()):
         assert path.suffix == ".cdxj"
         of_one = path.read_bytes().splitlines()
         assert of_one == sorted(of_one)
         for line in of_one:
             key, at, rest = line.decode("ascii").split(" ", 2)
-            found.append((f"{key} {at}", json.loads(rest)))
-    return found
+            parsed.append((f"{key} {at}", json.loads(rest)))
+    return parsed
 
 
 def assert_all_found(directory: Path, urls: list[str]) -> None:
     """Every line leads to the record of its URL, in a file that is there."""
-    found = [about for _, about in lines(directory)]
-    assert sorted(about["url"] for about in found) == sorted(urls)
-    for about in found:
+    facts = [about for _, about in lines(directory)]
+    assert sorted(about["url"] for about in facts) == sorted(urls)
+    for about in facts:
         with (directory / "warc" / about["filename"]).open("rb") as file:
             file.seek(int(about["offset"]))
             member = file.read(int(about["length"]))
@@ -63,24 +63,24 @@ def every_group(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("every_group")
 def test_what_a_crawl_has_fetched_is_found_while_it_goes_on(tmp_path: Path) -> None:
-    made = target(tmp_path)
+    crawl_archive = target(tmp_path)
     for number in range(GROUPS):
-        made.append(group(number))
+        crawl_archive.append(group(number))
         assert_all_found(tmp_path, urls_of(range(number)))
-    made.append([])
+    crawl_archive.append([])
     assert_all_found(tmp_path, urls_of(range(GROUPS)))
     assert all(about["filename"].endswith(".open") for _, about in lines(tmp_path))
-    made.close()
+    crawl_archive.close()
     assert_all_found(tmp_path, urls_of(range(GROUPS)))
     [path] = (tmp_path / INDEX_FOLDER).iterdir()
     assert path.name == next((tmp_path / "warc").iterdir()).name.removesuffix(".warc.gz") + ".cdxj"
 
 
 def test_there_is_one_file_for_each_warc_file(tmp_path: Path) -> None:
-    made = target(tmp_path, roll_bytes=3000)
+    crawl_archive = target(tmp_path, roll_bytes=3000)
     for number in range(GROUPS):
-        made.append(group(number))
-    made.close()
+        crawl_archive.append(group(number))
+    crawl_archive.close()
     names = {path.name.removesuffix(".warc.gz") for path in (tmp_path / "warc").iterdir()}
     assert {path.stem for path in (tmp_path / INDEX_FOLDER).iterdir()} == names
     assert len(names) > 1
@@ -90,64 +90,64 @@ def test_there_is_one_file_for_each_warc_file(tmp_path: Path) -> None:
 def test_lines_wait_no_longer_than_some_seconds(tmp_path: Path) -> None:
     now = [100.0]
     (tmp_path / "warc").mkdir()
-    made = Index(tmp_path, tmp_path / "warc", Disk(), clock=lambda: now[0])
+    index = Index(tmp_path, tmp_path / "warc", Disk(), clock=lambda: now[0])
     writer = archive(tmp_path)._warc
     assert writer is not None
-    writer._index = made
-    made.open()
+    writer._index = index
+    index.open()
     writer.write(group(0))
     writer.sync()
-    for part in (writer, made):
+    for part in (writer, index):
         part.keep()
-    made.roll_if_full()
+    index.roll_if_full()
     assert lines(tmp_path) == []
     now[0] += index_room.SECONDS_MAX
-    made.roll_if_full()
+    index.roll_if_full()
     assert len(lines(tmp_path)) == GROUP
     writer.close()
-    made.close()
+    index.close()
 
 
 @pytest.mark.usefixtures("every_group")
 def test_runs_stay_few_and_their_number_is_the_binary_one(tmp_path: Path) -> None:
-    made = target(tmp_path)
+    crawl_archive = target(tmp_path)
     for number in range(12):
-        made.append([entry(number)])
-    made.append([])
+        crawl_archive.append([entry(number)])
+    crawl_archive.append([])
     assert len(list((tmp_path / INDEX_FOLDER).iterdir())) == 2  # twelve are eight and four
-    made.close()
+    crawl_archive.close()
 
 
 def test_a_group_that_was_taken_back_is_not_in_the_index(tmp_path: Path) -> None:
-    made = target(tmp_path)
-    made.append(group(0))
+    crawl_archive = target(tmp_path)
+    crawl_archive.append(group(0))
     with pytest.raises(ValueError, match="either status or error"):
-        made.append([*group(1), ArchiveEntry(record(status=None))])
-    made.append(group(2))
-    made.close()
+        crawl_archive.append([*group(1), ArchiveEntry(record(status=None))])
+    crawl_archive.append(group(2))
+    crawl_archive.close()
     assert_all_found(tmp_path, urls_of(range(1)) + urls_of(range(2, 3)))
 
 
 @pytest.mark.usefixtures("every_group")
 def test_an_index_for_which_there_is_no_room_stops_the_archive_and_loses_nothing(tmp_path: Path) -> None:
     disk = FaultyDisk()
-    made = target(tmp_path, disk=disk)
-    made.append(group(0))
+    crawl_archive = target(tmp_path, disk=disk)
+    crawl_archive.append(group(0))
     for ahead in (0, 1, 2):  # the file of the index cannot be opened, written, named
         disk._failing = range(disk.calls + ahead, disk.calls + ahead + 1)
         with pytest.raises(DiskFull):
-            made.append(group(1))
+            crawl_archive.append(group(1))
     assert disk.failed == ["open", "write", "rename"]
-    made.append(group(1))
-    made.close()
+    crawl_archive.append(group(1))
+    crawl_archive.close()
     assert_all_found(tmp_path, urls_of(range(2)))
 
 
 @pytest.mark.usefixtures("every_group")
 def test_after_a_crash_the_index_is_made_again(tmp_path: Path) -> None:
-    made = target(tmp_path)
+    crawl_archive = target(tmp_path)
     for number in range(GROUPS):
-        made.append(group(number))
+        crawl_archive.append(group(number))
     again = archive(tmp_path, index=True)
     sentences = again.open().sentences
     assert any(f"rebuilt, {GROUPS * GROUP} lines" in sentence for sentence in sentences)
@@ -156,20 +156,20 @@ def test_after_a_crash_the_index_is_made_again(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_never_had_an_index_is_not_read_at_the_start(tmp_path: Path) -> None:
-    made = archive(tmp_path)
-    made.open()
-    made.append(group(0))
-    made.close()
+    crawl_archive = archive(tmp_path)
+    crawl_archive.open()
+    crawl_archive.append(group(0))
+    crawl_archive.close()
     again = target(tmp_path)
     again.close()
     assert lines(tmp_path) == []
 
 
 def test_what_is_made_again_is_what_was_written(tmp_path: Path) -> None:
-    made = target(tmp_path)
-    made.append(group(0))
-    made.append(of_every_kind())
-    made.close()
+    crawl_archive = target(tmp_path)
+    crawl_archive.append(group(0))
+    crawl_archive.append(of_every_kind())
+    crawl_archive.close()
     [warc], [index] = (list((tmp_path / name).iterdir()) for name in ("warc", INDEX_FOLDER))
     written = index.read_bytes()
     assert build(warc, index, Disk()) == len(written.splitlines())
@@ -186,9 +186,9 @@ def test_answers_with_odd_heads_are_found_by_what_a_reader_takes_for_the_head(tm
     bodies = [b"", b"<p>hello</p>", b"HTTP/1.1 304 \r\n\r\nContent-Type: c/d"]
     answers = [capture(response_head=head, payload=body) for head in heads for body in bodies]
     answers += [capture(response_head=b"", resource_type="text/plain", payload=body) for body in bodies]
-    made = target(tmp_path)
-    made.append([ArchiveEntry(record(), each) for each in answers])
-    made.close()
+    crawl_archive = target(tmp_path)
+    crawl_archive.append([ArchiveEntry(record(), each) for each in answers])
+    crawl_archive.close()
     [warc], [index] = (list((tmp_path / name).iterdir()) for name in ("warc", INDEX_FOLDER))
     written = index.read_bytes()
     assert build(warc, index, Disk()) == len(answers)
@@ -225,17 +225,17 @@ def test_a_key_has_no_space_and_a_line_is_ascii() -> None:
 
 
 def test_more_lines_than_fit_are_sorted(tmp_path: Path) -> None:
-    given = [b"%d\n" % (number * 7919 % 5003) for number in range(5003)]
+    numbers = [b"%d\n" % (number * 7919 % 5003) for number in range(5003)]
     with Sorter(chunk_bytes=64) as sorter:
-        for line in given:
+        for line in numbers:
             sorter.add(line)
-        assert list(sorter.sorted()) == sorted(given)
+        assert list(sorter.sorted()) == sorted(numbers)
 
 
 def test_lines_of_a_file_come_in_the_order_of_its_records(tmp_path: Path) -> None:
-    made = target(tmp_path)
-    made.append(group(0))
-    made.close()
+    crawl_archive = target(tmp_path)
+    crawl_archive.append(group(0))
+    crawl_archive.close()
     [warc] = (tmp_path / "warc").iterdir()
     offsets = [json.loads(line.split(b" ", 2)[2])["offset"] for line in index_lines(warc, warc.name)]
     assert offsets == sorted(offsets, key=int)

@@ -27,8 +27,8 @@ def polite(pages: int, host: str = "a.test", begin: float = 0.0, **changes: Any)
 
 
 def test_a_polite_crawl_has_no_violation() -> None:
-    found, audit = audited(polite(20), polite(20, "b.test", 0.3, worker="w2"))
-    assert found == []
+    violations, audit = audited(polite(20), polite(20, "b.test", 0.3, worker="w2"))
+    assert violations == []
     assert audit.totals.requests == 42
     assert audit.totals.workers == {"w1", "w2"}
     assert (audit.totals.started_at, audit.totals.ended_at) == (T0, T0 + 20 * STEP + 0.8)
@@ -36,28 +36,28 @@ def test_a_polite_crawl_has_no_violation() -> None:
 
 
 def test_two_requests_at_once() -> None:
-    found, _ = audited([robots(0), line(6, took=10), line(8, "/2", worker="w2", took=1)])
-    assert told(found) == [("overlap", 6, 8)]
-    assert found[0].seconds == pytest.approx(8)
+    violations, _ = audited([robots(0), line(6, took=10), line(8, "/2", worker="w2", took=1)])
+    assert told(violations) == [("overlap", 6, 8)]
+    assert violations[0].seconds == pytest.approx(8)
 
 
 def test_every_request_within_a_long_one_is_told() -> None:
-    found, _ = audited([robots(0), line(10, took=20), line(12, "/2", took=1), line(20, "/3", took=1)])
-    assert told(found) == [("overlap", 10, 12), ("overlap", 10, 20)]
+    violations, _ = audited([robots(0), line(10, took=20), line(12, "/2", took=1), line(20, "/3", took=1)])
+    assert told(violations) == [("overlap", 10, 12), ("overlap", 10, 20)]
 
 
 def test_a_request_before_the_delay_is_over() -> None:
-    found, _ = audited([robots(0), line(6), line(11.4, "/2"), line(16.9, "/3")])
-    assert told(found) == [("early", 6, 11.4)]
-    assert found[0].seconds == pytest.approx(0.1, abs=1e-6)
+    violations, _ = audited([robots(0), line(6), line(11.4, "/2"), line(16.9, "/3")])
+    assert told(violations) == [("early", 6, 11.4)]
+    assert violations[0].seconds == pytest.approx(0.1, abs=1e-6)
 
 
 def test_what_came_from_a_cache_is_no_request_but_its_robots_txt_holds() -> None:
     cached: dict[str, Any] = {"cached": True, "delay": None}
-    found, audit = audited(
+    violations, audit = audited(
         [robots(0, **cached), line(0.1, **cached), line(0.2, "/2", **cached), line(1, "/3")]
     )
-    assert found == []
+    assert violations == []
     assert (audit.totals.requests, audit.totals.cached, audit.totals.unproved) == (1, 3, 0)
 
 
@@ -93,8 +93,8 @@ def test_clocks_that_sites_share(clocks: dict[str, float] | None, policy: dict[s
         beside(10, "c.test", took=5, clocks=clocks),
         beside(14, "a.test", clocks=clocks),
     ]
-    found, _ = audited(sorted(lines, key=lambda line: line["end"]), **policy)
-    told_of = [(one.clock, *told([one])[0]) for one in found]
+    violations, _ = audited(sorted(lines, key=lambda line: line["end"]), **policy)
+    told_of = [(violation.clock, *told([violation])[0]) for violation in violations]
     assert told_of == [
         ("address 192.0.2.1", "early", 6, 8),
         ("group campus", "early", 6, 8),
@@ -103,8 +103,8 @@ def test_clocks_that_sites_share(clocks: dict[str, float] | None, policy: dict[s
         ("address 192.0.2.1", "overlap", 10, 14),
         ("group campus", "overlap", 10, 14),
     ]
-    assert found[0].seconds == pytest.approx(0.5)
-    assert found[1].seconds == pytest.approx(1.5)
+    assert violations[0].seconds == pytest.approx(0.5)
+    assert violations[1].seconds == pytest.approx(1.5)
 
 
 def test_shared_clocks_that_were_kept() -> None:
@@ -159,8 +159,8 @@ def test_a_least_delay_is_held_against_what_the_log_says() -> None:
 
 def test_without_the_delay_in_the_log_the_settings_say_it() -> None:
     lines = [robots(0, delay=None), line(5.5, delay=None), line(10, "/2", delay=None)]
-    found, audit = audited(lines)
-    assert told(found) == [("early", 5.5, 10)]
+    violations, audit = audited(lines)
+    assert told(violations) == [("early", 5.5, 10)]
     assert audit.totals.without_delay == 3
 
 
@@ -191,30 +191,30 @@ def test_a_text_stays_in_force_while_it_cannot_be_had() -> None:
 
 
 def test_a_page_without_robots_txt() -> None:
-    found, _ = audited([line(0, number=1), robots(6, number=2), line(12, "/2", number=3)])
-    assert told(found) == [("robots", None, 0)]
+    violations, _ = audited([line(0, number=1), robots(6, number=2), line(12, "/2", number=3)])
+    assert told(violations) == [("robots", None, 0)]
 
 
 def test_a_page_before_the_robots_txt_has_come() -> None:
-    found, _ = audited([robots(0, took=3), line(2, took=0.1, key="other", number=1)])
-    assert told(found) == [("robots", 0, 2)]
-    assert found[0].seconds == pytest.approx(1)
+    violations, _ = audited([robots(0, took=3), line(2, took=0.1, key="other", number=1)])
+    assert told(violations) == [("robots", 0, 2)]
+    assert violations[0].seconds == pytest.approx(1)
 
 
 def test_a_robots_txt_of_another_origin_does_not_count() -> None:
-    found, _ = audited([robots(0, number=1), line(6, host="x.a.test", number=2), line(12, number=3)])
-    assert told(found) == [("robots", None, 6)]
+    violations, _ = audited([robots(0, number=1), line(6, host="x.a.test", number=2), line(12, number=3)])
+    assert told(violations) == [("robots", None, 6)]
 
 
 def test_an_expired_robots_txt() -> None:
-    found, _ = audited([robots(0, until=T0 + 100), line(150), line(161, "/2")])
-    assert told(found) == [("robots", 0, 161)]
+    violations, _ = audited([robots(0, until=T0 + 100), line(150), line(161, "/2")])
+    assert told(violations) == [("robots", 0, 161)]
 
 
 @pytest.mark.parametrize("state", ["unreachable", "pending", "of another version"])
 def test_a_robots_txt_that_could_not_be_had_allows_nothing(state: str) -> None:
-    found, _ = audited([robots(0, status=503, robots=state), line(6)])
-    assert told(found) == [("robots", 0, 6)]
+    violations, _ = audited([robots(0, status=503, robots=state), line(6)])
+    assert told(violations) == [("robots", 0, 6)]
 
 
 def test_a_redirected_robots_txt_counts_for_whom_it_was_asked() -> None:
@@ -224,22 +224,22 @@ def test_a_redirected_robots_txt_counts_for_whom_it_was_asked() -> None:
         line(7),
         line(7, host="b.test", number=2),
     ]
-    found, audit = audited(lines)
-    assert found == []
+    violations, audit = audited(lines)
+    assert violations == []
     assert audit.totals.unproved == 1
 
 
 def test_a_log_that_begins_in_the_middle_proves_nothing_on_its_first_pages() -> None:
     lines = [line(0, number=40), line(STEP, "/2", number=41), line(DAY + STEP, "/3", number=42)]
-    found, audit = audited(lines)
-    assert told(found) == [("robots", None, DAY + STEP)]
+    violations, audit = audited(lines)
+    assert told(violations) == [("robots", None, DAY + STEP)]
     assert audit.totals.unproved == 2
 
 
 def test_a_log_of_another_worker_that_was_left_out_is_noticed() -> None:
     lines = [*polite(3), line(100, "/later", "x.a.test", number=9)]
-    found, audit = audited(lines)
-    assert found == []
+    violations, audit = audited(lines)
+    assert violations == []
     assert (audit.totals.missing, audit.totals.unproved) == (4, 1)
 
 
@@ -252,8 +252,8 @@ def test_what_has_no_origin_needs_no_robots_txt() -> None:
 
 def test_a_request_counts_as_ended_when_its_key_was_lost() -> None:
     frozen = line(6, took=100, delay=None, lost_at=T0 + 10, error="timeout", status=None)
-    found, audit = audited([robots(0), frozen, line(15.1, "/2", worker="w2")])
-    assert found == []
+    violations, audit = audited([robots(0), frozen, line(15.1, "/2", worker="w2")])
+    assert violations == []
     assert audit.totals.cut_off == 1
     assert told(audited([robots(0), frozen, line(9, "/2", worker="w2")])[0]) == [("overlap", 6, 9)]
     assert told(audited([robots(0), frozen, line(14, "/2", worker="w2")])[0]) == [("early", 6, 14)]
@@ -261,8 +261,8 @@ def test_a_request_counts_as_ended_when_its_key_was_lost() -> None:
 
 def test_what_was_given_up_before_it_was_sent_is_no_request() -> None:
     given_up = line(6.2, "/2", delay=None, lost_at=T0 + 6.2, error="cancelled", status=None)
-    found, audit = audited([robots(0), line(6), given_up])
-    assert found == []
+    violations, audit = audited([robots(0), line(6), given_up])
+    assert violations == []
     assert (audit.totals.not_sent, audit.totals.requests) == (1, 2)
 
 
@@ -273,15 +273,18 @@ def test_the_second_request_may_be_in_another_log() -> None:
     lines = polite(10)
     lines[6]["start"] -= 1
     lines[6]["worker"] = "w2"
-    found, _ = audited(lines[::2], lines[1::2])
-    assert told(found) == [("early", STEP * 5, STEP * 6 - 1)]
-    assert [found[0].before.worker if found[0].before else None, found[0].request.worker] == ["w1", "w2"]
+    violations, _ = audited(lines[::2], lines[1::2])
+    assert told(violations) == [("early", STEP * 5, STEP * 6 - 1)]
+    assert [violations[0].before.worker if violations[0].before else None, violations[0].request.worker] == [
+        "w1",
+        "w2",
+    ]
 
 
 def test_a_log_and_its_copy_are_one() -> None:
     lines = polite(10)
-    found, audit = audited(lines, lines[:6])
-    assert found == []
+    violations, audit = audited(lines, lines[:6])
+    assert violations == []
     assert (audit.totals.requests, audit.totals.copies) == (11, 6)
 
 
@@ -297,8 +300,8 @@ def test_what_is_far_out_of_order_is_not_accused_for_what_came_later(monkeypatch
     assert audited([*lines[:2], *lines[3:], lines[2]])[0] == []
     lines[50]["end"] += 10
     late = lines.pop(50)
-    found, _ = audited([*lines, late])
-    assert found == []  # only the last one before is still known
+    violations, _ = audited([*lines, late])
+    assert violations == []  # only the last one before is still known
     last = {**lines[-1], "start": lines[-1]["start"] - 1}
     assert told(audited([*lines[:98], last, *lines[98:-1]])[0]) == [("early", STEP * 99, STEP * 100 - 1)]
 
@@ -313,8 +316,8 @@ def test_what_comes_late_still_forbids_what_was_taken_before() -> None:
 
 def test_memory_is_that_of_the_keys_contacted_lately() -> None:
     lines = [robots(10.0 * at, f"h{at}.test", until=T0 + 10.0 * at + 3600, number=1) for at in range(60_000)]
-    found, audit = audited(lines)
-    assert found == []
+    violations, audit = audited(lines)
+    assert violations == []
     assert audit.held() < 12_000
 
 

@@ -80,7 +80,10 @@ def test_each_version_of_robots_txt_has_the_requests_under_it() -> None:
         line(310),
     ]
     [versions] = told(lines).robots.values()
-    facts = [(one.result, one.digest, one.crawl_delay, one.answers, one.requests) for one in versions]
+    facts = [
+        (version.result, version.digest, version.crawl_delay, version.answers, version.requests)
+        for version in versions
+    ]
     assert facts == [("200", "sha1:A", None, 2, 3), ("200", "sha1:B", 2.0, 1, 1), ("503", None, 2.0, 1, 1)]
     assert (versions[0].first_at - T0, versions[0].last_at - T0) == (0.5, 100.5)
 
@@ -89,7 +92,7 @@ def test_of_the_time_before_the_period_only_what_was_in_force_is_told() -> None:
     lines = [robots(0, digest="sha1:A"), robots(100, digest="sha1:B"), line(210)]
     complaint = told(lines, begins_at=T0 + 200)
     [versions] = complaint.robots.values()
-    assert [(one.digest, one.requests) for one in versions] == [("sha1:B", 1)]
+    assert [(version.digest, version.requests) for version in versions] == [("sha1:B", 1)]
     assert complaint.kinds == {"page": 1}
 
 

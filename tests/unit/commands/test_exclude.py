@@ -39,10 +39,10 @@ def exclude(command: Callable[..., Command], monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture
 def local(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
     """A crawl of one process, with two hosts active and two idle, and a log."""
-    with local_crawl(runner, tmp_path) as made:
-        made.commit(found(*pages("a.test", 3), *pages("www.a.test", 4)))
-        made.activate_keys(2)
-        made.commit(found(*pages("b.a.test", 2), *pages("other.test", 5), entry("https://a.test/private/1")))
+    with local_crawl(runner, tmp_path) as crawl:
+        crawl.commit(found(*pages("a.test", 3), *pages("www.a.test", 4)))
+        crawl.activate_keys(2)
+        crawl.commit(found(*pages("b.a.test", 2), *pages("other.test", 5), entry("https://a.test/private/1")))
         lines = [
             {"url": "http://a.test/0", "status": 200},
             {"url": "http://a.test/0", "status": 304},
@@ -51,8 +51,8 @@ def local(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
             {"url": "http://other.test/", "status": 200},
         ]
         log = "".join(f"{json.dumps(line)}\n" for line in lines)
-        (made.directory / "fetch.jsonl").write_text(f"{log}no line\n")
-        yield made
+        (crawl.directory / "fetch.jsonl").write_text(f"{log}no line\n")
+        yield crawl
 
 
 def refused(done: Done) -> list[str]:
@@ -73,36 +73,36 @@ def told(done: Done, status: int = 0) -> list[str]:
 def test_it_says_what_it_hits_before_it_writes_also_while_the_crawl_runs(
     local: DrivenSqlite, exclude: Command
 ) -> None:
-    said = told(exclude("a.test", "--reason", "by mail", "--file", FILE, JOBDIR=local.directory))
-    assert said[:4] == [
+    lines = told(exclude("a.test", "--reason", "by mail", "--file", FILE, JOBDIR=local.directory))
+    assert lines[:4] == [
         f"the crawl in {local.directory}: a.test hits",
         "  queued  10 URLs on 3 hosts",
         "  leased  8 of them, on 2 hosts that a worker holds; at most 2 requests in flight",
         f"  stored  2 URLs with 3 responses in the log of {local.directory}; 1 line of it cannot be read",
     ]
-    assert said[4].startswith("list.txt now has: a.test  # 20")
+    assert lines[4].startswith("list.txt now has: a.test  # 20")
     assert Path(FILE).read_text().endswith(" by mail\n")
-    assert said[5:] == [f"the crawl in {local.directory}: no worker is running, so none reads the list"]
+    assert lines[5:] == [f"the crawl in {local.directory}: no worker is running, so none reads the list"]
 
 
 def test_a_prefix_hits_what_begins_so(local: DrivenSqlite, exclude: Command) -> None:
-    said = told(exclude("http://a.test/private/", "--jobdir", str(local.directory), EXCLUSION_FILE=FILE))
-    assert said[1] == "  queued  1 URL on 1 host"
-    assert "  leased  1 of them, on 1 host" in said[2]
+    lines = told(exclude("http://a.test/private/", "--jobdir", str(local.directory), EXCLUSION_FILE=FILE))
+    assert lines[1] == "  queued  1 URL on 1 host"
+    assert "  leased  1 of them, on 1 host" in lines[2]
 
 
 def test_a_dry_run_changes_nothing(local: DrivenSqlite, exclude: Command) -> None:
-    said = told(exclude("a.test", "--dry-run", EXCLUSION_FILE=FILE, JOBDIR=local.directory))
-    assert said[1] == "  queued  10 URLs on 3 hosts"
-    assert said[-1].startswith("Nothing was written; the line would be: a.test  # 20")
+    lines = told(exclude("a.test", "--dry-run", EXCLUSION_FILE=FILE, JOBDIR=local.directory))
+    assert lines[1] == "  queued  10 URLs on 3 hosts"
+    assert lines[-1].startswith("Nothing was written; the line would be: a.test  # 20")
     assert not Path(FILE).exists()
     assert not (local.directory / "exclusions.look").exists()
 
 
 def test_what_is_covered_is_said_and_not_written_again(exclude: Command) -> None:
     Path(FILE).write_text("a.test # mail\n")
-    said = told(exclude("www.a.test", EXCLUSION_FILE=FILE))
-    assert "list.txt already covers it: a.test (mail)" in said
+    lines = told(exclude("www.a.test", EXCLUSION_FILE=FILE))
+    assert "list.txt already covers it: a.test (mail)" in lines
     assert Path(FILE).read_text() == "a.test # mail\n"
 
 
@@ -134,10 +134,10 @@ def test_the_process_at_work_is_told_and_heard(
 
 
 def test_without_a_crawl_the_line_is_written_all_the_same(exclude: Command) -> None:
-    said = told(exclude("a.test", EXCLUSION_FILE=FILE))
-    assert said[0] == "The crawl is not known: give -s REDIS_URL=... or -s JOBDIR=DIR"
+    lines = told(exclude("a.test", EXCLUSION_FILE=FILE))
+    assert lines[0] == "The crawl is not known: give -s REDIS_URL=... or -s JOBDIR=DIR"
     assert Path(FILE).read_text().startswith("a.test  # ")
-    assert said[-1].startswith("No crawl was named, so none was notified")
+    assert lines[-1].startswith("No crawl was named, so none was notified")
 
 
 # -- on Redis ------------------------------------------------------------------------------------------------
@@ -146,15 +146,15 @@ def test_without_a_crawl_the_line_is_written_all_the_same(exclude: Command) -> N
 def test_a_shared_crawl_is_counted_and_told(sample: SampleCrawl, exclude: Command) -> None:
     url, names = sample.driven.url, sample.names
     sample.report("w1", sample.server_now() + 30)
-    said = told(exclude("test", REDIS_URL=url, EXCLUSION_FILE=FILE), status=1)
+    lines = told(exclude("test", REDIS_URL=url, EXCLUSION_FILE=FILE), status=1)
     where = f"broad on Redis at 127.0.0.1:{url.rpartition(':')[2]}"
-    assert said[:4] == [
+    assert lines[:4] == [
         f"{where}: test hits",
         "  queued  329 URLs on 4 hosts",
         "  leased  0 of them, on 0 hosts that a worker holds; at most 0 requests in flight",
         "  stored  not counted: give --jobdir DIR of each worker",
     ]
-    assert said[-1].startswith("Not in force: w1 has reported no exclusion list.")
+    assert lines[-1].startswith("Not in force: w1 has reported no exclusion list.")
     asked = sample.client.hget("broad:meta", "look")
     told(exclude("--now", REDIS_URL=url, EXCLUSION_FILE=FILE), status=1)
     assert sample.client.hget("broad:meta", "look") != asked
@@ -178,8 +178,8 @@ def test_a_queue_that_cannot_be_read_is_an_answer(sample: SampleCrawl, exclude: 
 def test_workers_tell_which_list_they_go_by(sample: SampleCrawl, exclude: Command) -> None:
     facts = {"name": "w2", "seen_at": sample.server_now(), "exclusions": "0123456789abcdef"}
     sample.client.hset("broad:workers", "w2-1", json.dumps(facts))
-    said = told(exclude("a.test", REDIS_URL=sample.driven.url, EXCLUSION_FILE=FILE), status=1)
-    assert said[-1].startswith("Not in force: w2 applies another list, version 0123456789abcdef.")
+    lines = told(exclude("a.test", REDIS_URL=sample.driven.url, EXCLUSION_FILE=FILE), status=1)
+    assert lines[-1].startswith("Not in force: w2 applies another list, version 0123456789abcdef.")
     facts["exclusions"] = ExclusionList.load(FILE).version
     sample.client.hset("broad:workers", "w2-1", json.dumps(facts))
     assert told(exclude("--now", REDIS_URL=sample.driven.url, EXCLUSION_FILE=FILE))[0].endswith(": w2")
@@ -225,10 +225,10 @@ def test_what_is_wrong_is_named_in_a_line(
     exclude: Command, words: list[str], settings: dict[str, str], line: str
 ) -> None:
     done = exclude(*words, **settings)
-    said = [one.removeprefix("scrapy exclude: ") for one in done.err.splitlines()]
-    assert (done.status, len(said)) == (2, 1), done
-    assert said[0].startswith(line)
-    assert "secret" not in said[0]
+    lines = [line.removeprefix("scrapy exclude: ") for line in done.err.splitlines()]
+    assert (done.status, len(lines)) == (2, 1), done
+    assert lines[0].startswith(line)
+    assert "secret" not in lines[0]
     assert not Path(FILE).exists()
 
 

@@ -39,15 +39,17 @@ def explain(command: Callable[..., Command]) -> Command:
 @pytest.fixture
 def local(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
     """A stopped crawl of one process: one URL is done, two are queued."""
-    with local_crawl(runner, tmp_path) as made:
+    with local_crawl(runner, tmp_path) as crawl:
         urls = pages("a.test", 3)
         answer = robots("http://a.test", "User-agent: *\nDisallow: /2\n", 5e9)
-        made.commit(Batch([*urls, entry("http://b.test/", via="http://a.test/0", depth=1)], [], [], [answer]))
-        record = made.activate_keys(1)[0].record
-        made.commit(settled(urls[0]))
-        made.release_keys(record)
-        made.close()
-        yield made
+        crawl.commit(
+            Batch([*urls, entry("http://b.test/", via="http://a.test/0", depth=1)], [], [], [answer])
+        )
+        record = crawl.activate_keys(1)[0].record
+        crawl.commit(settled(urls[0]))
+        crawl.release_keys(record)
+        crawl.close()
+        yield crawl
 
 
 def test_without_a_crawl_the_rules_alone_are_asked(explain: Command) -> None:
@@ -57,29 +59,29 @@ def test_without_a_crawl_the_rules_alone_are_asked(explain: Command) -> None:
         "http://a.test/b.zip",
         "  not known; refused when it is found: extension",
     ]
-    told = explain("a.org", "--json", "-a", "allow=zzz").told
-    assert (told["url"]["resolved"], told["scope"]["decided_by"]) == ("http://a.org/", "allow")
-    assert (told["crawl"]["storage"], told["frontier"], told["log"]) == (None, None, None)
-    assert told["conclusion"]["fate"] == "would_be_refused"
+    answer = explain("a.org", "--json", "-a", "allow=zzz").told
+    assert (answer["url"]["resolved"], answer["scope"]["decided_by"]) == ("http://a.org/", "allow")
+    assert (answer["crawl"]["storage"], answer["frontier"], answer["log"]) == (None, None, None)
+    assert answer["conclusion"]["fate"] == "would_be_refused"
 
 
 def test_the_arguments_of_the_spider_are_rules(explain: Command, tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_text("http://a.org/\nhttp://127.0.0.1:81/x\n")
-    told = explain("http://a.org/", "--json", "-a", "allow=zzz", "-a", "seeds=seeds.txt").told
-    assert (told["scope"]["stage"], told["scope"]["allowed"]) == ("seed", True)
+    answer = explain("http://a.org/", "--json", "-a", "allow=zzz", "-a", "seeds=seeds.txt").told
+    assert (answer["scope"]["stage"], answer["scope"]["allowed"]) == ("seed", True)
     words = ("--json", "-a", "domains=b.org,c.org")
     assert explain("http://a.org/", *words).told["scope"]["decided_by"] == "whitelist"
     assert explain("http://x.c.org/", *words).told["scope"]["allowed"]
     # The host of a seed may be a private one.
     for arguments, rule in ((("-a", "seeds=seeds.txt"), None), ((), "private-address")):
-        told = explain("http://127.0.0.1/y", "--json", *arguments, FETCH_PRIVATE_ADDRESSES=0).told
-        assert told["scope"]["decided_by"] == rule
+        answer = explain("http://127.0.0.1/y", "--json", *arguments, FETCH_PRIVATE_ADDRESSES=0).told
+        assert answer["scope"]["decided_by"] == rule
 
 
 def test_a_link_is_resolved_on_its_page_and_may_be_too_deep(explain: Command) -> None:
-    told = explain("../b?c", "--json", "--via", "http://a.test/x/y", "--depth", "3", DEPTH_LIMIT=2).told
-    assert (told["url"]["resolved"], told["url"]["changes"]) == ("http://a.test/b?c", [])
-    assert (told["scope"]["decided_by"], told["scope"]["depth"]) == ("depth", 3)
+    answer = explain("../b?c", "--json", "--via", "http://a.test/x/y", "--depth", "3", DEPTH_LIMIT=2).told
+    assert (answer["url"]["resolved"], answer["url"]["changes"]) == ("http://a.test/b?c", [])
+    assert (answer["scope"]["decided_by"], answer["scope"]["depth"]) == ("depth", 3)
 
 
 def test_a_crawl_in_memory_cannot_be_looked_at(explain: Command) -> None:
@@ -92,8 +94,11 @@ def test_a_crawl_in_a_folder_tells_state_place_and_the_line_of_robots_txt(
     explain: Command, local: DrivenSqlite, tmp_path: Path
 ) -> None:
     before = sorted((path.name, path.stat().st_mtime_ns) for path in local.directory.iterdir())
-    told = {name: explain(name, "--json", JOBDIR=local.directory).told for name in urls_of_the_crawl()}
-    fates = {name: (one["conclusion"]["fate"], one["conclusion"]["rule"]) for name, one in told.items()}
+    answer = {name: explain(name, "--json", JOBDIR=local.directory).told for name in urls_of_the_crawl()}
+    fates = {
+        name: (explanation["conclusion"]["fate"], explanation["conclusion"]["rule"])
+        for name, explanation in answer.items()
+    }
     assert fates == {
         "http://a.test/0": ("done", None),
         "http://a.test/1": ("waits", None),
@@ -101,11 +106,11 @@ def test_a_crawl_in_a_folder_tells_state_place_and_the_line_of_robots_txt(
         "http://a.test/3": ("would_be_queued", None),
         "http://b.test/": ("waits", None),
     }
-    assert told["http://a.test/2"]["frontier"]["queued"]["before"] == 1
-    assert told["http://a.test/2"]["robots"]["rule"] == {"number": 2, "text": "Disallow: /2"}
-    assert told["http://b.test/"]["frontier"]["queued"]["via"] == "http://a.test/0"
-    assert told["http://b.test/"]["clocks"]["binding"] == "robots"
-    assert told["http://b.test/"]["crawl"]["running_workers"] == []
+    assert answer["http://a.test/2"]["frontier"]["queued"]["before"] == 1
+    assert answer["http://a.test/2"]["robots"]["rule"] == {"number": 2, "text": "Disallow: /2"}
+    assert answer["http://b.test/"]["frontier"]["queued"]["via"] == "http://a.test/0"
+    assert answer["http://b.test/"]["clocks"]["binding"] == "robots"
+    assert answer["http://b.test/"]["crawl"]["running_workers"] == []
     left = [item for item in before if not item[0].endswith(("-wal", "-shm"))]
     after = [(path.name, path.stat().st_mtime_ns) for path in local.directory.iterdir()]
     assert set(left) <= set(after)
@@ -119,16 +124,16 @@ def test_a_crawl_that_runs_is_named_and_keeps_its_lock(explain: Command, local: 
     jobdir = Jobdir(local.directory)
     jobdir.hold()
     try:
-        told = explain("http://a.test/1", "--json", JOBDIR=local.directory).told
-        assert told["crawl"]["running_workers"] == [f"process {os.getpid()}"]
+        answer = explain("http://a.test/1", "--json", JOBDIR=local.directory).told
+        assert answer["crawl"]["running_workers"] == [f"process {os.getpid()}"]
         assert jobdir.holder() == f"process {os.getpid()}"
     finally:
         jobdir.leave()
 
 
 def test_the_politeness_key_is_that_of_the_crawl(explain: Command, local: DrivenSqlite) -> None:
-    told = explain("http://www.a.test/", "--json", JOBDIR=local.directory, POLITENESS_KEY="domain").told
-    assert told["url"]["key"] == "www.a.test"
+    answer = explain("http://www.a.test/", "--json", JOBDIR=local.directory, POLITENESS_KEY="domain").told
+    assert answer["url"]["key"] == "www.a.test"
 
 
 def test_the_logs_of_several_workers_are_read(explain: Command, tmp_path: Path) -> None:
@@ -142,9 +147,9 @@ def test_the_logs_of_several_workers_are_read(explain: Command, tmp_path: Path) 
             "depth": 2,
         }
         (tmp_path / f"w{number}" / "fetch.jsonl").write_text(json.dumps(line, separators=(",", ":")) + "\n")
-    told = explain("http://a.test/a", "--json", "--log", "w0", "--log", "w1").told
-    assert [line["worker"] for line in told["log"]["last"]] == ["w1", "w0"]
-    assert told["scope"]["depth"] == 2
+    answer = explain("http://a.test/a", "--json", "--log", "w0", "--log", "w1").told
+    assert [line["worker"] for line in answer["log"]["last"]] == ["w1", "w0"]
+    assert answer["scope"]["depth"] == 2
 
 
 def fetched(folder: Path, *lines: dict[str, object]) -> None:
@@ -158,14 +163,14 @@ def test_how_a_fetched_url_was_found_is_told_over_the_logs_of_all_workers(explai
     fetched(Path("w0"), {"url": moved, "status": 301, "end": 1.0, "via": "http://b.test/", "location": there})
     fetched(Path("w1"), {"url": there, "status": 200, "end": 2.0, "via": moved, "depth": 1})
     logs = ("--log", "w0", "--log", "w1")
-    found = explain(there, "--json", *logs).told["found"]
-    assert found["way"] == {
+    discovery = explain(there, "--json", *logs).told["found"]
+    assert discovery["way"] == {
         "by": "redirect", "via": moved, "depth": 1, "through": [moved], "page": "http://b.test/"
     }  # fmt: skip
-    assert (found["links"], found["cut"]) == (None, None)
-    said = [line.split(maxsplit=1) for line in explain(there, *logs).out.splitlines()]
-    assert ["via", f"a redirect of {moved}"] in said
-    assert ["before", "http://b.test/"] in said
+    assert (discovery["links"], discovery["cut"]) == (None, None)
+    rows = [line.split(maxsplit=1) for line in explain(there, *logs).out.splitlines()]
+    assert ["via", f"a redirect of {moved}"] in rows
+    assert ["before", "http://b.test/"] in rows
     assert explain("http://b.test/other", "--json").told["found"] is None
 
 
@@ -183,15 +188,15 @@ def test_a_url_that_is_not_known_is_looked_for_among_the_links_of_the_crawl(
     )
     cut = [{"url": f"http://{host}.test/cut", "status": 200, "end": 1.0, "cut": 5} for host in "bab"]
     fetched(Path("w0"), *cut)
-    told = {url: explain(url, "--json", "--log", "w0").told for url in (by_rel, by_page, by_none)}
-    links = {url: one["found"]["links"] for url, one in told.items()}
+    answer = {url: explain(url, "--json", "--log", "w0").told for url in (by_rel, by_page, by_none)}
+    links = {url: explanation["found"]["links"] for url, explanation in answer.items()}
     assert [(links[url]["number"], links[url]["withheld"]) for url in links] == [(2, 2), (2, 1), (0, 0)]
-    assert [one["withheld"] for one in links[by_rel]["some"]] == ["rel", "page"]
-    assert [one["withheld"] for one in links[by_page]["some"]] == [None, "page"]
-    assert told[by_none]["found"]["cut"] == {
+    assert [link["withheld"] for link in links[by_rel]["some"]] == ["rel", "page"]
+    assert [link["withheld"] for link in links[by_page]["some"]] == [None, "page"]
+    assert answer[by_none]["found"]["cut"] == {
         "number": 3, "some": ["http://a.test/cut", "http://b.test/cut"]
     }  # fmt: skip
-    assert all(one["found"]["way"] is None for one in told.values())
+    assert all(explanation["found"]["way"] is None for explanation in answer.values())
     assert explain(by_rel, "--log", "w0").out.splitlines()[1] == (
         "  not known; queued when it is found; the links to it are not followed, see below"
     )
@@ -227,10 +232,12 @@ EVERY_SWITCH = "escapes,empty_query,collapse_slashes,drop_index,lower_case_path,
 def test_each_step_of_a_url_is_told_by_its_name(
     explain: Command, written: str, name: str, before: str, after: str | None
 ) -> None:
-    told = explain(written, "--json", CANONICAL_RULES=EVERY_SWITCH).told["url"]
-    steps = [(step["switch"], step["before"], step["after"]) for step in told["steps"]]
-    changes = [(change["part"], change["before"], change["after"]) for change in told["changes"]]
-    assert [one for one in (*changes, *steps) if one[1] != one[2]] == [(name, before, after)]
+    answer = explain(written, "--json", CANONICAL_RULES=EVERY_SWITCH).told["url"]
+    steps = [(step["switch"], step["before"], step["after"]) for step in answer["steps"]]
+    changes = [(change["part"], change["before"], change["after"]) for change in answer["changes"]]
+    assert [explanation for explanation in (*changes, *steps) if explanation[1] != explanation[2]] == [
+        (name, before, after)
+    ]
     assert [step[0] for step in steps] == EVERY_SWITCH.split(",")
     if (name, before, after) in steps:
         shown = f"-> {after}"
@@ -247,13 +254,16 @@ def test_host_rules_are_applied_and_told_in_the_order_of_their_kinds(
 ) -> None:
     rules = "synonym h.example.org other.example.org\nendsWith .example.net .example.org\nstartsWith www.\n"
     (tmp_path / "hosts.txt").write_text(rules)
-    told = explain("http://www.h.example.net/", "--json", HOST_RULES_FILE="hosts.txt").told["url"]
-    assert [(rule["kind"], rule["after"]) for rule in told["host_rules"]] == [
+    answer = explain("http://www.h.example.net/", "--json", HOST_RULES_FILE="hosts.txt").told["url"]
+    assert [(rule["kind"], rule["after"]) for rule in answer["host_rules"]] == [
         ("startsWith", "h.example.net"),
         ("endsWith", "h.example.org"),
         ("synonym", "other.example.org"),
     ]
-    assert (told["resolved"], told["canonical"]) == ("http://www.h.example.net/", "http://other.example.org/")
+    assert (answer["resolved"], answer["canonical"]) == (
+        "http://www.h.example.net/",
+        "http://other.example.org/",
+    )
 
 
 def test_host_rules_are_told_and_lines_of_the_other_names_found(explain: Command, tmp_path: Path) -> None:
@@ -261,32 +271,32 @@ def test_host_rules_are_told_and_lines_of_the_other_names_found(explain: Command
     (tmp_path / "log").mkdir()
     line = {"url": "http://new.test/", "end": 9.0, "status": 200}
     (tmp_path / "log" / "fetch.jsonl").write_text(json.dumps(line, separators=(",", ":")) + "\n")
-    given: dict[str, object] = {"HOST_RULES_FILE": "hosts.txt"}
-    told = explain("http://www.old.test/", "--json", "--log", "log", **given).told
-    assert (told["url"]["canonical"], told["url"]["key"]) == ("http://new.test/", "new.test")
-    assert [(rule["kind"], rule["after"]) for rule in told["url"]["host_rules"]] == [
+    options: dict[str, object] = {"HOST_RULES_FILE": "hosts.txt"}
+    answer = explain("http://www.old.test/", "--json", "--log", "log", **options).told
+    assert (answer["url"]["canonical"], answer["url"]["key"]) == ("http://new.test/", "new.test")
+    assert [(rule["kind"], rule["after"]) for rule in answer["url"]["host_rules"]] == [
         ("startsWith", "old.test"),
         ("synonym", "new.test"),
     ]
-    assert told["log"]["count"] == 1
-    assert "old.test new.test: known as new.test" in explain("http://old.test/", **given).out
+    assert answer["log"]["count"] == 1
+    assert "old.test new.test: known as new.test" in explain("http://old.test/", **options).out
 
 
 def test_by_other_rules_nothing_would_be_found_and_that_is_said(explain: Command, tmp_path: Path) -> None:
     with asyncio.Runner() as runner:
-        made = make("sqlite", runner, tmp_path / "other")
-        assert isinstance(made, DrivenSqlite)
-        made.open()
-        made.close()
-        with closing(sqlite3.connect(made.path)) as connection, connection:
+        crawl = make("sqlite", runner, tmp_path / "other")
+        assert isinstance(crawl, DrivenSqlite)
+        crawl.open()
+        crawl.close()
+        with closing(sqlite3.connect(crawl.path)) as connection, connection:
             connection.execute("INSERT OR REPLACE INTO meta VALUES ('CANONICAL_RULES', 'escapes')")
-        done = explain("http://a.test/", JOBDIR=made.directory)
+        done = explain("http://a.test/", JOBDIR=crawl.directory)
         assert_refused(
             done, "compares URLs by other rules than were given here; give CANONICAL_RULES=escapes"
         )
-        told = explain("http://a.test/?", "--json", JOBDIR=made.directory, CANONICAL_RULES="escapes").told
-        assert told["url"]["canonical"] == "http://a.test/?"
-        made.dispose()
+        answer = explain("http://a.test/?", "--json", JOBDIR=crawl.directory, CANONICAL_RULES="escapes").told
+        assert answer["url"]["canonical"] == "http://a.test/?"
+        crawl.dispose()
 
 
 def test_what_a_seed_allows_is_said_by_explain(explain: Command) -> None:
@@ -298,8 +308,8 @@ def test_what_a_seed_allows_is_said_by_explain(explain: Command) -> None:
         ("www.h.test:22", "bad-port"),
     ):
         seeds = "seeds=http://h.localhost/,http://h.test:22/"
-        told = explain(f"http://{host}/", "-a", seeds, "--json", FETCH_PRIVATE_ADDRESSES=0).told
-        assert told["scope"]["decided_by"] == rule
+        answer = explain(f"http://{host}/", "-a", seeds, "--json", FETCH_PRIVATE_ADDRESSES=0).told
+        assert answer["scope"]["decided_by"] == rule
 
 
 @pytest.mark.parametrize(
@@ -314,8 +324,8 @@ def test_the_page_that_a_link_is_on_decides_whether_it_stays(
     explain: Command, url: str, via: str | None, rule: str | None
 ) -> None:
     on_page = [] if via is None else ["--via", via]
-    told = explain(url, *on_page, "-a", "stay=domain", "--json", CRAWLER_CONTACT="a@example.org").told
-    assert told["scope"]["decided_by"] == rule
+    answer = explain(url, *on_page, "-a", "stay=domain", "--json", CRAWLER_CONTACT="a@example.org").told
+    assert answer["scope"]["decided_by"] == rule
     assert_refused(explain(url, "-a", "stay=site"), "-a stay must be domain or host, not 'site'")
 
 
@@ -323,28 +333,31 @@ def test_a_crawl_of_one_process_knows_the_hosts_of_its_seeds_that_it_has_contact
     explain: Command, local: DrivenSqlite
 ) -> None:
     (local.directory / "seed_addresses.jsonl").write_text('["h.localhost", ["127.0.0.1"]]\n')
-    given: dict[str, object] = {"JOBDIR": local.directory, "FETCH_PRIVATE_ADDRESSES": 0}
+    options: dict[str, object] = {"JOBDIR": local.directory, "FETCH_PRIVATE_ADDRESSES": 0}
     for host, rule in (("www.h.localhost", None), ("other.localhost", "private-address")):
-        assert explain(f"http://{host}/", "--json", **given).told["scope"]["decided_by"] == rule
+        assert explain(f"http://{host}/", "--json", **options).told["scope"]["decided_by"] == rule
 
 
 def test_a_crawl_on_redis_tells_the_same(
     explain: Command, runner: asyncio.Runner, redis_server: RedisServer
 ) -> None:
     sample = SampleCrawl(runner, redis_server.url)
-    given: dict[str, object] = {"REDIS_URL": redis_server.url}
+    options: dict[str, object] = {"REDIS_URL": redis_server.url}
     try:
         changes = sample.client.info("persistence")["rdb_changes_since_last_save"]
-        states = [explain(one.url, "--json", **given).told["frontier"]["state"] for one in sample.settled]
+        states = [
+            explain(explanation.url, "--json", **options).told["frontier"]["state"]
+            for explanation in sample.settled
+        ]
         assert states == ["done", "done", "failed", "refused"]
-        told = explain(f"http://{SHORT}/1", "--json", **given).told
-        assert (told["frontier"]["state"], told["frontier"]["queued"]["before"]) == ("queued", 1)
-        held = explain(f"http://{HELD}/5", "--json", **given).told
+        answer = explain(f"http://{SHORT}/1", "--json", **options).told
+        assert (answer["frontier"]["state"], answer["frontier"]["queued"]["before"]) == ("queued", 1)
+        held = explain(f"http://{HELD}/5", "--json", **options).told
         # Its holder's lease has ended since.
         assert (held["key"]["activity"], held["conclusion"]["leased"]) == ("active", False)
         assert held["key"]["held_until"] < held["now"]
         assert (
-            explain(f"http://{HELD}/5", **given)
+            explain(f"http://{HELD}/5", **options)
             .out.splitlines()[1]
             .startswith("  queued; no worker is running")
         )
@@ -356,9 +369,9 @@ def test_a_crawl_on_redis_tells_the_same(
             ("h.test:22", None),
             ("other.test:22", "bad-port"),
         ):
-            told = explain(f"http://{host}/", "--json", **given, FETCH_PRIVATE_ADDRESSES=0).told
-            assert told["scope"]["decided_by"] == rule
-        refused = explain(f"http://{SHORT}/1", "--spider", "other", **given)
+            answer = explain(f"http://{host}/", "--json", **options, FETCH_PRIVATE_ADDRESSES=0).told
+            assert answer["scope"]["decided_by"] == rule
+        refused = explain(f"http://{SHORT}/1", "--spider", "other", **options)
         assert_refused(refused, "there is no crawl 'other' on Redis at")
     finally:
         sample.driven.dispose()

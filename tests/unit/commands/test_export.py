@@ -45,18 +45,18 @@ def export(command: Callable[..., Command]) -> Command:
 @pytest.fixture
 def local(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
     """A crawl with URLs in each state, and their log: 0 and 2 done, 1 failed, 3 and 4 refused, the rest queued."""
-    with local_crawl(runner, tmp_path) as made:
+    with local_crawl(runner, tmp_path) as crawl:
         urls = pages("a.test", 7)
-        made.commit(found(*urls, entry("http://b.test/\x1b x", via="http://a.test/0", depth=1)))
-        fence = made.activate_keys(1)[0].record.fence
+        crawl.commit(found(*urls, entry("http://b.test/\x1b x", via="http://a.test/0", depth=1)))
+        fence = crawl.activate_keys(1)[0].record.fence
         done = (State.DONE, State.FAILED, State.DONE, State.REFUSED, State.REFUSED)
         why = (None, "dns", None, "robots", "robots")
         ended = [
-            Settled(one, UrlRecord(s, w), fence=fence) for one, s, w in zip(urls, done, why, strict=False)
+            Settled(url, UrlRecord(s, w), fence=fence) for url, s, w in zip(urls, done, why, strict=False)
         ]
-        made.commit(Batch(settled=ended))
-        write(made.directory, FETCHED)
-        yield made
+        crawl.commit(Batch(settled=ended))
+        write(crawl.directory, FETCHED)
+        yield crawl
 
 
 def write(folder: Path, lines: list[dict[str, Any]], name: str = "fetch.jsonl") -> Path:
@@ -75,12 +75,12 @@ def test_the_tree_is_that_of_all_workers_and_of_compressed_parts(export: Command
     first, second = write(tmp_path / "w1", lines[:30]), write(tmp_path / "w2", lines[30:60])
     write(first, lines[60:], "fetch-20260101000000000.jsonl")
     fetchlog.compress(first / "fetch-20260101000000000.jsonl", Disk())
-    told = export("tree", str(first), str(second), "--format", "json", "--depth", "1").told
-    assert told["title"] == "Sites of w1, w2"
-    assert told["totals"]["requests"] == 90
-    assert told["totals"]["bytes"] == sum(line["bytes"] for line in lines)
-    said = export("tree", str(first), str(second), "--most", "1").said
-    assert "more)" in said
+    tree = export("tree", str(first), str(second), "--format", "json", "--depth", "1").told
+    assert tree["title"] == "Sites of w1, w2"
+    assert tree["totals"]["requests"] == 90
+    assert tree["totals"]["bytes"] == sum(line["bytes"] for line in lines)
+    output = export("tree", str(first), str(second), "--most", "1").said
+    assert "more)" in output
     assert export("tree", str(first), "--format", "html", "-o", "tree.html").said == ""
     assert Path("tree.html").read_text("utf-8").startswith("<!doctype html>")
 
@@ -123,8 +123,8 @@ def test_refused_urls_are_named_with_their_rules_where_a_page_links_to_them(
     assert (first["url"], first["via"]) == ("http://a.test/3", "http://a.test/2")
     assert second.pop("url") in linked[:2]
     assert second == {"state": "refused", "key": "a.test", "rule": "robots", "via": "http://b.test/"}
-    said = export("urls", str(local.directory), "--state", "done").said
-    assert said.splitlines() == ["http://a.test/0", "http://a.test/2"]
+    output = export("urls", str(local.directory), "--state", "done").said
+    assert output.splitlines() == ["http://a.test/0", "http://a.test/2"]
 
 
 def test_as_json_a_url_is_told_with_what_is_known_of_it(local: DrivenSqlite, export: Command) -> None:
@@ -157,8 +157,8 @@ def test_the_stored_status_is_listed_and_without_one_that_of_the_log(
 
     def statuses(state: str) -> list[tuple[str, int | None]]:
         done = export("urls", str(local.directory), "--state", state, "--format", "json")
-        told = [json.loads(line) for line in done.out.splitlines()]
-        return [(one["url"], one.get("status")) for one in told]
+        lines = [json.loads(line) for line in done.out.splitlines()]
+        return [(row["url"], row.get("status")) for row in lines]
 
     assert statuses("failed") == [("http://a.test/1", None), (failed.url, 302)]
     assert statuses("done") == [("http://a.test/0", 200), ("http://a.test/2", 301)]
@@ -184,9 +184,9 @@ def test_without_books_the_last_line_of_a_url_counts(export: Command, tmp_path: 
 
 def test_the_books_of_a_crawl_on_redis_are_read(export: Command, sample: SampleCrawl, tmp_path: Path) -> None:
     redis = {"REDIS_URL": sample.driven.url, "FRONTIER_BACKEND": "redis"}
-    said = export("urls", "--state", "queued", "--format", "json", **redis).said
-    told = [json.loads(line) for line in said.splitlines()]
-    keys = [one["key"] for one in told]
+    output = export("urls", "--state", "queued", "--format", "json", **redis).said
+    told = [json.loads(line) for line in output.splitlines()]
+    keys = [row["key"] for row in told]
     assert (keys.count(SHORT), keys.count(LONG)) == (5, 320)
     lines = [
         {"url": f"http://{HELD}/{n}", "key": HELD, "kind": "page", "status": 200, "end": 1.0}
@@ -194,10 +194,10 @@ def test_the_books_of_a_crawl_on_redis_are_read(export: Command, sample: SampleC
     ]
     folder = str(write(tmp_path / "w1", lines))
     done = export("urls", folder, "--state", "done", **redis)
-    assert done.out.splitlines() == [one.url for one in sample.settled[:2]]
+    assert done.out.splitlines() == [row.url for row in sample.settled[:2]]
     refused = export("urls", folder, "--state", "refused", "--format", "json", **redis)
     assert [json.loads(line)["url"] for line in refused.out.splitlines()] == [sample.settled[3].url]
-    kept(tmp_path / "w2", [page("http://b.test/", [one.url for one in sample.settled])])
+    kept(tmp_path / "w2", [page("http://b.test/", [row.url for row in sample.settled])])
     write(tmp_path / "w2", [])
     linked = export("urls", str(tmp_path / "w2"), "--state", "refused", "--format", "json", **redis).told
     assert (linked["url"], linked["via"]) == (sample.settled[3].url, "http://b.test/")
@@ -225,8 +225,8 @@ def test_parquet_is_written_to_a_file(
 def test_hostile_lines_break_no_form(export: Command, tmp_path: Path) -> None:
     folder = str(write(tmp_path / "w1", HOSTILE))
     for words in (["tree"], ["urls", "--state", "done"], ["urls", "--state", "failed"], ["seeds"]):
-        said = export(words[0], folder, *words[1:]).said
-        assert all(character.isprintable() or character == "\n" for character in said)
+        output = export(words[0], folder, *words[1:]).said
+        assert all(character.isprintable() or character == "\n" for character in output)
 
 
 @pytest.mark.parametrize(

@@ -262,7 +262,7 @@ def moved(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
     """A stopped crawl of one process with URLs in all states, a queue in an order, and hosts with clocks."""
     with local_crawl(runner, tmp_path) as made:
         made.commit(found(*pages("a.test", 6), *pages("b.test", 1)))
-        by_key = {one.record.key: one for one in made.activate_keys(2)}
+        by_key = {active.record.key: active for active in made.activate_keys(2)}
         held = by_key["a.test"]
         states = [UrlRecord(state) for state in (State.DONE, State.FAILED, State.REFUSED)]
         settled = [Settled(one, state) for one, state in zip(held.queue.entries, states, strict=False)]

@@ -30,16 +30,16 @@ def identity(command: Callable[..., Command]) -> Command:
 
 
 def test_a_key_is_made_and_shown_without_its_private_part(identity: Command) -> None:
-    made = identity("new", "key")
+    created = identity("new", "key")
     path = Path("key")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     [jwk] = json.loads(path.read_text())["keys"]
     listed = identity("list", IDENTITY_KEY_FILE="key")
-    for done in (made, listed):
+    for done in (created, listed):
         assert (done.status, done.err) == (0, "")
         assert jwk["kid"] in done.out
         assert jwk["d"] not in done.out
-    assert "Keep key secret. Publish the public keys now: scrapy identity write FOLDER" in made.out
+    assert "Keep key secret. Publish the public keys now: scrapy identity write FOLDER" in created.out
     again = identity("new", "key")
     assert again.status == 2
     assert "key exists, and is not replaced" in again.err
@@ -139,24 +139,24 @@ def published(identity: Command, origin: str, tmp_path: Path) -> Callable[..., A
             assert identity("write", str(tmp_path / "site"), **settings).status == 0
         done = identity("check", "--json", **settings)
         assert done.err == ""
-        told = json.loads(done.out)
-        assert done.status == (0 if told["right"] else 1)
-        return told
+        report = json.loads(done.out)
+        assert done.status == (0 if report["right"] else 1)
+        return report
 
     return check
 
 
 def wrong(told: Any) -> list[str]:
-    return [one["finding"] for one in told["findings"] if not one["right"]]
+    return [line["finding"] for line in told["findings"] if not line["right"]]
 
 
 def test_what_was_written_is_right_when_it_is_served(
     published: Callable[..., Any], origin: str, tmp_path: Path
 ) -> None:
-    told = published()
-    assert (told["right"], wrong(told), told["names"]) == (True, [], [])
+    report = published()
+    assert (report["right"], wrong(report), report["names"]) == (True, [], [])
     [key] = keys.load_file(tmp_path / "identity.key").keys
-    findings = [one["finding"] for one in told["findings"]]
+    findings = [one["finding"] for one in report["findings"]]
     assert findings[0] == "status 200, application/http-message-signatures-directory+json"
     assert findings[1].startswith(f"key {key.thumbprint}, which signs now: its proof is valid until 2")
     assert findings[2:] == ["status 200, application/json", "the card names its URL and the keys"]
@@ -173,8 +173,8 @@ def test_a_key_that_is_not_published_is_told(
 ) -> None:
     published()
     identity("rotate", str(tmp_path / "identity.key"))
-    told = published(files=False)
-    assert [one.endswith("is not there; scrapy identity write") for one in wrong(told)] == [True]
+    report = published(files=False)
+    assert [line.endswith("is not there; scrapy identity write") for line in wrong(report)] == [True]
     assert published()["right"]
 
 
@@ -186,7 +186,7 @@ def test_another_content_or_an_old_proof_is_told(published: Callable[..., Any], 
     assert finding.endswith("has a signature for another content: Content-Digest is not that of the body")
     headers = tmp_path / "site/_headers"
     headers.write_text(headers.read_text().replace("+json", ""))
-    assert any("Content-Type application/http-message-sig" in one for one in wrong(published(files=False)))
+    assert any("Content-Type application/http-message-sig" in line for line in wrong(published(files=False)))
 
 
 def test_files_of_another_origin_are_told(
@@ -230,16 +230,16 @@ def test_addresses_and_the_page_about_the_crawler_are_checked(
     page = tmp_path / "site/about.html"
     settings = {"CRAWLER_CONTACT": f"{origin}/about.html", "BOTPAGE_CONTACT": "bot@example.org"}
     page.write_text("<p>About")
-    told = published(BOTPAGE_ADDRESSES="192.0.2.7", **settings)
+    report = published(BOTPAGE_ADDRESSES="192.0.2.7", **settings)
     headers = tmp_path / "site/_headers"
-    assert wrong(told) == ["Content-Type is missing, not text/html", LINKLESS]
-    assert told["names"] == [{"address": "192.0.2.7", "name": None, "reason": "has no name"}]
+    assert wrong(report) == ["Content-Type is missing, not text/html", LINKLESS]
+    assert report["names"] == [{"address": "192.0.2.7", "name": None, "reason": "has no name"}]
     headers.write_text(f"{headers.read_text()}/about.html\n  Content-Type: text/html\n")
     page.write_text('<link rel="client-ranges" href="client-ranges.json">')
-    told = published(files=False, BOTPAGE_ADDRESSES="192.0.2.7,192.0.2.8", **settings)
-    assert wrong(told) == ["192.0.2.8/32 of BOTPAGE_ADDRESSES is not there; scrapy identity write"]
-    told = published(files=False, BOTPAGE_ADDRESSES="192.0.2.8", **settings)
-    assert wrong(told)[1] == "192.0.2.7/32 is there, and not in BOTPAGE_ADDRESSES"
+    report = published(files=False, BOTPAGE_ADDRESSES="192.0.2.7,192.0.2.8", **settings)
+    assert wrong(report) == ["192.0.2.8/32 of BOTPAGE_ADDRESSES is not there; scrapy identity write"]
+    report = published(files=False, BOTPAGE_ADDRESSES="192.0.2.8", **settings)
+    assert wrong(report)[1] == "192.0.2.7/32 is there, and not in BOTPAGE_ADDRESSES"
 
 
 LINKLESS = "the page does not link to the addresses as client-ranges; scrapy botpage"

@@ -40,7 +40,7 @@ def test_operators_come_and_go_and_the_rest_of_the_file_stays(
     path.write_text(f"# by hand\n{path.read_text()}")
     second = json.loads(token("add", "grafana", str(folder), "--read", "--json").out)["token"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    found = {one.name: (one.right, one.token) for one in OperatorsFile(path).operators()}
+    found = {operator.name: (operator.right, operator.token) for operator in OperatorsFile(path).operators()}
     assert found == {"anna": (Right.WRITE, first), "grafana": (Right.READ, second)}
     listed = token("list", str(folder)).out
     assert [line.split() for line in listed.splitlines()[1:]] == [["anna", "operate"], ["grafana", "read"]]
@@ -50,7 +50,7 @@ def test_operators_come_and_go_and_the_rest_of_the_file_stays(
     revoked = token("revoke", "anna", str(folder), "--json")
     assert revoked.status == 0
     assert json.loads(revoked.out) == {"file": str(path), "name": "anna", "right": None, "token": None}
-    assert [one.name for one in OperatorsFile(path).operators()] == ["grafana"]
+    assert [operator.name for operator in OperatorsFile(path).operators()] == ["grafana"]
     assert path.read_text().startswith("# by hand\n")
     gone = token("revoke", "anna", str(folder))
     assert (gone.status, "there is no operator of this name" in gone.err) == (2, True)

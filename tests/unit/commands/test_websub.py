@@ -40,8 +40,8 @@ def keep(runner: asyncio.Runner, folder, *subscriptions: Subscription) -> None:
     tables = SqliteTables(folder)
     store = SubscriptionStore(tables)
     runner.run(tables.open())
-    for one in subscriptions:
-        runner.run(store.change(None, one))
+    for subscription in subscriptions:
+        runner.run(store.change(None, subscription))
     runner.run(tables.close())
 
 

@@ -165,7 +165,7 @@ def test_the_delays_of_slots_raise_the_minima_of_their_sites() -> None:
     delays = build_politeness(read, PolitenessKey("domain"))
     keys = ["one.example", "two.example", "three.example"]
     assert [delays.delay(HostRecord(key)) for key in keys] == [30, 5, 5]
-    assert [one.partition(" has no effect")[0] for one in sentences(settings)] == [
+    assert [sentence.partition(" has no effect")[0] for sentence in sentences(settings)] == [
         "DOWNLOAD_SLOTS: delay of two.example",
         "DOWNLOAD_SLOTS: concurrency of www.one.example",
         "DOWNLOAD_SLOTS: jitter of one.example",

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from webcrawl.crawl.feature_table import Entry
 
 NAMES = [entry.name for entry in (*SHAPING, *FURTHER)]
-PLACES = [one for one in vars(middlewares).values() if isinstance(one, type) and hasattr(one, "middleware")]
+PLACES = [
+    variable
+    for variable in vars(middlewares).values()
+    if isinstance(variable, type) and hasattr(variable, "middleware")
+]
 
 
 class Plain(Spider):
@@ -58,8 +62,12 @@ def test_each_folder_of_a_feature_has_a_line_in_the_table() -> None:
 def test_each_feature_is_built_by_its_module(entry: Entry) -> None:
     module = import_module(entry.module or f"webcrawl.features.{entry.name}.feature")
     assert callable(module.build)
-    kinds = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Feature)]
-    assert [one.__name__ for one in kinds if one.__module__ == module.__name__] != []
+    kinds = [
+        variable
+        for variable in vars(module).values()
+        if isinstance(variable, type) and issubclass(variable, Feature)
+    ]
+    assert [kind.__name__ for kind in kinds if kind.__module__ == module.__name__] != []
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)

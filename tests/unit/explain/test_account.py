@@ -88,9 +88,9 @@ def test_a_url_that_nobody_knows_is_queued_or_refused_when_it_is_found() -> None
 
 
 def test_a_seed_need_not_match_what_links_must() -> None:
-    found = explained(url="http://h.test/b", named=True)
-    assert (found.scoping.stage, found.conclusion.fate) == (RuleStage.SEED, Fate.WOULD_BE_QUEUED)
-    assert [word.applies for word in found.scoping.words] == [True, False, False]
+    explanation = explained(url="http://h.test/b", named=True)
+    assert (explanation.scoping.stage, explanation.conclusion.fate) == (RuleStage.SEED, Fate.WOULD_BE_QUEUED)
+    assert [word.applies for word in explanation.scoping.words] == [True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -103,17 +103,17 @@ def test_a_seed_need_not_match_what_links_must() -> None:
     ],
 )
 def test_what_is_over_stays_so_whatever_the_rules_say_now(state: State | None, fate: Fate) -> None:
-    found = explained(settled(state, rule="why"), "http://h.test/b").conclusion
-    assert (found.fate, found.rule) == (fate, None if state is None else "why")
+    conclusion = explained(settled(state, rule="why"), "http://h.test/b").conclusion
+    assert (conclusion.fate, conclusion.rule) == (fate, None if state is None else "why")
 
 
 def test_a_queued_url_waits_for_its_clock_and_for_those_before_it() -> None:
-    found = explained(seen())
-    assert found.conclusion.fate is Fate.WAITS
-    assert found.waiting is not None
-    assert found.waiting.earliest_at == NOW + 2
-    assert found.conclusion.turn_at == NOW + 2 + 3 * 5
-    assert found.conclusion.leased is False
+    explanation = explained(seen())
+    assert explanation.conclusion.fate is Fate.WAITS
+    assert explanation.waiting is not None
+    assert explanation.waiting.earliest_at == NOW + 2
+    assert explanation.conclusion.turn_at == NOW + 2 + 3 * 5
+    assert explanation.conclusion.leased is False
 
 
 def test_of_an_active_key_only_its_holder_knows_what_is_leased() -> None:
@@ -133,8 +133,8 @@ def test_a_queued_url_may_be_refused_at_its_turn() -> None:
     text = "User-agent: *\nDisallow: /a\n"
     cases["robots"] = seen(robots=robots(text))
     for rule, snapshot in cases.items():
-        found = explained(snapshot).conclusion
-        assert (found.fate, found.rule) == (Fate.WILL_BE_REFUSED, rule)
+        conclusion = explained(snapshot).conclusion
+        assert (conclusion.fate, conclusion.rule) == (Fate.WILL_BE_REFUSED, rule)
     # A robots.txt that holds no more is asked for again before it refuses anything.
     assert explained(seen(robots=robots(text, NOW - 1))).conclusion.fate is Fate.WAITS
     # Rules for links are asked once, those for all are asked again at the turn.
@@ -169,7 +169,9 @@ def test_the_frontier_refuses_what_is_said_to_be_refused_and_nothing_else(
     record = HostRecord("h.test", fetches=fetches, pages=fetches // 3, crawl_delay_seconds=asked)
     fixed = Scope([] if admitted else [AllowRule("/b")])
     rules = RulesForUrls(Scope([]), fixed, POLITE, "foobot", most, budget)
-    told = explained(seen(robots=known, key=KeySnapshot(record, 1, Activity.IDLE)), rules=rules).conclusion
+    conclusion = explained(
+        seen(robots=known, key=KeySnapshot(record, 1, Activity.IDLE)), rules=rules
+    ).conclusion
 
     policies = Policies(
         order=Order("breadth_first", None, NOW),
@@ -189,14 +191,16 @@ def test_the_frontier_refuses_what_is_said_to_be_refused_and_nothing_else(
         # It takes the turn of the URL, and forbids nothing here.
         key.answered(RobotsRecord("http://h.test", RobotsState.ALLOWED_ALL, NOW, NOW + 60))
         pick = key.pick(NOW, policies, 10)
-    assert [rule for _, rule in pick.refused] == ([told.rule] if told.fate is Fate.WILL_BE_REFUSED else [])
-    assert told.fate in (Fate.WILL_BE_REFUSED, Fate.WAITS)
+    assert [rule for _, rule in pick.refused] == (
+        [conclusion.rule] if conclusion.fate is Fate.WILL_BE_REFUSED else []
+    )
+    assert conclusion.fate in (Fate.WILL_BE_REFUSED, Fate.WAITS)
 
 
 def test_the_urls_of_a_key_that_is_given_up_are_kept() -> None:
     record = HostRecord("h.test", given_up=True, failures=9, last_error="dns")
-    found = explained(seen(key=KeySnapshot(record, 4, Activity.GIVEN_UP)))
-    assert found.conclusion.fate is Fate.KEPT
+    explanation = explained(seen(key=KeySnapshot(record, 4, Activity.GIVEN_UP)))
+    assert explanation.conclusion.fate is Fate.KEPT
 
 
 def test_a_robots_txt_has_no_state_of_its_own() -> None:
@@ -219,13 +223,13 @@ def test_depth_and_kind_come_from_the_queue_or_the_log() -> None:
 
 
 def test_the_text_says_when_and_behind_how_many() -> None:
-    told = as_text(explained(seen()), CRAWL)
-    assert told.splitlines()[:2] == [
+    output = as_text(explained(seen()), CRAWL)
+    assert output.splitlines()[:2] == [
         URL,
         f"  queued; may be fetched {moment(NOW + 2, NOW)}, by politeness; "
         f"behind 3 URLs, so about {moment(NOW + 17, NOW)}",
     ]
-    assert "the crawl in /crawl" in told
+    assert "the crawl in /crawl" in output
     assert moment(NOW + 2, NOW).endswith(" (in 2.0 s)")
     assert moment(NOW - 200, NOW).endswith(" (3 min 20 s ago)")
 
@@ -240,32 +244,32 @@ def test_a_guess_is_shown_with_what_made_it() -> None:
     assert f"{guess.worth:.3f}, level {guess.level}\n" in text
     assert f"{BELIEVED['promise 1']:+.2f}" in text
     assert "its words name the subject" in text
-    told = json.loads(as_json(explanation, CRAWL))["focus"]
-    assert told["worth"] == probability(told["bias"] + sum(told["features"].values()))
+    fields = json.loads(as_json(explanation, CRAWL))["focus"]
+    assert fields["worth"] == probability(fields["bias"] + sum(fields["features"].values()))
     alone = replace(explanation, worth=explain_worth(learner, URL, None))
     assert ", by its URL alone\n" in as_text(alone, CRAWL)
 
 
 def test_a_hostile_robots_txt_cannot_steer_the_terminal() -> None:
-    told = as_text(explained(seen(robots=robots(TEXT)), "http://h.test/a%1B[31m"), CRAWL)
-    assert "\x1b" not in told
-    assert "Disallow: /a\\x1b[31m # red" in told
+    output = as_text(explained(seen(robots=robots(TEXT)), "http://h.test/a%1B[31m"), CRAWL)
+    assert "\x1b" not in output
+    assert "Disallow: /a\\x1b[31m # red" in output
 
 
 def test_nor_can_a_url_as_it_was_written() -> None:
     address = explain_address("http://h.test/\x1b[31m\n\u202e", "http://h.test/%1B[31m%E2%80%AE")
-    told = as_text(explain(address, "h.test", RULES, NOW), CRAWL)
-    assert all(character.isprintable() or character == "\n" for character in told)
-    assert "http://h.test/\\x1b[31m\\n\\u202e" in told
+    output = as_text(explain(address, "h.test", RULES, NOW), CRAWL)
+    assert all(character.isprintable() or character == "\n" for character in output)
+    assert "http://h.test/\\x1b[31m\\n\\u202e" in output
 
 
 def test_a_robots_txt_that_cannot_be_had_says_since_when_and_when_it_is_asked_for_again() -> None:
     away = RobotsRecord("http://h.test", RobotsState.UNREACHABLE, NOW - 10, NOW + 50, attempts=1)
     lines = as_text(explained(seen(robots=away)), CRAWL).splitlines()
-    told = {line[:13].strip(): line[13:].strip() for line in lines if line.startswith("  ")}
-    assert told["since"] == moment(NOW - 10, NOW)
-    assert told["retried"] == moment(NOW + 50, NOW)
-    assert told["failed"] == "1 time in a row"
+    rows = {line[:13].strip(): line[13:].strip() for line in lines if line.startswith("  ")}
+    assert rows["since"] == moment(NOW - 10, NOW)
+    assert rows["retried"] == moment(NOW + 50, NOW)
+    assert rows["failed"] == "1 time in a row"
 
 
 def test_a_crawl_at_which_nobody_works_fetches_nothing() -> None:
@@ -297,8 +301,8 @@ def test_the_stored_record_is_shown(record: UrlRecord, state: str) -> None:
         if line.startswith("  state ")
     ]
     assert shown.removeprefix("  state ").strip() == state
-    told = json.loads(as_json(explanation, CRAWL))["frontier"]
-    assert (told["state"], told["rule"], told["status"]) == (
+    fields = json.loads(as_json(explanation, CRAWL))["frontier"]
+    assert (fields["state"], fields["rule"], fields["status"]) == (
         record.state.name.lower(),
         record.rule,
         record.status,
@@ -333,8 +337,8 @@ def test_text_and_object_are_made_of_everything(snapshot: UrlSnapshot | None) ->
     crawl = ExaminedCrawl("redis", "h:1", "broad", None, (Difference("DEPTH_LIMIT", "3", "0"),))
     explanation = explained(snapshot, visits=visits)
     assert URL in as_text(explanation, crawl)
-    told = json.loads(as_json(explanation, crawl))
-    assert sorted(told) == sorted(
+    fields = json.loads(as_json(explanation, crawl))
+    assert sorted(fields) == sorted(
         [
             "version",
             "now",
@@ -353,8 +357,8 @@ def test_text_and_object_are_made_of_everything(snapshot: UrlSnapshot | None) ->
             "conclusion",
         ]
     )
-    assert told["log"]["count"] == 9
-    assert (told["frontier"] is None) == (snapshot is None)
+    assert fields["log"]["count"] == 9
+    assert (fields["frontier"] is None) == (snapshot is None)
 
 
 def test_what_is_remembered_of_a_page_is_shown_with_its_next_visit() -> None:
@@ -369,8 +373,8 @@ def test_what_is_remembered_of_a_page_is_shown_with_its_next_visit() -> None:
     assert shown["ETag"].strip() == 'W/"1\\n"', "whoever sent it must not steer the terminal"
     assert "1 change found" in shown["visits"]
     assert shown["because"].strip() == "each page is"
-    told = json.loads(as_json(explanation, ExaminedCrawl("sqlite", "job", "the crawl")))["visits"]
-    assert told == {
+    fields = json.loads(as_json(explanation, ExaminedCrawl("sqlite", "job", "the crawl")))["visits"]
+    assert fields == {
         "visits": 2,
         "changes": 1,
         "first_at": NOW - 900,

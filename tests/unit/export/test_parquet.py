@@ -33,15 +33,15 @@ def test_every_line_is_a_row_with_the_same_values(table: Any, monkeypatch: pytes
     monkeypatch.setattr(parquet, "ROWS", 70)
     lines = [one | {"clocks": {"address 192.0.2.1": 1.5}, "strange": [1]} for one in log(5, 200)]
     rows = table(lines).to_pylist()
-    for one, row in zip(lines, rows, strict=True):
+    for line, row in zip(lines, rows, strict=True):
         assert json.loads(row["more"]) == {"strange": [1]}
         assert row["clocks"] == [("address 192.0.2.1", 1.5)]
-        for name, value in one.items():
+        for name, value in line.items():
             if name in ("clocks", "strange"):
                 continue
             kept = row[name].timestamp() if parquet.COLUMNS[name] == "timestamp" else row[name]
             assert kept == (pytest.approx(value, abs=1e-6) if isinstance(value, float) else value)
-        assert all(row[name] is None for name in parquet.COLUMNS if name not in one and name != "more")
+        assert all(row[name] is None for name in parquet.COLUMNS if name not in line and name != "more")
 
 
 def test_a_value_of_another_type_is_kept_aside(table: Any) -> None:

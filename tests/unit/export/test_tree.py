@@ -36,13 +36,13 @@ def prefixes(url: str, depth: int) -> Iterator[tuple[str, ...]]:
 
 def recount(lines: list[dict[str, Any]], depth: int) -> dict[tuple[str, ...], tuple[int, ...]]:
     counts: dict[tuple[str, ...], Counter[str]] = {}
-    for one in lines:
-        for place in prefixes(one["url"], depth):
+    for line in lines:
+        for place in prefixes(line["url"], depth):
             found = counts.setdefault(place, Counter())
             found["requests"] += 1
-            found["pages"] += one["kind"] == "page" and "status" in one
-            found["failed"] += "status" not in one
-            found["bytes"] += one["bytes"]
+            found["pages"] += line["kind"] == "page" and "status" in line
+            found["failed"] += "status" not in line
+            found["bytes"] += line["bytes"]
     return {
         place: tuple(c[name] for name in ("requests", "pages", "failed", "bytes"))
         for place, c in counts.items()
@@ -124,12 +124,12 @@ def test_a_site_is_entered_where_it_is_nearest_to_a_seed(by_domain: bool) -> Non
     lines = log(11)
     best: dict[str, tuple[int, int, str]] = {}
     pages: Counter[str] = Counter()
-    for one in lines:
-        if one["kind"] != "page" or not 200 <= one.get("status", 0) < 300:
+    for line in lines:
+        if line["kind"] != "page" or not 200 <= line.get("status", 0) < 300:
             continue
-        host = one["url"].split("/")[2]
+        host = line["url"].split("/")[2]
         site = registrable_domain(host) if by_domain else host
-        nearness = (one["depth"], len(one["url"]), one["url"])
+        nearness = (line["depth"], len(line["url"]), line["url"])
         best[site] = min(best.get(site, nearness), nearness)
         pages[site] += 1
     order = sorted(best, key=lambda site: (-pages[site], site))

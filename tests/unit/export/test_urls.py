@@ -34,4 +34,6 @@ def test_a_link_is_told_once_as_it_was_written_and_only_where_no_request_tells_m
         links = [("http://h.test/%7ea", "http://h.test/~a"), ("http://h.test/b", "http://h.test/b")]
         urls.add_links(page, [*links, ("http://h.test/c", "http://h.test/c")], sought)
     # Without books only what was asked for has a state.
-    assert [(one.url, one.record.state) for one in urls.states(None)] == [("http://h.test/b", State.FAILED)]
+    assert [(state.url, state.record.state) for state in urls.states(None)] == [
+        ("http://h.test/b", State.FAILED)
+    ]

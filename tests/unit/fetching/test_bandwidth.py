@@ -162,22 +162,22 @@ def test_many_downloads_get_the_limit_in_any_ten_seconds(
     world = World()
     limit = limited(world, rate)
     downloads = [Download(world, limit, chunk, pause=0.002) for _ in range(number)]
-    for one in downloads:
-        one.begin()
+    for download in downloads:
+        download.begin()
     world.run(2.0)
     for running, silent in breaks:
         world.run(world.now + running)
-        for one in downloads:
-            one.ended = True
+        for download in downloads:
+            download.ended = True
         world.run(world.now + silent)
-        for one in downloads:
-            limit.forget(one)
-            one.ended, one.slowed = False, False
-            one.begin()
+        for download in downloads:
+            limit.forget(download)
+            download.ended, download.slowed = False, False
+            download.begin()
     # Each begin had a read of every connection, which is paid for by then.
     begin = world.now + (len(breaks) + 1) * number / parts
     world.run(begin + 11)
-    reads = sorted(read for one in downloads for read in one.reads)
+    reads = sorted(read for download in downloads for read in download.reads)
     most, _ = most_and_least(reads, 0.0, world.now)
     assert most <= rate * (WINDOW + BURST_SECONDS) + ((len(breaks) + 1) * number + 1) * chunk
     _, least = most_and_least(reads, begin, world.now)
@@ -188,10 +188,10 @@ def test_downloads_share_fairly() -> None:
     world = World()
     limit = limited(world, 1_000_000)
     downloads = [Download(world, limit, 8_000) for _ in range(100)]
-    for one in downloads:
-        one.begin()
+    for download in downloads:
+        download.begin()
     world.run(60)
-    amounts = [sum(size for _, size in one.reads) for one in downloads]
+    amounts = [sum(size for _, size in download.reads) for download in downloads]
     assert max(amounts) - min(amounts) <= 8_000
     assert sum(amounts) == pytest.approx(60_000_000, rel=0.03)
 

@@ -30,17 +30,17 @@ def ask(crawl: SmallCrawl, *urls: str) -> list[InlineRequest]:
     """Add inline requests, given as ``host/path``."""
 
     def add() -> list[InlineRequest]:
-        made = []
+        requests = []
         for url in urls:
             entry = page(*url.split("/", 1))
             entry.kind, entry.repeat = Kind.INLINE, True
-            made.append(InlineRequest(entry))
-            crawl.frontier.add_inline(made[-1])
-        return made
+            requests.append(InlineRequest(entry))
+            crawl.frontier.add_inline(requests[-1])
+        return requests
 
-    made = crawl.loop.call(add)
+    requests = crawl.loop.call(add)
     crawl.rest()
-    return made
+    return requests
 
 
 def lease(crawl: SmallCrawl) -> Lease | None:
@@ -49,13 +49,13 @@ def lease(crawl: SmallCrawl) -> Lease | None:
 
 def wait_for_lease(crawl: SmallCrawl) -> Lease:
     """Return the next inline lease; the clock moves on to it."""
-    if (found := lease(crawl)) is None:
+    if (leased := lease(crawl)) is None:
         at = crawl.frontier.next_inline_at()
         assert at is not None, "no inline request will ever come"
         crawl.clock.now = max(crawl.clock.now, at)
-        found = lease(crawl)
-        assert found is not None
-    return found
+        leased = lease(crawl)
+        assert leased is not None
+    return leased
 
 
 def answer(crawl: SmallCrawl, found: Lease, status: int = 200) -> None:
@@ -111,9 +111,9 @@ def test_pages_that_fill_all_places_get_what_they_wait_for() -> None:
         assert small.lease() is None
         requests = ask(small, "a.test/one", "a.test/two")
         for request in requests:
-            found = wait_for_lease(small)
-            assert found.inline is request
-            answer(small, found)
+            leased = wait_for_lease(small)
+            assert leased.inline is request
+            answer(small, leased)
         for one in pages:
             small.settle(one)
         assert small.wait_for_lease().entry.url == "http://a.test/2"
@@ -139,12 +139,12 @@ def test_the_clock_of_the_key_is_kept_between_pages_and_inline_requests(crawl: S
     assert crawl.lease() is None
     times = []
     for _ in range(2):
-        found = wait_for_lease(crawl)
+        leased = wait_for_lease(crawl)
         assert crawl.lease() is None
         times.append(crawl.clock.now)
-        answer(crawl, found)
-    found = crawl.wait_for_lease()
-    assert (found.inline, found.entry.url) == (None, "http://a.test/page")
+        answer(crawl, leased)
+    leased = crawl.wait_for_lease()
+    assert (leased.inline, leased.entry.url) == (None, "http://a.test/page")
     times.append(crawl.clock.now)
     assert [later - earlier for earlier, later in pairwise(times)] == [DELAY, DELAY]
 
@@ -156,10 +156,10 @@ def test_a_page_has_its_turn_after_so_many_inline_requests(crawl: SmallCrawl) ->
     for _ in range(IN_A_ROW):
         answer(crawl, wait_for_lease(crawl))
     crawl.clock.now += DELAY
-    found = crawl.lease()
-    assert found is not None
-    assert found.entry.url == "http://a.test/page"
-    crawl.fetch(found)
+    leased = crawl.lease()
+    assert leased is not None
+    assert leased.entry.url == "http://a.test/page"
+    crawl.fetch(leased)
     for _ in range(3):
         answer(crawl, wait_for_lease(crawl))
     assert crawl.is_finished()
@@ -237,10 +237,10 @@ def test_a_robots_txt_that_redirects_to_another_host_is_waited_for(crawl: SmallC
 def test_a_host_that_is_to_be_left_alone_for_long_fails(crawl: SmallCrawl) -> None:
     known(crawl, "a.test")
     [first] = ask(crawl, "a.test/1")
-    found = wait_for_lease(crawl)
-    assert found.inline is first
-    crawl.end(found, 429, retry_after_seconds=3600.0)
-    crawl.settle(found, Result.RETRY, 429)
+    leased = wait_for_lease(crawl)
+    assert leased.inline is first
+    crawl.end(leased, 429, retry_after_seconds=3600.0)
+    crawl.settle(leased, Result.RETRY, 429)
     [second] = ask(crawl, "a.test/2")
     assert told(second) == (HOST_UNAVAILABLE, False)
     assert crawl.frontier.tally.retries == 1
@@ -262,12 +262,12 @@ def test_one_whose_key_is_idle_has_it_made_active_and_its_queue_goes_on() -> Non
         assert known_lease is not None
         other = "b.test" if known_lease.entry.key == "a.test" else "a.test"
         [request] = ask(small, f"{other}/file")
-        found = wait_for_lease(small)
-        assert found.entry.url == f"http://{other}/robots.txt"
-        answer(small, found)
-        found = wait_for_lease(small)
-        assert found.inline is request
-        answer(small, found)
+        leased = wait_for_lease(small)
+        assert leased.entry.url == f"http://{other}/robots.txt"
+        answer(small, leased)
+        leased = wait_for_lease(small)
+        assert leased.inline is request
+        answer(small, leased)
         small.answer_robots(known_lease)
         for _ in range(3):
             small.fetch(small.wait_for_lease())
@@ -297,9 +297,9 @@ def test_a_key_that_another_process_requests_is_released_after_so_many(crawl: Sm
         answer(crawl, wait_for_lease(crawl))
     # It is released; here nobody else takes it, and it is acquired again for the request that is left.
     crawl.rest()
-    found = wait_for_lease(crawl)
-    assert found.inline is requests[-1]
-    answer(crawl, found)
+    leased = wait_for_lease(crawl)
+    assert leased.inline is requests[-1]
+    answer(crawl, leased)
     assert crawl.wait_for_lease().entry.url == "http://a.test/page"
 
 
@@ -326,10 +326,10 @@ def test_a_requested_key_is_let_go_after_a_while_though_its_pages_are_not_settle
     assert crawl.loop.run(crawl.backend.acquire_key("a.test", NOW)) is Unavailable.HELD
     crawl.clock.now += HELD_SECONDS
     request()
-    found = crawl.loop.run(crawl.backend.acquire_key("a.test", NOW))
-    assert isinstance(found, Activated)
-    assert found.record.next_fetch_at >= NOW + DELAY
-    crawl.loop.run(crawl.backend.release_keys([found.record]))
+    acquired = crawl.loop.run(crawl.backend.acquire_key("a.test", NOW))
+    assert isinstance(acquired, Activated)
+    assert acquired.record.next_fetch_at >= NOW + DELAY
+    crawl.loop.run(crawl.backend.release_keys([acquired.record]))
 
     # Held again, it does not give the page that is still being processed here.
     crawl.loop.call(crawl.frontier.forget_idle_times)

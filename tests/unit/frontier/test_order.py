@@ -133,11 +133,11 @@ def test_a_scorer_is_asked_once_about_all_that_is_placed_together() -> None:
     scorer = ByTraits()
     order = Order("breadth_first", None, NOW, scorer=scorer)
     known = entry("http://a/0", level=1, position=5)
-    found = [known, entry("http://a/1", 0, 0, link_features="ab"), entry("http://a/2", 7, 0)]
-    assert order.place_all(found) == found
+    entries = [known, entry("http://a/1", 0, 0, link_features="ab"), entry("http://a/2", 7, 0)]
+    assert order.place_all(entries) == entries
     assert scorer.asked == [["http://a/1", "http://a/2"]]
-    assert [one.level for one in found] == [1, 2, 7]
-    assert 5 < found[1].position < found[2].position
+    assert [one.level for one in entries] == [1, 2, 7]
+    assert 5 < entries[1].position < entries[2].position
     order.place_all([known])
     assert len(scorer.asked) == 1
 
@@ -160,8 +160,8 @@ def test_what_a_scorer_gives_is_kept_storable() -> None:
 
 def walked(restart: float, seed: int) -> list[int]:
     order = Order("random_walk", None, NOW, seed, restart=restart)
-    found = [entry(f"http://a/{number}", 0, 0, via="http://a/") for number in range(20)]
-    return [one.level for one in order.place_all(found)]
+    entries = [entry(f"http://a/{number}", 0, 0, via="http://a/") for number in range(20)]
+    return [one.level for one in order.place_all(entries)]
 
 
 def test_a_random_walk_goes_on_with_one_of_a_pages_links_or_jumps() -> None:
@@ -177,5 +177,5 @@ def test_a_random_walk_goes_on_with_one_of_a_pages_links_or_jumps() -> None:
 def test_a_random_walk_begins_anywhere() -> None:
     order = Order("random_walk", None, NOW, 5, restart=0.0)
     seeds = order.place_all([entry(f"http://a/{number}", 0, 0) for number in range(20)])
-    assert {one.level for one in seeds} == {0}
+    assert {seed.level for seed in seeds} == {0}
     assert in_order(seeds) != [f"http://a/{number}" for number in range(20)]

@@ -23,7 +23,7 @@ class Opinion:
         self._levels = levels
 
     def levels(self, entries: Sequence[UrlEntry]) -> list[int | None]:
-        return [self._levels.get(one.url.rpartition("/")[2]) for one in entries]
+        return [self._levels.get(entry.url.rpartition("/")[2]) for entry in entries]
 
     def change(self, **levels: int) -> None:
         self._levels = levels
@@ -163,7 +163,7 @@ def bring_forward(crawl: SmallCrawl, url: str) -> bool:
 
 
 async def walked(crawl: SmallCrawl) -> list[UrlEntry]:
-    return [one async for one in crawl.frontier.queued_entries()]
+    return [entry async for entry in crawl.frontier.queued_entries()]
 
 
 def test_a_url_that_an_operator_brings_forward_is_the_next_of_its_host(crawl: SmallCrawl) -> None:

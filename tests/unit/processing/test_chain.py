@@ -47,8 +47,8 @@ def test_only_modules_for_the_type_see_a_page():
     assert not chain.wants("application/pdf")
     assert not chain.wants(None)
 
-    (found,) = processed(chain, "x", mime="text/html")
-    assert found.fields.keys() == {"done", "process", "told"}
+    (result,) = processed(chain, "x", mime="text/html")
+    assert result.fields.keys() == {"done", "process", "told"}
 
 
 @pytest.mark.slow
@@ -59,25 +59,25 @@ def test_of_a_field_the_first_that_gives_it_counts_in_the_order_of_the_setting()
 
 
 def test_title_and_links_are_the_page_s():
-    found = processed(chain_of("Tells"), "x")[0]
-    assert found.title == "of a text"
-    assert found.fields == {"told": "x"}
-    assert [tuple(link) for link in found.links] == [
+    result = processed(chain_of("Tells"), "x")[0]
+    assert result.title == "of a text"
+    assert result.fields == {"told": "x"}
+    assert [tuple(link) for link in result.links] == [
         ("http://a.test/a", "tells", "again", ""),
         ("http://a.test/dir/b?c", "tells", "the b", ""),
     ]
-    assert found.problems == []
+    assert result.problems == []
 
 
 def test_links_of_other_schemes_are_apart():
-    (found,) = processed(chain_of("Tells"), "x")
-    assert found.other_links == [("mailto:a@b.test", "tells", "us", "")]
+    (result,) = processed(chain_of("Tells"), "x")
+    assert result.other_links == [("mailto:a@b.test", "tells", "us", "")]
 
 
 def test_what_is_no_link_costs_the_links_alone():
-    found = processed(chain_of("Tells"), "odd")[0]
-    assert found.fields == {"told": "odd"}
-    assert [(name, why.partition(":")[0]) for name, why in found.problems] == [
+    result = processed(chain_of("Tells"), "odd")[0]
+    assert result.fields == {"told": "odd"}
+    assert [(name, why.partition(":")[0]) for name, why in result.problems] == [
         ("tells", "links are URLs, or pairs of URL and text")
     ]
 
@@ -102,8 +102,8 @@ def test_processes_are_started_when_they_are_needed_and_end_with_the_chain():
         return one_by_one, at_once, started
 
     one_by_one, at_once, started = asyncio.run(two_at_a_time())
-    assert len({found.fields["process"] for found in one_by_one}) == 1
-    assert {found.fields["process"] for found in (*one_by_one, *at_once)} == started
+    assert len({result.fields["process"] for result in one_by_one}) == 1
+    assert {result.fields["process"] for result in (*one_by_one, *at_once)} == started
     assert len(started) == 2
     assert set(processes.children_of(os.getpid())) == before
 
@@ -121,10 +121,10 @@ def test_processes_are_started_when_they_are_needed_and_end_with_the_chain():
 )
 def test_a_page_that_ends_its_process_costs_its_fields_and_the_next_one_has_another(word, why):
     chain = chain_of("Tells", "Does", "After")
-    before, found, after = processed(chain, "x", word, "y")
+    before, result, after = processed(chain, "x", word, "y")
 
-    assert found.fields == {"told": word}
-    assert ("does", why) in found.problems
+    assert result.fields == {"told": word}
+    assert ("does", why) in result.problems
     assert after.fields["done"] == "y"
     assert after.fields["after"] is True
     assert after.fields["process"] != before.fields["process"]
@@ -170,10 +170,10 @@ def test_a_page_does_not_pay_for_what_others_have_left_in_its_process():
     ],
 )
 def test_what_a_module_does_wrong_is_told_in_a_line_and_its_process_goes_on(word, fields, why):
-    before, found, after = processed(chain_of("Does", "After"), "x", word, "y")
+    before, result, after = processed(chain_of("Does", "After"), "x", word, "y")
 
-    assert found.fields == {**fields, "after": True}
-    assert found.problems == [("does", why)]
+    assert result.fields == {**fields, "after": True}
+    assert result.problems == [("does", why)]
     assert after.fields["process"] == before.fields["process"]
 
 
@@ -202,8 +202,8 @@ def test_a_process_does_not_outlive_its_crawl(word):
     process, ours = start_worker()
     with ours:
         ours.setblocking(True)
-        told = {"modules": [HERE + "Does"], "seconds": 0.5, "memory_bytes": 0, "links_max": 1}
-        ours.sendall(frame(told) + frame(([0], page(word).row())))
+        options = {"modules": [HERE + "Does"], "seconds": 0.5, "memory_bytes": 0, "links_max": 1}
+        ours.sendall(frame(options) + frame(([0], page(word).row())))
         ours.recv(1)
     assert process.wait(30) in (0, -signal.SIGALRM)
 
@@ -222,5 +222,5 @@ def test_modules_that_differ_about_a_field_are_refused():
 @pytest.mark.slow
 def test_a_large_page_comes_through_whole():
     text = "word " * 400_000
-    (found,) = processed(chain_of("Does"), text, mime="text/html")
-    assert found.fields["done"] == text[:2_000]
+    (result,) = processed(chain_of("Does"), text, mime="text/html")
+    assert result.fields["done"] == text[:2_000]

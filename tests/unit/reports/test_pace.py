@@ -193,7 +193,8 @@ def hints(pace: PaceMeter, hosts: int, waits: list[bool]) -> list[str | None]:
         snapshot(known_hosts=hosts, active_hosts=hosts, in_flight=1),
     )
     return [
-        pace.read(at + 1.0, Tally(), waiting if one else working, 100.0).hint for at, one in enumerate(waits)
+        pace.read(at + 1.0, Tally(), waiting if wait else working, 100.0).hint
+        for at, wait in enumerate(waits)
     ]
 
 

@@ -27,12 +27,14 @@ def size(**changed: Any) -> Size:
 
 
 def figures(of: Size) -> dict[str, float]:
-    return {f"{section.name}.{one.name}": one.value for section in plan(of) for one in section.figures}
+    return {
+        f"{section.name}.{figure.name}": figure.value for section in plan(of) for figure in section.figures
+    }
 
 
 def test_the_whole_is_its_parts() -> None:
     small = size(urls=100, hosts=10, queued=40, length=30, robots_bytes=7)
-    assert [round(one.value) for one in ONES.figures(small)] == [100, 40 * 70, 10 * 150, 10 * 41]
+    assert [round(figure.value) for figure in ONES.figures(small)] == [100, 40 * 70, 10 * 150, 10 * 41]
     assert ONES.total(small) == 5 + 100 + 2800 + 1500 + 410
     assert ONES.total(size(urls=0, hosts=0, queued=0)) == 5
 
@@ -56,11 +58,11 @@ def test_long_texts_have_pages_of_their_own_in_sqlite(text: int, expected: int) 
 
 def test_every_figure_says_what_it_rests_on() -> None:
     for section in plan(size()):
-        assert all(one.because and one.value >= 0 for one in section.figures), section.name
+        assert all(figure.because and figure.value >= 0 for figure in section.figures), section.name
 
 
 def test_names_are_given_once() -> None:
-    found = [(section.name, one.name) for section in plan(size()) for one in section.figures]
+    found = [(section.name, figure.name) for section in plan(size()) for figure in section.figures]
     assert len(found) == len(set(found))
 
 
@@ -119,5 +121,5 @@ def test_a_crawl_of_nothing_needs_what_the_programs_need() -> None:
     assert figures(nothing)["time.rate"] == 0
     programs = costs.WORKER_BYTES + costs.KEEPER_BYTES + costs.READER_BYTES
     assert worker_bytes(nothing, shared=True) == programs + costs.LINKS_MET_BYTES
-    sizes = [one.value for section in plan(nothing) for one in section.figures if one.unit == BYTES]
+    sizes = [figure.value for section in plan(nothing) for figure in section.figures if figure.unit == BYTES]
     assert max(sizes) == figures(nothing)["worker_memory.alone"]

@@ -58,15 +58,15 @@ def eventually(true):
 
 
 def test_pages_are_found_while_the_crawl_runs_and_after_it(tmp_path):
-    one = store(tmp_path)
-    assert one.open() == []
-    keep(one, entry("http://a.test/1"), entry("http://a.test/2", noindex=True))
+    index = store(tmp_path)
+    assert index.open() == []
+    keep(index, entry("http://a.test/1"), entry("http://a.test/2", noindex=True))
     eventually(lambda: found(tmp_path) == ["http://a.test/1"])
-    one.write([entry("http://a.test/never")])
-    one.sync()
-    one.rollback()
-    keep(one, entry("http://a.test/3"), entry("http://a.test/1", status=404))
-    one.close()
+    index.write([entry("http://a.test/never")])
+    index.sync()
+    index.rollback()
+    keep(index, entry("http://a.test/3"), entry("http://a.test/1", status=404))
+    index.close()
     assert found(tmp_path) == ["http://a.test/3"]
     assert segments(tmp_path / FOLDER) == []
 
@@ -79,18 +79,18 @@ def test_pages_are_found_while_the_crawl_runs_and_after_it(tmp_path):
 
 
 def test_after_a_crash_everything_that_was_kept_is_indexed(tmp_path):
-    one = store(tmp_path, SEARCH_INTERVAL_SECONDS=3600)
-    one.open()
+    index = store(tmp_path, SEARCH_INTERVAL_SECONDS=3600)
+    index.open()
     # The first round is at once; what comes then waits for the next.
     eventually(lambda: (tmp_path / FOLDER / "lock").exists())
-    keep(one, entry("http://a.test/1"), entry("http://a.test/2"))
-    process = one._indexer._process
+    keep(index, entry("http://a.test/1"), entry("http://a.test/2"))
+    process = index._indexer._process
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     with pytest.raises(ArchiveError, match="has ended with status -9"):
-        one.roll_if_full()
+        index.roll_if_full()
     with pytest.raises(ArchiveError, match="has ended with status -9"):
-        one.close()
+        index.close()
 
     again = store(tmp_path)
     assert again.open() == ["search: pages of the last run that were not yet indexed are indexed now."]
@@ -100,14 +100,14 @@ def test_after_a_crash_everything_that_was_kept_is_indexed(tmp_path):
 
 
 def test_the_process_ends_with_whoever_started_it_and_leaves_the_journal(tmp_path):
-    one = store(tmp_path, SEARCH_INTERVAL_SECONDS=3600)
-    one.open()
+    index = store(tmp_path, SEARCH_INTERVAL_SECONDS=3600)
+    index.open()
     eventually(lambda: (tmp_path / FOLDER / "lock").exists())
-    keep(one, entry("http://a.test/1"))
-    one._indexer._requests.close()
-    assert one._indexer._process.wait(PATIENCE) == 0
-    one._indexer._output.close()
-    one._journal.close()
+    keep(index, entry("http://a.test/1"))
+    index._indexer._requests.close()
+    assert index._indexer._process.wait(PATIENCE) == 0
+    index._indexer._output.close()
+    index._journal.close()
     assert segments(tmp_path / FOLDER)
 
     again = store(tmp_path)
@@ -117,17 +117,17 @@ def test_the_process_ends_with_whoever_started_it_and_leaves_the_journal(tmp_pat
 
 
 def test_what_a_crawl_left_is_indexed_by_whoever_searches(tmp_path):
-    one = store(tmp_path, SEARCH_INTERVAL_SECONDS=3600)
-    one.open()
+    index = store(tmp_path, SEARCH_INTERVAL_SECONDS=3600)
+    index.open()
     eventually(lambda: (tmp_path / FOLDER / "lock").exists())
-    keep(one, entry("http://a.test/1"))
+    keep(index, entry("http://a.test/1"))
     engine = Tantivy(tmp_path / FOLDER, Options(stemmer="english"))
     assert not finish_left(tmp_path / FOLDER, engine), "the crawl runs, it is not for others to do"
-    process = one._indexer._process
+    process = index._indexer._process
     process.kill()
     process.wait()
     with pytest.raises(ArchiveError):
-        one.close()
+        index.close()
     assert finish_left(tmp_path / FOLDER, engine)
     assert found(tmp_path) == ["http://a.test/1"]
     assert segments(tmp_path / FOLDER) == []
@@ -135,16 +135,16 @@ def test_what_a_crawl_left_is_indexed_by_whoever_searches(tmp_path):
 
 
 def test_a_copy_taken_while_it_is_written_has_everything_in_the_end(tmp_path):
-    one = store(tmp_path / "job")
-    one.open()
+    index = store(tmp_path / "job")
+    index.open()
     for number in range(40):
-        keep(one, *(entry(f"http://a.test/{number}/{each}") for each in range(5)))
+        keep(index, *(entry(f"http://a.test/{number}/{each}") for each in range(5)))
         if number == 20:
             eventually(lambda: found(tmp_path / "job"))
     assert journal.copy(tmp_path / "job" / FOLDER, tmp_path / "copy" / FOLDER)
     assert journal.copy(tmp_path, tmp_path / "none") == []
-    keep(one, entry("http://a.test/later"))
-    one.close()
+    keep(index, entry("http://a.test/later"))
+    index.close()
 
     engine = Tantivy(tmp_path / "copy" / FOLDER, Options(stemmer="english"))
     finish_left(tmp_path / "copy" / FOLDER, engine)
@@ -157,9 +157,9 @@ def test_a_copy_taken_while_it_is_written_has_everything_in_the_end(tmp_path):
 
 
 def test_an_index_is_not_gone_on_with_in_another_way(tmp_path):
-    one = store(tmp_path)
-    one.open()
-    one.close()
+    index = store(tmp_path)
+    index.open()
+    index.close()
     with pytest.raises(
         ArchiveError, match=f"was written with SEARCH_ENGINE={TANTIVY} and SEARCH_STEMMER=english"
     ):
@@ -178,24 +178,24 @@ def test_an_index_of_a_version_that_read_words_otherwise_is_refused(tmp_path):
 def test_an_index_that_cannot_be_used_is_told_and_nothing_is_kept_after_it(tmp_path):
     (tmp_path / FOLDER / "index").mkdir(parents=True)
     (tmp_path / FOLDER / "index/meta.json").write_text("no index")
-    one = store(tmp_path)
-    one.open()
-    keep(one, entry())
-    one._indexer._process.wait()
+    index = store(tmp_path)
+    index.open()
+    keep(index, entry())
+    index._indexer._process.wait()
     with pytest.raises(ArchiveError, match="search/index: "):
-        one.roll_if_full()
+        index.roll_if_full()
     with pytest.raises(ArchiveError, match="search/index: "):
-        one.close()
+        index.close()
 
 
 def test_a_server_that_was_away_has_everything_in_the_end(tmp_path, capfd):
     with SearchServer() as server:
         server.failures += [503, 503, 429]
-        one = store(tmp_path, SEARCH_ENGINE=OPENSEARCH, SEARCH_URL=server.url.replace("//", "//me:w%40rd@"))
-        one.open()
+        index = store(tmp_path, SEARCH_ENGINE=OPENSEARCH, SEARCH_URL=server.url.replace("//", "//me:w%40rd@"))
+        index.open()
         for number in range(3):
-            keep(one, entry(f"http://a.test/{number}"))
-        one.close()
+            keep(index, entry(f"http://a.test/{number}"))
+        index.close()
         assert len(server.documents) == 3
         assert server.authorizations == {"Basic bWU6d0ByZA=="}
     assert segments(tmp_path / FOLDER) == []
@@ -207,19 +207,19 @@ def test_a_server_that_was_away_has_everything_in_the_end(tmp_path, capfd):
 def test_a_server_that_refuses_ends_it(tmp_path):
     with SearchServer() as server:
         server.failures += [401]
-        one = store(tmp_path, SEARCH_ENGINE=OPENSEARCH, SEARCH_URL=server.url)
-        one.open()
-        keep(one, entry())
+        index = store(tmp_path, SEARCH_ENGINE=OPENSEARCH, SEARCH_URL=server.url)
+        index.open()
+        keep(index, entry())
         with pytest.raises(ArchiveError, match="answers with status 401"):
-            one.close()
+            index.close()
     assert segments(tmp_path / FOLDER)
 
 
 def test_of_several_workers_the_last_fetch_counts(tmp_path):
     with SearchServer() as server:
         for worker, (end, text) in enumerate([(9.0, "late"), (2.0, "early")]):
-            one = store(tmp_path / str(worker), SEARCH_ENGINE=OPENSEARCH, SEARCH_URL=server.url)
-            one.open()
-            keep(one, entry(end=end, text=text))
-            one.close()
+            index = store(tmp_path / str(worker), SEARCH_ENGINE=OPENSEARCH, SEARCH_URL=server.url)
+            index.open()
+            keep(index, entry(end=end, text=text))
+            index.close()
         assert [page["text"] for page in server.documents.values()] == ["late"]

@@ -124,13 +124,13 @@ def gives_a_token(stage: Live, promise: Promise) -> str:
 
 @judge
 def tells_the_crawl(stage: Live, promise: Promise) -> str:
-    told = stage.dashboard().get(f"{API}/crawl")
+    answer = stage.dashboard().get(f"{API}/crawl")
     now = time.time()
     least, most = _answered(stage, now - LAG_SECONDS), _answered(stage, now)
-    number, counts = told["totals"]["pages"], told["counts"]
+    number, counts = answer["totals"]["pages"], answer["counts"]
     return need(
-        least <= number <= most and told["state"] == "running",
-        f"state {told['state']}, {number:,.0f} pages; the server answered {least:,} until {LAG_SECONDS:g} s before "
+        least <= number <= most and answer["state"] == "running",
+        f"state {answer['state']}, {number:,.0f} pages; the server answered {least:,} until {LAG_SECONDS:g} s before "
         f"and {most:,} until then; done {counts['done']:,}",
     )
 
@@ -170,15 +170,15 @@ def draws_series(stage: Live, promise: Promise) -> str:
     first = stage.web.hits()[0].start
     until(lambda: time.time() > first + LAG_SECONDS + 60.0, 90.0)
     begin = int(time.time() - LAG_SECONDS - 40.0) // 10 * 10
-    told = stage.dashboard().get(f"{API}/series?names=pages&from={begin}&to={begin + 40}")
-    step = told["step"]
-    values = [value for value in told["names"]["pages"] if value is not None]
-    end = told["start"] + step * len(told["names"]["pages"])
-    served = sum(told["start"] <= hit.end < end for hit in stage.web.pages() if hit.status is not None)
+    answer = stage.dashboard().get(f"{API}/series?names=pages&from={begin}&to={begin + 40}")
+    step = answer["step"]
+    values = [value for value in answer["names"]["pages"] if value is not None]
+    end = answer["start"] + step * len(answer["names"]["pages"])
+    served = sum(answer["start"] <= hit.end < end for hit in stage.web.pages() if hit.status is not None)
     total = sum(values) * step
     return need(
         served > 100 and abs(total - served) <= 0.1 * served + 10,
-        f"{total:,.0f} pages in {end - told['start']:,.0f} s by the series, {served:,} by the server",
+        f"{total:,.0f} pages in {end - answer['start']:,.0f} s by the series, {served:,} by the server",
     )
 
 
@@ -188,27 +188,27 @@ def draws_series(stage: Live, promise: Promise) -> str:
 @judge
 def tells_hosts(stage: Live, promise: Promise) -> str:
     until(lambda: time.time() - stage.dashboard().get(f"{API}/hosts")["as_of"] < LAG_SECONDS)
-    told = stage.dashboard().get(f"{API}/hosts?limit=200")
-    keys = {row["key"] for row in told["rows"]}
-    old = {hit.host for hit in stage.web.log.hits if hit.end < told["as_of"] - LAG_SECONDS}
+    answer = stage.dashboard().get(f"{API}/hosts?limit=200")
+    keys = {row["key"] for row in answer["rows"]}
+    old = {hit.host for hit in stage.web.log.hits if hit.end < answer["as_of"] - LAG_SECONDS}
     seen = {hit.host for hit in stage.web.log.hits}
     missing, more = sorted(old - keys), sorted(keys - seen)
     return need(
         not missing and len(more) <= 1,
-        f"{counted(len(keys), 'host')}, {time.time() - told['as_of']:.0f} s old; not named {missing[:3]}, not asked "
-        f"by the server's log {more[:3]}",
+        f"{counted(len(keys), 'host')}, {time.time() - answer['as_of']:.0f} s old; not named {missing[:3]}, not "
+        f"asked by the server's log {more[:3]}",
     )
 
 
 @judge
 def tells_a_host(stage: Live, promise: Promise) -> str:
     asked = time.time()
-    told = stage.dashboard().get(f"{API}/host?key={STEADY[1]}")
+    answer = stage.dashboard().get(f"{API}/host?key={STEADY[1]}")
     hits = stage.web.hits(STEADY[1])
     # What was answered a moment ago may be stored as done a moment later.
     served = {stage.site.url(hit.host, hit.path) for hit in hits if hit.end < asked - COMMIT_SECONDS}
-    number = told["record"]["fetches"]
-    queued = {entry["url"] for entry in told["queue"]} & served
+    number = answer["record"]["fetches"]
+    queued = {entry["url"] for entry in answer["queue"]} & served
     return need(
         len(hits) - LAG_SECONDS / DELAY <= number <= len(hits) and not queued,
         f"{number} fetches, the server's log has {len(hits)}; of the head of its queue {len(queued)} were answered "
@@ -218,8 +218,10 @@ def tells_a_host(stage: Live, promise: Promise) -> str:
 
 def _logs_are_elsewhere(stage: Stage, path: str) -> str:
     """On Redis the logs are in the folders of the workers: there are no rows, and a note says why."""
-    told = stage.dashboard().get(f"{API}{path}")
-    return need(told["rows"] == [] and told["note"], f"{len(told['rows'])} rows, note: {told['note']}")
+    answer = stage.dashboard().get(f"{API}{path}")
+    return need(
+        answer["rows"] == [] and answer["note"], f"{len(answer['rows'])} rows, note: {answer['note']}"
+    )
 
 
 def _failing(stage: Live) -> str:
@@ -250,8 +252,10 @@ def tells_errors(stage: Story, promise: Promise) -> str:
     if stage.redis is not None:
         return _logs_are_elsewhere(stage, "/errors")
     failed = {stage.url(hit) for hit in stage.pages() if hit.status is None}
-    told = {row["url"] for row in _rows(stage, "/errors?limit=200")}
-    return need(told == failed, f"{counted(len(told), 'URL')}; the server has not answered {len(failed)}")
+    urls_told = {row["url"] for row in _rows(stage, "/errors?limit=200")}
+    return need(
+        urls_told == failed, f"{counted(len(urls_told), 'URL')}; the server has not answered {len(failed)}"
+    )
 
 
 @judge
@@ -259,11 +263,11 @@ def tells_parked(stage: Live, promise: Promise) -> str:
     failing = {_failing(stage)}
     time.sleep(2.5)
     until(lambda: {row["key"] for row in _rows(stage, "/parked?limit=200")} & failing)
-    told = {row["key"] for row in _rows(stage, "/parked?limit=200")}
+    keys_told = {row["key"] for row in _rows(stage, "/parked?limit=200")}
     active = {hit.host for hit in stage.web.hits(since=time.time() - 2.0)}
     return need(
-        told & failing and not told & active,
-        f"{sorted(told)[:3]}; of them got requests in the last 2 s: {sorted(told & active)}",
+        keys_told & failing and not keys_told & active,
+        f"{sorted(keys_told)[:3]}; of them got requests in the last 2 s: {sorted(keys_told & active)}",
     )
 
 
@@ -339,8 +343,10 @@ def releases_traps(stage: Stage, promise: Promise) -> str:
 
 
 def _captures(stage: Live, url: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = stage.dashboard().get(f"{API}/pages?url={quote(url, safe='')}")["versions"]
-    return found
+    versions: list[dict[str, Any]] = stage.dashboard().get(f"{API}/pages?url={quote(url, safe='')}")[
+        "versions"
+    ]
+    return versions
 
 
 @judge
@@ -367,8 +373,8 @@ def shows_a_capture(stage: Live, promise: Promise) -> str:
 
 @judge
 def refuses_to_search(stage: Live, promise: Promise) -> str:
-    status, told = stage.dashboard().ask("GET", f"{API}/search?q=steady")
-    return need(status == 404, f"{status}: {str(told)[:100]}")
+    status, answer = stage.dashboard().ask("GET", f"{API}/search?q=steady")
+    return need(status == 404, f"{status}: {str(answer)[:100]}")
 
 
 # -- what operators have changed ----------------------------------------------------------------------------------
@@ -378,20 +384,21 @@ def refuses_to_search(stage: Live, promise: Promise) -> str:
 def tells_settings(stage: Live, promise: Promise) -> str:
     rows = {row["name"]: row["value"] for row in _rows(stage, "/settings")}
     gaps = stage.web.gaps(since=time.time() - 5.0)
-    told = float(rows["POLITENESS_MIN_DELAY"])
+    seconds = float(rows["POLITENESS_MIN_DELAY"])
     return need(
-        abs(min(gaps) - told) < 0.05,
-        f"POLITENESS_MIN_DELAY {told:g}, shortest pause {min(gaps):.3f} s, {len(rows)} rows",
+        abs(min(gaps) - seconds) < 0.05,
+        f"POLITENESS_MIN_DELAY {seconds:g}, shortest pause {min(gaps):.3f} s, {len(rows)} rows",
     )
 
 
 @judge
 def tells_exclusions(stage: Live, promise: Promise) -> str:
     host = promise.given["host"]
-    told = [row["entry"] for row in _rows(stage, "/exclusions")]
+    entries = [row["entry"] for row in _rows(stage, "/exclusions")]
     silent = not stage.web.hits(host, time.time() - 2.0)
     return need(
-        host in told and silent, f"{told}; requests to {host} in the last 2 s: {'none' if silent else 'some'}"
+        host in entries and silent,
+        f"{entries}; requests to {host} in the last 2 s: {'none' if silent else 'some'}",
     )
 
 
@@ -424,8 +431,10 @@ def suggests(stage: Live, promise: Promise) -> str:
 @judge
 def tells_suggestions(stage: Live, promise: Promise) -> str:
     urls = stage.kept.get("suggested", [])
-    told = [row["url"] for row in _rows(stage, "/suggestions")]
-    return need(urls and told == urls, f"{len(told)} of {len(urls)}, in their order: {told == urls}")
+    urls_told = [row["url"] for row in _rows(stage, "/suggestions")]
+    return need(
+        urls and urls_told == urls, f"{len(urls_told)} of {len(urls)}, in their order: {urls_told == urls}"
+    )
 
 
 @judge

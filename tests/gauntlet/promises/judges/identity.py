@@ -86,8 +86,8 @@ def tells_of_itself(stage: Short, promise: Promise) -> str:
     ranges = json.loads((stage.folder / name).read_text())
     prefixes = {
         value
-        for one in ranges["prefixes"]
-        for key, value in one.items()
+        for prefix in ranges["prefixes"]
+        for key, value in prefix.items()
         if key in ("ipv4Prefix", "ipv6Prefix")
     }
     open_host, closed = new_sites(stage, "open", "closed", pages=3)
@@ -156,11 +156,15 @@ def signs_each_request(stage: Short, promise: Promise) -> str:
     with recorded(stage, Keys.of(key)) as plain:
         start_crawl(stage, promise, [stage.site.url(new_sites(stage, "plain", pages=3)[0])])
         statuses += stage.statuses()
-    valid = [one for one in signed if one.parameters is not None]
-    fresh = [one for one in valid if one.parameters and one.at - 60 <= one.parameters["created"] <= one.at]
-    nonces = {one.parameters["nonce"] for one in valid if one.parameters}
-    robots = sum(one.request.path == "/robots.txt" for one in valid)
-    unsigned = sum(one.request.header(name) is not None for one in plain for name in FIELDS)
+    valid = [signature for signature in signed if signature.parameters is not None]
+    fresh = [
+        signature
+        for signature in valid
+        if signature.parameters and signature.at - 60 <= signature.parameters["created"] <= signature.at
+    ]
+    nonces = {signature.parameters["nonce"] for signature in valid if signature.parameters}
+    robots = sum(signature.request.path == "/robots.txt" for signature in valid)
+    unsigned = sum(signature.request.header(name) is not None for signature in plain for name in FIELDS)
     return need(
         set(statuses) == {0}
         and len(signed) == len(fresh) == len(nonces) >= 4 * 9
@@ -192,7 +196,7 @@ def refuses_a_bad_key(stage: Short, promise: Promise) -> str:
         start_crawl(stage, promise, [stage.site.url(host)], **settings)
         statuses[name] = set(stage.statuses())
     hits = len(stage.web.hits(host))
-    right = all(found == {2} for found in statuses.values())
+    right = all(counts == {2} for counts in statuses.values())
     return need(right and not hits, f"exit statuses {statuses}; {hits} requests")
 
 
@@ -209,14 +213,20 @@ def signs_as_set(stage: Short, promise: Promise) -> str:
             **_settings(key, **{promise.name: promise.given["value"]}),
         )
         statuses = stage.statuses()
-    parameters = [one.parameters for one in signed if one.parameters is not None]
-    found = {
-        str(one["expires"] - one["created"] if promise.given["seconds"] else one["covered"][:-2])
-        for one in parameters
+    parameters = [signature.parameters for signature in signed if signature.parameters is not None]
+    agents = {
+        str(
+            parameter["expires"] - parameter["created"]
+            if promise.given["seconds"]
+            else parameter["covered"][:-2]
+        )
+        for parameter in parameters
     }
     return need(
-        set(statuses) == {0} and len(parameters) == len(signed) >= 4 and found == {promise.given["expected"]},
-        f"exit status {statuses}; {len(parameters)} of {len(signed)} requests have a valid signature: {found}",
+        set(statuses) == {0}
+        and len(parameters) == len(signed) >= 4
+        and agents == {promise.given["expected"]},
+        f"exit status {statuses}; {len(parameters)} of {len(signed)} requests have a valid signature: {agents}",
     )
 
 
@@ -225,13 +235,13 @@ def makes_a_key(stage: Stage, promise: Promise) -> str:
     """A file that its owner alone can read, which is not replaced; its public part is shown, the other is not."""
     path = stage.folder / "made.key"
     path.unlink(missing_ok=True)
-    made, listed = stage.do("identity", "new", path), stage.do("identity", "list", path)
+    created, listed = stage.do("identity", "new", path), stage.do("identity", "list", path)
     mode = stat.S_IMODE(path.stat().st_mode)
     content = path.read_bytes()
     [jwk] = json.loads(content)["keys"]
     again = stage.run("identity", "new", path)
-    shown = [jwk["kid"] in done.out for done in (made, listed)]
-    hidden = [jwk["d"] not in done.out + done.err for done in (made, listed, again)]
+    shown = [jwk["kid"] in done.out for done in (created, listed)]
+    hidden = [jwk["d"] not in done.out + done.err for done in (created, listed, again)]
     return need(
         mode == 0o600 and all(shown) and all(hidden) and again.status == 2 and path.read_bytes() == content,
         f"mode {mode:o}, shown {shown}, secret kept {hidden}; a second time: status {again.status}",
@@ -252,11 +262,13 @@ def rotates_without_a_gap(stage: Short, promise: Promise) -> str:
         [host] = new_sites(stage, "rotated", pages=1000)
         with recorded(stage, keys) as signed:
             start_crawl(stage, promise, [stage.site.url(host)], **_settings(key))
-            later = until(lambda: sum(one.at > begins_at + 1 for one in signed) > 3)  # noqa: B023
+            later = until(lambda: sum(signature.at > begins_at + 1 for signature in signed) > 3)  # noqa: B023
             stage.kill()
         created = [
-            (one.parameters["created"], one.parameters["keyid"]) if one.parameters else (one.at, "")
-            for one in signed
+            (signature.parameters["created"], signature.parameters["keyid"])
+            if signature.parameters
+            else (signature.at, "")
+            for signature in signed
         ]
         wrong = [keyid for at, keyid in created if keyid != (old if at < begins_at else new)]
         before = sum(keyid == old for _, keyid in created)
@@ -281,11 +293,13 @@ def removes_a_key_at_once(stage: Short, promise: Promise) -> str:
     [host] = new_sites(stage, "lost", pages=1000)
     with recorded(stage, before) as signed:
         start_crawl(stage, promise, [stage.site.url(host)], **_settings(key))
-        began = until(lambda: sum(one.parameters is not None for one in signed) > 3)
+        began = until(lambda: sum(signature.parameters is not None for signature in signed) > 3)
         stage.do("identity", "rotate", key, "--at-once")
         [new] = (jwk["kid"] for jwk in json.loads(key.read_text())["keys"])
         rotated_at = time.time()
-        changed = until(lambda: any(f'keyid="{new}"'.encode() in one.request.head for one in signed), 60.0)
+        changed = until(
+            lambda: any(f'keyid="{new}"'.encode() in signature.request.head for signature in signed), 60.0
+        )
         seconds = time.time() - rotated_at
         stage.kill()
     site = stage.folder / "lost"

@@ -221,12 +221,12 @@ def test_levels_and_explanations_are_of_the_same_guess() -> None:
             guess = learner.guess(url, link(text, "550"))
             assert [guess.level] == learner.levels([(url, link(text, "550"))])
             assert guess.level == logit_level(
-                learner.weights.bias + sum(one.weight for one in guess.features)
+                learner.weights.bias + sum(feature.weight for feature in guess.features)
             )
             assert 0 < guess.worth < 1
-            sizes = [abs(one.weight) for one in guess.features]
+            sizes = [abs(feature.weight) for feature in guess.features]
             assert sizes == sorted(sizes, reverse=True)
-    names = [one.name for one in learner.guess(HUB, link("Telescope")).features]
+    names = [feature.name for feature in learner.guess(HUB, link("Telescope")).features]
     assert names.index("says telescope") < 4
 
 

@@ -103,7 +103,7 @@ def test_workers_hear_of_what_others_count(order: str) -> None:
     log, workers = Log(), [made(order), made(order)]
 
     async def work() -> None:
-        kept = [keeping(one, None, log, order=order) for one in workers]
+        kept = [keeping(worker, None, log, order=order) for worker in workers]
         for number, one in enumerate(workers):
             one.linked(10 + number, [2, 3 + number])
         for _ in range(2):
@@ -122,7 +122,7 @@ def test_workers_hear_of_what_others_count(order: str) -> None:
     asyncio.run(work())
     for mark in (2, 3, 4, 7):
         assert workers[0].table.worth(mark) == workers[1].table.worth(mark) > 0
-    assert [one.pages for one in workers] == [3, 3]
+    assert [worker.pages for worker in workers] == [3, 3]
 
 
 def test_a_worker_that_comes_again_hears_of_what_it_missed_once(tmp_path: Path) -> None:

@@ -215,7 +215,7 @@ def test_what_cannot_be_stored_now_is_stored_later_and_said_once(make, monkeypat
         broken.setattr(store, "withhold", fail)
         crawl.step()
         crawl.step()
-    assert len([one for one in caplog.records if "cannot be stored" in one.message]) == 1
+    assert len([record for record in caplog.records if "cannot be stored" in record.message]) == 1
     crawl.step()
     [trap] = crawl.runner.run(store.traps())
     assert (trap.pattern, trap.withheld) == (PATTERN, 1)

@@ -37,7 +37,7 @@ class Found:
     url: str
 
 
-LONG = " ".join(word(one % 300) for one in numbers("a template", 60))
+LONG = " ".join(word(number % 300) for number in numbers("a template", 60))
 
 
 def draw(seed):
@@ -70,11 +70,11 @@ def values(n):
         "n5": n % 5,
         "name": MONTHS[n % 6],
         "word": word(n),
-        "token": "".join(f"{one:08x}" for one in numbers(f"token {n}", 5)),
-        "text": " ".join(word(one % 300) for one in numbers(f"text {n}", 40)),
-        "event": "" if n % 3 else " ".join(word(one) for one in numbers(f"event {n}", 6)),
+        "token": "".join(f"{number:08x}" for number in numbers(f"token {n}", 5)),
+        "text": " ".join(word(number % 300) for number in numbers(f"text {n}", 40)),
+        "event": "" if n % 3 else " ".join(word(number) for number in numbers(f"event {n}", 6)),
         "two": f"{word(draw(f'one {n}') % 300)} {word(draw(f'two {n}') % 300)}.",
-        "line": " ".join(word(one % 300) for one in numbers(f"line {n}", 5)),
+        "line": " ".join(word(number % 300) for number in numbers(f"line {n}", 5)),
         "price": draw(f"price {n}") % 997,
         "clock": f"10:{n // 60 % 60:02}:{n % 60:02}",
         "long": LONG,
@@ -153,7 +153,7 @@ def test_pages_that_say_something_else_each_time_are_not_compared_with_a_templat
     monkeypatch.setattr(Template, "take", lambda self, words: compared.append(words) or take(self, words))
     look = detector()
     for n in range(200):
-        text = " ".join(word(one % 5000) for one in numbers(f"article {n}", 200))
+        text = " ".join(word(number % 5000) for number in numbers(f"article {n}", 200))
         look.page(f"{SITE}/a?x={word(n)}", f"{SITE}/a?x={word(n - 1)}", page(text), [])
     assert compared == []
     for n in range(40):

@@ -94,7 +94,7 @@ def test_so_many_urls_are_remembered_and_the_rest_is_counted():
     quarantine.withhold(trap, Withheld("http://h.test/cal/1", 2, None))
     [new], kept = quarantine.take_news()
     assert new == trap
-    assert [one.url for one in kept[trap.pattern].urls] == [f"http://h.test/cal/{n}" for n in range(3)]
+    assert [url.url for url in kept[trap.pattern].urls] == [f"http://h.test/cal/{n}" for n in range(3)]
     assert kept[trap.pattern].count == 10
     assert quarantine.take_news() == ([], {})
     quarantine.give_back([new], kept)

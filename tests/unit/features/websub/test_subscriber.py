@@ -175,15 +175,21 @@ def test_a_lease_is_renewed_before_it_ends_by_a_new_callback(stage: Stage) -> No
     assert stage.token() != first
     assert stage.revisited == [TOPIC]
     # Until the new one is verified the old one counts.
-    assert [one.state for one in stage.known()] == [SubscriptionState.ENDING, SubscriptionState.ASKED]
+    assert [subscription.state for subscription in stage.known()] == [
+        SubscriptionState.ENDING,
+        SubscriptionState.ASKED,
+    ]
     signature = _signed(stage, b"x", first)
     assert stage.push(b"x", signature, first) == 202
     assert stage.intent().status == 200
-    assert [one.state for one in stage.known()] == [SubscriptionState.REPLACED, SubscriptionState.ACTIVE]
+    assert [subscription.state for subscription in stage.known()] == [
+        SubscriptionState.REPLACED,
+        SubscriptionState.ACTIVE,
+    ]
     assert stage.push(b"x", signature, first) == 410
     stage.step(3 * DAY)
     stage.step()
-    assert [one.state for one in stage.known()] == [SubscriptionState.ACTIVE]
+    assert [subscription.state for subscription in stage.known()] == [SubscriptionState.ACTIVE]
     assert stage.push(b"x", signature, first) == 404
 
 
@@ -196,7 +202,7 @@ def test_a_subscription_that_nobody_renews_is_over_with_its_lease_and_made_anew_
     stage.step()
     stage.intent(mode="denied")
     stage.step(2 * DAY)
-    assert [one.state for one in stage.known()] == [SubscriptionState.DENIED]
+    assert [subscription.state for subscription in stage.known()] == [SubscriptionState.DENIED]
     assert stage.push(b"x", None, first) == 404
     stage.step(FORGET_SECONDS)
     stage.find(HUB)
@@ -216,10 +222,10 @@ def test_when_a_page_names_another_hub_the_old_one_is_left_and_the_new_one_asked
     first = stage.token()
     stage.find("https://two.test/", again=True)
     stage.step()
-    said = sorted((hub, form["hub.mode"]) for hub, form in stage.requests[1:])
-    assert said == [(HUB, "unsubscribe"), ("https://two.test/", "subscribe")]
+    modes = sorted((hub, form["hub.mode"]) for hub, form in stage.requests[1:])
+    assert modes == [(HUB, "unsubscribe"), ("https://two.test/", "subscribe")]
     assert stage.intent(first, mode="unsubscribe").status == 200
-    assert [one.hub for one in stage.known()] == ["https://two.test/"]
+    assert [subscription.hub for subscription in stage.known()] == ["https://two.test/"]
 
 
 def test_when_a_page_names_no_hub_any_more_the_subscription_ends(stage: Stage) -> None:
@@ -263,11 +269,13 @@ def test_so_many_subscriptions_are_made_in_all_and_of_one_site(runner: asyncio.R
 
 def test_two_processes_ask_once_and_either_may_be_asked_back(stage: Stage, open_tables: OpenTables) -> None:
     other = Stage(stage.runner, SubscriptionStore(open_tables(SPEC)))
-    for one in (stage, other):
-        one.subscriber.note(UrlEntry(TOPIC, KEY, 0), Advertised(TOPIC, (HUB,)))
+    for crawl_stage in (stage, other):
+        crawl_stage.subscriber.note(UrlEntry(TOPIC, KEY, 0), Advertised(TOPIC, (HUB,)))
 
     async def both() -> None:
-        await asyncio.gather(*(one.subscriber.step(one, one.now) for one in (stage, other)))
+        await asyncio.gather(
+            *(crawl_stage.subscriber.step(crawl_stage, crawl_stage.now) for crawl_stage in (stage, other))
+        )
 
     stage.runner.run(both())
     assert len(stage.requests + other.requests) == 1
@@ -302,8 +310,8 @@ def test_after_a_kill_all_is_as_it_was_and_what_is_owed_is_done(
 
 
 def _signed(stage: Stage, body: bytes, token: str) -> str:
-    [one] = [one for one in stage.known() if one.token == token]
-    return f"sha256={hmac.new(stage.subscriber.secret(one).encode(), body, 'sha256').hexdigest()}"
+    [subscription] = [subscription for subscription in stage.known() if subscription.token == token]
+    return f"sha256={hmac.new(stage.subscriber.secret(subscription).encode(), body, 'sha256').hexdigest()}"
 
 
 def test_a_push_that_the_crawl_could_not_keep_is_told_again(stage: Stage) -> None:

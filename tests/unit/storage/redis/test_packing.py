@@ -67,11 +67,16 @@ def test_there_is_room_for_more_values() -> None:
 def test_values_that_code_does_not_know_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = b"".join(pack_entries(KEY, ENTRIES))
     monkeypatch.setattr(packing, "_FURTHER_VALUES", ("source",))
-    assert [one.source for one in unpack_entries(packed, KEY)] == [one.source for one in ENTRIES]
+    assert [entry.source for entry in unpack_entries(packed, KEY)] == [entry.source for entry in ENTRIES]
     monkeypatch.setattr(packing, "_FURTHER_VALUES", ())
-    for one, known in zip(unpack_entries(packed, KEY), ENTRIES, strict=True):
-        assert (one.url, one.via, one.kind, one.redirects) == (MINE, known.via, known.kind, known.redirects)
-        assert (one.listed, one.link_features, one.payload) == (
+    for entry, known in zip(unpack_entries(packed, KEY), ENTRIES, strict=True):
+        assert (entry.url, entry.via, entry.kind, entry.redirects) == (
+            MINE,
+            known.via,
+            known.kind,
+            known.redirects,
+        )
+        assert (entry.listed, entry.link_features, entry.payload) == (
             known.listed,
             known.link_features,
             known.payload,

@@ -69,8 +69,8 @@ def logged_in(one: Access, method: str = "POST", *, csrf: bool = True, **headers
 
 def test_the_token_is_made_once_and_only_its_owner_can_read_it(tmp_path):
     path = tmp_path / "state/dashboard.token"
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(TokenFile(path).token())) for _ in range(8)]
+    tokens = []
+    threads = [threading.Thread(target=lambda: tokens.append(TokenFile(path).token())) for _ in range(8)]
     before = os.umask(0)
     try:
         for thread in threads:
@@ -79,8 +79,8 @@ def test_the_token_is_made_once_and_only_its_owner_can_read_it(tmp_path):
             thread.join()
     finally:
         os.umask(before)
-    assert len(set(found)) == 1
-    assert len(found[0]) >= 43
+    assert len(set(tokens)) == 1
+    assert len(tokens[0]) >= 43
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(path.parent.iterdir()) == [path]
 
@@ -103,25 +103,25 @@ def test_a_link_is_not_followed(tmp_path):
 
 
 def test_a_token_gives_the_right_to_write_and_a_wrong_one_none():
-    one = access()
-    assert one.granted(asked(Authorization=f"Bearer {TOKEN}"), NOW).right is Right.WRITE
+    dashboard_access = access()
+    assert dashboard_access.granted(asked(Authorization=f"Bearer {TOKEN}"), NOW).right is Right.WRITE
     for wrong in ("Bearer", "Bearer ", f"Bearer {TOKEN}x", "Bearer \ud800", f"Basic {TOKEN}", TOKEN):
-        assert status_of(one.granted, asked(Authorization=wrong), NOW) == 401
+        assert status_of(dashboard_access.granted, asked(Authorization=wrong), NOW) == 401
 
 
 def test_wrong_tokens_are_answered_more_slowly_and_the_right_one_always_passes():
-    one = access()
-    statuses = [status_of(one.authenticate, "wrong", asked(), NOW) for _ in range(12)]
+    dashboard_access = access()
+    statuses = [status_of(dashboard_access.authenticate, "wrong", asked(), NOW) for _ in range(12)]
     assert statuses == [401] * 10 + [429] * 2
-    assert status_of(one.authenticate, "wrong", asked(client="192.0.2.1"), NOW) == 401
-    assert status_of(one.authenticate, TOKEN, asked(), NOW) == 0
-    assert status_of(one.authenticate, "wrong", asked(), NOW + 5) == 401
+    assert status_of(dashboard_access.authenticate, "wrong", asked(client="192.0.2.1"), NOW) == 401
+    assert status_of(dashboard_access.authenticate, TOKEN, asked(), NOW) == 0
+    assert status_of(dashboard_access.authenticate, "wrong", asked(), NOW + 5) == 401
 
 
 def test_without_a_token_and_in_public_mode_nobody_has_a_right():
-    given = asked(Authorization=f"Bearer {TOKEN}")
-    assert Access("127.0.0.1", None, public=True).granted(given, NOW).right is Right.NONE
-    assert access(public=True).granted(given, NOW).right is Right.NONE
+    request = asked(Authorization=f"Bearer {TOKEN}")
+    assert Access("127.0.0.1", None, public=True).granted(request, NOW).right is Right.NONE
+    assert access(public=True).granted(request, NOW).right is Right.NONE
 
 
 # -- reading ---------------------------------------------------------------------------------------------------
@@ -139,18 +139,24 @@ def test_reading_needs_a_token_from_wherever_it_comes(host, headers):
 
 
 def test_an_operator_by_name_has_the_right_of_the_file_and_a_session_of_his_own():
-    one = access(operators=lambda: (ANNA,))
-    by_token = one.granted(asked(Authorization=f"Bearer {ANNA.token}"), NOW)
+    dashboard_access = access(operators=lambda: (ANNA,))
+    by_token = dashboard_access.granted(asked(Authorization=f"Bearer {ANNA.token}"), NOW)
     assert (by_token.right, by_token.name) == (Right.READ, "anna")
-    cookie, _ = one.sessions.begin(ANNA, NOW)
-    given = asked(cookies={one.sessions.cookie: cookie})
-    assert (one.granted(given, NOW).right, one.granted(given, NOW).name) == (Right.READ, "anna")
+    cookie, _ = dashboard_access.sessions.begin(ANNA, NOW)
+    request = asked(cookies={dashboard_access.sessions.cookie: cookie})
+    assert (dashboard_access.granted(request, NOW).right, dashboard_access.granted(request, NOW).name) == (
+        Right.READ,
+        "anna",
+    )
     # The cookie is the owner's with another name in it, and that of somebody whose line is gone.
     forged = cookie.replace(".anna.", "..")
-    assert one.granted(asked(cookies={one.sessions.cookie: forged}), NOW).right is Right.NONE
-    assert access().granted(given, NOW).right is Right.NONE
+    assert (
+        dashboard_access.granted(asked(cookies={dashboard_access.sessions.cookie: forged}), NOW).right
+        is Right.NONE
+    )
+    assert access().granted(request, NOW).right is Right.NONE
     other = access(operators=lambda: (Operator("anna", Right.WRITE, "b" * 20),))
-    assert other.granted(given, NOW).right is Right.NONE
+    assert other.granted(request, NOW).right is Right.NONE
 
 
 def test_the_file_of_operators_is_read_again_when_it_changes(tmp_path, caplog):
@@ -167,7 +173,7 @@ def test_the_file_of_operators_is_read_again_when_it_changes(tmp_path, caplog):
     path.chmod(0o600)
     assert file.operators() == (ANNA, Operator("bert", Right.WRITE, "b" * 30))
     path.write_text(text.replace(f"anna read {'a' * 20}\n", ""))
-    assert [one.name for one in file.operators()] == ["bert"]
+    assert [operator.name for operator in file.operators()] == ["bert"]
     path.unlink()
     assert file.operators() == ()
 
@@ -219,8 +225,8 @@ def test_a_wrong_line_gives_nobody_a_right_and_is_not_quoted(tmp_path, caplog, l
     ],
 )
 def test_the_host_must_be_an_address_or_an_allowed_name(bound_to, host, status):
-    one = access(bound_to, allowed_hosts=("crawl.example.org",))
-    assert status_of(one.check_host, asked(host=host)) == status
+    dashboard_access = access(bound_to, allowed_hosts=("crawl.example.org",))
+    assert status_of(dashboard_access.check_host, asked(host=host)) == status
 
 
 @pytest.mark.parametrize(
@@ -273,8 +279,8 @@ def test_requests_of_other_origins_are_refused_but_links_to_the_page(headers, is
 
 
 def test_a_proxy_may_speak_https_with_the_browser():
-    given = asked(host="crawl.example.org", Origin="https://crawl.example.org")
-    assert status_of(access().check_origin, given, is_page=False) == 0
+    request = asked(host="crawl.example.org", Origin="https://crawl.example.org")
+    assert status_of(access().check_origin, request, is_page=False) == 0
 
 
 # -- changes ---------------------------------------------------------------------------------------------------
@@ -284,17 +290,17 @@ OWN = {"Origin": "http://127.0.0.1:8765"}
 
 
 def test_a_change_with_a_session_needs_origin_and_the_value_of_the_header():
-    one = access()
+    dashboard_access = access()
 
     def status(given: Asked) -> int:
-        return status_of(one.check_change, given, one.granted(given, NOW))
+        return status_of(dashboard_access.check_change, given, dashboard_access.granted(given, NOW))
 
-    assert status(logged_in(one, **JSON, **OWN)) == 0
-    assert status(logged_in(one, **JSON, Sec_Fetch_Site="same-origin")) == 0
-    assert status(logged_in(one, **JSON)) == 403
-    assert status(logged_in(one, **JSON, **OWN, csrf=False)) == 403
+    assert status(logged_in(dashboard_access, **JSON, **OWN)) == 0
+    assert status(logged_in(dashboard_access, **JSON, Sec_Fetch_Site="same-origin")) == 0
+    assert status(logged_in(dashboard_access, **JSON)) == 403
+    assert status(logged_in(dashboard_access, **JSON, **OWN, csrf=False)) == 403
     other = Sessions(TOKEN).begin(OWNER, NOW)[1].csrf
-    assert status(logged_in(one, **JSON, **OWN, csrf=False, **{CSRF_HEADER: other})) == 403
+    assert status(logged_in(dashboard_access, **JSON, **OWN, csrf=False, **{CSRF_HEADER: other})) == 403
     assert status(asked("POST", **JSON, **OWN)) == 401
     assert status(asked("POST", **JSON, Authorization=f"Bearer {TOKEN}")) == 0
 
@@ -310,9 +316,9 @@ def test_a_change_with_a_session_needs_origin_and_the_value_of_the_header():
     ],
 )
 def test_content_types_of_forms_are_refused(kind):
-    one = access()
-    given = asked("POST", Content_Type=kind, Authorization=f"Bearer {TOKEN}")
-    assert status_of(one.check_change, given, one.granted(given, NOW)) == 415
+    dashboard_access = access()
+    request = asked("POST", Content_Type=kind, Authorization=f"Bearer {TOKEN}")
+    assert status_of(dashboard_access.check_change, request, dashboard_access.granted(request, NOW)) == 415
 
 
 def test_a_session_ends_with_its_time_and_with_its_token():

@@ -62,9 +62,9 @@ def source(folder: Path) -> Iterator[CrawlSource]:
     settings = Settings()
     settings.setmodule("webcrawl.settings", "project")
     settings.set("JOBDIR", str(folder), "cmdline")
-    made = CrawlSource(settings, "broad")
-    yield made
-    made.close()
+    crawl_source = CrawlSource(settings, "broad")
+    yield crawl_source
+    crawl_source.close()
 
 
 def test_the_table_has_all_hosts(source: CrawlSource) -> None:
@@ -76,21 +76,26 @@ def test_the_table_has_all_hosts(source: CrawlSource) -> None:
 
 
 def test_a_host_is_told_in_whole(source: CrawlSource) -> None:
-    told = source.host("a.test")
-    assert told is not None
-    assert (told["state"], told["queued"], told["health"], told["excluded"]) == ("ready", 30, None, None)
-    assert told["limits"] is None
-    assert [one["url"] for one in told["queue"]] == [one.url for one in pages("a.test", 20)]
-    assert [one["origin"] for one in told["robots"]] == ["http://a.test"]
-    assert [one["url"] for one in told["fetches"]] == [f"http://a.test/{n}" for n in range(39, 19, -1)]
-    json.dumps(told)
+    answer = source.host("a.test")
+    assert answer is not None
+    assert (answer["state"], answer["queued"], answer["health"], answer["excluded"]) == (
+        "ready",
+        30,
+        None,
+        None,
+    )
+    assert answer["limits"] is None
+    assert [page["url"] for page in answer["queue"]] == [page.url for page in pages("a.test", 20)]
+    assert [row["origin"] for row in answer["robots"]] == ["http://a.test"]
+    assert [row["url"] for row in answer["fetches"]] == [f"http://a.test/{n}" for n in range(39, 19, -1)]
+    json.dumps(answer)
 
 
 def test_a_parked_host_says_why_and_an_unknown_one_is_none(source: CrawlSource) -> None:
-    told = source.host("parked.test")
-    assert told is not None
-    assert (told["state"], told["health"], told["fetches"]) == ("parked", "parked: timeout", [])
-    assert told["limits"] == "the host allows no request until then, by Retry-After or RateLimit"
+    answer = source.host("parked.test")
+    assert answer is not None
+    assert (answer["state"], answer["health"], answer["fetches"]) == ("parked", "parked: timeout", [])
+    assert answer["limits"] == "the host allows no request until then, by Retry-After or RateLimit"
     assert source.host("unknown.test") is None
 
 
@@ -100,9 +105,9 @@ def test_what_operators_asked_for_a_host_is_there(source: CrawlSource) -> None:
         await store.exclude("a.test", "alice", now)
 
     source.crawl.change_store(SteeringStore, ask)
-    told = source.host("a.test")
-    assert told is not None
-    assert (told["delay_override"], told["excluded"]) == (30.0, "a.test, by alice")
+    answer = source.host("a.test")
+    assert answer is not None
+    assert (answer["delay_override"], answer["excluded"]) == (30.0, "a.test, by alice")
     other = source.host("parked.test")
     assert other is not None
     assert (other["delay_override"], other["excluded"]) == (None, None)
@@ -117,13 +122,13 @@ def test_a_crawl_that_is_gone_is_an_error(source: CrawlSource, folder: Path) -> 
 
 
 def test_the_last_requests_come_from_the_end_of_the_log(source: CrawlSource) -> None:
-    told = listings.fetches(source, asked("", 3))
-    assert [row["url"] for row in told["rows"]] == [
+    answer = listings.fetches(source, asked("", 3))
+    assert [row["url"] for row in answer["rows"]] == [
         "http://b.test/39",
         "http://a.test/39",
         "http://b.test/38",
     ]
-    assert (told["rows"][0]["status"], told["rows"][0]["seconds"], told["note"]) == (200, None, None)
+    assert (answer["rows"][0]["status"], answer["rows"][0]["seconds"], answer["note"]) == (200, None, None)
     assert [row["url"] for row in listings.fetches(source, asked("a.test/1", 2))["rows"]] == [
         "http://a.test/19",
         "http://a.test/18",
@@ -155,12 +160,12 @@ def test_errors_are_requests_without_a_response_that_were_not_sent_again(
                 "error": error,
             }
             file.write(json.dumps(line | ({"resent": True} if error == "reset" else {})) + "\n")
-    told = listings.errors(source, asked("", 2))
-    assert [(row["error"], row["url"]) for row in told["rows"]] == [
+    answer = listings.errors(source, asked("", 2))
+    assert [(row["error"], row["url"]) for row in answer["rows"]] == [
         ("timeout", "http://a.test/2"),
         ("dns", "http://a.test/1"),
     ]
-    assert (told["kinds"], told["total"], told["since"]) == ({"timeout": 2, "dns": 1}, 3, NOW)
+    assert (answer["kinds"], answer["total"], answer["since"]) == ({"timeout": 2, "dns": 1}, 3, NOW)
     some = listings.errors(source, asked(error="dns"))
     assert ([row["error"] for row in some["rows"]], some["total"]) == (["dns"], 1)
     assert len(listings.fetches(source, asked(status="none", host="a.test"))["rows"]) == 4
@@ -173,8 +178,8 @@ def test_traps_and_parked_hosts_are_listed(source: CrawlSource) -> None:
         Trap("b.test/?s=*", "the pages say the same", NOW + 1, 20, ()),
     ]
     source.crawl.change_store(TrapStore, lambda store, now: store.add(traps))
-    told = listings.traps(source, asked("", 9))
-    assert [(row["pattern"], row["examined"], row["withheld"]) for row in told["rows"]] == [
+    answer = listings.traps(source, asked("", 9))
+    assert [(row["pattern"], row["examined"], row["withheld"]) for row in answer["rows"]] == [
         ("b.test/?s=*", 20, 0),
         ("a.test/calendar/*", 20, 0),
     ]

@@ -32,9 +32,9 @@ SAFE = string.ascii_letters + string.digits + "-._~:/@;&=%\\"
 )
 def test_a_name_that_is_no_folders_is_refused(tmp_path, name):
     async def test(site):
-        status, found = await site.order(name)
+        status, answer = await site.order(name)
         assert status == 400
-        assert "name" in found["error"]
+        assert "name" in answer["error"]
         assert {path.name for path in tmp_path.iterdir()} == {".service"}
         assert {path.name for path in (tmp_path / ".service").iterdir()} == {"lock"}
 
@@ -56,14 +56,14 @@ def test_wrong_bodies_are_refused_with_a_sentence(tmp_path):
             (b"[" * 100_000, 400),
             (json.dumps({"name": "a", "seeds": ["http://a.test/" + "a" * (2 << 20)]}).encode(), 413),
         ]:
-            found = await site.ask("POST", "/crawls", content=content)
-            assert found[0] == status, found
-            assert found[1]["error"]
+            answer = await site.ask("POST", "/crawls", content=content)
+            assert answer[0] == status, answer
+            assert answer[1]["error"]
         assert (await site.ask("POST", "/crawls", {"name": "a"}))[1]["error"] == (
             "nothing to crawl; give -a seeds=FILE, -a seeds=URL or -a domains=FILE"
         )
-        status, found = await site.order("a", arguments=["seeds=/etc/passwd"])
-        assert found["error"] == "-a seeds: cannot name a file; give the seeds themselves, in seeds"
+        status, answer = await site.order("a", arguments=["seeds=/etc/passwd"])
+        assert answer["error"] == "-a seeds: cannot name a file; give the seeds themselves, in seeds"
         assert (await site.ask("GET", "/crawls"))[1]["rows"] == []
 
     run(tmp_path, test)
@@ -100,10 +100,10 @@ def test_a_crawl_from_its_order_to_its_removal(tmp_path):
         assert (await site.ask("POST", "/crawls/a/start"))[0] == 200
         while "a" not in site.machine.running:  # noqa: ASYNC110 - the supervisor's thread starts it
             await asyncio.sleep(0.01)
-        status, found = await site.ask("DELETE", "/crawls/a")
-        assert (status, found["error"]) == (409, "a is running; stop it first")
-        status, found = await site.ask("POST", "/crawls/a/seeds", {"urls": ["http://127.0.0.2/"]})
-        assert (status, found["error"]) == (
+        status, answer = await site.ask("DELETE", "/crawls/a")
+        assert (status, answer["error"]) == (409, "a is running; stop it first")
+        status, answer = await site.ask("POST", "/crawls/a/seeds", {"urls": ["http://127.0.0.2/"]})
+        assert (status, answer["error"]) == (
             409,
             "a has not opened its frontier yet; try again in a moment",
         )
@@ -113,15 +113,15 @@ def test_a_crawl_from_its_order_to_its_removal(tmp_path):
         site.machine.exits("a", FINISHED)
         while (await site.ask("GET", "/crawls/a"))[1]["state"] != "stopped":  # noqa: ASYNC110
             await asyncio.sleep(0.01)
-        status, found = await site.ask("POST", "/crawls/a/commands", {"command": "pause"})
-        assert (status, found["error"]) == (409, "a does not run: it is stopped")
+        status, answer = await site.ask("POST", "/crawls/a/commands", {"command": "pause"})
+        assert (status, answer["error"]) == (409, "a does not run: it is stopped")
         assert (await site.ask("GET", "/crawls/a/report"))[0] == 404
         assert (await site.ask("GET", "/crawls/a/log"))[1] == {"lines": []}
         assert (await site.ask("DELETE", "/crawls/a"))[0] == 200
         assert not seeds.exists()
         for method, path in [("GET", ""), ("GET", "/log"), ("POST", "/stop"), ("DELETE", "")]:
-            status, found = await site.ask(method, f"/crawls/a{path}")
-            assert (status, found["error"]) == (404, "there is no crawl 'a'")
+            status, answer = await site.ask(method, f"/crawls/a{path}")
+            assert (status, answer["error"]) == (404, "there is no crawl 'a'")
 
     run(tmp_path, test)
 
@@ -132,9 +132,9 @@ def test_a_full_disk_is_an_answer(tmp_path):
             raise OSError(28, "No space left on device")
 
     async def test(site):
-        status, found = await site.order("a")
+        status, answer = await site.order("a")
         assert status == 503
-        assert found["error"] == "the service cannot store that: No space left on device"
+        assert answer["error"] == "the service cannot store that: No space left on device"
         assert (await site.ask("GET", "/crawls"))[1]["rows"] == []
         assert not (tmp_path / ".service/a.seeds").exists()
 
@@ -162,7 +162,7 @@ def test_the_description_has_every_endpoint(tmp_path):
 
     paths = run(tmp_path, test)
     there = {(method.upper(), path) for path, operations in paths.items() for method in operations}
-    assert there == {(one.method, f"/api/v1{one.path}") for one in ENDPOINTS}
+    assert there == {(endpoint.method, f"/api/v1{endpoint.path}") for endpoint in ENDPOINTS}
 
 
 # -- generated requests ----------------------------------------------------------------------------------------
@@ -171,12 +171,12 @@ def test_the_description_has_every_endpoint(tmp_path):
 @contextmanager
 def in_a_thread(root):
     """A site whose loop runs beside the test."""
-    ready, over, made = threading.Event(), threading.Event(), []
+    ready, over, sites = threading.Event(), threading.Event(), []
 
     async def serve():
         async with served(root) as site:
             await site.order("a")
-            made.append(site)
+            sites.append(site)
             ready.set()
             await asyncio.to_thread(over.wait)
 
@@ -184,7 +184,7 @@ def in_a_thread(root):
     thread.start()
     try:
         assert ready.wait(30)
-        yield made[0]
+        yield sites[0]
     finally:
         over.set()
         thread.join()
@@ -332,8 +332,8 @@ def test_a_crawl_is_ordered_by_the_form(tmp_path):
             await page.get_by_text("by-form is ordered: stopped.").wait_for()
             await browser.close()
         assert wrong == []
-        found = (await site.ask("GET", "/crawls/by-form"))[1]
-        assert found["settings"] == {"CLOSESPIDER_PAGECOUNT": "7", "POLITENESS_MIN_DELAY": "9"}
-        assert found["arguments"]["stay"] == "host"
+        answer = (await site.ask("GET", "/crawls/by-form"))[1]
+        assert answer["settings"] == {"CLOSESPIDER_PAGECOUNT": "7", "POLITENESS_MIN_DELAY": "9"}
+        assert answer["arguments"]["stay"] == "host"
 
     run(tmp_path, test)

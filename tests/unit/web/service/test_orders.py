@@ -25,14 +25,14 @@ def problems(tmp_path):
 
     def found(given=CONTACT, spider="broad", allowed=OPEN, **arguments):
         arguments = {"seeds": SEEDS, **arguments}
-        return [str(one) for one in order_problems(settings, spider, arguments, given, allowed)]
+        return [str(problem) for problem in order_problems(settings, spider, arguments, given, allowed)]
 
     return found
 
 
 def test_a_right_order_has_no_problem(problems):
-    given = {**CONTACT, "CLOSESPIDER_PAGECOUNT": "5", "LOG_LEVEL": "DEBUG", "POLITENESS_MIN_DELAY": "2"}
-    assert problems(given, stay="host", allow="/a/", focus="radio telescope") == []
+    settings = {**CONTACT, "CLOSESPIDER_PAGECOUNT": "5", "LOG_LEVEL": "DEBUG", "POLITENESS_MIN_DELAY": "2"}
+    assert problems(settings, stay="host", allow="/a/", focus="radio telescope") == []
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_a_right_order_has_no_problem(problems):
     ],
 )
 def test_a_wrong_setting_is_one_problem(problems, given, sentence):
-    [found] = problems({**CONTACT, **given})
-    assert found.startswith(sentence)
+    [problem] = problems({**CONTACT, **given})
+    assert problem.startswith(sentence)
 
 
 @pytest.mark.parametrize(
@@ -72,25 +72,25 @@ def test_a_wrong_setting_is_one_problem(problems, given, sentence):
     ],
 )
 def test_a_wrong_argument_is_one_problem(problems, arguments, sentence):
-    [found] = problems(**arguments)
-    assert found.startswith(sentence)
+    [problem] = problems(**arguments)
+    assert problem.startswith(sentence)
 
 
 def test_an_unknown_spider_and_a_missing_contact_are_problems(problems):
     assert problems(spider="brod") == ["brod: is no spider; did you mean broad?"]
-    assert any("CRAWLER_CONTACT" in found for found in problems({}))
+    assert any("CRAWLER_CONTACT" in problem for problem in problems({}))
 
 
 def test_private_addresses_are_for_services_that_allow_them(problems):
-    given = {**CONTACT, "FETCH_PRIVATE_ADDRESSES": "10.0.0.0/8"}
-    assert problems(given, allowed=order_settings(private=True)) == []
+    settings = {**CONTACT, "FETCH_PRIVATE_ADDRESSES": "10.0.0.0/8"}
+    assert problems(settings, allowed=order_settings(private=True)) == []
 
 
 def test_the_operator_of_the_service_may_open_further_settings(problems):
-    given = {**CONTACT, "SPIDERMON_ENABLED": "True"}
-    [refused] = problems(given)
+    settings = {**CONTACT, "SPIDERMON_ENABLED": "True"}
+    [refused] = problems(settings)
     assert refused.startswith("SPIDERMON_ENABLED: is not among the settings that an order may have")
-    assert problems(given, allowed=order_settings(["SPIDERMON_ENABLED"])) == []
+    assert problems(settings, allowed=order_settings(["SPIDERMON_ENABLED"])) == []
 
 
 OF_PACKAGES = (
@@ -120,7 +120,9 @@ def test_of_all_settings_an_order_may_have_those_of_the_list_alone(problems):
     assert len(closed) > 150
     assert names >= OPEN
 
-    told = {found.partition(": ")[0] for found in problems({**CONTACT, **dict.fromkeys(closed, "/bin/sh")})}
+    told = {
+        problem.partition(": ")[0] for problem in problems({**CONTACT, **dict.fromkeys(closed, "/bin/sh")})
+    }
     assert told >= {*closed}
 
 
@@ -155,10 +157,11 @@ def test_no_setting_of_the_list_names_code_files_or_servers():
 def test_each_setting_of_the_list_is_checked_as_on_the_command_line(problems):
     """With a text that is no number, no switch and no list of words."""
     checked = OPEN - {"USER_AGENT", "CRAWLER_CONTACT"}
-    told = {
-        found.partition(": ")[0] for found in problems({**CONTACT, **dict.fromkeys(checked, "/bin/sh\n{")})
+    names = {
+        problem.partition(": ")[0]
+        for problem in problems({**CONTACT, **dict.fromkeys(checked, "/bin/sh\n{")})
     }
-    assert checked - told == set()
+    assert checked - names == set()
 
 
 @pytest.mark.parametrize(
@@ -174,7 +177,7 @@ def test_each_setting_of_the_list_is_checked_as_on_the_command_line(problems):
     ],
 )
 def test_the_service_opens_none_of_its_own_settings(name):
-    reader = next(one.reader for one in SETTINGS if one.name == "SERVICE_ORDER_SETTINGS")
+    reader = next(setting.reader for setting in SETTINGS if setting.name == "SERVICE_ORDER_SETTINGS")
     assert reader.problem([name]) is not None
 
 

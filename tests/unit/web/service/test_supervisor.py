@@ -412,7 +412,7 @@ class Chance(RuleBasedStateMachine):
     @invariant()
     def what_is_stored_is_what_is_known(self):
         stored = {name: read(content).state for name, content in self.service.machine.records.items()}
-        assert stored == {one.order.name: one.state for one in self.service.supervisor.records()}
+        assert stored == {record.order.name: record.state for record in self.service.supervisor.records()}
 
     @invariant()
     def no_more_run_than_may(self):
