@@ -49,7 +49,7 @@ class Crawl:
         state = self.states.get(f"{fingerprint}")
         return None if state is None else UrlRecord(state)
 
-    def one(self, url: str, depth: int, via: str | None) -> UrlEntry | str:
+    def link_entry(self, url: str, depth: int, via: str | None) -> UrlEntry | str:
         if "other" in url:
             return "length"
         return UrlEntry(url, "h.test", fingerprint(url), depth=depth, via=via)
@@ -191,7 +191,7 @@ def test_only_what_was_never_queued_or_is_refused_is_queued(make, runner, state,
     crawl = make(store)
     crawl.find()
     crawl.withhold("http://h.test/cal/1")
-    entry = crawl.one("http://h.test/cal/1", 3, None)
+    entry = crawl.link_entry("http://h.test/cal/1", 3, None)
     if state is not None:
         crawl.states[f"{entry.fingerprint}"] = state
     crawl.step()

@@ -40,7 +40,7 @@ class Frontier:
     added: list[UrlEntry] = field(default_factory=list)
     keeps: bool = True
 
-    def add(self, entries: Sequence[UrlEntry]) -> None:
+    def add_entries(self, entries: Sequence[UrlEntry]) -> None:
         self.added += entries
 
     async def drain(self) -> bool:
