@@ -382,7 +382,7 @@ def test_a_copy_goes_on_when_the_one_that_was_killed_is_silent(
             copying, "time", SimpleNamespace(time=time.time, monotonic=time.monotonic, sleep=sleep)
         )
         with monkeypatch.context() as patched:
-            patched.setattr(RedisBackend, "acquire", held)
+            patched.setattr(RedisBackend, "acquire_key", held)
             said = refused(frontier("copy", job, url, "--again", POLITENESS_KEY="host"))
         assert said.startswith("a.test is held by a process that was killed")
         assert len(slept) == 4
