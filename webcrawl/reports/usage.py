@@ -17,6 +17,8 @@ from webcrawl.urls.politeness_key import get_host
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+NO_HOST = "(no host)"
+"""The site of URLs such as ``data:``."""
 SOURCES_MAX = 5
 """Sources that are named of a site."""
 _NOTHING = (0,) * (2 * len(PURPOSES))
@@ -77,7 +79,7 @@ class UsageTable:
         end = line.get("end")
         at = float(end) if isinstance(end, int | float) else 0.0
         value = (1, int(line.get("withheld") is True), tuple(counts), sources[:SOURCES_MAX], at, at)
-        self._sites.add(get_host(url), value, sum(map(len, sources)))
+        self._sites.add(_host(url), value, sum(map(len, sources)))
 
     def sites(self) -> Iterator[SiteUsage]:
         """Yield the sites."""
@@ -90,6 +92,13 @@ class UsageTable:
         for _, counts in self._sites:
             total = _both(total, (*counts[:3], (), *counts[4:]))
         return _site("all sites", total)
+
+
+def _host(url: str) -> str:
+    try:
+        return (get_host(url) if "://" in url else "") or NO_HOST
+    except ValueError:
+        return NO_HOST
 
 
 def is_content(status: object) -> bool:

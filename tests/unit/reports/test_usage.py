@@ -58,6 +58,14 @@ def test_the_verdicts_of_a_site_are_counted() -> None:
     assert (counted.recorded, counted.unrecorded, counted.total().pages) == (4, 1, 4)
 
 
+def test_a_url_without_a_host_has_a_place_too() -> None:
+    counted = UsageTable()
+    counted.add(line("data:,text", {}))
+    counted.add(line("http://damaged", {}))
+    counted.add(line("http://[::1]:8/x", {}))
+    assert [site.site for site in counted.sites()] == ["(no host)", "[::1]"]
+
+
 def test_a_sheet_can_be_checked_and_signed() -> None:
     about = SheetFacts("crawl", "webcrawl 1", ("train-ai",), 300.0, "A. Person")
     lines = list(sheet(table(), about))

@@ -31,6 +31,14 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "ERRORS_WINDOW_SECONDS",
             "MAX_IDLE_TIME_BEFORE_CLOSE",
         ),
+        "usage": (
+            "USAGE_RECORD",
+            "USAGE_PURPOSES",
+            "USAGE_DISALLOWED",
+            "USAGE_UNKNOWN",
+            "USAGE_TDMREP",
+            "USAGE_LICENSES",
+        ),
         "politeness": (
             "POLITENESS_KEY",
             "POLITENESS_MODEL",

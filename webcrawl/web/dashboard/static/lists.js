@@ -79,7 +79,7 @@ export function fetches(page) {
     search: "Search in URLs",
     filters: [
       { name: "status", label: "Status", choices: ["", "2xx", "3xx", "4xx", "5xx", "none"] },
-      { name: "kind", label: "Kind", choices: ["", "page", "robots", "sitemap", "feed", "inline"] },
+      { name: "kind", label: "Kind", choices: ["", "page", "robots", "sitemap", "feed", "usage", "inline"] },
       { name: "host", label: "Host" },
       { name: "error", label: "Error" },
     ],
