@@ -71,7 +71,7 @@ class RefusalsFeature(Feature):
 
     def start_page_text(self, response: Response) -> bytes | None:
         """Return the digest of the text of a page that may be that of a parked domain; None for other pages."""
-        if self._start_pages is None:
+        if self._start_pages is None or not response.url.startswith(("http://", "https://")):
             return None
         return parked_text(response.url, get_host(response.url), response.body)
 
