@@ -107,5 +107,6 @@ class DisplaySettings:
         prefixes(),
         list(PACKAGES),
         "",
-        "Beginnings of the names of settings of packages and of your own: `-s` takes these names unchecked.",
+        "Prefixes of the settings of packages and of your own. `-s` accepts names with these prefixes "
+        "unchecked.",
     )

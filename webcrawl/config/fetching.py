@@ -69,8 +69,9 @@ class FetchingSettings:
         whole(0, 1 << 50, zero="no limit"),
         0,
         "bytes per second",
-        "Rate at which the crawl receives data at most, over all connections and all workers on a Redis: heads and "
-        "bodies as they come, of all kinds of requests. Connections are read more slowly, and fewer requests begin.",
+        "Maximum rate at which the crawl receives data, over all connections and all workers on a Redis: heads "
+        "and bodies as they arrive, of all kinds of requests. webcrawl then reads connections more slowly and "
+        "begins fewer requests.",
     )
     body_memory_bytes: int = setting(
         whole(1 << 16, 1 << 50),

@@ -105,7 +105,7 @@ class IdentitySettings:
         addresses(), [], "", "Addresses of the crawler, for that page."
     )
     botpage_purpose: str = setting(text(), "", "", "Activity and purpose of the crawler, for that page.")
-    botpage_answer: str = setting(text(), "", "", "How site owners are answered, for that page.")
+    botpage_answer: str = setting(text(), "", "", "How you answer site owners, for that page.")
     botpage_data_use: str = setting(
         text(), "", "", "What the fetched data are used for, for that page and the card of the crawler."
     )

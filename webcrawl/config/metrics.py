@@ -24,7 +24,9 @@ class MetricsSettings:
         "",
         "Port at which a process of the crawl answers `/metrics` (Prometheus), `/healthz` and `/readyz`.",
     )
-    metrics_host: str = setting(listening_host(), "127.0.0.1", "", "Address on which it listens for them.")
+    metrics_host: str = setting(
+        listening_host(), "127.0.0.1", "", "Address on which the process listens for these requests."
+    )
 
 
 def metrics_contradictions(read: Read) -> Iterator[Problem]:

@@ -55,7 +55,7 @@ class NotificationSettings:
         mail_addresses(),
         [],
         "",
-        "Addresses to which they are mailed, by the mail server of Scrapy's MAIL_HOST.",
+        "E-mail addresses to which these messages are sent, through the mail server in Scrapy's MAIL_HOST.",
     )
     notify_secret: str = setting(
         text(), "", "", "Key with which posted messages are signed (HMAC-SHA-256). If empty, they are not."
@@ -64,8 +64,8 @@ class NotificationSettings:
         subset(*EVENTS),
         list(EVENTS),
         "",
-        "What is told: the end of the crawl, a stall, many errors, a disk that is nearly full, hosts that refuse the "
-        "crawler, and by `scrapy serve` a crash.",
+        "Events to report: the end of the crawl, a stall, many errors, a disk that is nearly full, hosts that "
+        "refuse the crawler, and by `scrapy serve` a crash.",
     )
     notify_stall_seconds: float = setting(
         real(0, YEAR, zero="never"),
@@ -77,8 +77,8 @@ class NotificationSettings:
         real(0, 1, zero="never"),
         0.5,
         "",
-        "Share of requests of the last NOTIFY_ERROR_WINDOW_SECONDS that fail, or get status 429 or 5xx, from which "
-        "on there are many errors.",
+        "There are many errors if this share of the requests of the last NOTIFY_ERROR_WINDOW_SECONDS failed or "
+        "got status 429 or 5xx.",
     )
     notify_error_window_seconds: float = setting(
         real(10, DAY), 300, "seconds", "Time over which errors are counted."

@@ -78,8 +78,8 @@ class ProcessingSettings:
         512,
         "MiB",
         "Resident memory at which a child process (page readers, heavy modules, archive, dashboard, metrics) is "
-        "replaced between two pieces of work. Nothing is lost with it. A page reader is refused more than twice as "
-        "much (on Linux).",
+        "replaced between two pieces of work. No work is lost. On Linux, a page reader cannot use more than "
+        "twice as much.",
     )
 
 

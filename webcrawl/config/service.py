@@ -43,13 +43,13 @@ class ServiceSettings:
         whole(1, 1000),
         4,
         "crawls",
-        "Crawls of `scrapy serve` that run at the same time. Further ones wait in order.",
+        "Maximum number of crawls that `scrapy serve` runs at the same time. Others wait in a queue.",
     )
     service_restarts_max: int = setting(
         whole(0, 1_000_000),
         5,
         "crashes",
-        "Crashes of a crawl in a row after which `scrapy serve` still starts it again.",
+        "Number of consecutive crashes after which `scrapy serve` still restarts a crawl.",
     )
     service_private_seeds: bool = setting(
         switch(),
