@@ -119,7 +119,7 @@ def _standstill(situation: Situation) -> Bottleneck | None:
         return Bottleneck(
             Bound.HOURS,
             f"waiting for its hours, until {at} UTC",
-            f"It waits for the hours in which it, or the sites that are left, may be fetched: until {at} UTC.",
+            f"It waits for its hours, or those of the sites that are left: no request begins before {at} UTC.",
         )
     if situation.stalled:
         sentence = (

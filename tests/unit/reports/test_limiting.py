@@ -33,7 +33,7 @@ BUSY: dict[str, Any] = {
         # Nothing begins.
         (Bound.STOPPING, {"is_closing": True, "is_paused": True}, "20 open requests"),
         (Bound.PAUSED, {"is_paused": True, "stalled": "disk full"}, "until it is resumed"),
-        (Bound.HOURS, {"opens_at": 1_700_000_000.0}, "until 2023-11-14 22:13:20 UTC"),
+        (Bound.HOURS, {"opens_at": 1_700_000_000.0}, "no request begins before 2023-11-14 22:13:20 UTC"),
         (Bound.PAUSED, {"is_paused": True, "opens_at": 1_700_000_000.0}, "until it is resumed"),
         (Bound.NOTHING, {"queued": 0, "opens_at": 1_700_000_000.0}, "Nothing is queued"),
         (Bound.STORAGE, {"stalled": "disk full"}, "The storage: disk full"),

@@ -185,14 +185,15 @@ def keeps_its_hours(stage: Live, promise: Promise) -> str:
         time.sleep(SILENT_SECONDS)
         closed = len(stage.web.hits(since=since))
         limit = stage.ask("status", stage.target)["limit"]
+        shown = stage.dashboard().get("/api/v1/crawl")["limit"]
         need(stage.is_running(), "the crawl ended")
         stage.do("set", f"POLITENESS_HOURS={hours_from(-1)}", stage.target)
         opened = until(lambda: stage.web.hits(host, since))
         goes_on = stage.is_fetching()
     return need(
-        closed == 0 and opened and goes_on and "hours" in (limit or ""),
+        closed == 0 and opened and goes_on and "hours" in (limit or "") and limit == shown["sentence"],
         f"{counted(closed, 'request')} in hours that are over, {len(stage.web.hits(since=since))} in others; "
-        f"the status said: {limit}",
+        f"the status said: {limit}; the dashboard: {shown}",
     )
 
 

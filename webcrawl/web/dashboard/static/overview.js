@@ -38,7 +38,7 @@ const MORE = [
   { title: "Disk: free, and used by this crawl", names: ["disk_free", "crawl_bytes"] },
 ];
 /** Series that are told elsewhere, or are part of others. */
-const UNSHOWN = new Set(["disk_total", "cores", "paused", "stalled"]);
+const UNSHOWN = new Set(["disk_total", "cores", "paused", "stalled", "opens_at"]);
 const LABELS = { active: "with URLs", loop_seconds: "event loop", open_max: "most", rss_all: "all processes", rss: "workers", cpu_seconds: "CPU" };
 
 export async function show(page) {
