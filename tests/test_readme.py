@@ -63,6 +63,9 @@ SHOWN_BY = {
     "every_request_moved_forward_is_found",
     "signs each request": "tests/crawl/test_identity.py each_request_has_a_valid_signature_of_its_own "
     "each_kind_of_request_was_made without_a_key_nothing_is_signed",
+    "allows search, training or mining": "tests/crawl/test_usage.py "
+    "every_page_has_its_verdicts_in_log_item_and_archive "
+    "no_page_that_may_not_be_used_for_training_is_in_a_feed_for_training",
     "watch and change it while it runs": "tests/crawl/test_dashboard_page.py "
     "an_operator_looks_and_acts_and_nothing_of_the_web_is_more_than_text "
     "forms_steer_the_crawl_and_pages_of_others_do_not; "
