@@ -146,7 +146,7 @@ def test_a_spider_gets_refusals_in_its_errback_or_as_it_handles_statuses(web, cr
     arguments = {"origin": web.web.origin(0), "hows": "challenge-200,script,login,payment"}
     options = ["-o", f"{path}:jsonlines"]
     ended = crawl(
-        spider="refused",
+        spider="refused-by-sites",
         module="tests.crawl.ordinary.settings",
         arguments=arguments,
         options=options,

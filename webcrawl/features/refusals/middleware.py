@@ -43,8 +43,7 @@ class RefusalsMiddleware:
         self, request: Request, response: Response
     ) -> Response | Coroutine[None, None, Response]:
         facts = fetch_meta(request)
-        is_success = 200 <= response.status < 300
-        if facts.refusal is None and not (is_success and isinstance(response, TextResponse)):
+        if facts.refusal is None and not _may_be_read(response):
             return response
         flight = get_in_flight_request(self._crawler, request)
         if flight is None:
@@ -87,3 +86,9 @@ class RefusalsMiddleware:
         if 200 <= response.status < 300:
             raise RefusedBySite(refusal.kind, str(refusal))
         return response
+
+
+def _may_be_read(response: Response) -> bool:
+    """Return whether the content of a response may be a refusal."""
+    is_success = 200 <= response.status < 300
+    return is_success and isinstance(response, TextResponse) and response.url.startswith(("http:", "https:"))

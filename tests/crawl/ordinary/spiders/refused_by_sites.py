@@ -5,10 +5,10 @@ from __future__ import annotations
 from scrapy import Request, Spider
 
 
-class Refused(Spider):
+class RefusedBySites(Spider):
     """-a origin=... -a hows=NAME[,NAME...] ; tells where each response arrives."""
 
-    name = "refused"
+    name = "refused-by-sites"
 
     async def start(self):
         for how in self.hows.split(","):
