@@ -22,9 +22,10 @@ class Command(WaitingCommand):
 
     def long_desc(self) -> str:
         return (
-            "Queue URLs again that failed for good: requests without a response after all attempts, and answers of "
-            "status 429 or 5xx. --host and --error choose some of them. One that is fetched now is done, and no "
-            "longer counts as failed. A crawl that does not run does it in its next run. At most 100,000 are kept."
+            "Queue URLs again that failed for good: requests without a response after all attempts, answers of "
+            "status 429 or 5xx, and what sites refused. --host and --error choose some of them. One that is fetched "
+            "now is done, and no longer counts as failed. A crawl that does not run does it in its next run. At most "
+            "100,000 are kept."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
