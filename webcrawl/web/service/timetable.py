@@ -108,7 +108,7 @@ class Timetable:
 
     def load(self, schedules: Iterable[Schedule]) -> None:
         """Take the schedules of an earlier service. The next tick carries out what it has left."""
-        for schedule in sorted(schedules, key=lambda one: (one.created_at, one.name)):
+        for schedule in sorted(schedules, key=lambda schedule: (schedule.created_at, schedule.name)):
             self._schedules[schedule.name] = schedule
 
     def create(self, schedule: Schedule, now: float) -> None:
