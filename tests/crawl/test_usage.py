@@ -196,31 +196,39 @@ def test_a_changed_robots_txt_changes_pages_that_are_fetched_later(serve, crawl,
 
 
 OWN = """
+from webcrawl.items import Page
 from webcrawl.spiders.broad import BroadSpider
 
 class Own(BroadSpider):
     name = "own"
 
     async def parse(self, response):
-        yield {"own": response.url}
+        yield ITEM
 """
 
 
-def test_items_that_a_spider_makes_of_a_page_itself_are_withheld_too(web, truth, crawl, folder):
-    """It yields no Page, so that the elements of the pages are read for that alone."""
-    (folder / "spiders_of_use.py").write_text(OWN)
-    feed = folder / "own.jsonl"
+@pytest.mark.parametrize(
+    ("module", "item"),
+    [
+        ("spiders_of_items", '{"url": response.url}'),
+        ("spiders_of_pages", "Page(url=response.url, status=response.status)"),
+    ],
+)
+def test_items_that_a_spider_makes_of_a_page_itself_are_withheld_too(web, truth, crawl, folder, module, item):
+    """The page was not parsed, so that its elements are read for that alone."""
+    (folder / f"{module}.py").write_text(OWN.replace("ITEM", item))
+    feed = folder / f"{module}.jsonl"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(folder))
         crawled = crawl(
             sorted(truth),
             options=("-o", str(feed)),
             spider="own",
-            SPIDER_MODULES="spiders_of_use",
+            SPIDER_MODULES=module,
             USAGE_PURPOSES="train-ai",
         )
     assert crawled.status == 0, crawled.stderr[-2000:]
-    items = {json.loads(line)["own"] for line in feed.read_text().splitlines()}
+    items = {json.loads(line)["url"] for line in feed.read_text().splitlines()}
     assert items == {url for url, verdicts in truth.items() if verdicts.get("train-ai") != "no"}
     withheld = {line["url"] for line in crawled.lines("page") if line.get("withheld")}
     assert withheld == set(truth) - items

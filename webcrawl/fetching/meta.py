@@ -73,7 +73,7 @@ class FetchMeta:
     usage: tuple[Any, ...] = ()
     """What is said about its use: by robots.txt and the header, and by the page's elements once these are read."""
     usage_of_page_read: bool = False
-    """True once the page's elements were looked at for items that are no pages."""
+    """True once the page's elements were read for what they say about its use."""
     withheld: bool = False
     """True if it may not be used for what the crawl is for: nothing of it reaches item pipelines and feeds."""
     validity: LeaseValidity = FOREVER

@@ -17,6 +17,7 @@ from webcrawl.crawl.running import get_in_flight_request
 from webcrawl.fetching.meta import detach, fetch_meta
 from webcrawl.items import Page
 from webcrawl.parsing.links import EMBEDS, LinkColumns
+from webcrawl.parsing.mime import HTML_TYPES
 from webcrawl.parsing.offload import TURN_SECONDS
 from webcrawl.robots.page_directives import RobotsTags
 from webcrawl.urls.schemes import WEB
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from webcrawl.crawl.running import InFlightRequest
+    from webcrawl.fetching.meta import FetchMeta
     from webcrawl.frontier.intake import TakenLinks
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.frontier.tally import Tally
@@ -109,10 +111,11 @@ class PageMiddleware:
         """Add what a page may be used for: what its elements say counts together with what was known before."""
         assert response.request is not None
         facts = fetch_meta(response.request)
-        if page.document is not None and (of_page := self._usage.read_page(page.document)):
-            facts.usage = (*facts.usage, *of_page)
-            kept = None if flight is None else flight.outcome.entry
-            facts.withheld = self._usage.note(None if kept is None else kept.record, facts.usage)
+        if page.document is not None:
+            self._add_usage(facts, flight, self._usage.read_page(page.document))
+        elif page.mime in HTML_TYPES:
+            # A duplicate that was not parsed, or a page that a spider made itself.
+            self._read_usage(facts, flight, response)
         page.usage, page.withheld = self._usage.verdicts(facts.usage), facts.withheld
 
     def _is_withheld(self, response: Response) -> bool:
@@ -122,16 +125,24 @@ class PageMiddleware:
             return False
         facts = fetch_meta(response.request)
         flight = get_in_flight_request(self._crawler, response.request)
-        if facts.withheld or flight is None or facts.usage_of_page_read:
-            return facts.withheld
-        facts.usage_of_page_read = True
-        if of_page := self._usage.read_body(
-            response.body, response.url, response.headers.get(b"Content-Type")
-        ):
-            facts.usage = (*facts.usage, *of_page)
-            kept = flight.outcome.entry
-            facts.withheld = self._usage.note(None if kept is None else kept.record, facts.usage)
+        if not facts.withheld and flight is not None:
+            self._read_usage(facts, flight, response)
         return facts.withheld
+
+    def _read_usage(self, facts: FetchMeta, flight: InFlightRequest | None, response: Response) -> None:
+        """Read what the first elements of a page say that was not parsed, once."""
+        if facts.usage_of_page_read:
+            return
+        content_type = response.headers.get(b"Content-Type")
+        self._add_usage(facts, flight, self._usage.read_body(response.body, response.url, content_type))
+
+    def _add_usage(self, facts: FetchMeta, flight: InFlightRequest | None, statements: Sequence[Any]) -> None:
+        """Add what the elements of a page say to what is known of its use."""
+        facts.usage_of_page_read = True
+        if statements:
+            facts.usage = (*facts.usage, *statements)
+            kept = None if flight is None else flight.outcome.entry
+            facts.withheld = self._usage.note(None if kept is None else kept.record, facts.usage)
 
     def _page_place(self, page: Page, entry: UrlEntry) -> _Place:
         """Return the place of a page in the crawl. One that is only embedded itself is marked as such."""
