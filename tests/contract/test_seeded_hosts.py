@@ -82,14 +82,14 @@ def test_a_key_is_not_given_out_before_its_host_is_known(join: Join) -> None:
     one.name("10.0.0.1")
     one.add(PRIVATE)
 
-    assert other.active_keys() == [PRIVATE]
+    assert other.activate() == [PRIVATE]
     assert other.told == ["10.0.0.1"]
 
 
 def test_a_url_of_an_active_key_is_not_loaded_before_its_host_is_known(join: Join) -> None:
     one, other = join(), join()
     one.add(PRIVATE)
-    other.active_keys()
+    other.activate()
     one.name("10.0.0.1")
     one.add(f"{PRIVATE}more")
     loaded = other.run(other.backend.read_queue("10.0.0.1", None, HEAD))
