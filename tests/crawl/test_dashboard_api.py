@@ -103,9 +103,9 @@ def test_a_setting_is_changed_noted_and_reset(served):
     ],
 )
 def test_a_change_of_a_setting_is_made_or_refused_in_a_sentence(served, name, value, status, sentence):
-    status_answered, status_answered = served.ask("PUT", f"/settings/{name}", {"value": value})
-    assert status_answered == status, status_answered
-    assert sentence in (status_answered["sentence"] if status == 200 else status_answered["error"])
+    status_answered, answer = served.ask("PUT", f"/settings/{name}", {"value": value})
+    assert status_answered == status, answer
+    assert sentence in (answer["sentence"] if status == 200 else answer["error"])
 
 
 def test_added_urls_are_judged_one_by_one(served, crawled):
