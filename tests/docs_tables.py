@@ -129,7 +129,7 @@ def metrics_table() -> str:
     """Return the table of metrics."""
     rows = []
     for metric in metrics.ALL:
-        labels = ", ".join(f"`{label}`" for label in metrics.labels_of(metric))
+        labels = ", ".join(f"`{label}`" for label in metrics.label_names(metric))
         values = "" if metric.label is None else f" ({metric.label}: {', '.join(metric.figures)})"
         rows.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.meaning}{values} |\n")
     return METRICS_HEAD + "".join(rows)

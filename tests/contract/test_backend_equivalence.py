@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 
 from tests.contract.driven import Driven, DrivenSqlite, make
 from tests.contract.samples import NOW, robots
-from webcrawl.frontier.queue_head import QueuePosition, queue_position
+from webcrawl.frontier.queue_head import QueuePosition, expected_place
 from webcrawl.frontier.records import Kind, State, UrlEntry, UrlRecord
 from webcrawl.politeness.host_record import HostRecord
 from webcrawl.storage.contract import Activated, Batch, Settled, Unavailable
@@ -102,7 +102,7 @@ class Twins(RuleBasedStateMachine):
 
         def call(backend: Driven, own) -> object:
             committed = backend.commit(own(batch))
-            queued = sorted(committed.queued, key=lambda one: (one.key, queue_position(one)))
+            queued = sorted(committed.queued, key=lambda one: (one.key, expected_place(one)))
             return queued, committed.pruned, committed.total_queued, committed.total_hosts
 
         self.both(call)
@@ -211,7 +211,7 @@ class Twins(RuleBasedStateMachine):
     def hold(self, entries: list[UrlEntry]) -> None:
         """These were brought by the backends and may be settled, once each."""
         for one in entries:
-            self.held[one.key, queue_position(one)] = one
+            self.held[one.key, expected_place(one)] = one
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.samples import again, entry, found, pages, settled, urls
-from webcrawl.frontier.queue_head import queue_position
+from webcrawl.frontier.queue_head import expected_place
 from webcrawl.frontier.records import CARRIED, QUEUED, UrlEntry
 from webcrawl.storage.contract import HEAD, Batch, Settled
 
@@ -60,14 +60,14 @@ def test_loading_stretch_after_stretch_gives_the_whole_queue_once(backend: Drive
     while more:
         loaded = backend.read_queue("a", place, 5)
         seen += loaded.entries
-        place, more = queue_position(loaded.entries[-1]), loaded.more
+        place, more = expected_place(loaded.entries[-1]), loaded.more
     assert urls(seen) == urls(known)
 
 
 def test_a_load_behind_the_last_entry_is_empty_and_says_that_nothing_follows(backend: Driven) -> None:
     backend.commit(found(*(known := pages("a", 3))))
     backend.activate_one()
-    loaded = backend.read_queue("a", queue_position(known[-1]))
+    loaded = backend.read_queue("a", expected_place(known[-1]))
     assert (loaded.entries, loaded.more) == ([], False)
 
 

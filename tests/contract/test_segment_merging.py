@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.contract.driven import Driven
     from webcrawl.features.segments.merging import ImportCounts
-    from webcrawl.features.segments.results import Told
+    from webcrawl.features.segments.results import UrlStates
     from webcrawl.frontier.records import UrlEntry
 
 DONE, FAILED, REFUSED = (
@@ -29,7 +29,7 @@ DONE, FAILED, REFUSED = (
 class Came:
     """Results of a crawl that was never made."""
 
-    def __init__(self, told: list[Told], brought: list[UrlEntry]) -> None:
+    def __init__(self, told: list[UrlStates], brought: list[UrlEntry]) -> None:
         self._told = told
         self._brought = brought
 
@@ -37,11 +37,11 @@ class Came:
         return (copy(one) for one in self._brought)
 
     @contextmanager
-    def opened(self) -> Iterator[Iterator[Told]]:
+    def opened(self) -> Iterator[Iterator[UrlStates]]:
         yield ([(copy(one), known) for one, known in told] for told in self._told)
 
 
-def merge(backend: Driven, told: list[Told], brought: list[UrlEntry]) -> ImportCounts:
+def merge(backend: Driven, told: list[UrlStates], brought: list[UrlEntry]) -> ImportCounts:
     merging = Merging(backend.backend, Order("breadth_first", None, NOW))
     backend.run(merging.results(Came(told, brought)))
     return merging.merged

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from webcrawl.frontier.queue_head import QueuePosition, queue_position
+from webcrawl.frontier.queue_head import QueuePosition, expected_place
 from webcrawl.frontier.records import QUEUED, Kind, State, UrlEntry, UrlRecord
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ Where = tuple[str, QueuePosition]
 
 
 def where(entry: UrlEntry) -> Where:
-    return entry.key, queue_position(entry)
+    return entry.key, expected_place(entry)
 
 
 class Ledger:

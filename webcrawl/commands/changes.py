@@ -24,10 +24,10 @@ _DELAYS_MOST = 20
 def read_changes(crawl: StoredCrawl | None) -> SteeringState | None:
     """Return what operators have changed; None if that cannot be read, without which the rest is of use."""
     # Scrapy imports all commands at each start.
-    from webcrawl.control.steering import situation_of
+    from webcrawl.control.steering import read_situation
 
     try:
-        return None if crawl is None else situation_of(crawl)
+        return None if crawl is None else read_situation(crawl)
     except CrawlError:
         return None
 

@@ -94,16 +94,16 @@ def read_end(crawl: StoredCrawl, status: CrawlStatus, settings: BaseSettings) ->
     from webcrawl.control import remaining
 
     try:
-        return remaining.ends_of(crawl, status, settings)
+        return remaining.estimate_end(crawl, status, settings)
     except CrawlError:
         return None
 
 
 def _verdict(status: CrawlStatus) -> Bottleneck | None:
     # Scrapy imports all commands at each start.
-    from webcrawl.control.remaining import verdict_of
+    from webcrawl.control.remaining import find_verdict
 
-    return verdict_of(status)
+    return find_verdict(status)
 
 
 def _resident(status: CrawlStatus) -> dict[str, float]:

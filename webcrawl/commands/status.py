@@ -124,7 +124,7 @@ def _folder_as_text(folder: Path, settings: BaseSettings) -> Iterator[str]:
         yield f"pages    {_pages(figures, is_running=crawl.state.is_live)}"
     if crawl.state.is_live and figures is not None and figures.memory:
         yield f"memory   {_memory(figures.memory)}"
-    if (numbers := folders.numbers_of(folder, crawl.status)) is not None:
+    if (numbers := folders.read_numbers(folder, crawl.status)) is not None:
         yield f"errors   {text.count(numbers.pop('errors'))}: requests without a response"
         yield f"status   {', '.join(f'{name} {text.count(number)}' for name, number in numbers.items())}"
     yield from _prospects_as_text(folder, settings)
@@ -149,13 +149,13 @@ def _prospects_as_text(folder: Path, settings: BaseSettings) -> Iterator[str]:
 def _prospects(folder: Path, settings: BaseSettings) -> tuple[Bottleneck | None, Estimate | None]:
     """Return what limits a crawl that runs, by the figures that its process published last, and when it ends; None
     for what is not known."""
-    from webcrawl.control.remaining import verdict_of
+    from webcrawl.control.remaining import find_verdict
 
     stored = _stored(folder)
     if stored is None:
         return None, None
     status = stored.status()
-    return verdict_of(status), read_end(stored, status, settings)
+    return find_verdict(status), read_end(stored, status, settings)
 
 
 def _stored(folder: Path) -> LocalCrawl | None:
@@ -212,7 +212,7 @@ def _folder_as_json(folder: Path, settings: BaseSettings) -> str:
         fields["pages_per_second"] = figures.per_second
         fields["pages_per_second_mean"] = figures.mean_per_second
         fields["memory"] = figures.memory if crawl.state.is_live else {}
-    if (numbers := folders.numbers_of(folder, crawl.status)) is not None:
+    if (numbers := folders.read_numbers(folder, crawl.status)) is not None:
         fields["errors"] = numbers.pop("errors")
         fields["statuses"] = numbers
     verdict, ends = _prospects(folder, settings)

@@ -58,8 +58,8 @@ TABLES = (FAILURES, TRAPS, HINTS, PAGES, LESSONS, SUBSCRIPTIONS, CONTENTS)
 """The tables of features that are copied, too. The time series stay: they are of one process."""
 AT_ONCE = 500
 """URLs, answers or rows of a step."""
-LOOK_SECONDS = 0.5
-"""Interval at which it is looked whether workers are silent."""
+SILENCE_POLL_SECONDS = 0.5
+"""Interval at which workers are checked for silence."""
 
 
 @dataclass(slots=True)
@@ -246,5 +246,5 @@ def _wait_for_silence(target: StoredCrawl, status: CrawlStatus) -> None:
     while alive := [one for one in status.workers if status.now - one.heartbeat_at < SILENT_SECONDS]:
         if any(one.heartbeat_at > before.get(one.name, 0.0) for one in alive):
             raise CrawlError(f"{target.name} is running; stop it first: scrapy stop")
-        time.sleep(LOOK_SECONDS)
+        time.sleep(SILENCE_POLL_SECONDS)
         status = target.status()

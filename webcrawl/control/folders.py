@@ -158,7 +158,7 @@ def _memory(line: dict[str, Any]) -> dict[str, int]:
     return {name: int(size) for name, size in numbers if size is not None}
 
 
-def numbers_of(path: Path, status: CrawlStatus | None) -> dict[str, int] | None:
+def read_numbers(path: Path, status: CrawlStatus | None) -> dict[str, int] | None:
     """Return ``errors`` and the pages by class of status (``2xx``...) of all runs; None if these are not known. Of a
     crawl whose storage has no such figures, those of the last run. :raises OSError: they cannot be read"""
     if status is not None and status.counted:

@@ -158,7 +158,7 @@ class Inquiry:
         address = self._address()
         key, snapshot = self._look_up(address, crawl)
         visits = self._visits(address)
-        rules, named = self._rules_of(address, crawl)
+        rules, named = self._read_rules(address, crawl)
         explanation = explain(
             address,
             key,
@@ -187,7 +187,7 @@ class Inquiry:
         self._learn_changes(crawl)
         address = self._address()
         key, snapshot = self._look_up(address, crawl)
-        rules, _ = self._rules_of(address, crawl)
+        rules, _ = self._read_rules(address, crawl)
         now = time.time() if snapshot is None else snapshot.now
         return explain(address, key, rules, now, snapshot=snapshot, depth=0)
 
@@ -260,7 +260,7 @@ class Inquiry:
 
     # -- the rules -------------------------------------------------------------------------------------------
 
-    def _rules_of(self, address: Address, crawl: StoredCrawl | None) -> tuple[RulesForUrls, bool]:
+    def _read_rules(self, address: Address, crawl: StoredCrawl | None) -> tuple[RulesForUrls, bool]:
         """Return the rules, and whether the operator named the URL as a seed."""
 
         private = address_rule(self._configuration.fetch_private_addresses)
@@ -447,7 +447,7 @@ class Inquiry:
             address.canonical,
             snapshot,
             visits,
-            lambda url: self._lines_of(url, folders),
+            lambda url: self._find_lines(url, folders),
             lambda url: canonical(url, self._choices.compared),
         )
         if way is not None:
@@ -455,8 +455,8 @@ class Inquiry:
             if visits is not None and visits.last:
                 onward = follow_redirects(
                     visits.last[-1],
-                    lambda url: self._lines_of(url, folders),
-                    lambda url: self._rule_of(url, crawl),
+                    lambda url: self._find_lines(url, folders),
+                    lambda url: self._find_rule(url, crawl),
                     self._configuration.redirect_max_times,
                 )
             return Discovery(way, onward=onward)
@@ -474,14 +474,14 @@ class Inquiry:
         )
         return Discovery(None, self._links(address, folders), unread, dropped)
 
-    def _rule_of(self, url: str, crawl: StoredCrawl | None) -> str | None:
+    def _find_rule(self, url: str, crawl: StoredCrawl | None) -> str | None:
         """Return the stored rule of a URL that failed or was refused."""
         address = explain_address(url, url, self._choices.compared)
         _, snapshot = self._look_up(address, crawl)
         return None if snapshot is None or snapshot.record is None else snapshot.record.rule
 
     @staticmethod
-    def _lines_of(url: str, folders: Iterable[Path]) -> Iterator[Mapping[str, object]]:
+    def _find_lines(url: str, folders: Iterable[Path]) -> Iterator[Mapping[str, object]]:
         for folder in folders:
             for line in fetchlog.read(folder, _pass_over, holding=json.dumps(url).encode()):
                 if line.get("url") == url:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.control import Store
-from webcrawl.control.operating import demand_of
+from webcrawl.control.operating import get_demand
 from webcrawl.control.stored import StoredCrawl
 from webcrawl.crawl import exclusion_state
 from webcrawl.crawl.jobdir import Jobdir
@@ -151,7 +151,7 @@ class LocalCrawl(StoredCrawl):
         state = exclusion_state.read(self._jobdir.path)
         version = state.version if state is not None and holder == f"process {state.process}" else ""
         heartbeat_at = self._jobdir.heartbeat_at() or time.time()
-        return [Worker(holder, None, heartbeat_at, exclusions=version, process=_number_of(holder))]
+        return [Worker(holder, None, heartbeat_at, exclusions=version, process=_parse_number(holder))]
 
     def silent_workers(self) -> list[Worker]:
         # One that hangs holds the folder, and counts as running.
@@ -170,7 +170,7 @@ class LocalCrawl(StoredCrawl):
     def _demand(self) -> Demand:
         """Return what operators want; that it runs, if it cannot be read."""
         with suppress(CrawlError):
-            return demand_of(self.read_store(SteeringStore, lambda store: store.numbers()))
+            return get_demand(self.read_store(SteeringStore, lambda store: store.numbers()))
         return Demand.RUN
 
     def repair(self, progress: Callable[[int, int], None] | None = None) -> CheckResult:
@@ -188,7 +188,7 @@ async def _now() -> float:
     return time.time()
 
 
-def _number_of(holder: str) -> int:
+def _parse_number(holder: str) -> int:
     """Return the number of the process that holds a folder; 0 if it has written none."""
     number = holder.removeprefix("process ")
     return int(number) if number.isdigit() else 0

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from webcrawl.storage.inspection import Worker
     from webcrawl.storage.tables import Tables
 
-LOOK_SECONDS = 0.3
+ANSWER_POLL_SECONDS = 0.3
 """Interval at which the answers are read."""
 TELL_SECONDS = 10.0
 """Interval at which it is said what is still waited for."""
@@ -89,20 +89,20 @@ def this_operator() -> str:
     return f"{name}@{socket.gethostname()} {os.getpid()}"
 
 
-def state_of(worker: Worker, states: Iterable[WorkerState]) -> WorkerState | None:
+def find_state(worker: Worker, states: Iterable[WorkerState]) -> WorkerState | None:
     """Return what a process that runs has published; None if nothing."""
-    mine = [state for state in states if _is_of(state, worker)]
+    mine = [state for state in states if _belongs_to(state, worker)]
     return max(mine, key=lambda state: state.at, default=None)
 
 
-def _is_of(state: WorkerState, worker: Worker) -> bool:
+def _belongs_to(state: WorkerState, worker: Worker) -> bool:
     if worker.host:
         return (state.worker, state.host, state.process) == (worker.name, worker.host, worker.process)
     # A process that could not write its number into its folder is the last one that published.
     return state.process == worker.process or not worker.process
 
 
-def demand_of(numbers: ChangeNumbers) -> Demand:
+def get_demand(numbers: ChangeNumbers) -> Demand:
     """Return what operators want of the crawl."""
     return Demand.STOP if numbers.is_stopped else Demand.PAUSE if numbers.is_paused else Demand.RUN
 
@@ -132,7 +132,7 @@ def operate(
         tell(f"{crawl.name} is not running: {nothing}")
         return True
     number = crawl.change_store(SteeringStore, lambda store, now: store.request(command, by, now, arguments))
-    tell(f"{crawl.name} {_effect(command, demand_of(before), workers, is_shared=crawl.is_shared)}")
+    tell(f"{crawl.name} {_effect(command, get_demand(before), workers, is_shared=crawl.is_shared)}")
     if workers and not _Waiting(crawl, command, number, workers, tell, run, clock).wait(seconds):
         return False
     if names := ", ".join(sorted({worker.name for worker in crawl.silent_workers()})):
@@ -144,7 +144,7 @@ _Name = tuple[str, str, int]
 """The name of a process, its machine, and its number there."""
 
 
-def _name_of(worker: Worker) -> _Name:
+def _worker_name(worker: Worker) -> _Name:
     return worker.name, worker.host, worker.process
 
 
@@ -164,7 +164,7 @@ class _Waiting:
         self._crawl = crawl
         self._command = command
         self._number = str(number)
-        self._waited = {_name_of(worker): worker for worker in workers}
+        self._waited = {_worker_name(worker): worker for worker in workers}
         """The workers that have not answered, or for a stop have not ended."""
         self._obeyed: dict[_Name, str] = {}
         """The results of commands that were carried out."""
@@ -186,12 +186,12 @@ class _Waiting:
         """
         began_at = told_at = self._clock.now()
         while True:
-            running = {_name_of(worker): worker for worker in self._crawl.running_workers()}
+            running = {_worker_name(worker): worker for worker in self._crawl.running_workers()}
             published = self._crawl.read_store(SteeringStore, lambda store: store.workers())
             states = {
                 name: state
                 for name, worker in self._waited.items()
-                if (state := state_of(worker, published)) is not None
+                if (state := find_state(worker, published)) is not None
             }
             self._look(running, states)
             if not self._waited:
@@ -204,7 +204,7 @@ class _Waiting:
             if self._clock.now() - told_at >= TELL_SECONDS:
                 told_at = self._clock.now()
                 self._tell(f"after {text.duration(told_at - began_at)}: {self._situation(running)}")
-            self._clock.sleep(LOOK_SECONDS)
+            self._clock.sleep(ANSWER_POLL_SECONDS)
 
     def _look(self, running: Mapping[_Name, Worker], states: Mapping[_Name, WorkerState]) -> None:
         """Sort out those that have answered or ended."""

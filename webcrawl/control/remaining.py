@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from webcrawl.config import Configuration
-from webcrawl.control.steering import situation_of
+from webcrawl.control.steering import read_situation
 from webcrawl.errors import CrawlError
 from webcrawl.features.steering.kept_settings import settings_of_crawl
 from webcrawl.reports.limiting import Longest, estimate, limiting, shrinkage
@@ -36,7 +36,7 @@ HOSTS_MAX = 100_000
 """A single look reads the hosts of crawls that have at most so many; of others the end is the least time."""
 
 
-def longest_of(hosts: Iterable[Sequence[HostSummary]], min_delay: float) -> Longest | None:
+def find_longest(hosts: Iterable[Sequence[HostSummary]], min_delay: float) -> Longest | None:
     """Return the host whose queue takes longest; None if no host has URLs. ``min_delay``: of hosts that were not
     contacted yet, in seconds. Raises what ``hosts`` raises."""
     longest: Longest | None = None
@@ -50,7 +50,7 @@ def longest_of(hosts: Iterable[Sequence[HostSummary]], min_delay: float) -> Long
     return longest
 
 
-def verdict_of(status: CrawlStatus) -> Bottleneck | None:
+def find_verdict(status: CrawlStatus) -> Bottleneck | None:
     """Return what limits a crawl, by the figures that its processes published last; None without these."""
     known = situation(status, crawl_state(status))
     return None if known is None else limiting(known)
@@ -133,19 +133,19 @@ class Remaining:
     def _read(self, min_delay: float) -> None:
         begun_at = self._clock()
         try:
-            self._longest = longest_of(self._crawl.hosts(), min_delay)
+            self._longest = find_longest(self._crawl.hosts(), min_delay)
         except (CrawlError, OSError):
             # It is only an estimate; the next look says why the crawl cannot be read.
             self._longest = None
         self._took = self._clock() - begun_at
 
 
-def ends_of(crawl: StoredCrawl, status: CrawlStatus, settings: BaseSettings) -> Estimate | None:
+def estimate_end(crawl: StoredCrawl, status: CrawlStatus, settings: BaseSettings) -> Estimate | None:
     """Return when a crawl ends; None if it does not run, or that cannot be said. ``settings``: for a crawl that has
     not said with which values it was started. Blocks. :raises CrawlError: the crawl cannot be read"""
     if crawl_state(status) is not CrawlState.RUNNING:
         return None
-    changes = situation_of(crawl)
+    changes = read_situation(crawl)
     delay = Configuration.from_settings(settings_of_crawl(settings, changes.workers)).politeness_min_delay
     if (override := changes.overlay.get("POLITENESS_MIN_DELAY")) is not None:
         with suppress(ValueError):

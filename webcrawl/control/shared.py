@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from webcrawl.control import Store, blocking
-from webcrawl.control.operating import demand_of
+from webcrawl.control.operating import get_demand
 from webcrawl.control.stored import StoredCrawl
 from webcrawl.features.steering.store import SteeringStore
 from webcrawl.features.timeseries.store import SeriesStore
@@ -65,14 +65,14 @@ class SharedCrawl(StoredCrawl):
             found = await control.status()
             latest = await SeriesStore(control.tables).latest()
             workers = [_with_figures(worker, latest) for worker in found.workers]
-            demand = demand_of(await SteeringStore(control.tables).numbers())
+            demand = get_demand(await SteeringStore(control.tables).numbers())
             return replace(found, workers=workers, demand=demand)
 
     def snapshot(
         self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
     ) -> UrlSnapshot:
         found = self._inspection.snapshot(key_of, fingerprint, origin)
-        return replace(found, demand=demand_of(self.read_store(SteeringStore, SteeringStore.numbers)))
+        return replace(found, demand=get_demand(self.read_store(SteeringStore, SteeringStore.numbers)))
 
     def named(self, host: str) -> bool:
         return self._inspection.seeded(names_that_allow(host))

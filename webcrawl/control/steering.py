@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from webcrawl.config import SETTINGS, Configuration
 from webcrawl.config.readers import real
 from webcrawl.config.setting import DAY
-from webcrawl.control.operating import state_of, this_operator
+from webcrawl.control.operating import find_state, this_operator
 from webcrawl.errors import ConfigurationError, CrawlError, Problem
 from webcrawl.features.steering.failures import FailureStore, Selection
 from webcrawl.features.steering.kept_settings import settings_of_crawl
@@ -56,7 +56,8 @@ ALL = "all"
 """The word that stands for all hosts or all traps."""
 OBEY_SECONDS = 8.0
 """Time within which processes obey, unless they hang."""
-LOOK_SECONDS = 0.25
+EFFECT_POLL_SECONDS = 0.25
+"""Interval at which the crawl is asked whether its processes have applied a change."""
 
 _DEFAULTS = {item.name: item.default for item in SETTINGS}
 _DELAY = real(0, DAY)
@@ -113,7 +114,7 @@ class SteeringState:
     workers: Sequence[WorkerState]
 
 
-def situation_of(crawl: StoredCrawl) -> SteeringState:
+def read_situation(crawl: StoredCrawl) -> SteeringState:
     """Return what operators have changed of a crawl."""
     return crawl.read_store(SteeringStore, _situation)
 
@@ -137,7 +138,7 @@ class Steering:
 
     def situation(self) -> SteeringState:
         """Return what operators have changed."""
-        return situation_of(self._crawl)
+        return read_situation(self._crawl)
 
     def journal(self, most: int = 100) -> list[JournalEntry]:
         """Return the last changes, the latest first."""
@@ -154,12 +155,12 @@ class Steering:
             late = [
                 worker.name
                 for worker in self._crawl.running_workers()
-                if (state := state_of(worker, workers)) is None
+                if (state := find_state(worker, workers)) is None
                 or getattr(state, kind) < getattr(numbers, kind)
             ]
             if not late or time.monotonic() > end:
                 return late
-            time.sleep(LOOK_SECONDS)
+            time.sleep(EFFECT_POLL_SECONDS)
 
     # -- settings ----------------------------------------------------------------------------------------------
 

@@ -25,8 +25,8 @@ from webcrawl.crawl.schemes import supported_schemes
 from webcrawl.crawl.seeded_hosts import SeededHosts
 from webcrawl.crawl.storage import build_backend
 from webcrawl.errors import ConfigurationError, Problem, StartRefused
-from webcrawl.fetching.bandwidth import Bandwidth, bandwidth_of
-from webcrawl.fetching.network import network_of, seed_addresses
+from webcrawl.fetching.bandwidth import Bandwidth, get_bandwidth
+from webcrawl.fetching.network import get_network, seed_addresses
 from webcrawl.fetching.signing import sign_requests
 from webcrawl.frontier.committer import ArchiveThread
 from webcrawl.frontier.intake import Intake
@@ -182,7 +182,7 @@ def _clocks(configuration: Configuration, backend: Backend, clock: CrawlClock) -
 
 
 def _bandwidth(crawler: Crawler, backend: Backend) -> Bandwidth:
-    bandwidth = bandwidth_of(crawler)
+    bandwidth = get_bandwidth(crawler)
     if isinstance(backend, SharedBackend):
         bandwidth.share_with_others()
     return bandwidth
@@ -350,7 +350,7 @@ def _policies(
         hours=build_hours(configuration, key),
         refused=features.refused,
         # The network exists once the event loop runs.
-        locate=lambda host: network_of(crawler).places.locate(host),
+        locate=lambda host: get_network(crawler).places.locate(host),
     )
 
 

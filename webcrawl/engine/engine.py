@@ -29,7 +29,7 @@ from webcrawl import scrapy_private
 from webcrawl.engine.chains import is_plain, stream_output
 from webcrawl.engine.downloader import DirectDownloader
 from webcrawl.engine.waking import Starts
-from webcrawl.fetching.body_memory import body_memory_of
+from webcrawl.fetching.body_memory import get_body_memory
 from webcrawl.fetching.meta import CURRENT
 from webcrawl.fetching.signals import receivers, tell
 from webcrawl.scrapy_private import HookedEngine, Slot, engine_slot
@@ -53,7 +53,7 @@ class DirectEngine(HookedEngine):
             write_whole_files()
         super().__init__(crawler, *args, **kwargs)
         self._carried: set[asyncio.Task[None]] = set()
-        self._bodies = body_memory_of(self.crawler)
+        self._bodies = get_body_memory(self.crawler)
         self._starts = Starts()
         self._closed = asyncio.Event()
         """An event that is not set while the spider is being closed."""

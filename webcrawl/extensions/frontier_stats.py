@@ -10,7 +10,7 @@ from webcrawl.crawl.context import get_context
 from webcrawl.downloadermiddlewares.stats import StatsMiddleware
 from webcrawl.extensions.metrics_reader import Countable, get_frontier
 from webcrawl.extensions.periodic_task import PeriodicTask
-from webcrawl.fetching.bandwidth import bandwidth_of
+from webcrawl.fetching.bandwidth import get_bandwidth
 from webcrawl.frontier.figures import COUNTERS, ONLY_STATISTICS
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class FrontierStats:
         closed find the last ones."""
         if (counting := self._crawler.get_downloader_middleware(StatsMiddleware)) is not None:
             counting.flush()
-        if (bandwidth := bandwidth_of(self._crawler)).is_on:
+        if (bandwidth := get_bandwidth(self._crawler)).is_on:
             self._crawler.stats.set_value("bandwidth/limit", round(bandwidth.limit))
             self._crawler.stats.set_value("bandwidth/used", round(bandwidth.used))
         if self._frontier is None:

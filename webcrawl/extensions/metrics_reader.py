@@ -8,9 +8,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from webcrawl.crawl.context import get_context
-from webcrawl.fetching.bandwidth import bandwidth_of
-from webcrawl.fetching.body_memory import body_memory_of
-from webcrawl.fetching.network import network_of
+from webcrawl.fetching.bandwidth import get_bandwidth
+from webcrawl.fetching.body_memory import get_body_memory
+from webcrawl.fetching.network import get_network
 from webcrawl.processes import cpu_seconds
 from webcrawl.reports.pace import CrawlLimits, Means, PaceMeter, Reading
 
@@ -78,7 +78,7 @@ def cache_figures(crawler: Crawler) -> dict[str, float]:
     apply, ``_max``, ``_hits`` and ``_misses`` since its start. Call it on the event loop, while the spider is open.
     """
     frontier, rules = getattr(crawler.engine.scheduler, "frontier", None), get_context(crawler).rules
-    network, bodies = network_of(crawler), body_memory_of(crawler)
+    network, bodies = get_network(crawler), get_body_memory(crawler)
     values: dict[str, float] = {}
 
     def add(name: str, **figures: float) -> None:
@@ -105,7 +105,7 @@ class MetricsReader:
         self._frontier = frontier
         self._crawler = crawler
         self._stats = crawler.stats
-        self._bandwidth = bandwidth_of(crawler)
+        self._bandwidth = get_bandwidth(crawler)
         items = crawler.settings.getint("CLOSESPIDER_ITEMCOUNT")
         limits = CrawlLimits(
             configuration.closespider_pagecount,

@@ -335,7 +335,7 @@ class Bandwidth:
 _limits: WeakKeyDictionary[Crawler, Bandwidth] = WeakKeyDictionary()
 
 
-def bandwidth_of(crawler: Crawler) -> Bandwidth:
+def get_bandwidth(crawler: Crawler) -> Bandwidth:
     """Return the bandwidth limit of a crawl, which the first call creates."""
     found = _limits.get(crawler)
     if found is None:

@@ -221,7 +221,7 @@ class _Wait:
 _memories: WeakKeyDictionary[Crawler, BodyMemory] = WeakKeyDictionary()
 
 
-def body_memory_of(crawler: Crawler) -> BodyMemory:
+def get_body_memory(crawler: Crawler) -> BodyMemory:
     """Return the budget of a crawl, which the first call creates."""
     memory = _memories.get(crawler)
     if memory is None:

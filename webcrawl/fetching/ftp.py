@@ -119,9 +119,9 @@ class FtpDownloadHandler(SchemeHandler):
 
     async def fetch(self, transfer: SchemeTransfer) -> None:
         """Log in and receive one file or one directory."""
-        path, is_folder = _path_of(transfer.path)
+        path, is_folder = _raw_path(transfer.path)
         if not is_folder:
-            transfer.refuse_unwanted(_type_of(path))
+            transfer.refuse_unwanted(_mime_type(path))
         stream = await transfer.connect(tls=self.implicit_tls)
         control = _Control(stream)
         greeting = await control.reply()
@@ -212,7 +212,7 @@ class _Session:
         ):
             transfer.begin(301, location=f"{url}/", reply=str(size.code))
             return
-        if not transfer.begin(200, _type_of(path), size=announced):
+        if not transfer.begin(200, _mime_type(path), size=announced):
             return
         await self._receive(b"RETR", path, size=announced)
 
@@ -277,7 +277,7 @@ class _Session:
             raise DataConnectionError(f"port {port}: {error or type(error).__name__}") from error
 
 
-def _path_of(path: str) -> tuple[bytes, bool]:
+def _raw_path(path: str) -> tuple[bytes, bool]:
     """Return the path of a URL as it is sent, relative to the folder of the login, and whether it is a directory.
 
     Raises UnsupportedURLSchemeError for a path that no command can contain.
@@ -294,6 +294,6 @@ def _path_of(path: str) -> tuple[bytes, bool]:
     return raw.rstrip(b"/") or raw[:1] if is_folder else raw, is_folder
 
 
-def _type_of(path: bytes) -> str | None:
+def _mime_type(path: bytes) -> str | None:
     """Return the type of a file by the extension of its name; None if that tells nothing."""
     return type_of_name(path.rpartition(b"/")[2].decode("latin-1"))

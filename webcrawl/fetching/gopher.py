@@ -42,8 +42,8 @@ class GopherDownloadHandler(SchemeHandler):
 
     async def fetch(self, transfer: SchemeTransfer) -> None:
         """Send the selector and receive the document."""
-        kind, selector = _item_of(transfer.path)
-        mime = _type_of(kind, transfer.path)
+        kind, selector = _read_item(transfer.path)
+        mime = _mime_type(kind, transfer.path)
         if mime is None and kind in IMAGES:
             transfer.refuse_unwanted("image/*")
         transfer.refuse_unwanted(mime)
@@ -58,7 +58,7 @@ class GopherDownloadHandler(SchemeHandler):
             await transfer.receive(stream, first)
 
 
-def _item_of(path: str) -> tuple[str, bytes]:
+def _read_item(path: str) -> tuple[str, bytes]:
     """Return the item type and the selector of the path of a URL.
 
     Raises UnsupportedURLSchemeError for a type that names no document, and a selector that cannot be sent.
@@ -71,6 +71,6 @@ def _item_of(path: str) -> tuple[str, bytes]:
     return kind, selector
 
 
-def _type_of(kind: str, path: str) -> str | None:
+def _mime_type(kind: str, path: str) -> str | None:
     """Return the MIME type of an item; None if its first bytes have to tell."""
     return _TYPES.get(kind) or type_of_name(path)

@@ -34,7 +34,7 @@ from webcrawl.fetching.addresses import (
     literal_address,
     pinned,
 )
-from webcrawl.fetching.bandwidth import Bandwidth, bandwidth_of
+from webcrawl.fetching.bandwidth import Bandwidth, get_bandwidth
 from webcrawl.fetching.connection import LONGEST_SECONDS, PageConnection, PageProtocol, SlowLane
 from webcrawl.fetching.failures import LocalShortageError, PrivateAddressError
 from webcrawl.fetching.private_addresses import SETTING, SeedAddresses, address_rule
@@ -378,12 +378,12 @@ def seed_addresses(crawler: Crawler) -> SeedAddresses:
     return seeds
 
 
-def network_of(crawler: Crawler) -> Network:
+def get_network(crawler: Crawler) -> Network:
     """Return the crawl's connections, which the first call creates."""
     network = _networks.get(crawler)
     if network is None:
         network = _networks[crawler] = Network(
-            crawler.settings, seed_addresses(crawler), bandwidth_of(crawler)
+            crawler.settings, seed_addresses(crawler), get_bandwidth(crawler)
         )
     return network
 

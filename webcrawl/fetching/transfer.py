@@ -18,11 +18,11 @@ from scrapy.exceptions import DownloadCancelledError, DownloadTimeoutError
 
 from webcrawl.archive.capture import Capture
 from webcrawl.config import setting_value
-from webcrawl.fetching.bandwidth import bandwidth_of
-from webcrawl.fetching.body_memory import body_memory_of
+from webcrawl.fetching.bandwidth import get_bandwidth
+from webcrawl.fetching.body_memory import get_body_memory
 from webcrawl.fetching.failures import LocalShortageError, translate
 from webcrawl.fetching.meta import begin_fetch
-from webcrawl.fetching.network import close_network, network_of
+from webcrawl.fetching.network import close_network, get_network
 from webcrawl.frontier.records import Kind
 from webcrawl.refusal import Refused
 from webcrawl.scope.exclusion import ExclusionRule
@@ -67,8 +67,8 @@ class TransferHandler:
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
         self.crawler = crawler
-        self.bandwidth = bandwidth_of(crawler)
-        self._bodies = body_memory_of(crawler)
+        self.bandwidth = get_bandwidth(crawler)
+        self._bodies = get_body_memory(crawler)
         self.timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
         self.maxsize = int(setting_value(settings, "DOWNLOAD_MAXSIZE"))
         self.text_maxsize = max(self.maxsize, settings.getint("DOWNLOAD_TEXT_MAXSIZE"))
@@ -126,7 +126,7 @@ class Transfer:
     ) -> None:
         assert fetch.account is not None
         self.request = request
-        self.network = network_of(handler.crawler)
+        self.network = get_network(handler.crawler)
         self.sent_at = monotonic()
         """Monotonic seconds of ``capture.started_at``."""
         self.deadline = self.sent_at + (request.meta.get("download_timeout") or handler.timeout)

@@ -26,7 +26,7 @@ from webcrawl.frontier.inline import (
 )
 from webcrawl.frontier.order import LevelSampler
 from webcrawl.frontier.policies import FrontierLimits, Policies
-from webcrawl.frontier.queue_head import REQUESTED, QueuePosition, queue_position
+from webcrawl.frontier.queue_head import REQUESTED, QueuePosition, expected_place
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.shared_clocks import SharedRateLimiter
 from webcrawl.frontier.storage_retry import StorageRetry, Tasks
@@ -679,7 +679,7 @@ class ActiveKeys:
             if active is None:
                 self._idle = None
                 if self._activating:
-                    self._note_early(key, min(map(queue_position, group)))
+                    self._note_early(key, min(map(expected_place, group)))
             elif new := active.head.within(group):
                 for entry in new:
                     active.offer(entry)

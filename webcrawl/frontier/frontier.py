@@ -27,7 +27,7 @@ from webcrawl.frontier.lease import FetchEnd, Lease, Outcome, Result
 from webcrawl.frontier.moves import Mover
 from webcrawl.frontier.order import FIRST
 from webcrawl.frontier.policies import BUSY_STATUSES, FrontierLimits, Policies
-from webcrawl.frontier.queue_head import REQUESTED, QueuePosition, queue_position
+from webcrawl.frontier.queue_head import REQUESTED, QueuePosition, expected_place
 from webcrawl.frontier.records import Kind, State, UrlEntry, UrlRecord
 from webcrawl.frontier.reordering import Reordering
 from webcrawl.frontier.shared_clocks import SharedRateLimiter
@@ -418,7 +418,7 @@ class Frontier:
             else:
                 self._keys.set_aside(active, pick.want)
             return None
-        if self._kept and (active.key, queue_position(pick.entry)) in self._kept:
+        if self._kept and (active.key, expected_place(pick.entry)) in self._kept:
             # It is being processed here, since before the key was let go.
             self._keys.place_again(active)
             return None
@@ -682,7 +682,7 @@ class Frontier:
     def _holding(self, lease: Lease) -> ActiveKey | None:
         """Return the key of a lease, if it is held under the same fence. Results under another fence must not change
         it."""
-        if self._kept and self._kept.get((lease.entry.key, queue_position(lease.entry))) is lease:
+        if self._kept and self._kept.get((lease.entry.key, expected_place(lease.entry))) is lease:
             return None
         active = self._keys.get(lease.entry.key)
         return active if active is not None and active.record.fence == lease.fence else None
@@ -718,7 +718,7 @@ class Frontier:
             self._keys.answered(self._policies.get_key(f"{record.origin}/"), record)
         if self._unsettled.pop(lease.id, None) is not None:
             self._inline_unsettled -= lease.is_inline
-        if self._kept and self._kept.pop((lease.entry.key, queue_position(lease.entry)), None) is not None:
+        if self._kept and self._kept.pop((lease.entry.key, expected_place(lease.entry)), None) is not None:
             if (again := self._keys.get(lease.entry.key)) is not None:
                 again.head.gone(lease.entry)
             return
@@ -782,7 +782,7 @@ class Frontier:
             if lease.entry.key == key:
                 lease.fence = 0
                 if requests.is_stored(lease.entry):
-                    self._kept[key, queue_position(lease.entry)] = lease
+                    self._kept[key, expected_place(lease.entry)] = lease
         self._keys.release_key(key)
 
     def _lose(self, keys: set[str]) -> None:

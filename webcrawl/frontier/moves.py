@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from webcrawl.errors import StorageFull
 from webcrawl.frontier.active_key import ActiveKey
 from webcrawl.frontier.active_keys import ActiveKeys
-from webcrawl.frontier.queue_head import EVERYTHING, queue_position
+from webcrawl.frontier.queue_head import EVERYTHING, expected_place
 from webcrawl.storage.contract import Backend, Move
 
 
@@ -31,7 +31,7 @@ class Mover:
             active = self._keys.get(move.entry.key)
             if active is None:
                 moves.append(move)
-            elif active.head.withhold(queue_position(move.entry)):
+            elif active.head.withhold(expected_place(move.entry)):
                 held[active.key] = active
                 moves.append(Move(move.entry, move.level, active.record.fence))
         with self._keys.moving():
@@ -63,6 +63,6 @@ class Mover:
             elif id(move) in moved:
                 active.head.reopen(move.new_position)
             else:
-                active.head.reopen(queue_position(move.entry))
+                active.head.reopen(expected_place(move.entry))
         for active in held.values():
             self._keys.place(active)

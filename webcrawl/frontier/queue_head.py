@@ -22,7 +22,7 @@ REQUESTED: QueuePosition = ((1 << 47) - 1, (1 << 63) - 1)
 """The position of a key that another process requests. It is behind all others."""
 
 
-def queue_position(entry: UrlEntry) -> QueuePosition:
+def expected_place(entry: UrlEntry) -> QueuePosition:
     """Return the position of an entry in its queue."""
     return (-entry.level, entry.position)
 
@@ -72,16 +72,16 @@ class QueueHead:
         if self._next >= _TAKEN_MAX or self._next == len(self._entries):
             del self._entries[: self._next]
             self._next = 0
-        self._out.add(queue_position(entry))
+        self._out.add(expected_place(entry))
         return entry
 
     def put_back(self, entries: Iterable[UrlEntry]) -> None:
         """Give back entries that were taken and not fetched."""
         for entry in entries:
-            position = queue_position(entry)
+            position = expected_place(entry)
             self._out.discard(position)
             if self.tail is not None and position <= self.tail:
-                insort(self._entries, entry, lo=self._next, key=queue_position)
+                insort(self._entries, entry, lo=self._next, key=expected_place)
             else:
                 self.more = True
 
@@ -96,7 +96,7 @@ class QueueHead:
 
     def gone(self, entry: UrlEntry) -> None:
         """Note that an entry that was taken or withheld is no longer in its queue."""
-        (self._gone.add if self.loading else self._out.discard)(queue_position(entry))
+        (self._gone.add if self.loading else self._out.discard)(expected_place(entry))
 
     def within(self, entries: Iterable[UrlEntry]) -> list[UrlEntry]:
         """Return those of new entries that change something: the others lie behind the end, where more is known to
@@ -111,11 +111,11 @@ class QueueHead:
 
         A load may have brought it before this call.
         """
-        position = queue_position(entry)
+        position = expected_place(entry)
         if (position in self._out and position not in self._gone) or self._has(position):
             return
         if self.tail is not None and position < self.tail:
-            insort(self._entries, entry, lo=self._next, key=queue_position)
+            insort(self._entries, entry, lo=self._next, key=expected_place)
             self._cut()
         elif not self.more and not self.loading and len(self) < self._limit:
             self._entries.append(entry)
@@ -127,9 +127,9 @@ class QueueHead:
         """Note a new entry that was queued in the backend and is not to be held until a load brings it."""
         self.more = True
         if self.loading:
-            self._missed.add(queue_position(entry))
+            self._missed.add(expected_place(entry))
         else:
-            self._end_before(queue_position(entry))
+            self._end_before(expected_place(entry))
 
     def reopen(self, position: QueuePosition) -> None:
         """Note that there may be unknown entries in the backend, at ``position`` or behind it."""
@@ -155,18 +155,18 @@ class QueueHead:
 
     def _extend(self, entries: Iterable[UrlEntry]) -> None:
         for entry in entries:
-            position = queue_position(entry)
+            position = expected_place(entry)
             if self.tail is None or position > self.tail:
                 self.tail = position
                 if position not in self._out:
                     self._entries.append(entry)
 
     def _index(self, position: QueuePosition) -> int:
-        return bisect_left(self._entries, position, lo=self._next, key=queue_position)
+        return bisect_left(self._entries, position, lo=self._next, key=expected_place)
 
     def _has(self, position: QueuePosition) -> bool:
         index = self._index(position)
-        return index < len(self._entries) and queue_position(self._entries[index]) == position
+        return index < len(self._entries) and expected_place(self._entries[index]) == position
 
     def _end_before(self, position: QueuePosition) -> None:
         """Let the prefix end before ``position``, unless an entry is there already or the prefix ends before it
@@ -193,5 +193,5 @@ class QueueHead:
         # while a load is under way: its result starts behind the tail as it was.
         if len(self) > 2 * self._limit and not self.loading:
             del self._entries[self._next + self._limit :]
-            self.tail = queue_position(self._entries[-1])
+            self.tail = expected_place(self._entries[-1])
             self.more = True

@@ -166,7 +166,7 @@ line of a log, and the garbage collector stops tracking tuples of numbers.
 """
 
 
-def turn_of(line: Mapping[str, Any], start: float, end: float) -> Turn | None:
+def find_turn(line: Mapping[str, Any], start: float, end: float) -> Turn | None:
     """Return the turn of a line with these times; None if it lacks a key, or if no request was sent."""
     key, delay = line.get("key"), line.get("delay")
     if not isinstance(key, str) or (delay is None and line.get("cached") is True):
@@ -516,7 +516,7 @@ class Digest:
         if self.ended_at is None or end > self.ended_at:
             self.ended_at = end
         self.time_line.add(end, page, size, failed)
-        return turn_of(line, start, end)
+        return find_turn(line, start, end)
 
     def _count(self, alike: Alike, number: int) -> None:
         kind, status, error, worker, mime, depth, language, changed, truncated, failed, domain, extension = (

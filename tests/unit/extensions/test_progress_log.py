@@ -59,7 +59,7 @@ def test_lines_say_how_the_crawl_stands(made: ProgressLog, tmp_path: Path) -> No
     assert told == {
         "worker": "w1", "pages": 9, "bytes": 99, "errors": 0, **NO_PAGES,
         "queued": 5, "hosts": 4, "active": 3, "ready": 2, "open": 7,
-        "holds": 0, "longest_hold": 0.0, "refusing_hosts": 0
+        "holds": 0, "longest_hold": 0.0, "refusing_hosts": 0, "withheld": 0
     }  # fmt: skip
     assert lines[0]["run"] <= lines[0]["at"] <= lines[-1]["at"]
     assert 0 <= lines[0]["cpu_seconds"] <= lines[-1]["cpu_seconds"]

@@ -14,7 +14,7 @@ from scrapy.utils.test import get_crawler
 from webcrawl.fetching.failures import failure_word
 from webcrawl.fetching.http import HttpDownloadHandler
 from webcrawl.fetching.meta import FetchMeta, fetch_meta
-from webcrawl.fetching.network import network_of, seed_addresses
+from webcrawl.fetching.network import get_network, seed_addresses
 
 if TYPE_CHECKING:
     import ssl
@@ -184,7 +184,7 @@ class Client:
     @property
     def idle_connections(self) -> int:
         """The number of connections that wait for another request to their host."""
-        return len(network_of(self.crawler)._idle)
+        return len(get_network(self.crawler)._idle)
 
     async def fetch(self, url: str | Request, facts: dict[str, Any] | None = None, **kwargs: Any) -> Fetched:
         """Fetch; ``facts`` are fields of the FetchMeta."""

@@ -11,7 +11,7 @@ from tests.unit.fetching.nameserver import name_server
 from webcrawl.crawl.seeded_hosts import NAME, KeptSeeds
 from webcrawl.fetching import resolver
 from webcrawl.fetching.failures import PrivateAddressError
-from webcrawl.fetching.network import network_of, seed_addresses
+from webcrawl.fetching.network import get_network, seed_addresses
 from webcrawl.fetching.private_addresses import address_rule
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def test_a_seed_lifts_the_rule_for_the_private_addresses_it_resolved_to_at_first
                     seed_addresses(client.crawler).remember_in(kept := KeptSeeds(tmp_path))
                     await kept.recall()
                     if begins:
-                        await network_of(client.crawler).places.locate(SEED)
+                        await get_network(client.crawler).places.locate(SEED)
                         zone[host.rstrip(".")] = now
                         assert (tmp_path / NAME).read_text().count("\n") == 1
                     before = site.connections

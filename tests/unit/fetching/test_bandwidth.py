@@ -28,7 +28,7 @@ from webcrawl.fetching.bandwidth import (
     Bandwidth,
     TokenBucket,
     UsedRate,
-    bandwidth_of,
+    get_bandwidth,
 )
 from webcrawl.fetching.body_memory import BodyMemory
 from webcrawl.fetching.meta import FetchMeta
@@ -377,7 +377,7 @@ def test_a_body_comes_whole_at_the_limit(loop: str) -> None:
             # All but the last read was waited for, which is no larger than a body.
             assert took >= (len(answer) - BURST_SECONDS * 200_000) / 200_000
             assert [one.meta.received_bytes for one in fetched] == [len(answer)] * 2
-            assert bandwidth_of(client.crawler)._waiting == module.deque()
+            assert get_bandwidth(client.crawler)._waiting == module.deque()
             assert client.idle_connections == 1
 
     run(test(), loop)

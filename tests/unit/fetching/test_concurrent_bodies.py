@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.unit.fetching.lab import LOOPS, Client, Peer, answering, run, serving
-from webcrawl.fetching.body_memory import body_memory_of
+from webcrawl.fetching.body_memory import get_body_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ def test_large_bodies_wait_for_each_other_and_small_ones_for_none(loop: str) -> 
                     await send(peer, b"x" * LARGE, go_on)
 
         async with serving(behave) as site, Client(**SETTINGS) as client:
-            memory = body_memory_of(client.crawler)
+            memory = get_body_memory(client.crawler)
 
             async def fetch(path: str) -> bytes:
                 fetched = await client.fetch(site.url(path), LEASED)
@@ -89,7 +89,7 @@ def test_the_time_in_which_a_body_could_not_be_read_is_nobodys_fault() -> None:
             await send(peer, b"x" * LARGE, go_on)
 
         async with serving(behave) as site, Client(**SETTINGS, DOWNLOAD_TIMEOUT=1.5) as client:
-            memory = body_memory_of(client.crawler)
+            memory = get_body_memory(client.crawler)
             holder = memory.account()
             holder.request(None, lambda: None)
             fetching = asyncio.create_task(client.fetch(site.url(), LEASED))
@@ -113,7 +113,7 @@ def test_an_exchange_that_ends_while_it_waits_gives_everything_back() -> None:
             await peer.gone()
 
         async with serving(behave) as site, Client(**SETTINGS) as client:
-            memory = body_memory_of(client.crawler)
+            memory = get_body_memory(client.crawler)
             holder = memory.account()
             holder.request(None, lambda: None)
             fetching = asyncio.create_task(client.fetch(site.url(), LEASED))
@@ -133,7 +133,7 @@ def test_the_body_of_a_request_that_nobody_settles_is_counted_as_long_as_it_is_t
             await peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nsmall")
 
         async with serving(behave) as site, Client(**SETTINGS) as client:
-            memory = body_memory_of(client.crawler)
+            memory = get_body_memory(client.crawler)
             fetched = await client.fetch(site.url())
             assert memory.used == 5
             del fetched

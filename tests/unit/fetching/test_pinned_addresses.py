@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.fetching.lab import Client, Site, answering, run, serving
 from tests.unit.fetching.nameserver import name_server
-from webcrawl.fetching.network import network_of
+from webcrawl.fetching.network import get_network
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -76,7 +76,7 @@ def test_without_a_place_nothing_is_sent_though_the_name_has_an_address_by_now()
 def test_a_host_keeps_its_address_while_it_has_it() -> None:
     async def test() -> None:
         async with lab() as (_, client, names):
-            places = network_of(client.crawler).places
+            places = get_network(client.crawler).places
             names["both.test"] = [ONE, OTHER]
             assert await places.locate("both.test") == ONE
             places._resolver._resolver._cache.clear()
@@ -92,7 +92,7 @@ def test_a_host_keeps_its_address_while_it_has_it() -> None:
 def test_an_address_that_cannot_be_reached_is_followed_by_the_next() -> None:
     async def test() -> None:
         async with lab() as (site, client, _):
-            places = network_of(client.crawler).places
+            places = get_network(client.crawler).places
             tried = []
             for _ in range(3):
                 place = await places.locate("half.test")
@@ -105,7 +105,7 @@ def test_an_address_that_cannot_be_reached_is_followed_by_the_next() -> None:
 def test_private_addresses_are_no_place() -> None:
     async def test() -> None:
         async with lab(allowed=False) as (site, client, _):
-            places = network_of(client.crawler).places
+            places = get_network(client.crawler).places
             assert await places.locate("mixed.test") == "8.8.8.8"
             assert await places.locate("inside.test") is None
             assert await places.locate("nothing.test") is None
@@ -132,7 +132,7 @@ def test_a_proxy_is_contacted_wherever_it_is() -> None:
 def test_addresses_are_chosen_for_many_hosts_at_once() -> None:
     async def test() -> None:
         async with lab() as (_, client, _names):
-            places = network_of(client.crawler).places
+            places = get_network(client.crawler).places
             found = await asyncio.gather(*(places.locate(name) for name in ("both.test", "turned.test") * 5))
             assert set(found) == {ONE, OTHER}
 

@@ -16,7 +16,7 @@ import pytest
 from tests.unit.fetching.lab import LOOPS, Client, answering, run, serving
 from tests.unit.fetching.nameserver import name_server
 from webcrawl.fetching.failures import LocalShortageError
-from webcrawl.fetching.network import network_of
+from webcrawl.fetching.network import get_network
 from webcrawl.fetching.shortage import (
     FIRST_PAUSE_SECONDS,
     LONGEST_PAUSE_SECONDS,
@@ -70,7 +70,7 @@ def test_a_request_waits_for_a_file_and_nobody_hears_of_it(
 ) -> None:
     async def test() -> None:
         async with serving(answering(OK)) as site, Client(DOWNLOAD_TIMEOUT=0.5) as client:
-            network_of(client.crawler)
+            get_network(client.crawler)
             with no_files():
                 waiting = [
                     asyncio.ensure_future(client.fetch(site.url(f"/{number}", f"h{number}.localhost")))
@@ -100,7 +100,7 @@ def test_a_name_is_looked_up_when_there_is_a_file_to_ask_with(loop: str) -> None
             serving(answering(OK)) as site,
             Client(DNS_NAMESERVERS=[f"127.0.0.1:{names.port}"]) as client,
         ):
-            places = network_of(client.crawler).places
+            places = get_network(client.crawler).places
             with no_files():
                 waiting = asyncio.ensure_future(client.fetch(site.url(host="a.example")))
                 place = asyncio.ensure_future(places.locate("b.example"))
@@ -130,7 +130,7 @@ def test_a_request_that_waited_long_goes_back(monkeypatch: pytest.MonkeyPatch) -
 
     async def test() -> None:
         async with serving(answering(OK)) as site, Client() as client:
-            network_of(client.crawler)
+            get_network(client.crawler)
             with no_files():
                 fetched = await client.fetch(site.url())
             assert isinstance(fetched.error, LocalShortageError)

@@ -15,7 +15,7 @@ from xxhash import xxh3_128_digest
 from tests.unit.fetching.lab import Client, Peer, answering, run, serving
 from webcrawl.errors import StorageFull
 from webcrawl.fetching import spool
-from webcrawl.fetching.body_memory import body_memory_of
+from webcrawl.fetching.body_memory import get_body_memory
 from webcrawl.fetching.spool import BUFFER_BYTES, Spool
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def fetched(folder: Path, body: bytes, **settings: int) -> tuple[Capture, bytes,
             got = await client.fetch(site.url(), facts)
             assert got.response is not None
             assert got.meta.capture is not None
-            return got.meta.capture, got.response.body, body_memory_of(client.crawler).peak
+            return got.meta.capture, got.response.body, get_body_memory(client.crawler).peak
 
     result: tuple[Capture, bytes, int] = run(test())
     return result
@@ -82,7 +82,7 @@ def test_a_disk_without_room_is_an_error_and_leaves_nothing(
                 site.url(), {"lease_id": 1, "kind": "sitemap", "maxsize": 10**8, "spool": str(tmp_path)}
             )
             assert isinstance(got.error, StorageFull)
-            assert body_memory_of(client.crawler).used == 0
+            assert get_body_memory(client.crawler).used == 0
 
     run(test())
     assert list(tmp_path.iterdir()) == []

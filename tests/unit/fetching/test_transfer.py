@@ -10,10 +10,10 @@ import pytest
 
 from tests.unit.fetching.lab import Client, Fetched, Peer, run, serving
 from tests.unit.fetching.test_shortage import no_files
-from webcrawl.fetching.body_memory import body_memory_of
+from webcrawl.fetching.body_memory import get_body_memory
 from webcrawl.fetching.gopher import GopherDownloadHandler
 from webcrawl.fetching.http import HttpDownloadHandler
-from webcrawl.fetching.network import network_of
+from webcrawl.fetching.network import get_network
 from webcrawl.storage.contract import LeaseValidity, uptime
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ SMALL = {"CONCURRENT_REQUESTS": 2, "BODY_MEMORY_BYTES": 40_000}
 def test_the_body_of_an_inline_request_waits_for_no_page(scheme: Scheme) -> None:
     async def test() -> None:
         async with Visit(scheme, scheme.answer(b"x" * 30_000), **SMALL) as visit:
-            memory = body_memory_of(visit.client.crawler)
+            memory = get_body_memory(visit.client.crawler)
             memory.account().request(None, lambda: None)
             assert memory.free == 0
             fetched = await visit.fetch(facts={"kind": "inline", "lease_id": 1})
@@ -135,7 +135,7 @@ def test_the_body_of_an_inline_request_waits_for_no_page(scheme: Scheme) -> None
 def test_a_page_without_memory_gives_way_to_an_inline_request_for_its_key(scheme: Scheme) -> None:
     async def test() -> None:
         async with Visit(scheme, scheme.answer(b"x" * 90_000), **SMALL) as visit:
-            memory = body_memory_of(visit.client.crawler)
+            memory = get_body_memory(visit.client.crawler)
             holder = memory.account()
             holder.request(None, lambda: None)
             is_wanted = False
@@ -158,7 +158,7 @@ def test_a_page_without_memory_gives_way_to_an_inline_request_for_its_key(scheme
 def test_a_body_that_waited_for_memory_comes_whole(scheme: Scheme) -> None:
     async def test() -> None:
         async with Visit(scheme, scheme.answer(b"x" * 90_000), **SMALL) as visit:
-            memory = body_memory_of(visit.client.crawler)
+            memory = get_body_memory(visit.client.crawler)
             holder = memory.account()
             holder.request(None, lambda: None)
             fetching = asyncio.ensure_future(visit.fetch(facts={"lease_id": 1}))
@@ -176,7 +176,7 @@ def test_a_body_that_waited_for_memory_comes_whole(scheme: Scheme) -> None:
 def test_the_time_of_a_shortage_is_not_that_of_the_request(scheme: Scheme) -> None:
     async def test() -> None:
         async with Visit(scheme, scheme.answer(b"ok"), DOWNLOAD_TIMEOUT=0.5) as visit:
-            network_of(visit.client.crawler)
+            get_network(visit.client.crawler)
             with no_files():
                 fetching = asyncio.ensure_future(visit.fetch())
                 # Longer than a request may take.

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.contract.samples import NOW, entry
 from webcrawl.frontier.order import FIRST, LAST, Order, OrderName, by_path_depth
-from webcrawl.frontier.queue_head import queue_position
+from webcrawl.frontier.queue_head import expected_place
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.robots_requests import LEVEL
 
@@ -25,7 +25,7 @@ def one_placed(order: Order, url: str, level: int = 0) -> UrlEntry:
 
 
 def in_order(entries: list[UrlEntry]) -> list[str]:
-    return [one.url for one in sorted(entries, key=queue_position)]
+    return [one.url for one in sorted(entries, key=expected_place)]
 
 
 def test_breadth_first_is_first_come_first_served_within_a_level() -> None:

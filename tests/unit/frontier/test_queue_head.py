@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.contract.samples import entry
-from webcrawl.frontier.queue_head import QueueHead, QueuePosition, queue_position
+from webcrawl.frontier.queue_head import QueueHead, QueuePosition, expected_place
 from webcrawl.frontier.records import UrlEntry
 
 LIMIT = 4
@@ -127,7 +127,7 @@ def test_what_others_queued_behind_an_entry_that_a_load_brought_is_not_passed_ov
     head.offer(entry("http://a/", 0, 9))
     head.reopen((0, 1))
     head.loading = True
-    head.loaded([one for one in queue((0, 1), (0, 5), (0, 9)) if queue_position(one) > head.tail], False)
+    head.loaded([one for one in queue((0, 1), (0, 5), (0, 9)) if expected_place(one) > head.tail], False)
     assert left(head) == [(0, 1), (0, 5), (0, 9)]
 
 
@@ -149,7 +149,7 @@ class Head(RuleBasedStateMachine):
 
     def new(self, level: int, position: int) -> UrlEntry:
         one = entry("http://a/", level, position * 1000 + next(self.numbers))
-        self.queue[queue_position(one)] = one
+        self.queue[expected_place(one)] = one
         return one
 
     def behind(self, place: QueuePosition | None) -> list[UrlEntry]:
@@ -168,7 +168,7 @@ class Head(RuleBasedStateMachine):
 
     @rule(level=st.integers(0, 2), position=st.integers(0, 99))
     def others_queue_one(self, level: int, position: int) -> None:
-        self.unacknowledged.add(queue_position(self.new(level, position)))
+        self.unacknowledged.add(expected_place(self.new(level, position)))
 
     @precondition(lambda self: self.unacknowledged)
     @rule()
@@ -182,7 +182,7 @@ class Head(RuleBasedStateMachine):
         for _ in range(count):
             if self.head:
                 one = self.head.take()
-                place = queue_position(one)
+                place = expected_place(one)
                 assert place in self.queue, "it left the queue before"
                 assert place not in self.out, "it is out already"
                 self.out[place] = one
@@ -215,13 +215,13 @@ class Head(RuleBasedStateMachine):
     def answer(self) -> None:
         assert self.snapshot is not None
         # What was settled since the reading was out then, and the answers to both come in their order.
-        entries = [one for one in self.snapshot if queue_position(one) in self.queue]
+        entries = [one for one in self.snapshot if expected_place(one) in self.queue]
         self.head.loaded(entries[:LIMIT], len(entries) > LIMIT)
         self.snapshot = None
 
     @invariant()
     def what_it_holds_is_a_prefix(self) -> None:
-        held = [queue_position(one) for one in self.head._entries[self.head._next :]]
+        held = [expected_place(one) for one in self.head._entries[self.head._next :]]
         assert held == sorted(set(held))
         told = [place for place in sorted(self.queue) if place not in self.unacknowledged or place in held]
         free = [place for place in told if place not in self.out]
@@ -246,7 +246,7 @@ class Head(RuleBasedStateMachine):
         free = [place for place in sorted(self.queue) if place not in self.out]
         while self.head or self.head.more:
             while self.head:
-                given.append(queue_position(self.head.take()))
+                given.append(expected_place(self.head.take()))
             if self.head.more:
                 self.ask()
                 self.read()

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS = 10.0
-"""Interval at which the key file is looked at."""
+KEY_FILE_POLL_SECONDS = 10.0
+"""Interval at which the key file is checked for changes."""
 
 
 class IdentityFeature(Feature):
@@ -40,7 +40,7 @@ class IdentityFeature(Feature):
             ring, self._agent, configuration.identity_components, configuration.identity_lifetime_seconds
         )
         self._announced: str | None = None
-        self._looking = PeriodicTask(LOOK_SECONDS, self._look)
+        self._looking = PeriodicTask(KEY_FILE_POLL_SECONDS, self._look)
 
     def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         self._announce()
@@ -86,7 +86,7 @@ class IdentityFeature(Feature):
             logger.error(
                 "No key of the crawler is in force any more: requests are not signed. Add one with scrapy identity "
                 "rotate; a running crawl reads a changed IDENTITY_KEY_FILE within %g s",
-                LOOK_SECONDS,
+                KEY_FILE_POLL_SECONDS,
             )
         else:
             logger.info("Requests are signed with the key %s of %s", name, self._agent)

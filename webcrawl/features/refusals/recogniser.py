@@ -57,8 +57,8 @@ class Recogniser:
         self._by_head = [signature for signature in signatures if not signature.body]
         self._by_body = [signature for signature in signatures if signature.body]
         self._of_success = [signature for signature in self._by_body if signature.may_succeed]
-        self._any_mark = _any_of(max(signature.body, key=len) for signature in self._of_success)
-        self._any_mark_of_error = _any_of(max(signature.body, key=len) for signature in self._by_body)
+        self._any_mark = _build_any(max(signature.body, key=len) for signature in self._of_success)
+        self._any_mark_of_error = _build_any(max(signature.body, key=len) for signature in self._by_body)
         heads = [signature for signature in self._by_head if signature.may_succeed]
         self._fields_of_success = {status for signature in heads for status in signature.statuses}
         self._any_success = any(signature.success for signature in heads)
@@ -108,7 +108,7 @@ class Recogniser:
         return None
 
 
-def _any_of(marks: Iterable[bytes]) -> re2._Regexp | None:
+def _build_any(marks: Iterable[bytes]) -> re2._Regexp | None:
     """Return an expression that finds any of some marks; None for no marks."""
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
@@ -165,7 +165,7 @@ def _has_fields(signature: RefusalSignature, header: Header) -> bool:
 
 def _wanted(status: int, header: Header) -> SiteRefusal | None:
     """Return what a response asks for by name: a licence or a signature."""
-    if status in (401, 402, 403) and (licence := _challenge_of(header, "license")) is not None:
+    if status in (401, 402, 403) and (licence := _find_challenge(header, "license")) is not None:
         return SiteRefusal(LICENSE_REQUIRED, detail=licence)
     if status in (401, 403, 429) and (fields := header("accept-signature")) is not None:
         return SiteRefusal(SIGNATURE_WANTED, detail=line(fields, DETAIL_MAX))
@@ -187,7 +187,7 @@ def _of_status(status: int, header: Header) -> SiteRefusal | None:
     return None
 
 
-def _challenge_of(header: Header, scheme: str) -> str | None:
+def _find_challenge(header: Header, scheme: str) -> str | None:
     """Return the challenge of an authentication scheme, with its parameters; None if there is none."""
     value = line(header("www-authenticate") or "", 2 * DETAIL_MAX)
     for part in value.split(","):

@@ -76,7 +76,7 @@ class SampleResponse:
     body: bytes
 
 
-def sample_of(text: str) -> SampleResponse:
+def parse_sample(text: str) -> SampleResponse:
     """Read a sample. :raises SignaturesError: it has another form"""
     head, _, body = text.lstrip("\n").partition("\n\n")
     first, *lines = head.split("\n")
@@ -197,7 +197,7 @@ def _signature(row: Any) -> RefusalSignature:
         row.get("source", ""),
         row.get("sample", ""),
     )
-    if signature.sample and not _matches(signature, sample_of(signature.sample)):
+    if signature.sample and not _matches(signature, parse_sample(signature.sample)):
         raise SignaturesError("does not match its sample")
     return signature
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from webcrawl.errors import StorageFull
-from webcrawl.frontier.queue_head import queue_position
+from webcrawl.frontier.queue_head import expected_place
 from webcrawl.frontier.records import State
 from webcrawl.storage.contract import Backend, Batch, Settled
 
@@ -107,7 +107,7 @@ class Merging:
                 left.difference_update([result.entry.fingerprint for result in settled])
             if not loaded.more:
                 break
-            after = queue_position(loaded.entries[-1])
+            after = expected_place(loaded.entries[-1])
         self.merged.known += len(left)
 
     async def _discover(self, entries: list[UrlEntry]) -> int:

@@ -14,7 +14,7 @@ from scrapy.utils.defer import deferred_from_coro
 from webcrawl.crawl.context import ScopesOfIntake, build_scopes, frontier_limits
 from webcrawl.crawl.rules import CrawlRules, build_hours, build_politeness
 from webcrawl.features.steering.live_settings import LIVE
-from webcrawl.fetching.body_memory import body_memory_of
+from webcrawl.fetching.body_memory import get_body_memory
 from webcrawl.fetching.network import seed_addresses
 from webcrawl.logs import set_level
 from webcrawl.politeness.health import Health
@@ -69,7 +69,7 @@ class Effects:
         if "concurrency" in changed:
             requests = values.configuration.concurrent_requests
             self._crawler.engine.downloader.total_concurrency = requests
-            body_memory_of(self._crawler).divide(requests)
+            get_body_memory(self._crawler).divide(requests)
         if "bandwidth" in changed:
             self._context.bandwidth.set_limit(values.configuration.bandwidth_max)
         if "log" in changed:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from webcrawl.frontier.order import LevelSampler
-from webcrawl.frontier.queue_head import QueuePosition, queue_position
+from webcrawl.frontier.queue_head import QueuePosition, expected_place
 from webcrawl.frontier.records import QUEUED, Kind, State, UrlEntry, UrlRecord
 from webcrawl.frontier.seen import Seen
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
@@ -112,7 +112,7 @@ class MemoryBackend:
 
     async def read_queue(self, key: str, after: QueuePosition | None, count: int) -> Loaded:
         queue = self._hosts[key].queue
-        start = 0 if after is None else bisect_right(queue, after, key=queue_position)
+        start = 0 if after is None else bisect_right(queue, after, key=expected_place)
         entries = [copy.copy(entry) for entry in queue[start : start + count]]
         origins = {entry.origin for entry in entries}
         robots = [copy.copy(self._robots[origin]) for origin in origins if origin in self._robots]
@@ -124,10 +124,10 @@ class MemoryBackend:
         entries: list[UrlEntry] = []
         for key in keys[bisect_left(keys, first) :]:
             queue = self._hosts[key].queue
-            start = 0 if after is None else bisect_right(queue, after, key=queue_position)
+            start = 0 if after is None else bisect_right(queue, after, key=expected_place)
             entries += [copy.copy(entry) for entry in queue[start : start + count - len(entries)]]
             if len(entries) >= count:
-                return ScanResult(entries, (key, queue_position(entries[-1])))
+                return ScanResult(entries, (key, expected_place(entries[-1])))
             after = None
         return ScanResult(entries, None)
 
@@ -139,14 +139,14 @@ class MemoryBackend:
         if host is None or host.active is (move.fence is None):
             return False
         index, goal = (
-            _find_index(host.queue, queue_position(move.entry)),
+            _find_index(host.queue, expected_place(move.entry)),
             _find_index(host.queue, move.new_position),
         )
         if index is None or goal is not None:
             return False
         entry = host.queue.pop(index)
         entry.level = move.level
-        insort(host.queue, entry, key=queue_position)
+        insort(host.queue, entry, key=expected_place)
         return True
 
     async def commit(self, batch: Batch) -> Committed:
@@ -165,8 +165,8 @@ class MemoryBackend:
             self._robots[robots.origin] = copy.copy(robots)
         pruned = [gone for key in {entry.key for entry in queued} for gone in self._prune(self._hosts[key])]
         if pruned:
-            places = {(entry.key, queue_position(entry)) for entry in pruned}
-            queued = [entry for entry in queued if (entry.key, queue_position(entry)) not in places]
+            places = {(entry.key, expected_place(entry)) for entry in pruned}
+            queued = [entry for entry in queued if (entry.key, expected_place(entry)) not in places]
             if self._seen is None:
                 may_return += [entry.fingerprint for entry in pruned if not entry.repeat]
         return Committed(queued, len(pruned), self._counts.queued, len(self._hosts), may_return=may_return)
@@ -258,7 +258,7 @@ class MemoryBackend:
         if not (host.queue or host.active or host.record.given_up):
             since = at if host.is_stored else at - FIRST_VISIT_AHEAD_SECONDS
             host.record.next_fetch_at = max(host.record.next_fetch_at, since)
-        insort(host.queue, copy.copy(entry), key=queue_position)
+        insort(host.queue, copy.copy(entry), key=expected_place)
         self._counts.queued += 1
 
     def _admit(self, host: _Host, entry: UrlEntry) -> bool:
@@ -281,7 +281,7 @@ class MemoryBackend:
         """Carry out one result. Returns True if the URL is to be queued again."""
         entry = settled.entry
         host = self._host(entry.key)
-        index = _find_index(host.queue, queue_position(entry))
+        index = _find_index(host.queue, expected_place(entry))
         if index is not None:
             del host.queue[index]
             self._counts.queued -= 1
@@ -295,7 +295,7 @@ class MemoryBackend:
         self._store(host, entry, settled.record)
         if settled.again is None:
             return False
-        insort(host.queue, copy.copy(settled.again), key=queue_position)
+        insort(host.queue, copy.copy(settled.again), key=expected_place)
         self._counts.queued += 1
         return True
 
@@ -339,8 +339,8 @@ class MemoryBackend:
 
 def _find_index(queue: list[UrlEntry], place: QueuePosition) -> int | None:
     """Return the index of the entry at ``place`` in ``queue``, None if there is none."""
-    index = bisect_left(queue, place, key=queue_position)
-    return index if index < len(queue) and queue_position(queue[index]) == place else None
+    index = bisect_left(queue, place, key=expected_place)
+    return index if index < len(queue) and expected_place(queue[index]) == place else None
 
 
 def _due_at(record: HostRecord) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from webcrawl.frontier.queue_head import queue_position
+from webcrawl.frontier.queue_head import expected_place
 from webcrawl.frontier.records import Kind, State, UrlEntry, UrlRecord
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.storage.contract import FIRST_VISIT_AHEAD_SECONDS, QUEUE_FULL, Room, Settled
@@ -73,7 +73,7 @@ def push_call(
     args: list[Any] = [member, repr(delay_seconds), long, repr(at), repr(first_at), queue_max, QUEUE_FULL]
     for key, entries in portion.keys.items():
         if len(entries) > 1:
-            entries.sort(key=queue_position)
+            entries.sort(key=expected_place)
             _keep_apart(entries)
         packed = pack_entries(key, entries)
         text = b"".join(packed)
@@ -165,7 +165,7 @@ def _pack_settled(settled: Settled, words: dict[str, int]) -> bytes:
     """``words``: those of this call, see ``pack_result``."""
     entry, again = settled.entry, settled.again
     return b"%b%b%b" % (
-        position_bytes(queue_position(entry)),
+        position_bytes(expected_place(entry)),
         pack_result(entry, settled.record, words),
         b"" if again is None else pack_entry(again),
     )

@@ -84,7 +84,7 @@ class RedisUrlStateReader:
             fields = [
                 segment_field(name, n) for n in sorted({segment_number(one, segments) for one in wanted})
             ]
-            words = await self._words_of(reader)
+            words = await self._words_for(reader)
             found = {}
             for first in range(0, len(fields), SEGMENTS_AT_ONCE):
                 some = fields[first : first + SEGMENTS_AT_ONCE]
@@ -109,7 +109,7 @@ class RedisUrlStateReader:
                 except _UNREADABLE as error:
                     raise _lost("what is known of URLs") from error
 
-    async def _words_of(self, reader: ShardReader) -> Words:
+    async def _words_for(self, reader: ShardReader) -> Words:
         if reader.number not in self._words:
             self._words[reader.number] = await _read_words(reader)
         return self._words[reader.number]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from webcrawl.frontier.queue_head import QueuePosition, queue_position
+from webcrawl.frontier.queue_head import QueuePosition, expected_place
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.storage.contract import Loaded, Move, ScanCursor, ScanResult, uptime
 from webcrawl.storage.redis.commits import portions
@@ -173,7 +173,7 @@ class QueueScanner:
         while keys and len(entries) < count:
             stretch, more = await self._stretch(self._shards[number], keys[0], after, count - len(entries))
             entries += stretch
-            after = queue_position(stretch[-1]) if more else None
+            after = expected_place(stretch[-1]) if more else None
             keys = keys if more else keys[1:]
         if not keys and cursor is None:
             number, cursor = number + 1, b"0"
@@ -238,7 +238,7 @@ class QueueScanner:
             for key, members in portion.keys.items():
                 fence = members[0].fence
                 places = b"".join(
-                    position_bytes(queue_position(move.entry)) + position_bytes(move.new_position)
+                    position_bytes(expected_place(move.entry)) + position_bytes(move.new_position)
                     for move in members
                 )
                 args += (encoded(key), b"" if fence is None else fence, places)

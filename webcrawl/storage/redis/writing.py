@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import StorageAway
-from webcrawl.frontier.queue_head import EVERYTHING, QueuePosition, queue_position
+from webcrawl.frontier.queue_head import EVERYTHING, QueuePosition, expected_place
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.politeness.host_record import HostRecord
 from webcrawl.storage.contract import Batch, Committed, Counts, Settled, uptime
@@ -147,7 +147,7 @@ class Writer:
         pruned = await self._prune(lengths)
         crowded_out = await self._relieve()
         if gone := pruned | crowded_out:
-            queued = [entry for entry in queued if (entry.key, queue_position(entry)) not in gone]
+            queued = [entry for entry in queued if (entry.key, expected_place(entry)) not in gone]
         total = sum(shard.queued for shard in self._shards)
         hosts = sum(shard.hosts for shard in self._shards)
         return Committed(
@@ -310,7 +310,7 @@ class Writer:
             over = [
                 entry for key, tail in zip(full, tails, strict=True) for entry in unpack_entries(tail, key)
             ]
-            gone.update((entry.key, queue_position(entry)) for entry in over)
+            gone.update((entry.key, expected_place(entry)) for entry in over)
             left: dict[str, int] = {}
             await self._settle((), pruned(over), left, set())
             self._let_return(entry.fingerprint for entry in over if not entry.repeat)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from sys import maxsize
 
-from webcrawl.frontier.queue_head import QueuePosition, queue_position
+from webcrawl.frontier.queue_head import QueuePosition, expected_place
 from webcrawl.frontier.records import QUEUED, Kind, State, UrlEntry, UrlRecord
 from webcrawl.storage.contract import QUEUE_FULL, Batch, Committed, Settled
 from webcrawl.storage.sqlite.keys import Keys
@@ -55,7 +55,7 @@ class Commits:
         totals["hosts"] += self._keys.added
         if pruned:
             rows = [
-                (host_id, entry) for host_id, entry in rows if (host_id, queue_position(entry)) not in pruned
+                (host_id, entry) for host_id, entry in rows if (host_id, expected_place(entry)) not in pruned
             ]
         return Committed(
             [entry for _, entry in rows],
@@ -72,13 +72,13 @@ class Commits:
         ends: Ends = {}
         answers: Answers = {}
         queued = self._queues.remove(
-            [(ids[outcome.entry.key], *queue_position(outcome.entry)) for outcome in settled]
+            [(ids[outcome.entry.key], *expected_place(outcome.entry)) for outcome in settled]
         )
         for outcome in settled:
             entry = outcome.entry
             host_id = ids[entry.key]
             mark = host_id, entry.fingerprint
-            place = (host_id, *queue_position(entry))
+            place = (host_id, *expected_place(entry))
             if place in queued:
                 queued.discard(place)
                 left[host_id] = left.get(host_id, 0) + 1

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from webcrawl.frontier.queue_head import QueuePosition, queue_position
+from webcrawl.frontier.queue_head import QueuePosition, expected_place
 from webcrawl.frontier.records import NOTHING_CARRIED, Kind, UrlEntry, carried_values
 from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.storage.contract import Loaded, Move, ScanCursor, ScanResult
@@ -146,7 +146,7 @@ class Queues:
     def move(self, moves: Sequence[Move], ids: Mapping[str, int]) -> list[Move]:
         """Carry out those of ``moves`` whose keys have numbers in ``ids``. Returns the moves carried out."""
         there = [move for move in moves if move.entry.key in ids]
-        places = [(ids[move.entry.key], *queue_position(move.entry)) for move in there]
+        places = [(ids[move.entry.key], *expected_place(move.entry)) for move in there]
         before = set(self._vacant.numbers(list(chain.from_iterable(places))))
         self._move.run(
             [value for place, move in zip(places, there, strict=True) for value in (*place, -move.level)]
@@ -163,7 +163,7 @@ class Queues:
         ).fetchall()
         entries = [row_to_entry(row[:-1]) for row in rows]
         return ScanResult(
-            entries, (rows[-1][-1], *queue_position(entries[-1])) if len(rows) == count else None
+            entries, (rows[-1][-1], *expected_place(entries[-1])) if len(rows) == count else None
         )
 
     def load(self, host_id: int, key: str, after: QueuePosition | None, count: int) -> Loaded:

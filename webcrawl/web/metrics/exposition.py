@@ -107,7 +107,7 @@ def _family(metric: Metric) -> CounterMetricFamily | GaugeMetricFamily:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     kind = CounterMetricFamily if metric.kind is MetricType.COUNTER else GaugeMetricFamily
-    return kind(metric.name.removesuffix("_total"), metric.meaning, labels=names.labels_of(metric))
+    return kind(metric.name.removesuffix("_total"), metric.meaning, labels=names.label_names(metric))
 
 
 def _single(metric: Metric, value: float | None) -> Family:

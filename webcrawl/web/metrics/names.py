@@ -108,7 +108,7 @@ BUILD_INFO = Metric(
 ALL = (*OF_WORKERS, START_TIME, AGE, *OF_CRAWL, URLS, WORKERS, UP, BUILD_INFO)
 
 
-def labels_of(metric: Metric) -> tuple[str, ...]:
+def label_names(metric: Metric) -> tuple[str, ...]:
     """Return the labels of a metric of the table."""
     if metric in OF_WORKERS or metric in (START_TIME, AGE):
         return metric.labels

@@ -40,7 +40,7 @@ class FormAnswer(TypedDict):
     zones: list[str]
 
 
-def form_of(settings: Settings, allowed: Collection[str]) -> FormAnswer:
+def build_form(settings: Settings, allowed: Collection[str]) -> FormAnswer:
     """Return the names of the spiders, each setting with its group, meaning, unit, allowed values and the value that
     it has without an order's, and the names of the time zones. ``settings``: those of all crawls. ``allowed``: those
     that an order may have."""

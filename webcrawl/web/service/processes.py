@@ -77,7 +77,7 @@ class Crawls:
         return words
 
     def adopt(self, order: CrawlOrder) -> Adopted | None:
-        pid = holder_of(self.folder(order.name))
+        pid = find_holder(self.folder(order.name))
         return None if pid is None else Adopted(pid, self.folder(order.name))
 
     def last_exit(self, order: CrawlOrder, started_at: float) -> Exit | None:
@@ -137,7 +137,7 @@ class Adopted:
         self._folder = folder
 
     def poll(self) -> Exit | None:
-        if holder_of(self._folder) == self.pid:
+        if find_holder(self._folder) == self.pid:
             return None
         return Exit(None, close_reason(self._folder), last_line(self._folder))
 
@@ -149,12 +149,12 @@ class Adopted:
 
     def _signal(self, number: signal.Signals) -> None:
         # Another process may have got the number meanwhile.
-        if holder_of(self._folder) == self.pid:
+        if find_holder(self._folder) == self.pid:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(self.pid, number)
 
 
-def holder_of(folder: Path) -> int | None:
+def find_holder(folder: Path) -> int | None:
     """Return the process that works in a JOBDIR; None if there is none."""
     found = _HOLDER(Jobdir(folder).holder() or "")
     if found is None:

@@ -22,7 +22,7 @@ from webcrawl.storage import technology_in
 from webcrawl.web.answers import Figures
 from webcrawl.web.dashboard.source import CrawlSource
 from webcrawl.web.dashboard.state import StateReader
-from webcrawl.web.service.order_form import FormAnswer, form_of
+from webcrawl.web.service.order_form import FormAnswer, build_form
 from webcrawl.web.service.orders import order_problems
 from webcrawl.web.service.processes import Crawls, tail
 from webcrawl.web.service.records import LIVE, CrawlOrder, CrawlRecord, OrderState, name_problem
@@ -47,8 +47,8 @@ Result = TypeVar("Result")
 
 TICK_SECONDS = 1.0
 """Interval at which the processes are looked at."""
-LOOK_SECONDS = 0.2
-"""Seconds between two looks while somebody waits for the end of a crawl."""
+ORDER_POLL_SECONDS = 0.2
+"""Interval at which the order of a crawl is read while somebody waits for its end."""
 FIGURES_SECONDS = 2.0
 """The figures of a crawl that runs are read at most this often."""
 FIGURES_WAIT_SECONDS = 3.0
@@ -216,7 +216,7 @@ class Service:
 
     async def form(self) -> FormAnswer:
         """Return what an order may have."""
-        return await self._run(lambda: form_of(self.settings, self._order_settings))
+        return await self._run(lambda: build_form(self.settings, self._order_settings))
 
     async def row(self, name: str) -> ServiceRow:
         """Return one crawl. :raises ServiceError: there is none"""
@@ -442,7 +442,7 @@ class Service:
             async with asyncio.timeout(OBEY_SECONDS):
                 while (await self.record(name)).state is OrderState.STOPPING:
                     self._soon.set()
-                    await asyncio.sleep(LOOK_SECONDS)
+                    await asyncio.sleep(ORDER_POLL_SECONDS)
         return await self.row(name)
 
     async def remove(self, name: str) -> None:

@@ -12,7 +12,7 @@ from webcrawl.features.refusals.recogniser import (
     has_many_links,
     visible_text,
 )
-from webcrawl.features.refusals.signatures import READ_BYTES, load, parse, sample_of
+from webcrawl.features.refusals.signatures import READ_BYTES, load, parse, parse_sample
 from webcrawl.politeness.refusals import SiteRefusal
 
 OWN = load(None)
@@ -29,7 +29,7 @@ def seen(status, headers=(), body=b"", recogniser=RECOGNISER):
 
 @pytest.mark.parametrize("signature", OWN, ids=[signature.name for signature in OWN])
 def test_each_sample_is_recognised_as_what_it_is(signature):
-    sample = sample_of(signature.sample)
+    sample = parse_sample(signature.sample)
     refusal = seen(sample.status, sample.headers, sample.body)
     assert refusal == SiteRefusal(signature.kind, signature.by)
 

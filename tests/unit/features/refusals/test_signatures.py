@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from webcrawl.features.refusals import signatures
-from webcrawl.features.refusals.signatures import SignaturesError, load, parse, removed, sample_of
+from webcrawl.features.refusals.signatures import SignaturesError, load, parse, parse_sample, removed
 from webcrawl.politeness.refusals import KINDS
 
 OWN = load(None)
@@ -32,7 +32,7 @@ def test_what_may_come_with_success_has_a_mark_of_markup():
 
 @pytest.mark.parametrize("signature", OWN, ids=[signature.name for signature in OWN])
 def test_a_sample_has_all_marks_of_its_signature(signature):
-    sample = sample_of(signature.sample)
+    sample = parse_sample(signature.sample)
     assert signature.comes_with(sample.status)
     assert all(mark in sample.body for mark in signature.body)
     assert all(text in sample.headers[name].lower() for name, text in signature.headers.items())

@@ -51,7 +51,7 @@ def test_all_that_is_published_is_there_once_in_both_formats() -> None:
     table = {metric.name: metric for metric in names.ALL}
     assert {name for name, _ in plain} == table.keys()
     for name, labels in plain:
-        assert tuple(label for label, _ in labels) == tuple(sorted(names.labels_of(table[name])))
+        assert tuple(label for label, _ in labels) == tuple(sorted(names.label_names(table[name])))
     for metric in names.OF_WORKERS:
         for value, figure in metric.figures.items():
             own = {"worker": "w2"} | ({} if metric.label is None else {metric.label: value})

@@ -34,7 +34,7 @@ def wrong(expression: str) -> list[str]:
             continue
         selector = re.match(r"\{([^}]*)\}", expression[match.end() :])
         labels = re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", selector[1] if selector else "")
-        found += {*labels} - {*names.labels_of(metric), "job", "instance"}
+        found += {*labels} - {*names.label_names(metric), "job", "instance"}
         if metric.kind is names.MetricType.COUNTER and not re.search(
             r"(rate|increase)\($", expression[: match.start()]
         ):

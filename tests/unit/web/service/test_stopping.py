@@ -40,6 +40,6 @@ class Slow(Service):
 def test_a_stop_waits_for_the_end_for_some_seconds(
     monkeypatch: pytest.MonkeyPatch, looks: float, state: str
 ) -> None:
-    monkeypatch.setattr(module, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(module, "ORDER_POLL_SECONDS", 0.0)
     monkeypatch.setattr(module, "OBEY_SECONDS", 0.01 if state == "stopping" else 60.0)
     assert asyncio.run(Slow(looks).stop("a")) == {"state": state}

@@ -315,7 +315,7 @@ class QueueCheck:
 
     def _check_place(self, view: KeyView, host: StoredHost, queued: int, sums: Sums) -> None:
         places = {"idle": view.idle, "held": bool(view.held), "given up": view.given_up}
-        right = place_of(view, host)
+        right = expected_place(view, host)
         sums.idle += view.idle
         if right == "held":
             sums.held += 1
@@ -345,7 +345,7 @@ class QueueCheck:
         self._flaws.add(kind, view.name, detail, Repair(stage, "repair_key", view.key))
 
 
-def place_of(view: KeyView, host: StoredHost) -> str:
+def expected_place(view: KeyView, host: StoredHost) -> str:
     """Return where a key belongs by its record."""
     if view.held:
         return "held"
