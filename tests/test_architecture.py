@@ -72,6 +72,7 @@ FLOORS = {
         "features.revisits",
         "features.hints",
         "features.traps",
+        "features.dust",
         "features.usage",
         "features.refusals",
         "features.websub",
@@ -137,7 +138,7 @@ MACHINE = {
         "features.seed_refill",
         "features.segments",
     ),
-    *("features.steering.store", "features.timeseries", "features.traps", "features.websub"),
+    *("features.steering.store", "features.timeseries", "features.dust", "features.traps", "features.websub"),
 }
 """The machine: what decides, without the modules ``WIRED``."""
 

@@ -9,6 +9,7 @@
     log, witness          the server's own access log, and what it says of a crawler's politeness
     dns, tls, ports       a name server for other names than *.localhost, a certificate, dead ports
     process               the server as a process of its own, so that it shares no CPU time with the crawler
+    copies                sites that have their pages under several URLs
     gallery               a page with all that pages embed, on other hosts
     bench                 the web of the benchmarks: 1,000 hosts, 29 KB and 100 links a page
 

@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from tests.fakeweb.bench import BenchWeb
 from tests.fakeweb.connection import Line
+from tests.fakeweb.copies import Copies
 from tests.fakeweb.dead import dead_names
 from tests.fakeweb.dns import NameServer, Zone
 from tests.fakeweb.gallery import Gallery
@@ -39,10 +40,12 @@ _LOG_READER = "reader-of-the-log"
 _ROOT = Path(__file__).resolve().parents[2]
 
 
-def build(config: Config) -> Web | BenchWeb | Labyrinth | Gallery:
+def build(config: Config) -> Web | BenchWeb | Labyrinth | Gallery | Copies:
     """Build the site a configuration describes."""
     if config.kind == "gallery":
         return Gallery(config.suffix)
+    if config.kind == "copies":
+        return Copies(config.pages or 200, suffix=config.suffix, names=config.sections)
     if config.kind == "labyrinth":
         return Labyrinth(config.hosts, suffix=config.suffix, sections=config.sections)
     if config.kind == "bench":
@@ -75,7 +78,7 @@ class Served:
     """A fake web that runs in another process."""
 
     config: Config
-    site: Web | BenchWeb | Labyrinth | Gallery
+    site: Web | BenchWeb | Labyrinth | Gallery | Copies
     """The same web, built here: to ask for its URLs and its truth."""
     pid: int
     ports: Ports
@@ -198,7 +201,10 @@ async def serve(
 
 
 async def _open(
-    config: Config, site: Web | BenchWeb | Labyrinth | Gallery, log: AccessLog | None, stack: AsyncExitStack
+    config: Config,
+    site: Web | BenchWeb | Labyrinth | Gallery | Copies,
+    log: AccessLog | None,
+    stack: AsyncExitStack,
 ) -> tuple[FakeWeb, str | None]:
     """Open every listener the configuration asks for."""
     own = {name: (loopback_address(index),) for index, name in enumerate(site.hosts)}

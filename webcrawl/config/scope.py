@@ -178,6 +178,13 @@ class ScopeSettings:
         "URLs",
         "Maximum number of URLs that are stored for each trap and queued when it is released.",
     )
+    dust_learn: bool = setting(
+        switch(),
+        False,
+        "",
+        "Learn which parts of the URLs of a site make no difference, and withhold URLs of pages that are known "
+        "(experimental).",
+    )
     mime_types_wanted: tuple[str, ...] = setting(
         mime_patterns(),
         ["text/*", "application/xhtml+xml"],

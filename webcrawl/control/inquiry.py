@@ -6,6 +6,7 @@ The explanation uses the rules in the settings, the crawl if one is named, and i
 from __future__ import annotations
 
 import json
+import random
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -50,6 +51,9 @@ from webcrawl.explain.discovery import (
 )
 from webcrawl.explain.features import Remembered, explain_worth
 from webcrawl.explain.logged_fetches import logged_fetches
+from webcrawl.features.dust.knowledge import DustKnowledge
+from webcrawl.features.dust.store import DustStore
+from webcrawl.features.dust.withholding import DustScopeRule
 from webcrawl.features.revisits.feature import visit_rules
 from webcrawl.features.revisits.policies import LearningPolicy
 from webcrawl.features.revisits.store import VisitStore
@@ -85,10 +89,12 @@ if TYPE_CHECKING:
     from webcrawl.explain.account import Address
     from webcrawl.explain.clocks import WaitReason
     from webcrawl.explain.logged_fetches import LoggedFetches
+    from webcrawl.features.dust.learner import TrackedRule
     from webcrawl.features.steering.store import Excluded
     from webcrawl.features.traps.quarantine import Trap
     from webcrawl.links.line import Linking, LoggedLink
     from webcrawl.scope.private import PrivateAddressRule
+    from webcrawl.scope.scope import Rule
     from webcrawl.storage.inspection import UrlSnapshot
     from webcrawl.urls.schemes import Schemes
 
@@ -268,9 +274,15 @@ class Inquiry:
         named = self._learn_named(address, private, ports)
         if crawl is not None:
             self._learn_stored(address, crawl, private, ports)
-        return self._rules(private, ports, self._traps(crawl)), named
+        return self._rules(private, ports, self._traps(crawl), self._dust(crawl)), named
 
-    def _rules(self, private: PrivateAddressRule, ports: BadPortRule, traps: Iterable[Trap]) -> RulesForUrls:
+    def _rules(
+        self,
+        private: PrivateAddressRule,
+        ports: BadPortRule,
+        traps: Iterable[Trap],
+        dust: Iterable[TrackedRule],
+    ) -> RulesForUrls:
         configuration = self._configuration
 
         exclusions = load_exclusions(configuration)
@@ -287,9 +299,16 @@ class Inquiry:
         )
         quarantine = Quarantine()
         quarantine.learn(traps)
-        trap = TrapRule(quarantine)
+        learned: list[Rule] = [TrapRule(quarantine)] if configuration.traps_quarantine else []
+        if configuration.dust_learn:
+            knowledge = DustKnowledge(random.Random(0), asks_known=False)
+            knowledge.load(dust)
+            learned.append(DustScopeRule(knowledge.withholding))
+        recheck = fixed
+        for rule in learned:
+            followed, recheck = followed.with_rule(rule), recheck.with_rule(rule)
         return RulesForUrls(
-            followed.with_rule(trap) if configuration.traps_quarantine else followed,
+            followed,
             fixed,
             build_politeness(configuration, self._choices.politeness_key()).raised(self._delays),
             configuration.product_tokens,
@@ -298,7 +317,7 @@ class Inquiry:
             usage_tokens=configuration.usage_tokens if configuration.usage_record else (),
             usage_refused=configuration.usage_refused,
             hours=build_hours(configuration, self._choices.politeness_key()),
-            recheck=fixed.with_rule(trap) if configuration.traps_quarantine else fixed,
+            recheck=recheck,
         )
 
     def _schemes(self) -> Schemes:
@@ -376,6 +395,11 @@ class Inquiry:
     def _traps(crawl: StoredCrawl | None) -> list[Trap]:
 
         return [] if crawl is None else crawl.read_store(TrapStore, TrapStore.traps)
+
+    @staticmethod
+    def _dust(crawl: StoredCrawl | None) -> list[TrackedRule]:
+
+        return [] if crawl is None else crawl.read_store(DustStore, DustStore.rules)
 
     def _remembered(self, address: Address, key: str, crawl: StoredCrawl | None) -> Remembered | None:
         if crawl is None:

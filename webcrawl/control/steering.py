@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from webcrawl.control.adding import Added
     from webcrawl.control.stored import StoredCrawl
     from webcrawl.explain.account import Explanation
+    from webcrawl.features.dust.learner import TrackedRule
     from webcrawl.features.steering.store import (
         ChangeNumbers,
         Excluded,
@@ -383,6 +384,40 @@ class Steering:
         self._crawl.change_store(SteeringStore, lambda store, now: store.note("release", patterns, who, now))
         after = {trap.pattern: trap for trap in self._crawl.read_store(TrapStore, TrapStore.traps)}
         return [after[pattern] for pattern in patterns]
+
+    def undo_dust(self, names: Sequence[str], by: str | None = None) -> list[TrackedRule]:
+        """Undo DUST rules, given by their ids, or all with ``all``; return those that were applied or being proved.
+        Their URLs are queued within seconds, or when the crawl runs again.
+
+        :raises ConfigurationError: one is unknown
+        """
+        # A crawl without rules does not need this import.
+        from webcrawl.features.dust.learner import DustState
+        from webcrawl.features.dust.store import DustStore
+
+        rules = self._crawl.read_store(DustStore, DustStore.rules)
+        known = {tracked.rule.id for tracked in rules}
+        if unknown := [name for name in names if name not in known and list(names) != [ALL]]:
+            raise ConfigurationError(
+                [
+                    Problem("", f"no DUST rule of this crawl is called {printable(name[:500])}")
+                    for name in unknown
+                ]
+            )
+        chosen = [
+            tracked
+            for tracked in rules
+            if tracked.state in (DustState.PROBING, DustState.CONFIRMED)
+            and (list(names) == [ALL] or tracked.rule.id in names)
+        ]
+        if chosen:
+            ids = [tracked.rule.id for tracked in chosen]
+            self._crawl.change_store(DustStore, lambda store, now: store.undo(ids, now))
+            who = by or this_operator()
+            self._crawl.change_store(SteeringStore, lambda store, now: store.note("undo", ids, who, now))
+            rules = self._crawl.read_store(DustStore, DustStore.rules)
+            chosen = [tracked for tracked in rules if tracked.rule.id in ids]
+        return chosen
 
     # -- URLs --------------------------------------------------------------------------------------------------
 

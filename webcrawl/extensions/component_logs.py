@@ -32,6 +32,7 @@ _ROOMS = {
         "features.focus",
         "features.link_scores",
         "features.traps",
+        "features.dust",
     ),
     "archive": ("archive", "links", "search", "export", "features.checkpoints", "features.segments"),
     "visits": ("features.revisits", "features.hints", "features.websub"),

@@ -26,6 +26,7 @@ from tests.commands import Done
 from tests.crawl import crawling
 from tests.fakeweb.answer import Answer, Pause
 from tests.fakeweb.config import Placement
+from tests.fakeweb.copies import Copies
 from tests.fakeweb.labyrinth import Labyrinth
 from tests.fakeweb.web import Web
 from tests.forked import Files
@@ -376,6 +377,18 @@ class Trap(Stage):
         self.lead(self.site.seeds, POLITENESS_MIN_DELAY=0.02)
 
 
+class Copied(Stage):
+    """A crawl of a forum that has each thread under several URLs, and of a site whose pages begin to differ."""
+
+    def __init__(self, technology: str, folder: Path) -> None:
+        super().__init__(technology, folder, Copies(120, names=("forum", "turning")))
+
+    def begin(self) -> None:
+        self.lead(
+            self.site.seeds, POLITENESS_MIN_DELAY=0.03, POLITENESS_FACTOR=0, DUST_LEARN=1, TRAPS_QUARANTINE=0
+        )
+
+
 class Short(Stage):
     """No crawl of its own: each judge starts one, on Redis after it was emptied."""
 
@@ -529,6 +542,7 @@ STAGES: dict[str, type[Stage]] = {
     "quick": Quick,
     "accident": Accident,
     "trap": Trap,
+    "copies": Copied,
     "short": Short,
     "story": Story,
     "service": Served,

@@ -1,0 +1,140 @@
+"""The store of DUST rules: the same sentences hold on the tables of each technology."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from webcrawl.errors import StorageLost
+from webcrawl.features.dust.learner import DustState, TrackedRule
+from webcrawl.features.dust.rule import DustKind, DustRule
+from webcrawl.features.dust.store import BY_HAND, SPEC, DustStore
+from webcrawl.features.dust.withholding import WithheldUrl
+from webcrawl.storage.tables import HEADER, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.contract.conftest import OpenTables
+
+SLASH = DustRule("a.test", DustKind.SLASH, "/shop/a#?")
+VIEW = DustRule("b.test:8080", DustKind.PARAMETER, "//a?", "view", "grid")
+
+
+def tracked(rule: DustRule, state: DustState = DustState.PROBING, since: float = 5.0) -> TrackedRule:
+    pairs = {1 << 63: "view=grid", 2: ""}
+    return TrackedRule(
+        rule, state, since, pairs, 1, 3, samples=4, why="because", pair=("http://a.test/ü", "x")
+    )
+
+
+def withheld(number: int, *rules: DustRule, site: str = "a.test") -> WithheldUrl:
+    via = f"http://{site}/" if number % 2 else None
+    return WithheldUrl(
+        f"http://{site}/shop/{number}/", number, via, tuple(rule.id for rule in rules or (SLASH,))
+    )
+
+
+@pytest.fixture
+def open_store(open_tables: OpenTables) -> Callable[[], DustStore]:
+    """Gives the same store again and again, as processes of one crawl have it."""
+    return lambda: DustStore(open_tables(SPEC))
+
+
+@pytest.fixture
+def store(open_store: Callable[[], DustStore]) -> DustStore:
+    return open_store()
+
+
+def everything(runner: asyncio.Runner, store: DustStore, site: str = "a.test") -> list[WithheldUrl]:
+    urls, after = [], HEADER
+    while after is not None:
+        some, after = runner.run(store.owed(site, after, 3))
+        urls += some
+    return sorted(urls, key=lambda each: each.depth)
+
+
+def test_an_empty_store_has_nothing(runner: asyncio.Runner, store: DustStore) -> None:
+    assert runner.run(store.rules()) == []
+    assert runner.run(store.owed("a.test", HEADER, 10)) == ([], None)
+    assert runner.run(store.version()) == ""
+
+
+def test_a_rule_that_was_stored_is_known_to_all(
+    runner: asyncio.Runner, open_store: Callable[[], DustStore]
+) -> None:
+    stored = tracked(SLASH)
+    runner.run(open_store().put([tracked(VIEW, DustState.CONFIRMED), stored]))
+    first, second = runner.run(open_store().rules())
+    assert (first.rule, first.state, second.rule, second.state) == (SLASH, "probing", VIEW, "confirmed")
+    for name in ("since", "pairs", "predictions", "probes", "samples", "why", "pair"):
+        assert getattr(first, name) == getattr(stored, name)
+
+
+@pytest.mark.parametrize(
+    ("state", "later", "stays"),
+    [
+        (DustState.PROBING, DustState.CONFIRMED, DustState.CONFIRMED),
+        (DustState.CONFIRMED, DustState.PROBING, DustState.CONFIRMED),
+        (DustState.CONFIRMED, DustState.DOUBTED, DustState.CONFIRMED),
+        (DustState.CONFIRMED, DustState.UNDONE, DustState.UNDONE),
+        (DustState.UNDONE, DustState.CONFIRMED, DustState.UNDONE),
+        (DustState.UNDONE, DustState.DOUBTED, DustState.UNDONE),
+        (DustState.REFUTED, DustState.PROBING, DustState.REFUTED),
+    ],
+)
+def test_a_rule_never_goes_back_to_an_earlier_state(
+    runner: asyncio.Runner, store: DustStore, state: DustState, later: DustState, stays: DustState
+) -> None:
+    runner.run(store.put([tracked(SLASH, state)]))
+    runner.run(store.put([tracked(SLASH, later)]))
+    assert [each.state for each in runner.run(store.rules())] == [stays]
+
+
+def test_a_rule_is_undone_by_hand(runner: asyncio.Runner, store: DustStore) -> None:
+    runner.run(store.put([tracked(SLASH, DustState.CONFIRMED), tracked(VIEW, DustState.CONFIRMED)]))
+    before = runner.run(store.version())
+    runner.run(store.undo([SLASH.id, "0123abcd"], 9.0))
+    assert runner.run(store.version()) != before
+    first, second = runner.run(store.rules())
+    assert (first.state, first.why, first.since) == (DustState.UNDONE, BY_HAND, 9.0)
+    assert second.state is DustState.CONFIRMED
+
+
+def test_withheld_urls_are_stored_once_and_counted_for_each_rule(
+    runner: asyncio.Runner, store: DustStore
+) -> None:
+    runner.run(store.put([tracked(SLASH), tracked(VIEW)]))
+    version = runner.run(store.version())
+    urls = [withheld(number) for number in range(5)]
+    [result] = runner.run(store.withhold(urls[:3]))
+    assert (result.site, result.new, result.stored) == ("a.test", urls[:3], 3)
+    results = runner.run(store.withhold([*urls, withheld(7, VIEW, site="b.test:8080")]))
+    assert {(each.site, len(each.new), each.stored) for each in results} == {
+        ("a.test", 2, 5),
+        ("b.test:8080", 1, 1),
+    }
+    assert everything(runner, store) == urls
+    assert [each.withheld for each in runner.run(store.rules())] == [5, 1]
+    assert runner.run(store.version()) == version
+
+
+def test_urls_that_are_queued_again_leave_the_store(runner: asyncio.Runner, store: DustStore) -> None:
+    runner.run(store.put([tracked(SLASH)]))
+    urls = [withheld(number) for number in range(5)]
+    runner.run(store.withhold(urls))
+    runner.run(store.requeued("a.test", [urls[1].url, urls[3].url, "http://a.test/unknown"]))
+    assert everything(runner, store) == [urls[0], urls[2], urls[4]]
+    assert [each.withheld for each in runner.run(store.rules())] == [3]
+    [result] = runner.run(store.withhold([urls[1]]))
+    assert (result.new, result.stored) == ([urls[1]], 4)
+
+
+def test_rows_that_cannot_be_read_are_reported(
+    runner: asyncio.Runner, store: DustStore, open_tables: OpenTables
+) -> None:
+    runner.run(open_tables(SPEC).table(SPEC).add([("rules", Row(b"0123abcd", b'{"rule": 1}'))]))
+    with pytest.raises(StorageLost, match="DUST rules cannot be read"):
+        runner.run(store.rules())

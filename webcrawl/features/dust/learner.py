@@ -1,0 +1,403 @@
+"""Finds DUST rules in pages that proved equal, and proves them with pairs of pages: nothing is believed before.
+
+Two pages are equal if their content is, and their links: a page that a rule withholds must not lead to other pages
+than the one that was fetched, as its relative links may if the paths differ.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from xxhash import xxh3_64_intdigest
+
+from webcrawl.features.dust.rule import ANY, explanations
+from webcrawl.features.dust.url_parts import without_origins
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterable, Iterator
+
+    from webcrawl.features.dust.rule import DustRule
+    from webcrawl.features.dust.url_parts import UrlParts
+
+SUPPORT, SUPPORT_OF_ANY = 2, 4
+"""Different contents that came under two URLs before a rule is a candidate; for all values of a parameter also the
+number of different values."""
+PAIRS = 5
+"""Pairs of pages with different contents that prove a rule."""
+PREDICTIONS = 3
+"""Pairs among these of which the second page was fetched after the rule became a candidate."""
+VALUES = 3
+"""Different values among the pairs of a rule that covers several."""
+PAGES_PER_SITE, PAGES_IN_ALL = 1000, 20_000
+"""Pages that are remembered as evidence."""
+OPEN_PER_SITE, OPEN_IN_ALL = 16, 500
+"""Rules that are being proved."""
+SUPPORTED_PER_SITE = 64
+"""Rules of a site that are not yet candidates."""
+DECIDED_PER_SITE = 256
+"""Rules of a site that are remembered as refuted, so that they are not tried again."""
+FORMS_MAX = 256
+"""Pages that are remembered for a rule that is being proved."""
+PEERS = 4
+"""Pages with the same content that a new one is compared with."""
+PROBES_AT_ONCE = 3
+"""Probes of a rule that are open."""
+PROBES_AT_LEAST, PROBE_SHARE = 8, 0.1
+"""Probes that a site gets: so many, and this share of its pages."""
+PROBE_SECONDS = 600.0
+"""Time after which a probe that was not answered does not count as open."""
+CONSIDERED, PAUSE = 50, 10
+"""Pages among which the page of a probe is chosen, and pages of the site that are fetched before the next attempt if
+there is none."""
+
+
+class DustState(StrEnum):
+    """The state of a rule."""
+
+    PROBING = "probing"
+    CONFIRMED = "confirmed"
+    DOUBTED = "doubted"
+    """A sample differed, and the page that was known is fetched again; nothing is withheld meanwhile."""
+    REFUTED = "refuted"
+    UNDONE = "undone"
+
+
+class PageContent(NamedTuple):
+    """Digests of the content of a page."""
+
+    body: int
+    """Of its body, or of its main text."""
+    links: int | None
+    """Of its links; None if they are not known."""
+
+    @classmethod
+    def of(cls, body: bytes, links: Iterable[str] | None, site: str) -> PageContent:
+        """Return the digests of a page. ``links``: its resolved links, None if they were not read. The case of links
+        does not count, nor which origin of its site they name."""
+        marked = None
+        if links is not None:
+            text = without_origins("\n".join(links).lower(), site)
+            marked = xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
+        return cls(xxh3_64_intdigest(body), marked)
+
+
+class DustPage(NamedTuple):
+    """A page that was fetched."""
+
+    url: str
+    parts: UrlParts
+    content: PageContent
+
+
+class DustProbe(NamedTuple):
+    """A URL that is to be fetched to prove or to doubt rules."""
+
+    url: str
+    of: str
+    """The page that it is expected to have."""
+    is_repeat: bool = False
+    """True if it is fetched although it was fetched before."""
+
+
+@dataclass(slots=True, eq=False)
+class TrackedRule:
+    """A rule with its state."""
+
+    rule: DustRule
+    state: DustState
+    since: float
+    """Epoch seconds."""
+    pairs: dict[int, str] = field(default_factory=dict)
+    """The contents of the pairs that prove it, each with a value."""
+    predictions: int = 0
+    probes: int = 0
+    """Probes that were queued for it."""
+    withheld: int = 0
+    """Different URLs that were withheld and stored."""
+    refusals: int = 0
+    samples: int = 0
+    """Withheld URLs that were fetched all the same, and were equal."""
+    checked: int = 0
+    """Of ``withheld``, those that were there when the crawl last took samples of them because it was idle."""
+    why: str = ""
+    """Why it was refuted or undone."""
+    pair: tuple[str, str] = ("", "")
+    """The URLs of one of its pairs."""
+    forms: dict[UrlParts, DustPage] = field(default_factory=dict, repr=False)
+    values: dict[str, None] = field(default_factory=dict, repr=False)
+    open_probes: dict[str, float] = field(default_factory=dict, repr=False)
+    next_attempt: int = field(default=0, repr=False)
+    """The number of fetched pages of the site from which on its next probe is sought."""
+
+    stored_pairs: int = field(default=0, repr=False)
+    """The number of pairs with which it was stored last."""
+
+    @property
+    def is_changed(self) -> bool:
+        """True if it has more pairs than are stored."""
+        return len(self.pairs) > self.stored_pairs
+
+    @property
+    def is_proved(self) -> bool:
+        """True if there are enough pairs."""
+        has_pairs = len(self.pairs) >= PAIRS and self.predictions >= PREDICTIONS
+        return has_pairs and (not self.rule.has_values or len(set(self.pairs.values())) >= VALUES)
+
+
+@dataclass(slots=True)
+class _Evidence:
+    """What is known of a site."""
+
+    pages: OrderedDict[str, DustPage] = field(default_factory=OrderedDict)
+    by_body: dict[int, list[str]] = field(default_factory=dict)
+    supported: OrderedDict[DustRule, dict[int, set[str]]] = field(default_factory=OrderedDict)
+    open: dict[DustRule, TrackedRule] = field(default_factory=dict)
+    decided: OrderedDict[DustRule, None] = field(default_factory=OrderedDict)
+    fetched: int = 0
+    probes: int = 0
+
+
+def are_equal(one: DustPage, other: DustPage) -> bool:
+    """Return whether two pages have the same content and lead to the same pages."""
+    if one.content.body != other.content.body:
+        return False
+    if one.content.links is not None and other.content.links is not None:
+        return one.content.links == other.content.links
+    return one.parts[:4] == other.parts[:4]
+
+
+class DustLearner:
+    """Finds and proves the rules of all sites. Its memory is bounded: the site that was not seen for longest is
+    forgotten first."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self._sites: OrderedDict[str, _Evidence] = OrderedDict()
+        self._pages = self._open = 0
+        self._probes: list[DustProbe] = []
+
+    def take_probes(self) -> list[DustProbe]:
+        """Return the probes that are to be queued."""
+        probes, self._probes = self._probes, []
+        return probes
+
+    def pages(self, site: str) -> Iterator[DustPage]:
+        """Yield the pages that are remembered of a site."""
+        evidence = self._sites.get(site)
+        return iter(()) if evidence is None else iter(evidence.pages.values())
+
+    def find_page(self, site: str, url: str) -> DustPage | None:
+        """Return a page that is remembered; None if it is not."""
+        evidence = self._sites.get(site)
+        return None if evidence is None else evidence.pages.get(url)
+
+    def open_rules(self) -> Iterator[TrackedRule]:
+        """Yield the rules that are being proved."""
+        for evidence in self._sites.values():
+            yield from evidence.open.values()
+
+    def decide(self, rule: DustRule) -> None:
+        """Note that a rule was decided elsewhere: it is not tried here."""
+        evidence = self._site(rule.site)
+        if evidence.open.pop(rule, None) is not None:
+            self._open -= 1
+        self._close(evidence, rule)
+
+    def resume(self, tracked: TrackedRule) -> None:
+        """Go on to prove a rule that was being proved when the crawl ended."""
+        evidence = self._site(tracked.rule.site)
+        is_new = tracked.rule not in evidence.open and tracked.rule not in evidence.decided
+        if is_new and self._has_room(evidence):
+            evidence.open[tracked.rule] = tracked
+            self._open += 1
+
+    def page(self, page: DustPage, now: float) -> list[TrackedRule]:
+        """Learn from a page that was fetched. Return the rules that became candidates or were decided by it."""
+        evidence = self._site(page.parts.site)
+        evidence.fetched += 1
+        changed = []
+        for tracked in list(evidence.open.values()):
+            if self._test(tracked, page, is_prediction=True):
+                changed.append(tracked)
+                self._decide(evidence, tracked, now)
+            self._probe(evidence, tracked, now)
+        changed += self._search(evidence, page, now)
+        self._remember(evidence, page)
+        self._bound()
+        return changed
+
+    def failed(self, url: str, site: str, now: float) -> list[TrackedRule]:
+        """Note that a URL has no page: a rule that expected one is refuted. Return the rules that this decided."""
+        evidence = self._sites.get(site)
+        changed = []
+        for tracked in list(evidence.open.values()) if evidence is not None else ():
+            if tracked.open_probes.pop(url, None) is not None:
+                tracked.why = f"{url} has no page"
+                changed.append(tracked)
+                assert evidence is not None
+                self._decide(evidence, tracked, now)
+        return changed
+
+    # -- rules that are being proved ---------------------------------------------------------------------------
+
+    def _test(self, tracked: TrackedRule, page: DustPage, *, is_prediction: bool) -> bool:
+        """Compare a page with the one that is known under the same form. Return whether the rule is decided."""
+        tracked.open_probes.pop(page.url, None)
+        form = tracked.rule.form(page.parts)
+        if form is None:
+            return False
+        known = tracked.forms.get(form)
+        if known is None:
+            if len(tracked.forms) < FORMS_MAX:
+                tracked.forms[form] = page
+            return False
+        if known.url == page.url:
+            tracked.forms[form] = page
+            return False
+        if not are_equal(known, page):
+            tracked.why = f"{known.url} and {page.url} differ"
+            return True
+        if page.content.body not in tracked.pairs:
+            value = tracked.rule.value_in(page.parts) or tracked.rule.value_in(known.parts)
+            tracked.pairs[page.content.body] = value
+            tracked.predictions += is_prediction
+            tracked.pair = (known.url, page.url)
+        return tracked.is_proved
+
+    def _decide(self, evidence: _Evidence, tracked: TrackedRule, now: float) -> None:
+        tracked.state = DustState.REFUTED if tracked.why else DustState.CONFIRMED
+        tracked.since = now
+        tracked.forms, tracked.open_probes = {}, {}
+        if evidence.open.pop(tracked.rule, None) is not None:
+            self._open -= 1
+        self._close(evidence, tracked.rule)
+
+    def _close(self, evidence: _Evidence, rule: DustRule) -> None:
+        evidence.decided[rule] = None
+        if len(evidence.decided) > DECIDED_PER_SITE:
+            evidence.decided.popitem(last=False)
+
+    def _probe(self, evidence: _Evidence, tracked: TrackedRule, now: float) -> None:
+        """Queue probes of a rule up to the number that may be open."""
+        if tracked.state is not DustState.PROBING or evidence.fetched < tracked.next_attempt:
+            return
+        for url, at in list(tracked.open_probes.items()):
+            if now - at > PROBE_SECONDS:
+                del tracked.open_probes[url]
+        room = PROBES_AT_ONCE - len(tracked.open_probes)
+        budget = PROBES_AT_LEAST + int(evidence.fetched * PROBE_SHARE) - evidence.probes
+        if min(room, budget) <= 0:
+            return
+        tracked.next_attempt = evidence.fetched + PAUSE
+        bodies = set(tracked.pairs)
+        urls = self._chance.sample(list(evidence.pages), min(CONSIDERED, len(evidence.pages)))
+        for url in urls:
+            if min(room, budget) <= 0:
+                return
+            page = evidence.pages[url]
+            if page.content.body in bodies:
+                continue
+            other = self._chance.choice(list(tracked.values)) if tracked.values else ""
+            probe = tracked.rule.probe(page.parts, other)
+            if probe is None or probe in tracked.open_probes or probe in evidence.pages:
+                continue
+            bodies.add(page.content.body)
+            tracked.open_probes[probe] = now
+            form = tracked.rule.form(page.parts)
+            assert form is not None
+            tracked.forms.setdefault(form, page)
+            tracked.probes += 1
+            tracked.next_attempt = 0
+            evidence.probes += 1
+            room, budget = room - 1, budget - 1
+            self._probes.append(DustProbe(probe, url))
+
+    # -- rules that would explain equal pages ------------------------------------------------------------------
+
+    def _search(self, evidence: _Evidence, page: DustPage, now: float) -> list[TrackedRule]:
+        changed = []
+        for url in evidence.by_body.get(page.content.body, ()):
+            peer = evidence.pages[url]
+            if url == page.url or not are_equal(peer, page):
+                continue
+            for rule in explanations(peer.parts, page.parts):
+                if rule in evidence.decided:
+                    continue
+                if (tracked := evidence.open.get(rule)) is not None:
+                    _note_values(tracked, (peer, page))
+                    continue
+                support = evidence.supported.setdefault(rule, {})
+                values = {value for one in (peer, page) if (value := rule.value_in(one.parts))}
+                support.setdefault(page.content.body, set()).update(values)
+                if len(evidence.supported) > SUPPORTED_PER_SITE:
+                    evidence.supported.popitem(last=False)
+                is_enough = len(support) >= (SUPPORT_OF_ANY if rule.value == ANY else SUPPORT)
+                if rule.value == ANY and len(set().union(*support.values())) < SUPPORT_OF_ANY:
+                    is_enough = False
+                if is_enough and self._has_room(evidence):
+                    evidence.supported.pop(rule, None)
+                    changed.append(self._begin(evidence, rule, (peer, page), now))
+        return changed
+
+    def _has_room(self, evidence: _Evidence) -> bool:
+        return len(evidence.open) < OPEN_PER_SITE and self._open < OPEN_IN_ALL
+
+    def _begin(
+        self, evidence: _Evidence, rule: DustRule, pair: Iterable[DustPage], now: float
+    ) -> TrackedRule:
+        """Begin to prove a rule with the pages that are known."""
+        tracked = TrackedRule(rule, DustState.PROBING, now)
+        evidence.open[rule] = tracked
+        self._open += 1
+        _note_values(tracked, pair)
+        for page in evidence.pages.values():
+            if self._test(tracked, page, is_prediction=False):
+                self._decide(evidence, tracked, now)
+                return tracked
+        self._probe(evidence, tracked, now)
+        return tracked
+
+    # -- memory ------------------------------------------------------------------------------------------------
+
+    def _site(self, name: str) -> _Evidence:
+        evidence = self._sites.setdefault(name, _Evidence())
+        self._sites.move_to_end(name)
+        return evidence
+
+    def _remember(self, evidence: _Evidence, page: DustPage) -> None:
+        self._forget(evidence, page.url)
+        if len(evidence.pages) >= PAGES_PER_SITE:
+            self._forget(evidence, next(iter(evidence.pages)))
+        evidence.pages[page.url] = page
+        self._pages += 1
+        urls = evidence.by_body.setdefault(page.content.body, [])
+        urls.append(page.url)
+        if len(urls) > PEERS:
+            urls.pop(0)
+
+    def _forget(self, evidence: _Evidence, url: str) -> None:
+        page = evidence.pages.pop(url, None)
+        if page is None:
+            return
+        self._pages -= 1
+        urls = evidence.by_body.get(page.content.body, [])
+        if url in urls:
+            urls.remove(url)
+        if not urls:
+            evidence.by_body.pop(page.content.body, None)
+
+    def _bound(self) -> None:
+        while self._pages > PAGES_IN_ALL and len(self._sites) > 1:
+            _, evidence = self._sites.popitem(last=False)
+            self._pages -= len(evidence.pages)
+            self._open -= len(evidence.open)
+
+
+def _note_values(tracked: TrackedRule, pages: Iterable[DustPage]) -> None:
+    for page in pages:
+        if len(tracked.values) < 8 and (value := tracked.rule.value_in(page.parts)):
+            tracked.values[value] = None

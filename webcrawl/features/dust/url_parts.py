@@ -1,0 +1,116 @@
+"""URLs in parts: those that a DUST rule may change, and those that say to which URLs it applies."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+URL_LENGTH_MAX = 500
+"""Longer URLs are neither learned from nor rewritten."""
+
+_SCRIPTS = frozenset({"php", "cgi", "asp", "aspx", "jsp", "pl", "do", "py", "cfm"})
+_DISPATCHERS = frozenset(
+    {"act", "action", "area", "cmd", "controller", "do", "feed", "func", "function", "mod", "mode", "module"}
+    | {"op", "option", "r", "route", "section", "task", "type", "view"}
+)
+"""Parameters that often choose the function of a script: their values are a part of the place, if they are words."""
+_DIGITS = re.compile(r"[0-9]+")
+_LETTERS = re.compile(r"[A-Za-z%]")
+_WORD = re.compile(r"[a-z_-]{1,24}")
+_TOKEN = re.compile(
+    r"(?=[^0-9]{0,64}[0-9])(?=[^A-Za-z]{0,64}[A-Za-z])[0-9A-Za-z_-]{8,64}|[0-9A-Za-z_-]{16,64}"
+)
+
+
+class UrlParts(NamedTuple):
+    """The parts of a resolved URL."""
+
+    scheme: str
+    authority: str
+    segments: tuple[str, ...]
+    """The segments of the path without the empty one behind its last slash."""
+    slash: bool
+    """True if the path ends with a slash."""
+    query: tuple[str, ...]
+    """The parameters as they are written, without the ampersands."""
+
+    @property
+    def site(self) -> str:
+        """The name of the site: the authority without ``www.``."""
+        return self.authority.removeprefix("www.")
+
+    @property
+    def url(self) -> str:
+        """The URL."""
+        path = "/".join(self.segments) + ("/" if self.slash and self.segments else "")
+        query = "?" + "&".join(self.query) if self.query else ""
+        return f"{self.scheme}://{self.authority}/{path}{query}"
+
+
+def url_parts(url: str) -> UrlParts | None:
+    """Return the parts of a resolved URL of http or https; None for others, and for those that are too long."""
+    if len(url) > URL_LENGTH_MAX or not url.startswith("http"):
+        return None
+    before, _, query = url.partition("?")
+    scheme, _, rest = before.partition("://")
+    authority, _, path = rest.partition("/")
+    segments = path.split("/")
+    slash = not segments[-1]
+    if slash:
+        segments.pop()
+    return UrlParts(scheme, authority, tuple(segments), slash, tuple(query.split("&")) if query else ())
+
+
+def parameter_name(piece: str) -> str:
+    """Return the name of a parameter as it is written."""
+    return piece.partition("=")[0]
+
+
+def is_token(value: str) -> bool:
+    """Return whether a value looks like a session: long, and no word."""
+    return _TOKEN.fullmatch(value) is not None
+
+
+def place(parts: UrlParts, without: str | None = None) -> str:
+    """Return the place of a URL: URLs with the same place are made by the same part of a site, as far as their form
+    tells. ``without``: the name of a parameter that is not a part of it.
+
+    It has the first segment, the form of the last one and the names of the parameters.
+    """
+    segments = parts.segments
+    first = _DIGITS.sub("#", segments[0].lower()) if len(segments) > 1 else ""
+    names = []
+    for piece in parts.query:
+        name, _, value = piece.partition("=")
+        if name != without:
+            is_dispatcher = name in _DISPATCHERS and _WORD.fullmatch(value)
+            names.append(f"{name}={value}" if is_dispatcher else name)
+    return f"/{first}/{_form(segments[-1]) if segments else ''}?{'&'.join(sorted(names))}"
+
+
+def path_place(parts: UrlParts, position: int) -> str:
+    """Return the place of a segment in paths: their number of segments, the first one unless it is this one, the form
+    of the last one, and the names of the parameters."""
+    first = _DIGITS.sub("#", parts.segments[0].lower()) if position else "*"
+    names = "&".join(sorted(map(parameter_name, parts.query)))
+    return f"/{first}/{len(parts.segments)}/{_form(parts.segments[-1])}?{names}"
+
+
+def _form(segment: str) -> str:
+    """Return the form of a segment: the name of a script, or which kinds of characters it has."""
+    name, dot, extension = segment.lower().rpartition(".")
+    if not dot:
+        name, extension = extension, ""
+    if extension in _SCRIPTS:
+        return f"{name}.{extension}"
+    letters = "a" if _LETTERS.search(name) else ""
+    digits = "#" if _DIGITS.search(name) else ""
+    hyphens = "-" if "-" in name or "_" in name else ""
+    return f"{letters}{digits}{hyphens}{dot}{extension if len(extension) <= 5 else '…'}"
+
+
+def without_origins(urls: str, site: str) -> str:
+    """Return URLs, one a line and in lower case, without the origin where that is one of a site."""
+    for origin in (f"https://{site}/", f"http://{site}/", f"https://www.{site}/", f"http://www.{site}/"):
+        urls = urls.replace(origin, "/")
+    return urls

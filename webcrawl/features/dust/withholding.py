@@ -1,0 +1,415 @@
+"""The rules that are proved: the URLs that they withhold, the scope rule that refuses these, and the samples by
+which they are doubted."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from webcrawl.features.dust.learner import DustProbe, DustState, are_equal
+from webcrawl.features.dust.url_parts import UrlParts, url_parts
+from webcrawl.urls.fingerprint import fingerprint
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterable
+
+    from webcrawl.features.dust.learner import DustPage, TrackedRule
+    from webcrawl.features.dust.rule import DustRule
+    from webcrawl.scope.scope import Candidate, LinkBatch
+
+RULES_PER_SITE, RULES_IN_ALL = 64, 10_000
+"""Rules that are applied."""
+MEMBERS_PER_SITE, MEMBERS_IN_ALL = 20_000, 50_000
+"""Pages that are remembered as known under their forms: URLs with these forms are withheld."""
+SAMPLES_PER_SITE = 64
+"""Samples of a site that are open."""
+WITHHELD_PER_SITE = 100_000
+"""URLs of a site that are stored so that they can be queued again. Further ones are not withheld."""
+WAITING_MAX = 50_000
+"""Withheld URLs that wait to be stored."""
+DOUBT_SECONDS = 600.0
+"""Time after which a rule that is doubted is undone, if the page that was known did not come again."""
+ROUNDS = 3
+"""How often the rules of a site are applied to a URL, until they change nothing more."""
+CLOSING_SAMPLES = 4
+"""Samples of a rule before a crawl ends: chosen among all URLs that it withheld."""
+
+
+class WithheldUrl(NamedTuple):
+    """A URL that was not fetched because it has a page that is known."""
+
+    url: str
+    depth: int
+    via: str | None
+    rules: tuple[str, ...]
+    """The ids of the rules that were applied."""
+
+
+class DustMatch(NamedTuple):
+    """Why a URL is withheld. ``known``: the URL of the page that was fetched; None if that is not asked."""
+
+    rules: tuple[TrackedRule, ...]
+    form: UrlParts
+    known: str | None
+
+
+@dataclass(slots=True)
+class _Doubt:
+    known: str
+    sample: DustPage
+    at: float
+
+
+@dataclass(slots=True)
+class _Site:
+    rules: list[TrackedRule] = field(default_factory=list)
+    doubted: dict[DustRule, tuple[TrackedRule, _Doubt]] = field(default_factory=dict)
+    members: OrderedDict[int, DustPage] = field(default_factory=OrderedDict)
+    samples: OrderedDict[str, tuple[tuple[TrackedRule, ...], DustPage]] = field(default_factory=OrderedDict)
+    stored: int = 0
+    waiting: dict[int, WithheldUrl] = field(default_factory=dict)
+
+
+class Withholding:
+    """Decides from memory which URLs are withheld; costs one look-up for hosts without a rule."""
+
+    def __init__(self, chance: random.Random, share: float = 0.02, *, asks_known: bool = True) -> None:
+        """``share``: of the URLs that would be withheld, those that are fetched as samples. ``asks_known``: False if
+        every form counts as that of a known page, to explain URLs without the memory of the crawl."""
+        self._chance = chance
+        self._share = share
+        self._asks_known = asks_known
+        self._sites: dict[str, _Site] = {}
+        self._hosts: set[str] = set()
+        self._count = self._members = self._waiting = 0
+        self._refused: dict[str, DustMatch] = {}
+        self._probes: list[DustProbe] = []
+
+    def __len__(self) -> int:
+        return self._count
+
+    def holds(self, host: str) -> bool:
+        """Return whether a host, given without its port, has a rule that is applied."""
+        return host in self._hosts
+
+    def take_probes(self) -> list[DustProbe]:
+        """Return the URLs that are to be fetched again."""
+        probes, self._probes = self._probes, []
+        return probes
+
+    def rules(self) -> list[TrackedRule]:
+        """Return the rules that are applied or doubted."""
+        doubted = [tracked for site in self._sites.values() for tracked, _ in site.doubted.values()]
+        return [*(tracked for site in self._sites.values() for tracked in site.rules), *doubted]
+
+    # -- queries ------------------------------------------------------------------------------------------------
+
+    def find_match(self, url: str, host: str) -> DustMatch | None:
+        """Return why a URL is withheld; None if it is not, or if it is a sample."""
+        if host not in self._hosts or (parts := url_parts(url)) is None:
+            return None
+        site = self._sites.get(parts.site)
+        if site is None or not site.rules:
+            return None
+        form, applied = _form(site.rules, parts)
+        if not self._asks_known:
+            return DustMatch(applied, form, None) if applied else None
+        member = site.members.get(_mark(form))
+        if member is None or member.url == url or url in site.samples:
+            return None
+        applied = _joined(site.rules, applied, member)
+        if site.stored + len(site.waiting) >= WITHHELD_PER_SITE or self._waiting >= WAITING_MAX:
+            return None
+        if self._is_sample(site, applied):
+            site.samples[url] = (applied, member)
+            if len(site.samples) > SAMPLES_PER_SITE:
+                site.samples.popitem(last=False)
+            return None
+        return DustMatch(applied, form, member.url)
+
+    def refuse(self, url: str, host: str) -> DustMatch | None:
+        """Return why a URL is withheld, and keep that for ``withheld``, which is called next."""
+        match = self.find_match(url, host)
+        if match is not None:
+            if len(self._refused) >= WAITING_MAX:
+                self._refused.clear()
+            self._refused[url] = match
+        return match
+
+    def withheld(self, url: str, host: str, depth: int, via: str | None) -> None:
+        """Record a URL that was refused."""
+        del host
+        match = self._refused.pop(url, None)
+        if match is None:
+            return
+        site = self._sites[match.form.site]
+        mark = fingerprint(url)
+        if mark in site.waiting:
+            return
+        for tracked in match.rules:
+            tracked.refusals += 1
+        site.waiting[mark] = WithheldUrl(url, depth, via, tuple(tracked.rule.id for tracked in match.rules))
+        self._waiting += 1
+
+    def _is_sample(self, site: _Site, applied: tuple[TrackedRule, ...]) -> bool:
+        least = min(tracked.refusals for tracked in applied)
+        return self._chance.random() < max(self._share, 1 / (2 + least))
+
+    # -- changes ------------------------------------------------------------------------------------------------
+
+    def add(self, tracked: TrackedRule, pages: Iterable[DustPage] = ()) -> bool:
+        """Apply a rule from now on. ``pages``: those of its site that are known. Return False if there is no room."""
+        site = self._sites.setdefault(tracked.rule.site, _Site())
+        if any(other.rule == tracked.rule for other in site.rules):
+            return True
+        if len(site.rules) >= RULES_PER_SITE or self._count >= RULES_IN_ALL:
+            return False
+        site.rules.append(tracked)
+        site.rules.sort(key=lambda other: other.rule.rank)
+        self._count += 1
+        host = _host(tracked.rule.site)
+        self._hosts |= {host, f"www.{host}"}
+        self._cover_anew(site, pages)
+        return True
+
+    def remove(self, rule: DustRule, pages: Iterable[DustPage] = ()) -> TrackedRule | None:
+        """Apply a rule no longer; return it, or None if it was not applied."""
+        site = self._sites.get(rule.site)
+        if site is None:
+            return None
+        if (doubted := site.doubted.pop(rule, None)) is not None:
+            return doubted[0]
+        tracked = next((other for other in site.rules if other.rule == rule), None)
+        if tracked is not None:
+            site.rules.remove(tracked)
+            self._count -= 1
+            self._cover_anew(site, pages)
+        return tracked
+
+    def add_sample(self, withheld: WithheldUrl) -> bool:
+        """Let a withheld URL be fetched as a sample. Return False if no page is known under its form."""
+        parts = url_parts(withheld.url)
+        site = None if parts is None else self._sites.get(parts.site)
+        if site is None or parts is None or not site.rules:
+            return False
+        form, applied = _form(site.rules, parts)
+        member = site.members.get(_mark(form))
+        if member is None or member.url == withheld.url:
+            return False
+        site.samples[withheld.url] = (_joined(site.rules, applied, member), member)
+        return True
+
+    def page(self, page: DustPage, pages: Iterable[DustPage], now: float) -> list[TrackedRule]:
+        """Compare a page with what the rules of its site say, and remember it. Return the rules whose state changed:
+        those that are ``UNDONE`` are not applied any more."""
+        site = self._sites.get(page.parts.site)
+        if site is None:
+            return []
+        changed = self._confirm_again(site, page, now)
+        if (sample := site.samples.pop(page.url, None)) is not None:
+            applied, member = sample
+            # Its page may have come again meanwhile.
+            mark = _mark(_form(site.rules, member.parts)[0])
+            member = site.members.get(mark, member)
+            changed += self._compare(site, applied, member, page, now)
+        if changed:
+            self._cover_anew(site, pages)
+        self._cover(site, page)
+        return changed
+
+    def failed(self, url: str, site_name: str) -> None:
+        """Note that a URL has no page: as a sample it says nothing."""
+        site = self._sites.get(site_name)
+        if site is not None:
+            site.samples.pop(url, None)
+
+    def expire(self, now: float) -> list[TrackedRule]:
+        """Undo rules that are doubted for too long, and return them."""
+        undone = []
+        for site in self._sites.values():
+            for rule, (tracked, doubt) in list(site.doubted.items()):
+                if now - doubt.at > DOUBT_SECONDS:
+                    del site.doubted[rule]
+                    undone.append(_undo(tracked, doubt, now))
+        return undone
+
+    def has_open(self) -> bool:
+        """Return whether a rule is doubted."""
+        return any(site.doubted for site in self._sites.values())
+
+    def has_waiting(self, via: str) -> bool:
+        """Return whether URLs that a page links to wait to be stored."""
+        parts = url_parts(via)
+        # They are nearly always of its own site; those of others are stored within a second.
+        site = None if parts is None else self._sites.get(parts.site)
+        return site is not None and bool(site.waiting)
+
+    def has_unchecked(self) -> bool:
+        """Return whether a rule has withheld URLs since ``take_unchecked``."""
+        return any(tracked.withheld > tracked.checked for tracked in self.rules())
+
+    def take_unchecked(self) -> list[TrackedRule]:
+        """Return the rules that have withheld URLs since the last call, for samples of these."""
+        unchecked = [tracked for tracked in self.rules() if tracked.withheld > tracked.checked]
+        for tracked in unchecked:
+            tracked.checked = tracked.withheld
+        return unchecked
+
+    def take_waiting(self) -> list[WithheldUrl]:
+        """Return the withheld URLs that are to be stored."""
+        waiting = [withheld for site in self._sites.values() for withheld in site.waiting.values()]
+        for site in self._sites.values():
+            site.waiting = {}
+        self._waiting = 0
+        return waiting
+
+    def give_back(self, withheld: Iterable[WithheldUrl]) -> None:
+        """Take back URLs that could not be stored; ``take_waiting`` returns them again."""
+        for each in withheld:
+            parts = url_parts(each.url)
+            if parts is not None and (site := self._sites.get(parts.site)) is not None:
+                site.waiting[fingerprint(each.url)] = each
+                self._waiting += 1
+
+    def note_stored(self, site_name: str, new: Iterable[WithheldUrl], stored: int) -> None:
+        """Note how many withheld URLs of a site are stored, and which of them are new."""
+        site = self._sites.get(site_name)
+        if site is None:
+            return
+        site.stored = stored
+        by_id = {tracked.rule.id: tracked for tracked in site.rules}
+        for withheld in new:
+            for rule_id in withheld.rules:
+                if (tracked := by_id.get(rule_id)) is not None:
+                    tracked.withheld += 1
+
+    def _compare(
+        self, site: _Site, applied: tuple[TrackedRule, ...], member: DustPage, page: DustPage, now: float
+    ) -> list[TrackedRule]:
+        if are_equal(member, page):
+            for tracked in applied:
+                tracked.samples += 1
+            return []
+        doubted = [tracked for tracked in applied if tracked in site.rules]
+        for tracked in doubted:
+            tracked.state = DustState.DOUBTED
+            site.rules.remove(tracked)
+            self._count -= 1
+            site.doubted[tracked.rule] = (tracked, _Doubt(member.url, page, now))
+        if doubted:
+            # The page may have changed since it was fetched.
+            self._probes.append(DustProbe(member.url, page.url, is_repeat=True))
+        return doubted
+
+    def _confirm_again(self, site: _Site, page: DustPage, now: float) -> list[TrackedRule]:
+        changed = []
+        for rule, (tracked, doubt) in list(site.doubted.items()):
+            if doubt.known != page.url:
+                continue
+            del site.doubted[rule]
+            if are_equal(doubt.sample, page):
+                tracked.state = DustState.CONFIRMED
+                site.rules.append(tracked)
+                site.rules.sort(key=lambda other: other.rule.rank)
+                self._count += 1
+            else:
+                _undo(tracked, doubt, now)
+            changed.append(tracked)
+        return changed
+
+    def _cover_anew(self, site: _Site, pages: Iterable[DustPage]) -> None:
+        """Compute the forms of the known pages again, since other rules are applied."""
+        known = {page.url: page for page in site.members.values()} | {page.url: page for page in pages}
+        self._members -= len(site.members)
+        site.members = OrderedDict()
+        if site.rules:
+            for page in known.values():
+                self._cover(site, page)
+
+    def _cover(self, site: _Site, page: DustPage) -> None:
+        if not site.rules:
+            return
+        mark = _mark(_form(site.rules, page.parts)[0])
+        member = site.members.get(mark)
+        if member is not None and member.url != page.url:
+            return
+        if member is None:
+            if len(site.members) >= MEMBERS_PER_SITE or self._members >= MEMBERS_IN_ALL:
+                if not site.members:
+                    return
+                site.members.popitem(last=False)
+                self._members -= 1
+            self._members += 1
+        site.members[mark] = page
+
+
+def _form(rules: Iterable[TrackedRule], parts: UrlParts) -> tuple[UrlParts, tuple[TrackedRule, ...]]:
+    """Return the form of a URL under all rules, and those that changed it."""
+    applied: dict[DustRule, TrackedRule] = {}
+    for _ in range(ROUNDS):
+        before = parts
+        for tracked in rules:
+            if not tracked.rule.may_change(parts):
+                continue
+            form = tracked.rule.form(parts)
+            if form is not None and form != parts:
+                applied[tracked.rule] = tracked
+                parts = form
+        if parts == before:
+            break
+    return parts, tuple(applied.values())
+
+
+def _joined(
+    rules: Iterable[TrackedRule], applied: tuple[TrackedRule, ...], member: DustPage
+) -> tuple[TrackedRule, ...]:
+    """Return the rules by which a URL has the page of a member: those that change either of their URLs."""
+    _, of_member = _form(rules, member.parts)
+    return (*applied, *(tracked for tracked in of_member if tracked not in applied))
+
+
+def _undo(tracked: TrackedRule, doubt: _Doubt, now: float) -> TrackedRule:
+    tracked.state, tracked.since = DustState.UNDONE, now
+    tracked.why = f"{doubt.known} and {doubt.sample.url} differ"
+    return tracked
+
+
+def _mark(form: UrlParts) -> int:
+    return fingerprint(form.url)
+
+
+def _host(site: str) -> str:
+    """Return the host of a site, which may have a port."""
+    return site.rpartition(":")[0] if ":" in site.rpartition("]")[2] else site
+
+
+DUST = "dust"
+
+
+class DustScopeRule:
+    """Scope rule that refuses URLs whose page is known under another URL."""
+
+    name = DUST
+
+    def __init__(self, withholding: Withholding) -> None:
+        self._withholding = withholding
+
+    def refuses(self, candidate: Candidate) -> str | None:
+        # The target of a redirect may be the only URL of its page by now.
+        if candidate.redirects or not self._withholding.holds(candidate.host):
+            return None
+        match = self._withholding.refuse(candidate.url, candidate.host)
+        if match is None:
+            return None
+        rules = "; ".join(f"{tracked.rule.id} ({tracked.rule})" for tracked in match.rules)
+        known = (
+            f"the page of {match.known}"
+            if match.known
+            else f"the page of {match.form.url}, if it was fetched"
+        )
+        return f"{known}, by {rules}; scrapy dust --undo {match.rules[0].rule.id} undoes it"
+
+    def refuses_none(self, links: LinkBatch) -> bool:
+        return not any(map(self._withholding.holds, links.different_hosts))
