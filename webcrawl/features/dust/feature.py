@@ -243,12 +243,12 @@ class DustFeature(Feature):
             return
         entries = []
         for probe in self.knowledge.take_probes():
-            entry = context.intake.one(probe.url, depth, probe.of)
+            entry = context.intake.link_entry(probe.url, depth, probe.of)
             if isinstance(entry, UrlEntry):
                 entry.repeat = probe.is_repeat
                 entries.append(context.frontier.place_first(entry))
         if entries:
-            context.frontier.add(entries)
+            context.frontier.add_entries(entries)
 
     async def _store_withheld(self) -> None:
         withholding = self.knowledge.withholding
@@ -309,7 +309,7 @@ class DustFeature(Feature):
 
     async def _entry(self, withheld: WithheldUrl, intake: Intake) -> UrlEntry | None:
         """Return the URL as a queue entry; None if it is queued or done by now, or another rule refuses it."""
-        entry = intake.one(withheld.url, withheld.depth, withheld.via)
+        entry = intake.link_entry(withheld.url, withheld.depth, withheld.via)
         if not isinstance(entry, UrlEntry):
             return None
         record = await self._backend.url_record(entry.key, entry.fingerprint)
