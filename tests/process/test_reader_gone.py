@@ -25,6 +25,7 @@ COMMANDS: dict[str, list[str]] = {
     "complaint": [PAGE, JOB],
     "crawls": ["."],
     "delay": [JOB],
+    "dust": [JOB],
     "errors": [JOB],
     "exclude": ["example.org", "-s", f"JOBDIR={JOB}"],
     "explain": [PAGE, "-s", f"JOBDIR={JOB}"],
