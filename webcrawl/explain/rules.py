@@ -50,9 +50,9 @@ class Scoping:
     depth_known: bool
     words: tuple[RuleWord, ...]
     recheck_objection: str | None
+    """The rule that refuses it even when it is queued already: those for seeds are evaluated again at its turn."""
     embed_hops: int = 0
     """The number of embeds in sequence that led to it from a page; 0 if it is no embed."""
-    """The rule that refuses it even when it is queued already: those for seeds are evaluated again at its turn."""
 
     @property
     def decided_by(self) -> RuleWord | None:
