@@ -47,6 +47,18 @@ def ended(web, crawl):
     return crawl(web.seeds, **SETTINGS).assert_ended_well()
 
 
+def test_no_page_of_honest_sites_is_lost_and_copies_are_withheld(serve, crawl):
+    """How many depends on how fast pages are processed: ``make soak`` has the shares, on sites that are larger."""
+    web = serve(kind="copies", pages=40, sections=HONEST)
+    ended = crawl(web.seeds, **SETTINGS).assert_ended_well()
+    ended.assert_sound()
+    texts = set(shown(web))
+    for name in HONEST:
+        assert web.site.truth(name) - texts == set()
+    assert ended.figures().rules["dust"] > 0
+
+
+@pytest.mark.soak
 def test_no_page_is_lost_of_honest_and_of_hostile_sites(web, ended, plain):
     ended.assert_sound()
     texts = set(shown(web))
@@ -55,6 +67,7 @@ def test_no_page_is_lost_of_honest_and_of_hostile_sites(web, ended, plain):
     assert set(plain) - texts == set()
 
 
+@pytest.mark.soak
 def test_most_copies_are_not_fetched(web, ended, plain):
     texts = shown(web)
     counts = {name: (copies(plain, name), copies(texts, name)) for name in web.site.sites}
@@ -74,6 +87,7 @@ def dust(crawl, *words):
     return own_process(crawl.path.parent, "dust", crawl.path, *words, "--json").told["rules"]
 
 
+@pytest.mark.soak
 def test_rules_are_listed_explained_undone_by_hand_and_their_urls_requested(serve, crawl):
     web = serve(kind="copies", pages=60, sections=("forum",))
     ended = crawl(web.seeds, **SETTINGS).assert_ended_well()
@@ -96,6 +110,7 @@ def test_rules_are_listed_explained_undone_by_hand_and_their_urls_requested(serv
     ended.assert_sound()
 
 
+@pytest.mark.soak
 def test_a_crawl_that_is_killed_in_the_midst_of_its_proofs_goes_on_and_loses_nothing(serve, start, plain):
     web = serve(kind="copies", pages=SIZE, sections=("forum", "turning"))
     crawl = start(web.seeds, **SETTINGS)
