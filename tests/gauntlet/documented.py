@@ -58,7 +58,7 @@ OWN = """\
 ## webcrawl
 
 One process on SQLite and two workers on Redis, and beside these crawls the promises of commands, endpoints,
-settings and exit statuses, in one run on two cores without other work: six minutes. On two slower cores that were
+settings and exit statuses, in one run on two cores without other work: eight minutes. On two slower cores that were
 busy with other work it took 18.
 """
 
