@@ -94,6 +94,7 @@ def test_each_alert_has_a_case_in_which_it_fires() -> None:
     assert {case["alertname"] for case in cases if not case.get("exp_alerts")} == rules
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is in Debian's package prometheus")
 @pytest.mark.parametrize(
     "words",
