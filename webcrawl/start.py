@@ -38,7 +38,7 @@ from webcrawl.crawl.page_processing import BROKEN
 from webcrawl.crawl.refused_start import REFUSALS, answered, closing, get_refusal, let_go, reasons
 from webcrawl.crawl.schemes import supported_schemes
 from webcrawl.engine.engine import DirectEngine
-from webcrawl.engine.shutdown import SIGNALS, end_process, stopped_before_start
+from webcrawl.engine.shutdown import SIGNALS, end_process, signals_of_process, stopped_before_start
 from webcrawl.errors import ConfigurationError, JobdirUnusable, Problem
 from webcrawl.extensions.errors import REASON as UNANTICIPATED
 from webcrawl.extensions.stopping import Stopping
@@ -324,6 +324,7 @@ class CrawlRun:
         process.start()
         # The crawl is over, and a further signal must not change its outcome.
         install_shutdown_handlers(signal.SIG_IGN)
+        signals_of_process().ended()
         if self._is_open and (summary := crawler.get_extension(Summary)) is not None:
             summary.forced()
         return self._status(crawler)

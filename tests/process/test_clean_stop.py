@@ -103,3 +103,11 @@ def test_signals_in_the_last_moment_of_a_stop_do_not_change_its_status(serve, st
 
     assert crawl.wait().status == 0
     assert "was stopped by force" not in crawl.stderr
+
+
+def test_a_crawl_that_has_ended_has_status_0_however_long_its_process_takes_to_end(serve, start):
+    web = serve(hosts=1, pages=2)
+    crawl = start(web.seeds, afresh=True, EXTENSIONS='{"tests.process.slow_end.SlowEnd": 0}')
+
+    assert crawl.wait().status == 0
+    assert "was stopped by force" not in crawl.stderr

@@ -106,6 +106,11 @@ class ShutdownSignals:
         self._start_thread()
         self._events.put("closing")
 
+    def ended(self) -> None:
+        """Let the process take its time to end if all crawls were closed in order: the watchdog has status 1."""
+        if all(crawl.has_ended() for crawl in self._crawls):
+            faulthandler.cancel_dump_traceback_later()
+
     # -- handlers --------------------------------------------------------------------------------------------
 
     def _take_over(self) -> bool:
