@@ -153,6 +153,7 @@ class Scheduler:
             clocks=context.clocks,
             bandwidth=context.bandwidth,
             worker=self._configuration.worker_name,
+            prepare=context.features.find_before_commit(),
         )
         folder = None if context.jobdir is None else context.jobdir.path
         remember_seeds(context.seeded, context.backend, folder, self.frontier.with_retry)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from scrapy.http import Response
@@ -110,6 +110,13 @@ class Feature:
     def settled(self, flight: InFlightRequest) -> None:
         """Process the result of a URL, before the frontier stores it."""
 
+    async def before_commit(self) -> None:
+        """Store what must be durable before the states of URLs are: called before each commit of the frontier, also
+        with URLs that were refused, and again if it raises StorageFull.
+
+        :raises webcrawl.errors.CrawlError: anything but StorageFull ends the crawl
+        """
+
     def awaits_urls(self) -> bool:
         """Return whether the feature will queue URLs at some time: the crawl is not idle until then."""
         return False
@@ -142,6 +149,16 @@ class Features:
         """Pass a queued URL that was refused at its lease to all features."""
         for feature in self:
             feature.refused(entry)
+
+    def find_before_commit(self) -> Callable[[], Awaitable[None]] | None:
+        """Return what calls ``before_commit`` of the features that have something to do then; None if none has."""
+        concerned = [feature for feature in self if type(feature).before_commit is not Feature.before_commit]
+
+        async def before_commit() -> None:
+            for feature in concerned:
+                await feature.before_commit()
+
+        return before_commit if concerned else None
 
     def __contains__(self, name: str) -> bool:
         return name in self._by_name

@@ -11,7 +11,7 @@ The archive has a thread of its own: compression, digests and fdatasync never bl
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -65,10 +65,12 @@ class Committer:
         clock: Callable[[], float],
         drained: Callable[[], None] = lambda: None,
         counted: Callable[[], Counted | None] = lambda: None,
+        prepare: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """``committed`` is called when a group is durable, with None if it changed nothing of the state; ``drained``
         when nothing is left to do, which may be the last thing a crawl waits for. ``counted`` returns what this
-        process has counted, for each commit."""
+        process has counted, for each commit. ``prepare`` stores what must be durable before the states of URLs
+        are."""
         self._backend = backend
         self._store = store
         self._committed = committed
@@ -87,6 +89,7 @@ class Committer:
         self._clock = clock
         self._drained = drained
         self._counted = counted
+        self._prepare = prepare
 
     @property
     def committing(self) -> int:
@@ -174,6 +177,8 @@ class Committer:
 
     async def _commit(self, group: list[FrontierChange]) -> None:
         """Settle the URLs of a group, whose pages are durable. The next group is archived meanwhile."""
+        if self._prepare is not None:
+            await self._retry.with_retry(self._prepare)
         batch = Batch(at=self._clock(), counted=self._counted())
         hosts: dict[str, HostRecord] = {}
         for change in group:

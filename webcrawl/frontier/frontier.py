@@ -92,11 +92,13 @@ class Frontier:
         clocks: ClockStore | None = None,
         bandwidth: SharedBandwidth | None = None,
         worker: str | None = None,
+        prepare: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """``clock``: epoch seconds that never run backwards. ``changed`` is called when ``next_lease`` may have an
         answer again, or the crawl may be finished; ``broken`` when state can no longer be kept. ``clocks``: the store
         of the clocks that keys share. ``bandwidth``: the limit of which a shared crawl gives this process a share.
-        ``worker``: the name under which its counts are stored."""
+        ``worker``: the name under which its counts are stored. ``prepare`` is called before each commit, see
+        ``Committer``."""
         self._backend = backend
         self._bandwidth = bandwidth
         self._policies = policies
@@ -108,7 +110,7 @@ class Frontier:
         self._retry = retry = StorageRetry()
         self.tally = tally = Tally(worker, clock())
         self._committer = Committer(
-            backend, store, self._on_committed, broken, limits, retry, clock, changed, tally.counted
+            backend, store, self._on_committed, broken, limits, retry, clock, changed, tally.counted, prepare
         )
         drain = self._committer.drain
         clocks = clocks or OwnClocks(clock)

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from webcrawl.frontier.records import Kind, UrlEntry, embed_mark
+from webcrawl.frontier.records import RELEASED, Kind, UrlEntry, embed_mark
 from webcrawl.scope.scope import Candidate, LinkBatch, Scope, Verdict
 from webcrawl.scope.url_rules import NOT_FOR_EMBEDS, DepthRule, ExtensionRule, StayRule
 from webcrawl.urls.canonical import DEFAULT, CanonicalRules, canonical, canonical_all
@@ -295,7 +295,8 @@ class Intake:
         if not entry.url.startswith("http") and entry.origin is None:
             return None
         host = get_host(entry.url)
-        verdict = self._fixed if entry.via is None or entry.kind == Kind.INLINE else self._standing
+        is_fixed = entry.via is None or entry.kind == Kind.INLINE or entry.listed == RELEASED
+        verdict = self._fixed if is_fixed else self._standing
         answer = verdict(Candidate(entry.url, host, entry.key, entry.depth))
         if answer.allowed:
             return None

@@ -64,6 +64,11 @@ def embed_mark(hops: int) -> str:
     return f"{_EMBED}{hops}}}"
 
 
+RELEASED = '{"released":true}'
+"""The mark, for ``UrlEntry.listed``, of a URL that a learned rule had withheld and that is fetched all the same: no
+such rule is asked again when its turn comes, since a process may not know yet that a rule counts no more."""
+
+
 @dataclass(slots=True)
 class UrlEntry:
     """A URL as the frontier stores it.
@@ -93,7 +98,7 @@ class UrlEntry:
     """JSON of an ordinary Request's callback, headers, body, ...; None on the batch path."""
     listed: str | None = None
     """Facts from the place where it was found, as JSON: the hints of the sitemap that listed it, see
-    ``parsing.sitemap.encoded_hints``, or the mark of an embed, see ``embed_mark``; None for all others.
+    ``parsing.sitemap.encoded_hints``, the mark of an embed, see ``embed_mark``, or ``RELEASED``; None for all others.
     """
     link_features: str | None = None
     """The features of the link where it was found, in the scorer's format, by which its level is computed again as

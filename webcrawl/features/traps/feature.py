@@ -15,12 +15,13 @@ from webcrawl.features.traps.pattern import place_and_segments
 from webcrawl.features.traps.quarantine import TrapRule, in_words
 from webcrawl.features.traps.shared_evidence import SharedEvidence
 from webcrawl.features.traps.store import TrapStore
-from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.frontier.records import QUEUED, RELEASED, State, UrlEntry, UrlRecord
 from webcrawl.parsing.mime import HTML_TYPES
 from webcrawl.reports import text
+from webcrawl.storage.tables import HEADER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from scrapy.http import Response
 
@@ -42,6 +43,8 @@ CLAIM_SECONDS = 60.0
 """Time for which one process has the exclusive right to queue released URLs."""
 LATE_SECONDS = 60.0
 """Time after a release during which processes that learn of it late may still withhold URLs."""
+LOOK_AGAIN_SECONDS = 5.0
+"""Interval at which the released URLs are looked at that are queued: a process that learns late may refuse them."""
 
 
 class SeedQueue(Protocol):
@@ -79,6 +82,12 @@ class TrapsFeature(Feature):
         self._released: dict[str, float] = {}
         """Released patterns that may still have URLs to be queued, with the time until which the store is queried for
         them."""
+        self._look_at = 0.0
+        self._is_owing = False
+        """True if released URLs were queued when they were looked at last, and may still be refused."""
+        self._store_first: Callable[[], Awaitable[None]] = self.before_commit
+        """Stores what rules have withheld, those of other features too."""
+        self._storing = asyncio.Lock()
         self._failed = False
         self._stepped = False
         self._task: asyncio.Task[None] | None = None
@@ -98,6 +107,7 @@ class TrapsFeature(Feature):
 
     def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         # Without this task, withheld URLs would no longer be stored.
+        self._store_first = context.features.find_before_commit() or self.before_commit
         self._task = scheduler.run_beside(self._watch(context.intake, scheduler))
 
     async def page(
@@ -135,8 +145,11 @@ class TrapsFeature(Feature):
         )
 
     def keeps_open(self) -> bool:
-        """Return True until the URLs that were released since the crawl's last run are queued."""
-        return self._task is not None and not self._task.done() and not self._stepped
+        """Return True until the URLs that were released are queued, and fetched or refused for good."""
+        if self._task is None or self._task.done():
+            return False
+        self._look_at = 0.0
+        return not self._stepped or self._is_owing
 
     async def before_close(self) -> None:
         await stop(self._task)
@@ -147,8 +160,9 @@ class TrapsFeature(Feature):
 
     async def _watch(self, intake: Intake, scheduler: RunningCrawl) -> None:
         while True:
+            was_owing = self._is_owing
             await self.step(scheduler, intake, self._clock())
-            if not self._stepped:
+            if not self._stepped or was_owing:
                 self._stepped = True
                 scheduler.wake()
             await asyncio.sleep(SECONDS)
@@ -162,23 +176,37 @@ class TrapsFeature(Feature):
                 intake.forget()
             await self._requeue(queue, intake, now)
         except (StorageFull, StorageLost) as error:
-            if not self._failed:
-                logger.warning("The quarantine cannot be stored at the moment: %s", error)
-            self._failed = True
+            self._tell_failure(error)
         else:
             self._failed = False
+
+    async def before_commit(self) -> None:
+        """Store what was withheld before the pages that link to it are settled, and before the URLs are whose turn
+        it was: if the process is killed then, they could not be released."""
+        if not self.detector.quarantine.has_news() and not self._storing.locked():
+            return
+        try:
+            await self.store_news()
+        except StorageLost as error:
+            self._tell_failure(error)
+
+    def _tell_failure(self, error: CrawlError) -> None:
+        if not self._failed:
+            logger.warning("The quarantine cannot be stored at the moment: %s", error)
+        self._failed = True
 
     async def store_news(self) -> None:
         """Store new local entries. :raises webcrawl.errors.CrawlError: the next call tries again"""
         quarantine = self.detector.quarantine
-        new, kept = quarantine.take_news()
-        try:
-            await self._store.add(new)
-            await self._store.withhold(kept, self._withheld_max)
-        except BaseException:
-            # Also when it is cancelled, at the end of the crawl.
-            quarantine.give_back(new, kept)
-            raise
+        async with self._storing:
+            new, kept = quarantine.take_news()
+            try:
+                await self._store.add(new)
+                await self._store.withhold(kept, self._withheld_max)
+            except BaseException:
+                # Also when it is cancelled, at the end of the crawl.
+                quarantine.give_back(new, kept)
+                raise
 
     async def _learn(self, now: float) -> bool:
         """Load changes from the store; return whether a pattern was released."""
@@ -192,39 +220,59 @@ class TrapsFeature(Feature):
                 logger.warning("Trap: %s is in quarantine; another process found it", in_words(trap.pattern))
         for trap in left:
             logger.info("Trap: %s was released", in_words(trap.pattern))
-            self._released[trap.pattern] = now + LATE_SECONDS
+            self._released[trap.pattern], self._look_at = now + LATE_SECONDS, 0.0
         self._version = version
         return bool(left)
 
     async def _requeue(self, queue: SeedQueue, intake: Intake, now: float) -> None:
-        """Queue the withheld URLs of released patterns again."""
+        """Queue the withheld URLs of released patterns again. Those that are queued already stay in the store as long
+        as a process that does not know of the release may refuse them."""
+        if now < self._look_at or not self._released:
+            return
+        if not await self._store.claim(self._worker, CLAIM_SECONDS):
+            self._is_owing = False
+            return
+        self._look_at, is_owing = now + LOOK_AGAIN_SECONDS, False
         for pattern, until in list(self._released.items()):
-            if not await self._store.claim(self._worker, CLAIM_SECONDS):
-                return
-            count = 0
-            while owed := await self._store.owed(pattern, REQUEUED_AT_ONCE):
-                entries = [
-                    entry for withheld in owed if (entry := await self._entry(withheld, intake)) is not None
-                ]
-                if not await queue.add_seeds(entries):
+            count = waiting = 0
+            after: bytes | None = HEADER
+            while after is not None:
+                owed, after = await self._store.owed(pattern, after, REQUEUED_AT_ONCE)
+                entries, gone = [], []
+                for withheld in owed:
+                    entry = await self._entry(withheld, intake)
+                    if entry is QUEUED and until > now:
+                        waiting += 1
+                        continue
+                    gone.append(withheld.url)
+                    if isinstance(entry, UrlEntry):
+                        entries.append(entry)
+                if entries and not await queue.add_seeds(entries):
                     return
-                await self._store.requeued(pattern, [withheld.url for withheld in owed])
+                if gone:
+                    # Those that another rule refuses are withheld by that.
+                    await self._store_first()
+                    await self._store.requeued(pattern, gone)
                 count += len(entries)
             if count:
                 logger.info("Trap: %s of %s queued again", text.things(count, "URL"), in_words(pattern))
+            is_owing = is_owing or waiting > 0
             if until <= now:
                 del self._released[pattern]
+        self._is_owing = is_owing
 
-    async def _entry(self, withheld: Withheld, intake: Intake) -> UrlEntry | None:
-        """Return the URL as a queue entry; None if it is queued or done by now, or another rule refuses it."""
+    async def _entry(self, withheld: Withheld, intake: Intake) -> UrlEntry | UrlRecord | None:
+        """Return the URL as a queue entry; ``QUEUED`` if it is queued, None if it is done by now or another rule
+        refuses it."""
         entry = intake.link_entry(withheld.url, withheld.depth, withheld.via)
         if not isinstance(entry, UrlEntry):
             return None
         record = await self._backend.url_record(entry.key, entry.fingerprint)
         if record is not None and record.state is not State.REFUSED:
-            return None
+            return QUEUED if record.state is State.QUEUED else None
         # The backend has the URL: it was queued before its pattern came into quarantine.
         entry.repeat = record is not None or not self._keeps_states
+        entry.listed = RELEASED
         return entry
 
 

@@ -251,6 +251,10 @@ class Quarantine:
         kept, self._kept = self._kept, {}
         return new, kept
 
+    def has_news(self) -> bool:
+        """Return whether something is to be stored."""
+        return bool(self._new or self._kept)
+
     def give_back(self, new: list[Trap], kept: dict[str, Kept]) -> None:
         """Take back the result of ``take_news``, which could not be stored; the next call returns it again."""
         self._new = [*(trap for trap in new if trap.pattern in self._traps), *self._new]

@@ -95,11 +95,12 @@ class TrapStore:
         if patterns:
             await self._edit([_Edit(_PATTERNS, [_id(pattern) for pattern in patterns], change)])
 
-    async def owed(self, pattern: str, most: int) -> list[Withheld]:
-        """Return up to ``most`` of the stored URLs of a pattern."""
-        rows = await self._table.scan(_urls_partition(pattern), most)
+    async def owed(self, pattern: str, after: bytes, most: int) -> tuple[list[Withheld], bytes | None]:
+        """Return up to ``most`` of the stored URLs of a pattern, and where to go on; None if there are no more."""
+        rows = await self._table.scan(_urls_partition(pattern), most, after)
         with _reading():
-            return [Withheld(*json.loads(row.value)) for row in rows]
+            urls = [Withheld(*json.loads(row.value)) for row in rows]
+        return urls, rows[-1].id if len(rows) == most else None
 
     async def requeued(self, pattern: str, urls: Sequence[str]) -> None:
         """Delete the stored URLs: they are in the queue again or can no longer be queued."""

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from webcrawl.config import Configuration
+from webcrawl.crawl.feature import Features
 from webcrawl.errors import StorageAway, StorageLost
 from webcrawl.features.traps.detector import TrapDetector
-from webcrawl.features.traps.feature import TrapsFeature
+from webcrawl.features.traps.feature import LATE_SECONDS, LOOK_AGAIN_SECONDS, TrapsFeature
 from webcrawl.features.traps.parameters import Evidence
 from webcrawl.features.traps.shared_evidence import SharedEvidence
 from webcrawl.features.traps.store import TrapStore
-from webcrawl.frontier.records import State, UrlEntry, UrlRecord
-from webcrawl.scope.scope import Candidate
+from webcrawl.frontier.intake import Intake
+from webcrawl.frontier.records import RELEASED, State, UrlEntry, UrlRecord
+from webcrawl.scope.scope import Candidate, Scope
 from webcrawl.storage.contract import Counts
 from webcrawl.storage.memory.tables import MemoryTables
 from webcrawl.storage.redis.server import RedisServer
 from webcrawl.storage.redis.tables import RedisTables
 from webcrawl.storage.sqlite.tables import SqliteTables
+from webcrawl.storage.tables import HEADER
 from webcrawl.urls.fingerprint import fingerprint
+from webcrawl.urls.politeness_key import PolitenessKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,6 +74,10 @@ class Crawl:
         if refused:
             self.traps_feature.detector.withheld(url, "h.test", 3, "http://h.test/")
         return refused
+
+
+def owed(runner, store):
+    return runner.run(store.owed(PATTERN, HEADER, 10))[0]
 
 
 @pytest.fixture
@@ -164,7 +172,7 @@ def test_what_is_stored_when_the_crawl_ends_is_not_lost(make, runner, monkeypatc
     monkeypatch.setattr(store, "add", add_slowly)
     runner.run(end())
     assert [trap.pattern for trap in runner.run(store.traps())] == [PATTERN]
-    assert [one.url for one in runner.run(store.owed(PATTERN, 10))] == ["http://h.test/cal/1"]
+    assert [one.url for one in owed(runner, store)] == ["http://h.test/cal/1"]
 
 
 def test_a_crawl_that_goes_on_queues_what_was_let_go_meanwhile(make, store, runner):
@@ -184,7 +192,7 @@ def test_a_crawl_that_goes_on_queues_what_was_let_go_meanwhile(make, store, runn
 
 @pytest.mark.parametrize(
     ("state", "queued"),
-    [(None, [False]), (State.REFUSED, [True]), (State.DONE, []), (State.QUEUED, []), (State.FAILED, [])],
+    [(None, [False]), (State.REFUSED, [True]), (State.DONE, []), (State.FAILED, [])],
 )
 def test_only_what_was_never_queued_or_is_refused_is_queued(make, runner, state, queued):
     store = TrapStore(MemoryTables())
@@ -198,7 +206,58 @@ def test_only_what_was_never_queued_or_is_refused_is_queued(make, runner, state,
     runner.run(store.release([PATTERN], 9.0))
     crawl.step()
     assert [one.repeat for one in crawl.queued] == queued
-    assert runner.run(store.owed(PATTERN, 10)) == []
+    assert owed(runner, store) == []
+
+
+def test_what_is_queued_is_owed_until_nobody_refuses_it_any_more(make, runner):
+    """A process that has taken it and does not know of the release yet refuses it."""
+    store = TrapStore(MemoryTables())
+    crawl = make(store)
+    crawl.find()
+    urls = [f"http://h.test/cal/{number}" for number in range(3)]
+    marks = [f"{crawl.link_entry(url, 3, None).fingerprint}" for url in urls]
+    for url in urls:
+        crawl.withhold(url)
+    crawl.states = dict.fromkeys(marks, State.QUEUED)
+    crawl.step()
+    runner.run(store.release([PATTERN], 9.0))
+    crawl.step(10.0)
+    assert (crawl.queued, len(owed(runner, store))) == ([], 3)
+    crawl.states |= {marks[0]: State.REFUSED, marks[1]: State.DONE}
+    crawl.step(10.0 + LOOK_AGAIN_SECONDS)
+    assert [(entry.url, entry.repeat) for entry in crawl.queued] == [(urls[0], True)]
+    assert [one.url for one in owed(runner, store)] == [urls[2]]
+    crawl.step(10.0 + LATE_SECONDS)
+    assert (len(crawl.queued), owed(runner, store)) == (1, [])
+
+
+def test_what_is_queued_again_is_not_refused_by_who_learns_late(make, runner):
+    store = TrapStore(MemoryTables())
+    crawl, late = make(store), make(store, "w2")
+    crawl.find()
+    late.find()
+    crawl.withhold("http://h.test/cal/1")
+    crawl.step()
+    runner.run(store.release([PATTERN], 9.0))
+    crawl.step(10.0)
+    [entry] = crawl.queued
+    rule = Scope([late.traps_feature.rule])
+    intake = Intake(PolitenessKey("host"), rule, Scope([]), standing=rule)
+    assert intake.admit(entry) is None
+    assert intake.admit(replace(entry, listed=None)) == "trap"
+    assert entry.listed == RELEASED
+
+
+def test_what_was_withheld_is_stored_before_the_state_of_any_url(make, runner):
+    store = TrapStore(MemoryTables())
+    crawl = make(store)
+    crawl.find()
+    crawl.withhold("http://h.test/cal/1")
+    features = Features()
+    features.add("traps", crawl.traps_feature)
+    runner.run(features.find_before_commit()())
+    assert [one.url for one in owed(runner, store)] == ["http://h.test/cal/1"]
+    assert Features().find_before_commit() is None
 
 
 @pytest.mark.parametrize("error", [StorageAway("away"), StorageLost("damaged")])
