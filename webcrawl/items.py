@@ -50,6 +50,10 @@ class Page:
     """True if the author asks, likewise, that none of its links be followed."""
     usage: dict[str, str] = field(default_factory=dict)
     """What it may be used for: ``yes`` or ``no`` by purpose; what is not in it is unknown. Added on the way."""
+    robots_received: float | None = None
+    """The version of the robots.txt under which it was fetched: when that was received, in epoch seconds. Added on
+    the way.
+    """
     withheld: bool = False
     """True if it may not be used for what the crawl is for (USAGE_PURPOSES). Such a page reaches no item pipeline and
     no feed. Added on the way.
@@ -86,6 +90,7 @@ COLUMNS: Mapping[str, FieldType] = {
     "truncated": FieldType.FLAG,
     "nofollow": FieldType.FLAG,
     "usage": FieldType.NAMED,
+    "robots_received": FieldType.REAL,
     "error": FieldType.LINE,
     "links_count": FieldType.WHOLE,
 }

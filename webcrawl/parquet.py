@@ -51,6 +51,7 @@ COLUMNS = {
     "nofollow": "bool",
     "usage": "words",
     "usage_sources": "string",
+    "robots_received": "timestamp",
     "withheld": "bool",
     "refusal": "category",
     "refusal_by": "category",

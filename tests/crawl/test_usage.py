@@ -9,6 +9,7 @@ import pytest
 
 from tests.crawl import expectation
 from tests.fakeweb import Placement
+from webcrawl.archive.records import warc_date
 
 OURS = (
     "|User-agent: webcrawl|Disallow: /private/|Content-Usage: train-ai=n"
@@ -193,6 +194,31 @@ def test_a_changed_robots_txt_changes_pages_that_are_fetched_later(serve, crawl,
     assert set(lines.values()) == {"yes", "no"}
     items = {json.loads(line)["url"] for line in feed.read_text().splitlines()}
     assert items == {url for url, verdict in expected.items() if verdict == "yes"}
+    assert_versions_lead_to_texts(crawled, lines, feed)
+
+
+def assert_versions_lead_to_texts(crawled, verdicts, feed):
+    """Each page names a robots.txt of the log, whose archived text says what the page may be used for."""
+    texts = {
+        record.headers["WARC-Payload-Digest"]: record.content.decode()
+        for record in crawled.records()
+        if record.type == "response" and record.url.endswith("/robots.txt")
+    }
+    digests = {
+        line["robots_received"]: line["digest"] for line in crawled.lines("robots") if "digest" in line
+    }
+    pages = {line["url"]: line for line in crawled.lines("page")}
+    for url, line in pages.items():
+        letter = verdicts[url][0]
+        assert f"train-ai={letter}" in texts[digests[line["robots_received"]]]
+    assert len({line["robots_received"] for line in pages.values()}) > 1
+    for item in map(json.loads, feed.read_text().splitlines()):
+        assert item["robots_received"] == pages[item["url"]]["robots_received"]
+    metadata = {
+        record.url: record.content.decode() for record in crawled.records() if record.type == "metadata"
+    }
+    for url, line in pages.items():
+        assert f"robots-received: {warc_date(line['robots_received'])}" in metadata[url]
 
 
 OWN = """

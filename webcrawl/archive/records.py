@@ -305,6 +305,9 @@ def metadata_fields(record: FetchRecord) -> dict[str, object]:
         facts["robots"] = "allowed"
     elif record.kind == "robots" and (state := extra.get("robots")) is not None:
         facts["robots"] = state
+    received_at = extra.get("robots_received")
+    if isinstance(received_at, float):
+        facts["robots-received"] = warc_date(received_at)
     if tags := [name for name in ("noindex", "nofollow") if extra.get(name)]:
         facts["robots-tags"] = ", ".join(tags)
     if usage := extra.get("usage"):

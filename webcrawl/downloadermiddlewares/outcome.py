@@ -301,6 +301,8 @@ class OutcomeMiddleware:
             record.extra["reply"] = capture.reply
         if capture is not None and (lost := capture.lost) is not None:
             flight.outcome.earlier = ArchiveEntry(_record_of_lost(record, lost, flight.lease.pause_seconds))
+        if (robots_received := flight.lease.robots_received) is not None:
+            record.extra["robots_received"] = robots_received
         if entry.kind != Kind.ROBOTS and entry.attempts:
             record.extra["attempt"] = entry.attempts + 1
         if entry.listed is not None:

@@ -343,6 +343,8 @@ def _fetched(line: Mapping[str, Any], now: float) -> str:
     parts += [f"{name} {line[name]}" for name in ("mime", "location", "worker") if line.get(name)]
     if isinstance(line.get("bytes"), int):
         parts.insert(2, units.size(line["bytes"]))
+    if isinstance(received := line.get("robots_received"), int | float) and line.get("kind") != "robots":
+        parts.append(f"under the robots.txt of {datetime.fromtimestamp(received):%Y-%m-%d %H:%M:%S.%f}"[:-3])
     if line.get("refusal"):
         parts.append(f"refused by the site: {_refusal(line)}")
     if isinstance(line.get("cut"), int):

@@ -168,7 +168,7 @@ class ActiveKey:
         """Take records that came while the key was not active, or whose origins were not in the head yet."""
         for answer in records:
             known = self.robots.get(answer.origin)
-            if known is None or (known.fetched_at, known.attempts) < (answer.fetched_at, answer.attempts):
+            if known is None or _age(known) < _age(answer):
                 self.robots[answer.origin] = answer
                 self.inline.extend(self.pending.pop(answer.origin, ()))
             delay = answer.crawl_delay_seconds or 0.0
@@ -411,6 +411,11 @@ class ActiveKey:
             known = record.state not in (RobotsState.UNREACHABLE, RobotsState.PENDING)
             if known or not robots.is_fresh(record, now):
                 self.head.put_back(self._blocked.pop(origin))
+
+
+def _age(record: RobotsRecord) -> tuple[float, int, bool]:
+    """Return by what a record of an origin is newer than another one; an answer is newer than the wait for it."""
+    return record.fetched_at, record.attempts, record.state != RobotsState.PENDING
 
 
 def _is_allowed(record: RobotsRecord, entry: UrlEntry, now: float, policies: Policies) -> bool:

@@ -450,8 +450,10 @@ class Frontier:
         fence, validity = active.record.fence, active.validity
         pause = max(self._policies.politeness.delay(active.record, now), claim.longest_pause)
         lease = Lease(next(self._lease_ids), entry, now, None, fence, validity, claim, refusal, pause)
-        if entry.kind in USED and (known := active.robots.get(entry.origin or "")) is not None:
-            lease.usage = self._policies.robots.rules.usage(known, self._policies.request_agent(entry))
+        if entry.kind != Kind.ROBOTS and (known := active.robots.get(entry.origin or "")) is not None:
+            lease.robots_received = requests.version(known)
+            if entry.kind in USED:
+                lease.usage = self._policies.robots.rules.usage(known, self._policies.request_agent(entry))
         self._unsettled[lease.id] = lease
         return lease
 

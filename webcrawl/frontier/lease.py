@@ -45,6 +45,9 @@ class Lease:
     usage: UsageReading | None = None
     """What the robots.txt under which it is fetched says about use; None if that is nothing."""
 
+    robots_received: float | None = None
+    """The version of the robots.txt under which it is fetched: when that was received; None if there is none."""
+
     @property
     def validity(self) -> LeaseValidity:
         """The validity of the lease of its key and of its shared clocks."""

@@ -138,13 +138,15 @@ def begin_site_files(
         return record, None
     kept = {
         "state": str(record.state),
+        "received_at": record.fetched_at,
         "expires_at": record.expires_at,
         "text": text,
         "crawl_delay": record.crawl_delay_seconds,
         "bodies": [],
     }
     first = _site_file_entry(record.origin, key, files, kept, entry.url, proxy_route(entry))
-    pending = RobotsRecord(record.origin, robots.RobotsState.PENDING, now, now + robots.PENDING_SECONDS, text)
+    until = now + robots.PENDING_SECONDS
+    pending = RobotsRecord(record.origin, robots.RobotsState.PENDING, record.fetched_at, until, text)
     pending.crawl_delay_seconds = record.crawl_delay_seconds
     return pending, first
 
@@ -161,6 +163,7 @@ def _answer_site_file(
     is not available says nothing; if it may be available later, robots.txt and file are soon requested again."""
     payload = json.loads(entry.payload or "{}")
     origin, kept = str(payload["origin"]), payload["robots"]
+    received_at = float(kept.get("received_at", now))
     (kind, url), *files = payload["files"]
     if reply.error is not None or reply.status == 429 or reply.status >= 500:
         kept["expires_at"] = min(kept["expires_at"], now + robots.COPY_RETRY_SECONDS)
@@ -168,11 +171,14 @@ def _answer_site_file(
         kept["bodies"].append([kind, url, reply.body.decode("latin-1")])
     if files:
         rest = [SiteFile(*file) for file in files]
-        waiting = RobotsRecord(origin, robots.RobotsState.PENDING, now, now + robots.PENDING_SECONDS)
+        until = now + robots.PENDING_SECONDS
+        waiting = RobotsRecord(origin, robots.RobotsState.PENDING, received_at, until)
         return waiting, _site_file_entry(origin, entry.key, rest, kept, entry.url, proxy_route(entry))
     bodies = {kind: (url, body.encode("latin-1")) for kind, url, body in kept["bodies"]}
     text = with_files(kept["text"], bodies)
-    return RobotsRecord(origin, kept["state"], now, kept["expires_at"], text, kept["crawl_delay"]), None
+    return RobotsRecord(
+        origin, kept["state"], received_at, kept["expires_at"], text, kept["crawl_delay"]
+    ), None
 
 
 def _site_file_entry(
@@ -183,9 +189,15 @@ def _site_file_entry(
     return entry
 
 
+def version(record: RobotsRecord) -> float | None:
+    """Return the version of a robots.txt as logs and archive name it: when it was received. None if none holds."""
+    held = record.state in (robots.RobotsState.RULES, robots.RobotsState.ALLOWED_ALL)
+    return round(record.fetched_at, 3) if held else None
+
+
 def add_facts(line: ArchiveEntry | None, record: RobotsRecord, politeness: Politeness) -> None:
-    """Add the meaning of the answer to the fetch log: its origin, until when it holds, its Crawl-delay, and whether
-    that is so long that the host is skipped."""
+    """Add the meaning of the answer to the fetch log: its origin, the version that holds now and until when, its
+    Crawl-delay, and whether that is so long that the host is skipped."""
     if line is None:
         return
     line.record.extra |= {
@@ -193,6 +205,8 @@ def add_facts(line: ArchiveEntry | None, record: RobotsRecord, politeness: Polit
         "robots": str(record.state),
         "until": round(record.expires_at, 3),
     }
+    if (received_at := version(record)) is not None:
+        line.record.extra["robots_received"] = received_at
     if record.crawl_delay_seconds is not None:
         line.record.extra["crawl_delay"] = record.crawl_delay_seconds
         if politeness.is_too_long(record.crawl_delay_seconds):

@@ -283,7 +283,7 @@ class RulesCache:
         self._read_usage = read_usage
         self._known = frozenset(agent.lower() for agent in agents)
         self._size = max(1, size)
-        self._held: OrderedDict[str, tuple[float, RobotsRules]] = OrderedDict()
+        self._held: OrderedDict[str, tuple[_Version, RobotsRules]] = OrderedDict()
         self._weight = 0
         self._no_rules = RobotsRules("", *agents)
         self.hits = self.misses = 0
@@ -306,7 +306,7 @@ class RulesCache:
             return self._no_rules
         name = self._name(record, agent)
         held = self._held.get(name)
-        if held is not None and held[0] == record.fetched_at:
+        if held is not None and held[0] == _version(record):
             self._held.move_to_end(name)
             self.hits += 1
             return held[1]
@@ -318,7 +318,7 @@ class RulesCache:
     def is_quick(self, record: RobotsRecord, agent: str | None = None) -> bool:
         """Return True if ``rules`` takes a few milliseconds at most."""
         held = self._held.get(self._name(record, agent))
-        return len(record.text) <= QUICK_CHARACTERS or (held is not None and held[0] == record.fetched_at)
+        return len(record.text) <= QUICK_CHARACTERS or (held is not None and held[0] == _version(record))
 
     def parsed(self, record: RobotsRecord, agent: str | None = None) -> RobotsRules:
         """Return the rules of a record's text, parsed now and not held: for another thread, if that takes long."""
@@ -331,14 +331,14 @@ class RulesCache:
     def usage(self, record: RobotsRecord, agent: str | None = None) -> UsageReading | None:
         """Return what a record's text says about use; None if it says nothing, or its rules are not held."""
         held = self._held.get(self._name(record, agent))
-        return held[1].usage if held is not None and held[0] == record.fetched_at else None
+        return held[1].usage if held is not None and held[0] == _version(record) else None
 
     def hold(self, record: RobotsRecord, rules: RobotsRules, agent: str | None = None) -> None:
         """Keep parsed rules."""
         name = self._name(record, agent)
         if name in self._held:
             self._drop(name)
-        self._held[name] = (record.fetched_at, rules)
+        self._held[name] = (_version(record), rules)
         self._weight += rules.weight
         while len(self._held) > 1 and self._is_too_large():
             self._drop(next(iter(self._held)))
@@ -354,6 +354,14 @@ class RulesCache:
 
     def _drop(self, name: str) -> None:
         self._weight -= self._held.pop(name)[1].weight
+
+
+_Version = tuple[float, int]
+
+
+def _version(record: RobotsRecord) -> _Version:
+    """Return what tells two texts of an origin apart: files that are stored behind one make it longer."""
+    return record.fetched_at, len(record.text)
 
 
 def _target(url: str) -> str:

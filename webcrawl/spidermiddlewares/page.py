@@ -97,6 +97,7 @@ class PageMiddleware:
                     if self._processing.applies(output):
                         await self._processing.process(output, response)
                 if flight is not None and place is not None:
+                    output.robots_received = flight.lease.robots_received
                     self._page(output, flight, in_header)
                     await self._follow(output, response, flight, in_header, beside, place)
                 if output.noindex or output.withheld or output.embedded or output.duplicate_of is not None:

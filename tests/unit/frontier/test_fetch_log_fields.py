@@ -59,7 +59,13 @@ def test_the_line_of_a_robots_txt_tells_what_it_came_to() -> None:
     line = ArchiveEntry(record(kind="robots"))
     record_of_it = RobotsRecord("http://a.test", RobotsState.RULES, 1.0, 86_401.00049, "", 2.5)
     requests.add_facts(line, record_of_it, Politeness("fixed", 1.0, 1.0, 0.0, crawl_delay_max=2.5))
-    told = {"origin": "http://a.test", "robots": "rules", "until": 86_401.0, "crawl_delay": 2.5}
+    told = {
+        "origin": "http://a.test",
+        "robots": "rules",
+        "until": 86_401.0,
+        "robots_received": 1.0,
+        "crawl_delay": 2.5,
+    }
     assert line.record.extra == told
     assert type(line.record.extra["robots"]) is str
     skipping = Politeness("fixed", 1.0, 1.0, 0.0, crawl_delay_max=2.4)

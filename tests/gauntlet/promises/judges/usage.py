@@ -6,11 +6,14 @@ import json
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from warcio.archiveiterator import ArchiveIterator
+
 from tests.fakeweb.answer import http_answer
 from tests.gauntlet.promises.judges.starts import new_sites, start_crawl
 from tests.gauntlet.promises.table import judge, need
 
 if TYPE_CHECKING:
+    from tests.fakeweb.answer import Answer, Request
     from tests.gauntlet.promises.stages import Short, Story
     from tests.gauntlet.promises.table import Promise
 
@@ -142,3 +145,68 @@ def tells_usage(stage: Story, promise: Promise) -> str:
         told == served and total == sum(served.values()),
         f"{total} pages of {len(told)} hosts told and served",
     )
+
+
+TEXTS = tuple(f"User-agent: *\nContent-Usage: train-ai={letter}\n" for letter in "yn")
+"""The robots.txt of a host before and after it changes."""
+
+
+@judge
+def names_versions(stage: Short, promise: Promise) -> str:
+    """While a host is crawled its robots.txt changes. Each page names that under which it was fetched, in log and
+    explanation: its archived text is the one that the server had sent last."""
+    [host] = new_sites(stage, "version", pages=30)
+    stage.site.robots[host] = TEXTS[0]
+
+    def change(request: Request) -> Answer:
+        stage.site.robots[host] = TEXTS[1]
+        return http_answer(200, b"<title>changing</title>")
+
+    stage.site.answers[host, "/p/9"] = change
+    brief = {"ROBOTS_TTL_SECONDS": 1, "ROBOTS_TTL_MIN_SECONDS": 1, "POLITENESS_MIN_DELAY": 0.1}
+    start_crawl(stage, promise, [stage.site.url(host)], **brief)
+    need(set(stage.statuses()) == {0}, "the crawl did not end well")
+    changing = next(hit.start for hit in stage.web.hits(host, path="/p/9"))
+    second = next(hit.start for hit in stage.web.hits(host, path="/robots.txt") if hit.start > changing)
+    expected = {
+        stage.site.url(host, hit.path): TEXTS[hit.start > second]
+        for hit in stage.web.hits(host)
+        if not hit.is_robots
+    }
+    need(set(expected.values()) == set(TEXTS), "all pages were fetched under one robots.txt")
+    lines = [
+        json.loads(line)
+        for folder in stage.jobdirs
+        for line in (folder / "fetch.jsonl").read_text().splitlines()
+    ]
+    digests = {line["robots_received"]: line["digest"] for line in lines if line["kind"] == "robots"}
+    texts = _archived_robots(stage)
+    pages = {line["url"]: line for line in lines if line["kind"] == "page"}
+    wrong = [
+        url
+        for url, text in expected.items()
+        if texts.get(digests.get(pages[url].get("robots_received"), "")) != text
+    ]
+    need(not wrong, f"pages whose version leads to another text, or to none: {wrong}")
+    settings = stage.select if stage.redis is None else {**stage.select, "JOBDIR": stage.jobdirs[0]}
+    logs = [word for folder in stage.jobdirs[1:] for word in ("--log", folder)]
+    for text in TEXTS:
+        url = next(url for url in expected if expected[url] == text)
+        [told] = stage.ask("explain", url, *logs, **settings)["log"]["last"]
+        version = pages[url]["robots_received"]
+        need(told["robots_received"] == version, f"explain tells another version of {url}")
+    return f"{len(expected)} pages under {len(digests)} answers of robots.txt, each found by its version"
+
+
+def _archived_robots(stage: Short) -> dict[str, str]:
+    """Return the archived texts of robots.txt by their digests."""
+    texts = {}
+    for folder in stage.jobdirs:
+        for path in (folder / "warc").glob("*.warc.gz*"):
+            with path.open("rb") as stream:
+                for record in ArchiveIterator(stream):
+                    target = record.rec_headers.get_header("WARC-Target-URI", "")
+                    if record.rec_type == "response" and target.endswith("/robots.txt"):
+                        digest = record.rec_headers.get_header("WARC-Payload-Digest")
+                        texts[digest] = record.content_stream().read().decode()
+    return texts

@@ -117,7 +117,7 @@ def test_the_record_is_in_force_once_all_files_are_answered():
     reply = RobotsReply(200, LICENSED.encode())
     record, urls = asked(reply, RobotsReply(200, RESERVED), RobotsReply(404, b"not found"))
     assert urls == [f"{ORIGIN}/robots.txt", FILE.url, LICENCE.url]
-    assert (record.state, record.fetched_at, record.expires_at) == (RobotsState.RULES, NOW + 2, NOW + 86_400)
+    assert (record.state, record.fetched_at, record.expires_at) == (RobotsState.RULES, NOW, NOW + 86_400)
     assert parted(record.text) == (LICENSED, {"tdmrep": (FILE.url, RESERVED)})
 
 
