@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from base64 import b64encode
+from binascii import b2a_base64
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,8 @@ DIRECTORY_TAG = "http-message-signatures-directory"
 DIRECTORY_PATH = "/.well-known/http-message-signatures-directory"
 DIRECTORY_TYPE = "application/http-message-signatures-directory+json"
 LABEL = "sig1"
-NONCE_BYTES = 64
+NONCE_BYTES = 18
+"""Bytes of a nonce: 144 random bits, which no two requests of a crawl share; as base64 24 characters."""
 DIRECTORY_MAX_BYTES = 256 << 10
 """A longer directory is not read."""
 DIRECTORY_COMPONENTS = ('"@authority";req', '"content-digest"')
@@ -57,18 +58,19 @@ class RequestSigner:
     ) -> None:
         """``label``: of the signature; ``member``: the key of Signature-Agent, by default the label."""
         self._ring = ring
-        self._components = tuple(components)
         self._lifetime_seconds = lifetime_seconds
         self._label = label
         member = member or label
-        self._agent_component = f'"signature-agent";key="{member}"'
-        self._agent_line = f'{self._agent_component}: "{agent}"'
-        self._covered = covered([*(f'"{name}"' for name in self._components), self._agent_component])
-        self._head = f'Signature-Agent: {member}="{agent}"\r\nSignature-Input: {label}='
+        agent_component = f'"signature-agent";key="{member}"'
+        self._agent_line = f'{agent_component}: "{agent}"\n"@signature-params": '.encode("ascii")
+        self._lines = "".join([f'"{name}": {_VALUES[name]}\n' for name in components])
+        self._covered = covered([*(f'"{name}"' for name in components), agent_component])
+        self._head = f'Signature-Agent: {member}="{agent}"\r\nSignature-Input: {label}='.encode("ascii")
+        self._before_signature = f"\r\nSignature: {label}=:".encode("ascii")
         self._valid_until = -inf
         self._valid_from = inf
         self._key: SigningKey | None = None
-        self._named = ""
+        self._second, self._dated = -1, b""
 
     @property
     def key(self) -> SigningKey | None:
@@ -85,9 +87,7 @@ class RequestSigner:
         if not self._valid_from <= now < self._valid_until:
             self._key = self._ring.signing(now)
             self._valid_from, self._valid_until = now, self._ring.changes_at(now)
-            if self._key is not None:
-                self._named = f'{self._covered};created={{}};keyid="{self._key.thumbprint}";alg="ed25519"'
-                self._named += f';expires={{}};nonce="{{}}";tag="{REQUEST_TAG}"'
+            self._second = -1
         return self._key
 
     def head_fields(
@@ -101,26 +101,30 @@ class RequestSigner:
         key = self.key_at(now)
         if key is None:
             return b""
-        created = int(now)
-        nonce = nonce or b64encode(os.urandom(NONCE_BYTES)).decode("ascii")
-        parameters = self._named.format(created, created + self._lifetime_seconds, nonce)
-        lines = [f'"{name}": {_value(name, method, scheme, authority, path)}\n' for name in self._components]
-        base = f'{"".join(lines)}{self._agent_line}\n"@signature-params": {parameters}'
-        signature = b64encode(key.private.sign(base.encode("ascii"))).decode("ascii")
-        return f"{self._head}{parameters}\r\nSignature: {self._label}=:{signature}:\r\n".encode("ascii")
+        if int(now) != self._second:
+            self._second = created = int(now)
+            dated = f'{self._covered};created={created};keyid="{key.thumbprint}";alg="ed25519"'
+            self._dated = f'{dated};expires={created + self._lifetime_seconds};nonce="'.encode("ascii")
+        random = nonce.encode("ascii") if nonce else b2a_base64(os.urandom(NONCE_BYTES), newline=False)
+        parameters = b"%b%b%b" % (self._dated, random, _TAG)
+        host, (only_path, _, query) = authority.lower(), path.partition("?")
+        lines = self._lines.format(
+            method=method, scheme=scheme, authority=host, target=path, path=only_path, query=query
+        )
+        base = b"%b%b%b" % (lines.encode("ascii"), self._agent_line, parameters)
+        signature = b2a_base64(key.private.sign(base), newline=False)
+        return b"".join((self._head, parameters, self._before_signature, signature, b":\r\n"))
 
 
-def _value(name: str, method: str, scheme: str, authority: str, path: str) -> str:
-    """Return the value of a component of a request (RFC 9421, section 2.2)."""
-    if name == "@authority":
-        return authority.lower()
-    if name == "@path":
-        return path.partition("?")[0]
-    if name == "@method":
-        return method
-    if name == "@query":
-        return f"?{path.partition('?')[2]}"
-    return f"{scheme}://{authority.lower()}{path}"
+_TAG = f'";tag="{REQUEST_TAG}"'.encode("ascii")
+_VALUES = {
+    "@authority": "{authority}",
+    "@path": "{path}",
+    "@method": "{method}",
+    "@query": "?{query}",
+    "@target-uri": "{scheme}://{authority}{target}",
+}
+"""The values of the components of a request (RFC 9421, section 2.2)."""
 
 
 def directory(ring: KeyRing, now: float) -> bytes:
