@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from webcrawl import fetch_errors
 from webcrawl.crawl.feature import Feature
 from webcrawl.errors import StorageFull, StorageLost
-from webcrawl.features.refusals.recogniser import Recogniser
+from webcrawl.features.refusals.recogniser import ABSENT_STATUSES, Recogniser
 from webcrawl.features.refusals.signatures import READ_BYTES, load
 from webcrawl.features.refusals.start_pages import StartPages, parked_text
 from webcrawl.fetching.decoding import decode
@@ -30,6 +30,8 @@ class RefusalsFeature(Feature):
 
     def __init__(self, parts: Parts) -> None:
         self._recogniser = Recogniser(load(parts.configuration.refusals_signatures_file))
+        # As Scrapy spells them.
+        self._names = {name.title().encode("ascii"): name for name in self._recogniser.fields}
         traps = parts.features.get("traps")
         self._traps = None if traps is None else traps.detector
         names = parts.configuration.refusals_parked_names
@@ -39,20 +41,30 @@ class RefusalsFeature(Feature):
         """Return the refusal of a response as it was received: with a status 2xx by its head alone."""
         status, headers = response.status, response.headers
         if 200 <= status < 300:
-            return self._recogniser.of_head(status, _fields(headers))
-        if status < 400 and b"Location" in headers:
+            if not self._recogniser.reads_head(status):
+                return None
+            return self._recogniser.of_head(status, self._fields(headers))
+        if status in ABSENT_STATUSES or (status < 400 and b"Location" in headers):
             return None
         body = response.body[:READ_BYTES]
         if coding := headers.get(b"Content-Encoding"):
             body = decode(body, coding.decode("latin-1"), READ_BYTES).body
-        return self._recogniser.of_error(status, _fields(headers), body)
+        return self._recogniser.of_error(status, self._fields(headers), body)
 
     def of_content(self, response: Response) -> SiteRefusal | None:
         """Return the refusal that the decoded text of a response with status 2xx is."""
-        refusal = self._recogniser.of_success(response.status, _fields(response.headers), response.body)
+        headers = response.headers
+        refusal = self._recogniser.of_success(response.status, lambda: self._fields(headers), response.body)
         if refusal is not None and refusal.kind == PARKED and not self._park(response.url, refusal):
             return None
         return refusal
+
+    def _fields(self, headers: Headers) -> Header:
+        """Return the fields that a recogniser reads."""
+        return {
+            self._names[name]: b", ".join(headers.getlist(name)).decode("latin-1")
+            for name in self._names.keys() & headers.keys()
+        }
 
     def note(self, flight: InFlightRequest, refusal: SiteRefusal) -> None:
         """Count a refusal, and write it to the log of errors if it ends its URL."""
@@ -86,14 +98,6 @@ class RefusalsFeature(Feature):
             return None
         refusal = SiteRefusal(PARKED, detail="the start page of many domains")
         return refusal if self._park(url, refusal) else None
-
-
-def _fields(headers: Headers) -> Header:
-    def field(name: str) -> str | None:
-        values = headers.getlist(name)
-        return b", ".join(values).decode("latin-1") if values else None
-
-    return field
 
 
 def build(parts: Parts) -> RefusalsFeature:

@@ -21,9 +21,9 @@ RECOGNISER = Recogniser(OWN)
 
 def seen(status, headers=(), body=b"", recogniser=RECOGNISER):
     """The refusal of a response, as the crawl looks for it."""
-    header = dict(headers).get
+    header = dict(headers)
     if 200 <= status < 300:
-        return recogniser.of_head(status, header) or recogniser.of_success(status, header, body)
+        return recogniser.of_head(status, header) or recogniser.of_success(status, lambda: header, body)
     return recogniser.of_error(status, header, body)
 
 
