@@ -27,25 +27,30 @@ from tests.fakeweb.gallery import Gallery
 from tests.fakeweb.labyrinth import Labyrinth
 from tests.fakeweb.log import AccessLog, Hit, read_log
 from tests.fakeweb.names import loopback_address
+from tests.fakeweb.ordinary import OLD_ADDRESS, PAGES_MAX, OrdinaryWeb, OrdinaryZone
 from tests.fakeweb.ports import Ports, closed_port, silent_port
 from tests.fakeweb.server import FakeWeb
 from tests.fakeweb.web import Web
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterator, Sequence
 
     from tests.fakeweb.config import Config
 
+Site = Web | BenchWeb | Labyrinth | Gallery | Copies | OrdinaryWeb
 _LOG_READER = "reader-of-the-log"
 _ROOT = Path(__file__).resolve().parents[2]
 
 
-def build(config: Config) -> Web | BenchWeb | Labyrinth | Gallery | Copies:
+def build(config: Config) -> Site:
     """Build the site a configuration describes."""
     if config.kind == "gallery":
         return Gallery(config.suffix)
     if config.kind == "copies":
         return Copies(config.pages or 200, suffix=config.suffix, names=config.sections)
+    if config.kind == "ordinary":
+        return OrdinaryWeb(config.seed, config.hosts, config.pages or PAGES_MAX, suffix=config.suffix)
     if config.kind == "labyrinth":
         return Labyrinth(config.hosts, suffix=config.suffix, sections=config.sections)
     if config.kind == "bench":
@@ -78,7 +83,7 @@ class Served:
     """A fake web that runs in another process."""
 
     config: Config
-    site: Web | BenchWeb | Labyrinth | Gallery | Copies
+    site: Site
     """The same web, built here: to ask for its URLs and its truth."""
     pid: int
     ports: Ports
@@ -202,34 +207,54 @@ async def serve(
 
 async def _open(
     config: Config,
-    site: Web | BenchWeb | Labyrinth | Gallery | Copies,
+    site: Site,
     log: AccessLog | None,
     stack: AsyncExitStack,
 ) -> tuple[FakeWeb, str | None]:
     """Open every listener the configuration asks for."""
-    own = {name: (loopback_address(index),) for index, name in enumerate(site.hosts)}
+    own = (
+        {name: (loopback_address(index),) for index, name in enumerate(site.hosts)}
+        if config.own_addresses
+        else {}
+    )
     zone = Zone(
         [config.suffix],
         dead=dead_names(config),
         failing=config.dns_failing,
-        addresses=own if config.own_addresses else {},
+        addresses=own,
         ttl_seconds=config.dns_ttl_seconds,
         silent=config.dns_silent,
     )
+    if isinstance(site, OrdinaryWeb):
+        zone = OrdinaryZone([config.suffix], ttl_seconds=config.dns_ttl_seconds, web=site)
     others = Ports(
         closed=stack.enter_context(closed_port()) if "dead-port" in config.dead else None,
         silent=stack.enter_context(silent_port()) if "dead-silent" in config.dead else None,
         dns=(await stack.enter_async_context(NameServer(zone))).port if config.dns else None,
     )
     context = certificate = None
+    tls_at: dict[str, ssl.SSLContext] = {}
+    addresses = ["127.0.0.1", *(address for (address,) in own.values())]
     if config.tls:
         # Imported here: cryptography is a quarter of what a web imports, and few webs have certificates.
-        from tests.fakeweb.tls import self_signed
+        from tests.fakeweb.tls import ordinary, self_signed
 
-        context, certificate = self_signed(site.hosts)
-    addresses = ["127.0.0.1", *(address for (address,) in own.values() if config.own_addresses)]
+        if isinstance(site, OrdinaryWeb):
+            context, tls_at[OLD_ADDRESS] = ordinary(site)
+            addresses.append(OLD_ADDRESS)
+        else:
+            context, certificate = self_signed(site.hosts)
     line = Line(config.keep_alive_seconds, config.keep_alive_announced, config.round_trip_seconds)
-    server = FakeWeb(site, log, port=config.port, tls=context, addresses=addresses, others=others, line=line)
+    server = FakeWeb(
+        site,
+        log,
+        port=config.port,
+        tls=context,
+        tls_at=tls_at,
+        addresses=addresses,
+        others=others,
+        line=line,
+    )
     return await stack.enter_async_context(server), certificate
 
 

@@ -13,7 +13,7 @@ from tests.fakeweb.ports import Ports
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
     from tests.fakeweb.log import AccessLog
@@ -25,7 +25,8 @@ class FakeWeb:
     """Serves a Site on loopback while the ``async with`` block runs; ``ports`` are known inside it.
 
     ``addresses`` are bound one socket each, all on the same port, so that no other interface can reach it.
-    With ``tls`` a second listener speaks TLS. ``others`` are ports that the Site shall know of beside these.
+    With ``tls`` a second listener speaks TLS, at an address in ``tls_at`` by that context. ``others`` are ports that
+    the Site shall know of beside these.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class FakeWeb:
         *,
         port: int = 0,
         tls: ssl.SSLContext | None = None,
+        tls_at: Mapping[str, ssl.SSLContext] | None = None,
         addresses: Sequence[str] = ("127.0.0.1",),
         others: Ports | None = None,
         line: Line = NEAR,
@@ -45,6 +47,7 @@ class FakeWeb:
         self._line = line
         self._wanted_port = port
         self._tls = tls
+        self._tls_at = tls_at or {}
         self._addresses = addresses
         self._servers: list[asyncio.Server] = []
         self._ids = itertools.count(1)
@@ -84,7 +87,7 @@ class FakeWeb:
                     self.site, self.log, self.connections, scheme, next(self._ids), self._line
                 ),
                 sock=listener,
-                ssl=tls,
+                ssl=tls and self._tls_at.get(address, tls),
                 backlog=_BACKLOG,
             )
             self._servers.append(server)

@@ -104,10 +104,12 @@ def extract(page: PageInput) -> ParsedPage:
 class Extraction:
     """One ``extract`` in steps of a few milliseconds: run ``steps()`` to its end, then take ``document``."""
 
-    def __init__(self, page: PageInput, open_max: int | None = None) -> None:
-        """``open_max``: reading stops with the error ``stream.TOO_DEEP`` when more elements are open."""
+    def __init__(self, page: PageInput, *, on_a_loop: bool = False) -> None:
+        """``on_a_loop``: no step holds it long. Reading stops with the error ``stream.TOO_DEEP`` when more than
+        ``stream.OPEN_MAX`` elements are open."""
         self._page = page
-        self._open_max = open_max
+        self._limits = tree.ON_A_LOOP if on_a_loop else tree.APART
+        self._open_max = stream.OPEN_MAX if on_a_loop else None
         self._beside: dict[str, str] | None = {} if page.surroundings else None
         self._links: dict[tuple[str, str], Link] = {}
         self._other_links: dict[tuple[str, str], Link] = {}
@@ -130,7 +132,7 @@ class Extraction:
         findings = PageFindings(
             page.types, page.links_max, frozenset(map(str.lower, page.agents)), beside=self._beside
         )
-        if tree.is_harmless(text):
+        if tree.is_harmless(text, self._limits):
             tree.read(text, findings)
         else:
             for _ in stream.steps(text, findings, self._open_max):

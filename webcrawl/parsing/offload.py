@@ -7,7 +7,6 @@ from collections.abc import Callable
 from time import perf_counter
 
 from webcrawl.parsing.html import Extraction, PageInput, ParsedPage
-from webcrawl.parsing.stream import OPEN_MAX
 
 TURN_SECONDS = 0.005
 """Seconds that an extraction runs before the loop gets a turn; the current step is finished first."""
@@ -37,10 +36,10 @@ class Extractor:
 
     async def extract(self, page: PageInput) -> ParsedPage:
         """Return the result of ``html.extract``, or ``error`` and less when the page takes ``seconds_max``, or when
-        more than ``OPEN_MAX`` elements are open.
+        more than ``stream.OPEN_MAX`` elements are open.
         """
         ends_at = self._clock() + self._turn_seconds
-        extraction = Extraction(page, OPEN_MAX)
+        extraction = Extraction(page, on_a_loop=True)
         steps = extraction.steps()
         for _ in steps:
             if self._clock() >= ends_at:

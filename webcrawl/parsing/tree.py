@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
@@ -17,11 +18,21 @@ from webcrawl.parsing.findings import HREF_MAX, PageFindings, elements_of_intere
 from webcrawl.parsing.links import IN_STYLES
 from webcrawl.parsing.text import LOOKED_AT
 
-LENGTH_MAX = 1 << 19
-"""The longest page in characters that is read at once."""
 
-TAGS_MAX = 3_000
-"""The number of ``<`` in such a page: if all are left open they take some 30 ms."""
+class Limits(NamedTuple):
+    """What a page may have that is read at once. The time is that of the worst known page, whose tags are all left
+    open: it grows with their square."""
+
+    characters: int
+    tags: int
+    """Numbers of ``<``."""
+
+
+ON_A_LOOP = Limits(1 << 19, 3_000)
+"""Some 30 ms."""
+APART = Limits(1 << 21, 10_000)
+"""Some 260 ms, which hold other pages only: in a process that parses pages. Of saved pages nearly all are within
+these limits, and four in five within the others."""
 
 BESIDE_MAX = 60
 """The number of characters before a link, and behind it, that are recorded as its surroundings."""
@@ -50,23 +61,36 @@ _FORMATTING = re.compile(
     "|[sS][mM][aA][lL][lL]|[sS][tT][rR][iI][kK][eE]|[sS][tT][rR][oO][nN][gG])[ \t\n\f\r/]"
 )
 
+# As icons are written: closed before another tag. The attributes are such that nothing else can be read in it.
+_CLOSED_AT_ONCE = re.compile(
+    r'<(b|i|s|u|em|tt|big|code|font|nobr|small|strike|strong)(?:\s++[a-z-]++="[^"<>]*+")++>[^<]*+</\1>'
+)
+
 # Without the events that copy the chosen option of a select into its button, which are not needed.
 _OPTIONS = int(LexborDocumentOptions.WO_EVENTS)
 
 
-def is_harmless(text: str) -> bool:
-    """Return True if the tree of the page takes some 50 ms at most. Comments and scripts count like markup.
+def is_harmless(text: str, limits: Limits = ON_A_LOOP) -> bool:
+    """Return True if the tree of the page takes no more time than the limits say. Comments and scripts count like
+    markup.
 
     A page with shadow roots is not for the tree either, which does not give access to the content of templates.
     """
     tags = text.count("<")
     return (
-        tags <= TAGS_MAX
-        and len(text) <= LENGTH_MAX
-        and (tags <= FEW_TAGS or tags * len(_FORMATTING.findall(text)) <= FORMATTING_MAX)
+        tags <= limits.tags
+        and len(text) <= limits.characters
+        and (tags <= FEW_TAGS or tags * _formatting(text, FORMATTING_MAX // tags) <= FORMATTING_MAX)
         and "shadowrootmode" not in text
         and _stretches(text) <= STRETCHES_MAX
     )
+
+
+def _formatting(text: str, enough: int) -> int:
+    """Return the number of formatting elements with attributes that may be left open; if there are no more than
+    ``enough``, all are counted, which takes half the time."""
+    count = len(_FORMATTING.findall(text))
+    return count if count <= enough else count - len(_CLOSED_AT_ONCE.findall(text))
 
 
 def _stretches(text: str) -> int:

@@ -98,7 +98,7 @@ def found(
 def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Reads every page with the one parser or the other."""
     if request.param != "as they are chosen":
-        monkeypatch.setattr(tree, "is_harmless", lambda _: request.param == "tree")
+        monkeypatch.setattr(tree, "is_harmless", lambda *_: request.param == "tree")
     return str(request.param)
 
 
@@ -240,7 +240,7 @@ def test_a_hostile_page_is_read_to_its_end(name: str) -> None:
     "name", ["open formatting made anew", "attributes", "nested", "opened, other elements closed"]
 )
 def test_what_would_make_the_tree_explode_is_not_given_to_it(name: str) -> None:
-    assert not tree.is_harmless(HOSTILE[name])
+    assert not tree.is_harmless(HOSTILE[name], tree.APART)
 
 
 def test_an_ordinary_page_is_given_to_the_tree() -> None:
@@ -248,6 +248,33 @@ def test_an_ordinary_page_is_given_to_the_tree() -> None:
         "<li class='item'><a href='/p/1'>Some <b>words</b></a> <p class='y'><span>and more</span></p></li>\n"
     )
     assert tree.is_harmless("<ul>" + item * 200 + "</ul>")
+
+
+def test_a_process_that_parses_pages_gives_longer_ones_to_the_tree_than_a_loop() -> None:
+    page = "<p>text</p>" * 2_000
+    assert tree.is_harmless(page, tree.APART)
+    assert not tree.is_harmless(page)
+    assert not tree.is_harmless(page * 3, tree.APART)
+    assert not tree.is_harmless("x" * (1 << 22), tree.APART)
+
+
+def test_icons_do_not_count_as_formatting_that_may_be_left_open() -> None:
+    icon = '<i class="icon icon-x" aria-hidden="true"></i><b id="x">1</b>'
+    assert tree.is_harmless(icon * 700)
+    wrong = [
+        other
+        for other in (
+            '<i class="x">',
+            '<i class="x"><p></i>',
+            '<i class="x"></b>',
+            '<i class="></i>',
+            "<i class='x'>\"></i>",
+            '<i class="x"y="></i>',
+            '<i class=x"></i>">',
+        )
+        if tree.is_harmless(icon * 350 + other * 100 + "<p>" * 1_000)
+    ]
+    assert wrong == []
 
 
 @given(st.binary(), st.sampled_from(["text/html", "text/html; charset=utf-16", "application/xhtml+xml", ""]))
@@ -261,7 +288,7 @@ def test_tag_soup_never_raises_and_gives_requestable_links_in_text_that_can_be_s
     pieces: list[str], harmless: bool
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree, "is_harmless", lambda _: harmless)
+        patch.setattr(tree, "is_harmless", lambda *_: harmless)
         document = found("".join(pieces), types=TYPES)
     assert all(link.url.startswith(("http://", "https://")) for link in document.links)
     assert {link.type for link in document.links} <= TYPES

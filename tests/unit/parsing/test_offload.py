@@ -19,7 +19,7 @@ LONG_PAGE = b"<title>Long</title>" + b"<p>text</p>" * 2000 + b"<a href='/x'>x</a
 
 @pytest.fixture(autouse=True)
 def _read_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree, "is_harmless", lambda _: False)
+    monkeypatch.setattr(tree, "is_harmless", lambda *_: False)
 
 
 def ticking(seconds: float) -> Iterator[float]:

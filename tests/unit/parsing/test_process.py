@@ -325,9 +325,9 @@ def test_few_large_pages_are_in_place_at_a_time(monkeypatch: pytest.MonkeyPatch)
     begun: list[PageInput] = []
     extraction = offload.Extraction
 
-    def begin(page: PageInput, *limits: int) -> offload.Extraction:
+    def begin(page: PageInput, *, on_a_loop: bool) -> offload.Extraction:
         begun.append(page)
-        return extraction(page, *limits)
+        return extraction(page, on_a_loop=on_a_loop)
 
     monkeypatch.setattr(offload, "Extraction", begin)
     # No page is done in its first turn.
