@@ -63,6 +63,7 @@ FLOORS = {
         "addon",
         "environment",
         "dupefilter",
+        "workers",
         "start",
     ),
     "features": (
@@ -153,6 +154,7 @@ STORAGE_KNOWS = (
     "atomic_file",
     "external_sort",
     "processes",
+    "child_process",
     "frontier.order",
     "frontier.queue_head",
     "frontier.records",

@@ -20,6 +20,7 @@ import webcrawl
 from tests import docs_tables, documented
 from webcrawl.config import vocabulary
 from webcrawl.config.identity import KEY_VARIABLE
+from webcrawl.storage.redis.private import CHOICE as PROGRAM_VARIABLE
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -118,6 +119,7 @@ def test_every_name_of_a_setting_is_one(page: Path) -> None:
     variables = {
         "NAME",
         KEY_VARIABLE.removeprefix("WEBCRAWL_"),
+        PROGRAM_VARIABLE,
         *COMPOSE_VARIABLE.findall(text_of("compose.yaml")),
     }
     names = {name.removeprefix("WEBCRAWL_") for name in SETTING.findall(prose_of(page))}

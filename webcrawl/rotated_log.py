@@ -45,7 +45,9 @@ class PlainLines(logging.Formatter):
     that begins with a time always begins a message.
     """
 
-    def __init__(self, form: str = "%(asctime)s [%(name)s] %(levelname)s: %(message)s") -> None:
+    FORM = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
+
+    def __init__(self, form: str = FORM) -> None:
         super().__init__(form)
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802

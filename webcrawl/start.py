@@ -39,7 +39,7 @@ from webcrawl.crawl.refused_start import REFUSALS, answered, closing, get_refusa
 from webcrawl.crawl.schemes import supported_schemes
 from webcrawl.engine.engine import DirectEngine
 from webcrawl.engine.shutdown import SIGNALS, end_process, signals_of_process, stopped_before_start
-from webcrawl.errors import ConfigurationError, JobdirUnusable, Problem
+from webcrawl.errors import ConfigurationError, CrawlError, JobdirUnusable, Problem
 from webcrawl.extensions.errors import REASON as UNANTICIPATED
 from webcrawl.extensions.stopping import Stopping
 from webcrawl.extensions.summary import RESUME_COMMAND, Summary
@@ -50,7 +50,7 @@ from webcrawl.terminal import strange_words, unusable
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Callable, Collection, Iterable
+    from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 
     from scrapy import Spider
     from scrapy.crawler import CrawlerProcessBase
@@ -154,6 +154,7 @@ def find_problems(
     if not check(merged):
         # As when the crawl starts: the add-on also sees what the spider has set.
         addon.complete_if_used(merged)
+        problems += _number_of_workers(merged, spider, opts)
         problems += _parts(merged)
         resuming = _holds_crawl(merged)
         try:
@@ -213,6 +214,35 @@ def _without_standard_input(arguments: list[str]) -> list[str]:
     return kept
 
 
+def _number_of_workers(
+    settings: Settings, spider: type[Spider], opts: argparse.Namespace
+) -> Iterator[Problem]:
+    """Yield the problems of a crawl of several workers, and of a JOBDIR that was begun in the other way."""
+    configuration = Configuration.from_settings(settings)
+    folder = configuration.jobdir
+    begun = None if folder is None else technology_in(folder)
+    has_several = begun is not None and begun.keeper is not None
+    if configuration.workers == 1:
+        if has_several:
+            yield Problem(
+                "WORKERS",
+                f"{folder} is the crawl of several workers, which keep its state in a server of its own; say -s "
+                "WORKERS=auto or a number from 2 on, or give another JOBDIR",
+            )
+        return
+    # A crawl of one process does not import it.
+    from webcrawl.workers.start import problems
+
+    if folder is not None and not has_several and (begun is not None or (folder / FETCH_LOG).exists()):
+        yield Problem(
+            "WORKERS",
+            f"{folder} is the crawl of one process, whose state several cannot share; leave WORKERS out, or give "
+            "another JOBDIR",
+        )
+        return
+    yield from problems(settings, spider, opts.spargs)
+
+
 def _holds_crawl(settings: Settings) -> bool:
     if Configuration.from_settings(settings).storage.is_shared:
         # Another process may have begun it, or its URLs may be pushed.
@@ -259,6 +289,8 @@ class CrawlRun:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._spider: type[Spider] | None = None
+        self.is_alone = True
+        """False if several processes work on the crawl, and this one is their parent."""
         self._is_open = False
         self._reason: str | None = None
         self._error: BaseException | None = None
@@ -301,6 +333,9 @@ class CrawlRun:
         except JobdirUnusable as error:
             report(self._settings, [str(error)])
             sys.exit(2)
+        merged = self._settings.copy()
+        self._spider.update_settings(merged)
+        self.is_alone = Configuration.from_settings(merged).workers == 1
         hush_inventory(log_level(self._settings))
         if pid_file:
             Path(pid_file).write_text(f"{os.getpid()}\n", encoding="utf-8")
@@ -328,6 +363,21 @@ class CrawlRun:
         if self._is_open and (summary := crawler.get_extension(Summary)) is not None:
             summary.forced()
         return self._status(crawler)
+
+    def run_workers(self, args: list[str], opts: argparse.Namespace) -> int:
+        """Run the crawl in several processes to its end; return the exit status."""
+        # A crawl of one process does not import it.
+        from webcrawl.workers.start import GivenCommand, WorkersRun
+
+        assert self._spider is not None
+        try:
+            run = WorkersRun(self._settings, self._spider, GivenCommand.of(args, opts))
+            return run.run(self._settings.get(RESUME_COMMAND))
+        except CrawlError as error:
+            report(self._settings, reasons(error))
+        except OSError as error:
+            report(self._settings, [unusable(error)])
+        return 2
 
     def _opened(self) -> None:
         self._is_open = True

@@ -46,7 +46,11 @@ class Command(BaseRunSpiderCommand):
         assert isinstance(self.settings, Settings)
         self._crawl = CrawlRun(self.settings)
         self._crawl.check(args, opts, super().process_options)
+        self.requires_crawler_process = self._crawl.is_alone
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if not self._crawl.is_alone:
+            self.exitcode = self._crawl.run_workers(args, opts)
+            return
         assert self.crawler_process is not None
         self.exitcode = self._crawl.run(self.crawler_process, self._warn_if_feeds_unused, opts)

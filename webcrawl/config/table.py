@@ -30,6 +30,7 @@ from webcrawl.config.scope import ScopeSettings
 from webcrawl.config.search import SearchSettings
 from webcrawl.config.service import ServiceSettings
 from webcrawl.config.setting import Setting
+from webcrawl.config.workers import WorkersSettings
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -57,6 +58,7 @@ class DeclaredSettings(
     RefusalSettings,
     ScopeSettings,
     PolitenessSettings,
+    WorkersSettings,
     FrontierSettings,
 ):
     """The values of all settings that are declared here. Without arguments: the defaults."""

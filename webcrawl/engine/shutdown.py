@@ -52,6 +52,8 @@ REPORT_SECONDS = 3.0
 ANSWER_SECONDS = 1.0
 """The time for an answer of the event loop; without one, a callback holds it."""
 POLL_SECONDS = 0.01
+FIRST_SIGNAL = "Stopping: a second signal ends the crawl within 2 seconds"
+"""The line that answers the first signal."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -218,7 +220,7 @@ class ShutdownSignals:
             else:
                 self._begun_at = self._begun_at or now
                 if event == "signal":
-                    _say("Stopping: a second signal ends the crawl within 2 seconds", log=False)
+                    _say(FIRST_SIGNAL, log=False)
 
     def _report(self) -> bool:
         """Log the reason for waiting; return False if there is nothing more."""

@@ -15,6 +15,7 @@ from webcrawl.logs import follow_level, log_level, unfollow_level
 from webcrawl.rotated_log import JsonLines, PlainLines, RotatedLog
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -57,7 +58,7 @@ class CrawlLog:
         return extension
 
     def _opened(self) -> None:
-        directory, configuration, starting = get_folder(self._crawler), self._configuration, self._handler
+        directory, configuration, starting = self._directory(), self._configuration, self._handler
         assert directory is not None
         assert isinstance(starting, Starting)
         file = RotatedLog(
@@ -67,12 +68,19 @@ class CrawlLog:
             level=starting.level,
         )
         is_json = configuration.crawl_log_format == "json"
-        file.setFormatter(JsonLines(configuration.worker_name) if is_json else PlainLines())
+        file.setFormatter(JsonLines(configuration.worker_name) if is_json else self._plain_lines())
         file.open()
         self._stopped()
         self._begin(file)
         for record in starting.records:
             file.handle(record)
+
+    def _directory(self) -> Path | None:
+        """Return the folder of the log."""
+        return get_folder(self._crawler)
+
+    def _plain_lines(self) -> logging.Formatter:
+        return PlainLines()
 
     def _begin(self, handler: logging.Handler) -> None:
         self._handler = handler

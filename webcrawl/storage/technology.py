@@ -99,6 +99,9 @@ class Technology(ABC):
     """The way to copy the state where there are no checkpoints, for messages."""
     implied_by: ClassVar[str | None] = None
     """The setting that, if it has a value, chooses this technology for a crawl that names none."""
+    keeper: ClassVar[str | None] = None
+    """The module that runs a server of one crawl alone, with the state in its JOBDIR, for workers on one machine;
+    None if it has none. ``python -m MODULE JOBDIR`` serves until its standard input is closed, and says ``ready``."""
 
     @property
     def is_lasting(self) -> bool:
@@ -108,6 +111,15 @@ class Technology(ABC):
     def is_begun_in(self, folder: Path) -> bool:
         """Return True if the state of a crawl is kept in this JOBDIR."""
         return self.frontier_file is not None and (folder / self.frontier_file).is_file()
+
+    def refuse_without_server(self) -> None:
+        """:raises StartRefused: the program of the server that ``keeper`` runs is not installed"""
+        raise NotImplementedError(f"{self.name} runs no server")
+
+    def server_settings(self, folder: Path, *, start: bool) -> Mapping[str, str]:
+        """Return the settings by which a process reaches the server in a JOBDIR. ``start``: for a command, which
+        starts it for its own time if it does not run. :raises StartRefused: there is none"""
+        raise NotImplementedError(f"{self.name} runs no server")
 
     def inspect_folder(self, folder: Path) -> FolderInspection:
         """Return the inspection of the crawl in a JOBDIR; only if there is a ``frontier_file``."""

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.storage.technology import Technology
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from webcrawl.storage.contract import Backend
     from webcrawl.storage.inspection import SharedInspection
     from webcrawl.storage.technology import CrawlClock, CrawlFacts, StorageOptions
@@ -17,6 +20,23 @@ class RedisTechnology(Technology):
     is_shared = True
     copied_otherwise = "Redis is copied as any Redis is"
     implied_by = "REDIS_URL"
+    keeper = "webcrawl.storage.redis.keeper"
+
+    def is_begun_in(self, folder: Path) -> bool:
+        return (folder / "redis" / "url").is_file()
+
+    def refuse_without_server(self) -> None:
+        from webcrawl.storage.redis.private import find_program
+
+        find_program()
+
+    def server_settings(self, folder: Path, *, start: bool) -> Mapping[str, str]:
+        from webcrawl.storage.redis.private import open_server, read_url
+
+        return {
+            "FRONTIER_BACKEND": self.name,
+            "REDIS_URL": open_server(folder) if start else read_url(folder),
+        }
 
     def build(self, facts: CrawlFacts) -> tuple[Backend, CrawlClock]:
         # A crawl on one machine does not import the client of Redis.
