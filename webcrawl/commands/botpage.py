@@ -111,7 +111,7 @@ class Command(ProjectCommand):
     def _names(self, configuration: Configuration) -> list[tuple[str, str]]:
         """Return the addresses that have a name which leads back to them, and tell of the others."""
         # Scrapy imports all commands at each start.
-        from webcrawl.features.identity.reverse_dns import look_up
+        from webcrawl.features.identity.reverse_dns import look_up, sample_note
 
         addresses = asyncio.run(look_up(configuration.botpage_addresses, configuration.dns_nameservers))
         complain(
@@ -122,6 +122,8 @@ class Command(ProjectCommand):
                 if not address.name
             ],
         )
+        if note := sample_note(configuration.botpage_addresses):
+            complain(self.name, [f"BOTPAGE_ADDRESSES: {note}"])
         return [(address.address, address.name) for address in addresses if address.name]
 
 

@@ -194,6 +194,7 @@ class Command(ProjectCommand):
         )
         look_up = reverse_dns.look_up(addresses, configuration.dns_nameservers)
         names = asyncio.run(look_up)
+        sample = reverse_dns.sample_note(addresses)
         if opts.json:
             tell(
                 json.dumps(
@@ -208,11 +209,12 @@ class Command(ProjectCommand):
                             {"address": one.address, "name": one.name or None, "reason": one.reason or None}
                             for one in names
                         ],
+                        "sample": sample or None,
                     }
                 )
             )
         else:
-            tell("\n".join(command.finding_lines(findings, names)))
+            tell("\n".join(command.finding_lines(findings, names, sample)))
         return 0 if findings.all_right and all(one.name for one in names) else 1
 
 

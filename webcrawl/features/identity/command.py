@@ -115,8 +115,9 @@ def _state(key: SigningKey, ring: KeyRing, now: float) -> str:
     return "to come" if key.begins_at > now else "published"
 
 
-def finding_lines(findings: OriginFindings, names: list[ReverseName]) -> Iterator[str]:
-    """Yield what was found, under the URL or the subject to which it belongs."""
+def finding_lines(findings: OriginFindings, names: list[ReverseName], sample: str) -> Iterator[str]:
+    """Yield what was found, under the URL or the subject to which it belongs. ``sample``: what is said if not all
+    addresses were looked up."""
     current = ""
     for url, is_right, finding in findings.lines:
         if url != current:
@@ -125,5 +126,7 @@ def finding_lines(findings: OriginFindings, names: list[ReverseName]) -> Iterato
         yield f"  {'ok' if is_right else 'wrong':<7}{finding}"
     if names:
         yield "reverse DNS"
+    if sample:
+        yield f"  {sample}"
     for one in names:
         yield f"  {'ok' if one.name else 'wrong':<7}{one.address} {'is ' + one.name if one.name else one.reason}"

@@ -58,10 +58,12 @@ def published_files(
     body = web_bot_auth.directory(ring, now)
     authority = agent.removeprefix("https://")
     cached = {"Cache-Control": f"max-age={DIRECTORY_MAX_AGE_SECONDS}"}
+    # A proxy or a network in front of the server must not compress it either (RFC 9111, section 5.2.2.6).
+    unchanged = {"Cache-Control": f"{cached['Cache-Control']}, no-transform"}
     signed = web_bot_auth.directory_fields(
         body, ring.published(now), authority, int(now), int(now + proof_seconds)
     )
-    yield PublishedFile(web_bot_auth.DIRECTORY_PATH, body, signed | cached)
+    yield PublishedFile(web_bot_auth.DIRECTORY_PATH, body, signed | unchanged)
     json_type = {"Content-Type": "application/json"}
     facts = agent_facts(configuration, agent)
     yield PublishedFile(f"/{agent_card.FILE_NAME}", agent_card.card(facts), json_type | cached)
@@ -124,11 +126,14 @@ def headers_file(files: list[PublishedFile]) -> str:
 
 
 def nginx_file(files: list[PublishedFile]) -> str:
-    """Return the headers as locations of nginx, to be included into a server."""
+    """Return the headers as locations of nginx, to be included into a server.
+
+    The directory is signed as it is: its digest would not be that of a compressed body.
+    """
     lines = [_MARK]
     for file in files:
         headers = dict(file.headers)
-        lines += [f"location = {file.path} {{", "    types { }"]
+        lines += [f"location = {file.path} {{", "    gzip off;", "    types { }"]
         lines.append(f"    default_type {headers.pop('Content-Type')};")
         lines += [f"    add_header {name} '{value}';" for name, value in headers.items()]
         lines.append("}")

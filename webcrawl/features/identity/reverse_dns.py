@@ -14,9 +14,10 @@ from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 ADDRESSES_MAX = 256
-"""The most addresses that are looked up."""
+"""The most addresses that are looked up; of more, a sample."""
 NAMES_MAX = 10
 """The most names of one address that are confirmed."""
 AT_ONCE = 16
@@ -46,14 +47,40 @@ class ReverseName:
 
 
 def single_addresses(networks: Iterable[str]) -> Iterator[str]:
-    """Yield the addresses of addresses and networks, the first ``ADDRESSES_MAX`` of them."""
-    left = ADDRESSES_MAX
-    for network in map(ip_network, networks):
-        for address in network.hosts() if network.num_addresses > 2 else network:
-            if left == 0:
-                return
-            left -= 1
-            yield str(address)
+    """Yield the addresses of addresses and networks: all, or a sample of ``ADDRESSES_MAX`` if there are more.
+
+    Small networks are complete; of large ones, which share what is left, addresses at equal distances are taken, the
+    first and the last among them.
+    """
+    ranges = [_hosts(network) for network in map(ip_network, networks)]
+    shares, left = dict.fromkeys(range(len(ranges)), 0), ADDRESSES_MAX
+    smallest_first = sorted(shares, key=lambda number: ranges[number][1])
+    for position, number in enumerate(smallest_first):
+        shares[number] = min(ranges[number][1], left // (len(ranges) - position))
+        left -= shares[number]
+    for number, (first, count) in enumerate(ranges):
+        share = shares[number]
+        for index in range(share):
+            yield str(first + (index * (count - 1) // (share - 1) if share > 1 else 0))
+
+
+def _hosts(network: IPv4Network | IPv6Network) -> tuple[IPv4Address | IPv6Address, int]:
+    """Return the first address of a network that a host may have, and the number of such addresses."""
+    count = network.num_addresses
+    if count <= 2:
+        return network[0], count
+    # As ``hosts``: the first address is that of the network, the last one of IPv4 the broadcast.
+    return network[1], count - (2 if network.version == 4 else 1)
+
+
+def sample_note(networks: Iterable[str]) -> str:
+    """Return a sentence that says that not all addresses are looked up; empty if all are."""
+    networks = list(networks)
+    total = sum(_hosts(network)[1] for network in map(ip_network, networks))
+    looked_up = len(list(single_addresses(networks)))
+    if looked_up == total:
+        return ""
+    return f"a sample: {looked_up:,} of {total:,} addresses were looked up, spread over each network"
 
 
 async def reverse_names(networks: Iterable[str], lookup: NameLookup) -> list[ReverseName]:

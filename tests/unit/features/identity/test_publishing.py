@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import getpass
 import json
+import os
+import shutil
+import socket
+import subprocess
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +21,10 @@ from webcrawl.features.identity import address_ranges, agent_card, keys
 from webcrawl.features.identity.agent_card import AgentFacts
 from webcrawl.features.identity.keys import KeyRing
 from webcrawl.features.identity.publishing import published_files, write_files
+from webcrawl.features.identity.web_bot_auth import DIRECTORY_PATH, proved_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 AGENT = "https://bot.example.org"
 NOW = 1_800_000_000.0
@@ -153,3 +166,83 @@ def test_headers_of_the_site_itself_are_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "_headers").unlink()
     for _ in range(2):
         assert [path.name for path in write_files(tmp_path, files)][-2] == "_headers"
+
+
+NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
+
+
+@pytest.mark.skipif(not os.access(NGINX, os.X_OK), reason="nginx is in Debian's package nginx-light")
+def test_nginx_that_compresses_everything_serves_the_directory_as_it_was_signed(tmp_path: Path) -> None:
+    ring = KeyRing([keys.new_key()])
+    files = list(published_files(Configuration(botpage_addresses=("192.0.2.7",)), AGENT, ring, NOW, 100.0))
+    folder = tmp_path / "public"
+    folder.mkdir()
+    list(write_files(folder, files))
+    (folder / "other.json").write_text("1" * 2_000)
+    with served_by_nginx(tmp_path, folder) as port:
+        got = {path: get(port, path) for path in (*(file.path for file in files), "/other.json")}
+    # The server does compress.
+    assert got["/other.json"].headers["Content-Encoding"] == "gzip"
+    for file in files:
+        response = got[file.path]
+        assert response.status == 200
+        assert response.body == file.body
+        assert {name: response.headers[name] for name in file.headers} == file.headers
+    directory = got[DIRECTORY_PATH]
+    fields = {name.lower(): value for name, value in directory.headers.items()}
+    authority = AGENT.removeprefix("https://")
+    [(name, expires, reason)] = proved_keys(directory.body, fields, authority, NOW + 1)
+    assert (name, expires, reason) == (ring.keys[0].thumbprint, int(NOW) + 100, "")
+
+
+@dataclass(frozen=True)
+class Got:
+    """A response of nginx."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def get(port: int, path: str) -> Got:
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("GET", path, headers={"Accept-Encoding": "gzip"})
+        response = connection.getresponse()
+        return Got(response.status, dict(response.getheaders()), response.read())
+    finally:
+        connection.close()
+
+
+@contextmanager
+def served_by_nginx(folder: Path, public: Path) -> Iterator[int]:
+    """Serve a folder with its file of locations, on loopback, compressing all that it may. The socket is ours, so
+    that it can be connected to before the server has started."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        (folder / "nginx.conf").write_text(
+            f"""daemon off; worker_processes 1; user {getpass.getuser()}; pid {folder}/nginx.pid; error_log stderr;
+events {{ }}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+    gzip on; gzip_types *; gzip_min_length 1; gzip_proxied any;
+    server {{ listen 127.0.0.1:{port}; root {public}; include {public}/nginx-identity.conf; }}
+}}
+"""
+        )
+        handle = listening.fileno()
+        # nginx takes the sockets that it is given by number in this variable.
+        environment = {**os.environ, "NGINX": f"{handle};"}
+        server = subprocess.Popen(
+            [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf")],
+            env=environment,
+            pass_fds=[handle],
+            stderr=subprocess.PIPE,
+        )
+        try:
+            yield port
+        finally:
+            server.terminate()
+            server.communicate()

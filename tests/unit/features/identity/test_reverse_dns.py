@@ -7,7 +7,13 @@ import struct
 from collections.abc import Sequence
 from ipaddress import ip_address
 
-from webcrawl.features.identity.reverse_dns import ADDRESSES_MAX, look_up, reverse_names, single_addresses
+from webcrawl.features.identity.reverse_dns import (
+    ADDRESSES_MAX,
+    look_up,
+    reverse_names,
+    sample_note,
+    single_addresses,
+)
 
 
 class Zone:
@@ -59,9 +65,25 @@ def test_a_name_counts_if_it_leads_back() -> None:
 def test_networks_are_looked_up_address_by_address_up_to_a_number() -> None:
     assert list(single_addresses(["192.0.2.0/30", "192.0.2.9"])) == ["192.0.2.1", "192.0.2.2", "192.0.2.9"]
     assert list(single_addresses(["192.0.2.0/31"])) == ["192.0.2.0", "192.0.2.1"]
-    many = list(single_addresses(["2001:db8::/32", "192.0.2.9"]))
-    assert len(many) == ADDRESSES_MAX
-    assert many[-1] == "2001:db8::100"
+
+
+def test_of_large_networks_a_sample_is_looked_up_and_said() -> None:
+    networks = ["2001:db8::/32", "192.0.2.9", "198.51.0.0/16", "192.0.2.16/28"]
+    many = list(single_addresses(networks))
+    assert len(set(many)) == len(many) == ADDRESSES_MAX
+    assert many[0] == "2001:db8::1"
+    assert "192.0.2.9" in many
+    of_ipv4 = [address for address in many if address.startswith("198.51.")]
+    assert (of_ipv4[0], of_ipv4[-1]) == ("198.51.0.1", "198.51.255.254")
+    assert len({address.rpartition(".")[0] for address in of_ipv4}) > 100
+    assert [one for one in many if one.startswith("192.0.2.") and one != "192.0.2.9"] == [
+        f"192.0.2.{number}" for number in range(17, 31)
+    ]
+    assert sample_note(["198.51.0.0/16"]) == (
+        "a sample: 256 of 65,534 addresses were looked up, spread over each network"
+    )
+    assert sample_note(["192.0.2.0/24", "192.0.2.9"]) == ""
+    assert list(single_addresses([])) == []
 
 
 class Names(asyncio.DatagramProtocol):
