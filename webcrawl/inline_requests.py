@@ -69,6 +69,7 @@ class InlineRequests:
         self._context = context
         self._fails_on_dataloss = crawler.settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
         self._spider = scheduler.spider
+        self._usage = context.features.get("usage")
         allowed = getattr(crawler.spider, "allowed_domains", None)
         self._offsite = OffsiteRule(allowed) if allowed else None
         self._stop: asyncio.TimerHandle | None = None
@@ -185,8 +186,18 @@ class InlineRequests:
             inline.answer.set_exception(
                 DownloadCancelledError(f"{flight.request.url} is longer than DOWNLOAD_MAXSIZE")
             )
+        elif isinstance(result, Response) and self._is_withheld(flight, result):
+            detail = (
+                f"{flight.request.url} may not be used for what the crawl is for, and is in the archive alone"
+            )
+            inline.answer.set_exception(Refused("usage", detail))
         else:
             inline.answer.set_result(result)
+
+    def _is_withheld(self, flight: InFlightRequest, response: Response) -> bool:
+        """Return True if a response may not be used for what the crawl is for (USAGE_PURPOSES)."""
+        usage = self._usage
+        return usage is not None and usage.withholds_response(flight, fetch_meta(flight.request), response)
 
     def stop_soon(self) -> None:
         """End those that still wait some time after the crawl was stopped."""

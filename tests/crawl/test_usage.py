@@ -8,6 +8,7 @@ import json
 import pytest
 
 from tests.crawl import expectation
+from tests.crawl.test_ordinary_spiders import SETTINGS
 from tests.fakeweb import Placement
 from webcrawl.archive.records import warc_date
 
@@ -219,6 +220,53 @@ def assert_versions_lead_to_texts(crawled, verdicts, feed):
     }
     for url, line in pages.items():
         assert f"robots-received: {warc_date(line['robots_received'])}" in metadata[url]
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "field", "store"),
+    [
+        ("files.FilesPipeline", "file_urls", "FILES_STORE"),
+        ("images.ImagesPipeline", "image_urls", "IMAGES_STORE"),
+    ],
+)
+def test_media_that_may_not_be_used_are_archived_and_withheld_from_the_pipelines(
+    serve, crawl, folder, pipeline, field, store
+):
+    """Both hosts have media of the pages of both; one of them does not allow that any of its files is used."""
+    part = Placement(
+        "robots-usage", hosts=("h0001.localhost",), options=VERSIONS | {"lines": VERSIONS["later"]}
+    )
+    web = serve(hosts=2, pages=2, placements=(part,))
+    feed, stored = folder / f"{field}.jsonl", folder / field
+    crawled = crawl(
+        spider="files",
+        module=SETTINGS,
+        arguments={
+            "origins": ",".join(web.web.origin(number) for number in range(2)),
+            "pages": "2",
+            "files": "2",
+            "field": field,
+        },
+        options=["-o", f"{feed}:jsonlines"],
+        ITEM_PIPELINES=json.dumps({f"scrapy.pipelines.{pipeline}": 1}),
+        USAGE_PURPOSES="train-ai",
+        POLITENESS_MIN_DELAY=0.05,
+        **{store: stored},
+    ).assert_ended_well()
+
+    items = [json.loads(line) for line in feed.read_text().splitlines()]
+    assert {item["url"].split("/")[2].split(":")[0] for item in items} == {"h0000.localhost"}
+    lines = {line["url"]: line for line in crawled.lines("inline")}
+    withheld = {url for url, line in lines.items() if line.get("withheld")}
+    assert withheld == {url for url in lines if "//h0001." in url}
+    assert len(lines) == 2 * len(withheld) == 8
+    assert {line["status"] for line in lines.values()} == {200}
+    got = {file["url"] for item in items for file in item[field.replace("_urls", "s")]}
+    assert got == lines.keys() - withheld
+    assert len([path for path in stored.rglob("*") if path.is_file()]) == len(got)
+    archived = {record.url for record in crawled.records() if record.type in ("response", "revisit")}
+    assert withheld <= archived
+    assert "Traceback" not in crawled.stderr
 
 
 OWN = """

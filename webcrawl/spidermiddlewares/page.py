@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from webcrawl.crawl.running import InFlightRequest
-    from webcrawl.fetching.meta import FetchMeta
     from webcrawl.frontier.intake import TakenLinks
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.frontier.tally import Tally
@@ -113,37 +112,18 @@ class PageMiddleware:
         assert response.request is not None
         facts = fetch_meta(response.request)
         if page.document is not None:
-            self._add_usage(facts, flight, self._usage.read_page(page.document))
+            self._usage.add(flight, facts, self._usage.read_page(page.document))
         elif page.mime in HTML_TYPES:
             # A duplicate that was not parsed, or a page that a spider made itself.
-            self._read_usage(facts, flight, response)
+            self._usage.complete(flight, facts, response)
         page.usage, page.withheld = self._usage.verdicts(facts.usage), facts.withheld
 
     def _is_withheld(self, response: Response) -> bool:
-        """Return True if no item of a response may reach pipelines and feeds. Of a page that the spider reads itself
-        the first elements are read here, if they may say something."""
-        if not self._usage.withholds or response.request is None:
+        """Return True if no item of a response may reach pipelines and feeds."""
+        if response.request is None:
             return False
-        facts = fetch_meta(response.request)
         flight = get_in_flight_request(self._crawler, response.request)
-        if not facts.withheld and flight is not None:
-            self._read_usage(facts, flight, response)
-        return facts.withheld
-
-    def _read_usage(self, facts: FetchMeta, flight: InFlightRequest | None, response: Response) -> None:
-        """Read what the first elements of a page say that was not parsed, once."""
-        if facts.usage_of_page_read:
-            return
-        content_type = response.headers.get(b"Content-Type")
-        self._add_usage(facts, flight, self._usage.read_body(response.body, response.url, content_type))
-
-    def _add_usage(self, facts: FetchMeta, flight: InFlightRequest | None, statements: Sequence[Any]) -> None:
-        """Add what the elements of a page say to what is known of its use."""
-        facts.usage_of_page_read = True
-        if statements:
-            facts.usage = (*facts.usage, *statements)
-            kept = None if flight is None else flight.outcome.entry
-            facts.withheld = self._usage.note(None if kept is None else kept.record, facts.usage)
+        return bool(self._usage.withholds_response(flight, fetch_meta(response.request), response))
 
     def _page_place(self, page: Page, entry: UrlEntry) -> _Place:
         """Return the place of a page in the crawl. One that is only embedded itself is marked as such."""

@@ -14,7 +14,9 @@ from webcrawl.parsing.mime import HTML_TYPES, document_type, mime_type
 from webcrawl.robots.purposes import NO, PURPOSES
 
 if TYPE_CHECKING:
-    from scrapy.http import Headers
+    from collections.abc import Sequence
+
+    from scrapy.http import Headers, Response
 
     from webcrawl.archive.capture import FetchRecord
     from webcrawl.config import Configuration
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from webcrawl.crawl.running import InFlightRequest
     from webcrawl.features.usage.robots_file import RobotsUsage
     from webcrawl.features.usage.statements import Statement
+    from webcrawl.fetching.meta import FetchMeta
     from webcrawl.parsing.html import ParsedPage
     from webcrawl.robots.rules import UsageReading
 
@@ -130,6 +133,31 @@ class UsageFeature(Feature):
         for purpose in PURPOSES:
             if usage.get(purpose) == NO:
                 tally.disallowed[purpose] += 1
+
+    def complete(self, flight: InFlightRequest | None, facts: FetchMeta, response: Response) -> None:
+        """Read what the first elements of a page say that was not parsed, once."""
+        if not facts.usage_of_page_read:
+            content_type = response.headers.get(b"Content-Type")
+            self.add(flight, facts, self.read_body(response.body, response.url, content_type))
+
+    def add(self, flight: InFlightRequest | None, facts: FetchMeta, statements: Sequence[Statement]) -> None:
+        """Add what the elements of a page say to what is known of its use."""
+        facts.usage_of_page_read = True
+        if statements:
+            facts.usage = (*facts.usage, *statements)
+            kept = None if flight is None else flight.outcome.entry
+            facts.withheld = self.note(None if kept is None else kept.record, facts.usage)
+
+    def withholds_response(
+        self, flight: InFlightRequest | None, facts: FetchMeta, response: Response
+    ) -> bool:
+        """Return True if nothing of a response may reach pipelines and feeds. Of a page that was not parsed the first
+        elements are read here, if they may say something."""
+        if not self.withholds:
+            return False
+        if not facts.withheld and flight is not None:
+            self.complete(flight, facts, response)
+        return facts.withheld
 
     def verdicts(self, statements: tuple[Statement, ...]) -> dict[str, str]:
         """Return the verdicts for a page's item."""
