@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.storage import BACKENDS, technologies
 
 PACKAGE = Path(__file__).parents[1] / "webcrawl"
@@ -292,7 +293,7 @@ def test_fetching_and_the_storages_do_not_know_each_other_nor_a_feature():
     assert offenders == set()
 
 
-@pytest.mark.parametrize("room", sorted(MACHINE))
+@each_row("room", sorted(MACHINE))
 def test_the_machine_knows_neither_scrapy_nor_twisted(room):
     offenders = {
         name_of(path): name

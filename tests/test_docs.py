@@ -18,6 +18,7 @@ from scrapy.commands import ScrapyCommand
 
 import webcrawl
 from tests import docs_tables, documented
+from tests.rows import each_row
 from webcrawl.config import vocabulary
 from webcrawl.config.identity import KEY_VARIABLE
 from webcrawl.storage.redis.private import CHOICE as PROGRAM_VARIABLE
@@ -43,7 +44,7 @@ def named(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=named)
+every_page = each_row("page", PAGES, ids=named)
 
 
 def text_of(name: str) -> str:
@@ -111,7 +112,7 @@ def test_the_tables_that_are_made_are_those_of_the_code(page: Path) -> None:
         assert table in page.read_text(encoding="utf-8"), "python -m tests.docs_tables"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name != "decisions"], ids=named)
+@each_row("page", [page for page in PAGES if page.parent.name != "decisions"], ids=named)
 def test_every_name_of_a_setting_is_one(page: Path) -> None:
     known = {*docs_tables.OURS, *docs_tables.THEIRS, *vocabulary.FOREIGN, "ITEM_PIPELINES"}
     # In a container a setting NAME is the variable WEBCRAWL_NAME; others are compose.yaml's own, and the key is no
@@ -348,7 +349,7 @@ def test_a_function_on_the_way_of_a_url_calls_those_below_it() -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("page", BLOCKS)
+@each_row("page", BLOCKS)
 def test_every_block_says_what_it_is(page):
     known = {*documented.EXECUTED, *documented.FILES, *documented.SHOWN}
     wrong = [block.name for block in BLOCKS[page] if block.language not in known]
@@ -357,7 +358,7 @@ def test_every_block_says_what_it_is(page):
     assert len(fences) == 2 * sum(not block.hidden for block in BLOCKS[page])
 
 
-@pytest.mark.parametrize("page", BLOCKS)
+@each_row("page", BLOCKS)
 def test_a_block_that_is_not_executed_has_a_reason_and_parses(page):
     for block in BLOCKS[page]:
         if block.reason is not None:
@@ -489,7 +490,7 @@ def parameters_of(value: object) -> list[str]:
     return names[1:] if names[:1] == ["self"] else names
 
 
-@pytest.mark.parametrize(("name", "parameters", "text"), API.findall(text_of("docs/reference/python-api.md")))
+@each_row(("name", "parameters", "text"), API.findall(text_of("docs/reference/python-api.md")))
 def test_the_api_is_as_documented(name: str, parameters: str, text: str) -> None:
     value = found(name.removeprefix("webcrawl."))
     if parameters:

@@ -12,6 +12,7 @@ import webcrawl
 from tests import demo
 from tests.docs_tables import OURS
 from tests.gauntlet.crawlers import PEERS
+from tests.rows import each_row
 from webcrawl.storage.redis.server import OLDEST
 
 ROOT = Path(__file__).parents[1]
@@ -179,7 +180,7 @@ def test_every_reason_in_the_comparison_is_shown() -> None:
     assert reasons == {*COMPARED}
 
 
-@pytest.mark.parametrize("shown", sorted({*SHOWN_BY.values(), *COMPARED.values()}))
+@each_row("shown", sorted({*SHOWN_BY.values(), *COMPARED.values()}))
 def test_the_tests_that_show_it_are_there(shown: str) -> None:
     for part in shown.split("; ") if " " in shown else ():
         file, *names = part.split()

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.contract.samples import NOW
+from tests.rows import each_row
 from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.features.content_seen.content_seen import UNKNOWN, ContentSeen, digest, follows, payload_digest
 from webcrawl.features.content_seen.store import SPEC, Body, ContentLookup, ContentStore, Original
@@ -252,7 +253,7 @@ def test_a_mistake_is_not_kept_quiet(runner: asyncio.Runner) -> None:
     runner.run(test())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "original", "elsewhere"),
     [
         ("http://a.test/p?s=2", "http://a.test/p?s=1", False),

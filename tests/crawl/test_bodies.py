@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rows import each_row
+
 LIMIT = 20_000
 
 
@@ -55,7 +57,7 @@ def test_the_crawl_ends_well(cases, crawled):
     assert figures.states == {1: len(cases)}
 
 
-@pytest.mark.parametrize("name", ["announced", "chunked", "endless", "one-chunk"])
+@each_row("name", ["announced", "chunked", "endless", "one-chunk"])
 def test_a_long_body_is_cut_and_marked_in_log_and_archive(cases, crawled, responses, name):
     line, record = crawled.line(cases[name]), responses[cases[name]]
 

@@ -7,6 +7,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from tests.fakeweb.behaviours import BEHAVIOURS, is_trap
+from tests.rows import each_row
 
 NAMES = sorted(name for name in BEHAVIOURS if not is_trap(f"/x/{name}"))
 WEB = {"hosts": len(NAMES), "pages": 2 * len(NAMES), "zipf": 0.0}
@@ -47,7 +48,7 @@ def test_no_traceback_no_unanticipated_error_no_stall(crawled):
     assert figures.queued == 0
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_the_outcome_is_the_truth(web, urls, crawled, name):
     host = NAMES.index(name)
     stage = web.web.exhibit_stage(host, f"/x/{name}")

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.crawl.crawling import AT_ONCE
 from tests.crawl.dashboards import serving
+from tests.rows import each_row
 from webcrawl.web.access import Rate
 from webcrawl.web.dashboard import server
 from webcrawl.web.dashboard.api import ENDPOINTS, PREFIX
@@ -86,7 +87,7 @@ def test_a_setting_is_changed_noted_and_reset(served):
     assert (row["value"], row["overlay"]) == ("0", None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "value", "status", "sentence"),
     [
         ("POLITENESS_MIN_DELAY", "soon", 400, "must be a number"),

@@ -6,6 +6,7 @@ import pytest
 
 from tests.crawl import expectation
 from tests.fakeweb import witness
+from tests.rows import each_row
 
 CHOICES = {
     "memory": {"FRONTIER_BACKEND": "memory"},
@@ -39,7 +40,7 @@ def crawls(serve, start):
     return done
 
 
-@pytest.mark.parametrize("name", CHOICES)
+@each_row("name", CHOICES)
 def test_the_web_is_complete_and_no_page_fetched_twice(crawls, name):
     web, crawled = crawls[name]
     crawled.assert_ended_well()
@@ -49,7 +50,7 @@ def test_the_web_is_complete_and_no_page_fetched_twice(crawls, name):
     assert witness.most_open(web.hits()) == 1
 
 
-@pytest.mark.parametrize("name", [name for name in CHOICES if "memory" not in name and name != "bloom"])
+@each_row("name", [name for name in CHOICES if "memory" not in name and name != "bloom"])
 def test_the_state_is_sound(crawls, name):
     assert crawls[name][1].assert_sound().queued == 0
 

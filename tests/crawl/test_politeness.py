@@ -10,6 +10,7 @@ from collections import defaultdict
 import pytest
 
 from tests.fakeweb import Placement, witness
+from tests.rows import each_row
 
 MEASURING_ERROR = 0.005
 REMEMBERED = 5
@@ -155,7 +156,7 @@ def test_with_the_key_host_each_host_has_a_clock_of_its_own(webs, crawls):
     assert {line["key"] for line in crawls["host"].log()} == {hit.host for hit in hits}
 
 
-@pytest.mark.parametrize("name", ["fixed", "mean", "crawl-delay", "unknown", "domain", "host"])
+@each_row("name", ["fixed", "mean", "crawl-delay", "unknown", "domain", "host"])
 def test_politeness_costs_no_page(webs, crawls, name):
     hits = defaultdict(set)
     for hit in webs[name].hits():

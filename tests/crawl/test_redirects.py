@@ -8,6 +8,7 @@ import pytest
 
 from tests.crawl import expectation
 from tests.fakeweb import Placement
+from tests.rows import each_row
 
 START, ACROSS, OTHER, FORBIDDING, EXCLUDED = (f"h000{number}.localhost" for number in range(5))
 
@@ -60,7 +61,7 @@ def test_the_crawl_ends_well(crawled):
     crawled.assert_ended_well().assert_sound()
 
 
-@pytest.mark.parametrize("name", ["three", "across", "with-301", "with-303", "with-307", "with-308"])
+@each_row("name", ["three", "across", "with-301", "with-303", "with-307", "with-308"])
 def test_a_chain_of_three_is_followed_to_its_end(web, crawled, name):
     assert crawled.line(goal(web, name))["status"] == 200
 

@@ -11,6 +11,7 @@ from tests.commands import in_process, own_process
 from tests.crawl.crawling import ROOT
 from tests.fakeweb import Placement
 from tests.fakeweb.behaviours.refusals import RESPONSES
+from tests.rows import each_row
 from webcrawl.politeness.refusals import KINDS as MEANINGS
 
 KINDS = {
@@ -83,7 +84,7 @@ def test_the_state_is_sound(crawled):
     crawled.assert_sound()
 
 
-@pytest.mark.parametrize("name", KINDS)
+@each_row("name", KINDS)
 def test_each_is_named_in_the_fetch_log(web, crawled, name):
     lines = [line for line in crawled.lines() if HOSTS[name] in line["url"]]
     assert {line["refusal"] for line in lines} == {KINDS[name]}
@@ -103,12 +104,12 @@ def test_a_pause_that_a_challenge_asks_for_is_kept(web, crawled):
     assert len(asked(web, HOSTS["challenge-429"])) == 2
 
 
-@pytest.mark.parametrize("name", sorted({*OF_HOST} - {"challenge-429"}))
+@each_row("name", sorted({*OF_HOST} - {"challenge-429"}))
 def test_a_host_that_refuses_gets_three_requests_its_robots_txt_included(web, crawled, name):
     assert len(asked(web, HOSTS[name])) == 3
 
 
-@pytest.mark.parametrize("name", KINDS)
+@each_row("name", KINDS)
 def test_no_page_is_asked_for_twice_and_no_link_of_a_refusal_is_followed(web, crawled, name):
     paths = Counter(hit.path for hit in asked(web, HOSTS[name]))
     assert max(paths.values()) == 1

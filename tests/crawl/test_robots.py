@@ -15,6 +15,7 @@ import pytest
 from tests.crawl import expectation
 from tests.fakeweb import Placement, witness
 from tests.fakeweb.ports import closed_port
+from tests.rows import each_row
 
 ROWS = tomllib.loads((Path(__file__).parents[1] / "data/robots/states.toml").read_text("utf-8"))["row"]
 PLAYS = [(row, name, options) for row in ROWS for name, options in row["plays"]]
@@ -132,7 +133,7 @@ def test_every_outcome_of_the_table_is_played():
     assert {name for _, name, _ in PLAYS if not name.startswith("robots-")} == set(ABSENT)
 
 
-@pytest.mark.parametrize("play", SERVED, ids=named)
+@each_row("play", SERVED, ids=named)
 def test_exactly_what_robots_txt_allows_is_fetched(web, hits, pages_of, play):
     """By the log of the server: every page that is allowed once, and no other."""
     row, host = play[0], host_of(*play[1:])
@@ -144,7 +145,7 @@ def test_exactly_what_robots_txt_allows_is_fetched(web, hits, pages_of, play):
         assert pages == []
 
 
-@pytest.mark.parametrize("play", PLAYS, ids=named)
+@each_row("play", PLAYS, ids=named)
 def test_every_outcome_comes_to_the_state_of_the_table(web, absent, crawled, lines_of, play):
     row, name, options = play
     origin = (

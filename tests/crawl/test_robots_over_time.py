@@ -10,6 +10,7 @@ from tests.commands import own_process
 from tests.crawl import expectation
 from tests.crawl.crawling import ROOT
 from tests.fakeweb import Placement
+from tests.rows import each_row
 
 PAGES = 16
 LOST = (
@@ -54,7 +55,7 @@ def crawled(web, start, storage, request):
     return crawl, web.hits()
 
 
-@pytest.mark.parametrize("number", range(1, len(LOST) + 1))
+@each_row("number", range(1, len(LOST) + 1))
 def test_the_last_text_stays_in_force_while_robots_txt_cannot_be_had(web, crawled, number):
     crawl, hits = crawled
     host = f"h{number:04d}.localhost"

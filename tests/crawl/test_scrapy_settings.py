@@ -30,6 +30,7 @@ from scrapy.spiders import CrawlSpider
 from scrapy.utils import log
 
 from tests.commands import own_process
+from tests.rows import each_row
 from webcrawl import settings as ours
 from webcrawl.commands import check
 from webcrawl.config.scrapy_settings import ATTRIBUTES, ROWS
@@ -233,9 +234,7 @@ def logged(crawled):
     return (crawled.path.parent / "own.log").read_text(encoding="latin-1")
 
 
-@pytest.mark.parametrize(
-    ("module", "name"), [(module, name) for module, names in READ.items() for name in names.split()]
-)
+@each_row(("module", "name"), [(module, name) for module, names in READ.items() for name in names.split()])
 def test_the_code_that_acts_on_a_setting_reads_the_value_that_is_given(module, name, reads):
     usual = vars(ours).get(name, vars(default_settings).get(name))
     value = reads[name, module]

@@ -9,6 +9,7 @@ import pytest
 from tests.crawl import expectation
 from tests.crawl.explaining import asking
 from tests.fakeweb import Placement, witness
+from tests.rows import each_row
 
 MEASURING_ERROR = 0.005
 ADDRESS, DOMAIN, HOST, GROUP, KEY = 0.05, 0.12, 0.2, 0.12, 0.06
@@ -64,7 +65,7 @@ def crawls(webs, grouped, start, tmp_path_factory):
     return {name: crawl.wait().assert_ended_well() for name, crawl in started.items()}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "key_of", "delay"),
     [
         ("address", lambda hit: "127.0.0.1", ADDRESS),

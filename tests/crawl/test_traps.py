@@ -9,6 +9,7 @@ import pytest
 from tests.commands import own_process
 from tests.crawl import expectation
 from tests.fakeweb.labyrinth import TRAPS, is_trap
+from tests.rows import each_row
 
 HOST = "h0000.localhost"
 SETTINGS = {"CONCURRENT_REQUESTS": 16, "COMMIT_INTERVAL_SECONDS": 0}
@@ -105,7 +106,7 @@ def test_explain_names_the_pattern_and_how_it_is_released(web, ended):
     assert "  in scope" in said
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "said"),
     [
         (("reliese",), "is no command of traps; there is release"),

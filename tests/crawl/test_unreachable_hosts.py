@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.crawl import expectation
+from tests.rows import each_row
 
 KINDS = ("dead-port", "dead-silent", "dead-tls", "dead-name")
 TIMEOUT = 1.0
@@ -39,7 +40,7 @@ def test_every_page_that_can_be_reached_is_fetched(web, crawled):
     assert sum(status == 200 for status in crawled.statuses().values()) == len(reachable)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "word"),
     [
         ("dead-port", "connection-refused"),

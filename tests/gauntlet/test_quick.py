@@ -10,6 +10,7 @@ import pytest
 from tests.gauntlet import arena
 from tests.gauntlet.crawlers.webcrawl import WebcrawlOnSqlite
 from tests.gauntlet.subjects import SUBJECTS, TOGETHER
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from tests.gauntlet.scorecard import Judged
@@ -26,7 +27,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Judged]:
     return list(arena.run(WebcrawlOnSqlite(), subjects, tmp_path_factory.mktemp("gauntlet")))
 
 
-@pytest.mark.parametrize("name", TOGETHER)
+@each_row("name", TOGETHER)
 def test_no_promise_about_a_subject_is_broken(rows: list[Judged], name: str) -> None:
     section = SUBJECTS[name].section
     mine = [row for row in rows if row.section == section]

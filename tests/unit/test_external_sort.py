@@ -6,14 +6,13 @@ import random
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl import external_sort
 from webcrawl.external_sort import Gathered
 from webcrawl.reports.counting import summed
 
 
-@pytest.mark.parametrize(
-    ("held", "weight"), [(10_000, 1 << 30), (1, 1 << 30), (7, 1 << 30), (10_000, 50), (300, 1 << 30)]
-)
+@each_row(("held", "weight"), [(10_000, 1 << 30), (1, 1 << 30), (7, 1 << 30), (10_000, 50), (300, 1 << 30)])
 def test_sums_are_exact_whatever_is_held(held: int, weight: int) -> None:
     source = random.Random(held)
     sums: Gathered[tuple[int, ...]] = Gathered(summed, held_max=held, weight_max=weight)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from tests.unit.archive.faultydisk import FaultyDisk
 from tests.unit.archive.samples import NOW, record, ticking
 from webcrawl.archive.capture import ArchiveEntry
@@ -68,7 +69,7 @@ def test_a_number_that_json_does_not_know_is_null(value: float) -> None:
     assert json.loads(log_line(record(extra={"rate": value})))["rate"] is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "changes",
     [{"error": "timeout"}, {"status": None}, {"extra": {"url": "x"}}, {"extra": {"error": "x"}}],
 )

@@ -3,8 +3,7 @@ from __future__ import annotations
 import gzip
 import io
 
-import pytest
-
+from tests.rows import each_row
 from tests.unit.archive.samples import INFO, NOW, capture, noise
 from webcrawl.archive.reading import RecordMember, next_whole_member, whole_members
 from webcrawl.archive.records import exchange, warcinfo_record
@@ -17,7 +16,7 @@ def ends(*members: bytes) -> list[int]:
     return [sum(map(len, members[: count + 1])) for count in range(len(members))]
 
 
-@pytest.mark.parametrize("chunk_bytes", [1, 7, 64, 1 << 16])
+@each_row("chunk_bytes", [1, 7, 64, 1 << 16])
 def test_every_member_is_found_whatever_the_chunks(chunk_bytes: int) -> None:
     found = list(whole_members(io.BytesIO(b"".join(MEMBERS)), chunk_bytes=chunk_bytes))
     assert [member.end for member in found] == ends(*MEMBERS)
@@ -32,7 +31,7 @@ def test_a_record_that_unpacks_to_far_more_than_a_step_is_found() -> None:
     assert [member.end for member in whole_members(io.BytesIO(members[0]))] == ends(members[0])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "record",
     [
         b"",

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
+from tests.rows import each_row
 from tests.unit.archive import strictwarc
 from tests.unit.archive.samples import INFO, NOW, capture
 from webcrawl.archive import records
@@ -38,12 +39,12 @@ class Socket:
         return io.BytesIO(self._data)
 
 
-@pytest.mark.parametrize("case", HEADS, ids=lambda case: str(case["name"]))
+@each_row("case", HEADS, ids=lambda case: str(case["name"]))
 def test_a_head_is_archived_verbatim_but_for_the_transfer_coding_and_its_end(case: dict[str, Any]) -> None:
     assert records.archived_head(case["head"].encode("latin-1")) == case["archived"].encode("latin-1")
 
 
-@pytest.mark.parametrize("case", HEADS, ids=lambda case: str(case["name"]))
+@each_row("case", HEADS, ids=lambda case: str(case["name"]))
 def test_a_payload_digest_is_written_where_readers_agree_on_the_payload_and_only_there(
     case: dict[str, Any],
 ) -> None:
@@ -92,7 +93,7 @@ def test_without_a_request_head_the_response_stands_alone() -> None:
     assert "WARC-Concurrent-To" not in response.fields
 
 
-@pytest.mark.parametrize("reason", ["length", "time", "disconnect", "unspecified"])
+@each_row("reason", ["length", "time", "disconnect", "unspecified"])
 def test_a_truncated_response_says_why(reason: Any) -> None:
     response, request = map(strict, records.exchange(capture(truncated=reason)).records)
     assert response.fields["WARC-Truncated"] == reason

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.unit.archive.groups import archive, archived, group, logged, urls_of
 from tests.unit.archive.samples import INFO, capture, record
 from webcrawl.archive.capture import ArchiveEntry, Revisit
@@ -164,7 +165,7 @@ def test_all_parts_are_closed_also_behind_one_that_cannot_be(tmp_path: Path) -> 
     assert told_by(after).calls[-1] == "close"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "expected"),
     [
         ("Told", ImportError),

@@ -7,10 +7,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.archive.cdxj import surt_key
 
 CASES = json.loads((Path(__file__).parents[2] / "data/archive/surt.json").read_text(encoding="utf-8"))
@@ -20,7 +20,7 @@ def test_keys_are_those_that_a_replay_looks_up() -> None:
     assert [(url, surt_key(url)) for url, _ in CASES] == [tuple(case) for case in CASES]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("host", "key"),
     [
         ("mywww.example.com", "com,example,mywww"),
@@ -42,6 +42,6 @@ def test_no_url_is_too_strange(text: str) -> None:
     assert key == key.lower()
 
 
-@pytest.mark.parametrize("url", ["dns:a.test", "urn:uuid:1", "data:text/plain,Hi", ""])
+@each_row("url", ["dns:a.test", "urn:uuid:1", "data:text/plain,Hi", ""])
 def test_what_has_no_host_is_its_own_key(url: str) -> None:
     assert surt_key(url) == url

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.unit.reports.log_lines import DAY, DELAY, T0, Line, audited, line, robots, told
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.groups import Group, Groups
@@ -173,7 +174,7 @@ def test_without_it_the_mean_of_five_downloads_counts_and_what_is_not_known_as_n
     assert told(audited(lines, politeness=mean)[0]) == [("early", 35.2, 40.5)]
 
 
-@pytest.mark.parametrize(("status", "wrong"), [(200, 0), (404, 0), (301, 0), (429, 1), (500, 1), (None, 1)])
+@each_row(("status", "wrong"), [(200, 0), (404, 0), (301, 0), (429, 1), (500, 1), (None, 1)])
 def test_what_an_answer_means_is_taken_from_its_status(status: int | None, wrong: int) -> None:
     answer = robots(
         0, status=status, error=None if status else "timeout", robots=None, until=None, origin=None

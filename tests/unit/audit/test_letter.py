@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
+from tests.rows import each_row
 from tests.unit.reports.log_lines import request
 from webcrawl.audit.complaint import Complaint
 from webcrawl.audit.letter import CONTACT, TO_FILL_IN, LetterFacts, letter
@@ -39,7 +38,7 @@ def test_it_has_the_facts_of_the_logs() -> None:
     assert text.endswith("\nme@b.test\n\n\nEach request: ...\n  one")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("facts", "told", "not_told"),
     [
         ({}, TO_FILL_IN, "is on the list"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.commands import frontier as told
 from webcrawl.storage.contract import Counts
 from webcrawl.storage.inspection import CrawlStatus, Demand, Worker
@@ -53,7 +54,7 @@ def test_each_worker_has_a_row_with_its_figures() -> None:
     assert len(head) == len(row)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("demand", "one", "state"),
     [
         (Demand.RUN, worker(open=2, waiting=1), "works"),
@@ -70,7 +71,7 @@ def test_a_worker_s_state_is_one_word(demand: Demand, one: Worker, state: str) -
     assert told.worker_state(one, status(one, demand=demand)) == state
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("demand", "workers", "words"),
     [
         (Demand.RUN, [worker(), worker("w2", silent=99)], "1 worker running"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl import settings
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def test_commands_that_steer_or_read_a_crawl_import_no_parts_of_it(stopped_crawl
     assert found & OF_A_CRAWL == set()
 
 
-@pytest.mark.parametrize("child", ["archive.keeper", "parsing.reader", "processing.worker", "search.indexer"])
+@each_row("child", ["archive.keeper", "parsing.reader", "processing.worker", "search.indexer"])
 def test_a_child_process_imports_no_scrapy(child: str) -> None:
     assert imported(f"import webcrawl.{child}").isdisjoint({"scrapy", "twisted", "aiohttp", "redis"})
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.unit.reports.log_lines import T0, line, robots
 from webcrawl.reports.logs import LINE_MAX, Event, HostFilter, Logs
 
@@ -207,7 +208,7 @@ def test_what_is_logged_later_is_followed_over_rotations(tmp_path: Path) -> None
     logs.close()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "names"),
     [
         ("http://a.test/x", True),

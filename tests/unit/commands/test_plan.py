@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.commands.plan import seconds, whole
 
 ROOT = Path(__file__).parents[3]
@@ -50,7 +51,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "number"),
     [("12", 12), ("2_000", 2000), ("1.5k", 1500), ("2M", 2_000_000), ("3G", 3_000_000_000)],
 )
@@ -58,13 +59,13 @@ def test_numbers_may_be_short(text: str, number: int) -> None:
     assert whole(text) == number
 
 
-@pytest.mark.parametrize("text", ["", "x", "1.5", "-1", "M", "1e30", "nan", "inf"])
+@each_row("text", ["", "x", "1.5", "-1", "M", "1e30", "nan", "inf"])
 def test_what_is_no_number_is_refused(text: str) -> None:
     with pytest.raises((ValueError, argparse.ArgumentTypeError)):
         whole(text)
 
 
-@pytest.mark.parametrize("text", ["-1", "86401", "x", "nan"])
+@each_row("text", ["-1", "86401", "x", "nan"])
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises((ValueError, argparse.ArgumentTypeError)):
         seconds(text)

@@ -10,6 +10,7 @@ import scrapy
 from scrapy.extensions.logstats import LogStats
 from scrapy.settings import Settings, default_settings
 
+from tests.rows import each_row
 from webcrawl.config import SETTINGS, Configuration, check
 from webcrawl.config.scrapy_settings import ATTRIBUTES, NOT_TOLD, ROWS, ScrapySetting, find_row
 from webcrawl.crawl import given_settings
@@ -73,7 +74,7 @@ def test_what_the_project_sets_itself_is_not_given() -> None:
     assert list(raised_delays(made())) == []
 
 
-@pytest.mark.parametrize(("name", "row"), WITHOUT)
+@each_row(("name", "row"), WITHOUT)
 def test_a_setting_without_effect_is_told_with_what_holds(name: str, row: ScrapySetting) -> None:
     (sentence,) = sentences(made("spider", **{name: another(name)}))
     assert sentence.startswith(f"{name}=")
@@ -93,7 +94,7 @@ def test_it_counts_wherever_it_was_given(priority: str) -> None:
     assert sentences(made("addon", ROBOTSTXT_OBEY=False)) == [], "nor is what another package sets"
 
 
-@pytest.mark.parametrize(("name", "row"), WITHOUT)
+@each_row(("name", "row"), WITHOUT)
 def test_a_value_that_asks_for_what_holds_is_not_told(name: str, row: ScrapySetting) -> None:
     for value in row.same or (vars(default_settings).get(name),):
         assert sentences(made(**{name: value})) == []
@@ -101,7 +102,7 @@ def test_a_value_that_asks_for_what_holds_is_not_told(name: str, row: ScrapySett
             assert sentences(made(**{name: str(value)})) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "enabled"),
     [
         ("LOGSTATS_INTERVAL", {"EXTENSIONS": {LogStats: 5}}),
@@ -189,7 +190,7 @@ def test_no_retries_are_none() -> None:
     assert Configuration.from_settings(made(RETRY_ENABLED="1", RETRY_TIMES=4)).retry_times == 4
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "value"),
     [
         ("DOWNLOAD_DELAY", "-1"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.control.remaining import HOSTS_MAX, Remaining
 from webcrawl.errors import StorageAway
 from webcrawl.features.timeseries.reading import Series
@@ -80,7 +81,7 @@ def test_a_single_look_does_not_read_a_million_hosts() -> None:
     assert found.is_least
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("lately", "began"),
     [
         pytest.param([100.0] * 12, NOW - 600, id="the queue grew"),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
 from scrapy.settings import Settings
 
+from tests.rows import each_row
 from webcrawl.config import Configuration
 from webcrawl.crawl import archiving
 
 OTHER = "webcrawl.archive.fetchlog.FetchLog"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "expected"),
     [
         ({}, [archiving.LINK_LOG]),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import scrapy
 
+from tests.rows import each_row
 from webcrawl.config import Configuration
 from webcrawl.crawl.arguments import check_arguments
 from webcrawl.spiders.broad import BroadSpider
@@ -37,7 +38,7 @@ def problems(
     return found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "said"),
     [
         ({}, "nothing to crawl; give -a seeds=FILE"),

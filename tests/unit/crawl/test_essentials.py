@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
+from tests.rows import each_row
 from webcrawl.crawl import drawing
 from webcrawl.crawl.essentials import foreign_handlers, missing, require
 from webcrawl.downloadermiddlewares.outcome import OutcomeMiddleware
@@ -33,7 +34,7 @@ def settings(**given: Any) -> Settings:
     return made
 
 
-@pytest.mark.parametrize(
+@each_row(
     "given",
     [
         {},
@@ -49,7 +50,7 @@ def test_what_others_add_and_what_a_crawl_can_do_without_is_no_problem(given: di
     assert missing(settings(**given)) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "name"),
     [
         ({"DOWNLOADER_MIDDLEWARES": {OutcomeMiddleware: None}}, "DOWNLOADER_MIDDLEWARES"),
@@ -79,7 +80,7 @@ def test_handlers_of_others_are_told_by_scheme() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "value"),
     [
         ("PLAYWRIGHT_CDP_URL", "http://localhost:9222"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import pytest
 from scrapy.settings import Settings
 
+from tests.rows import each_row
 from webcrawl.config import Configuration
 from webcrawl.crawl.rules import extensions_refused
 from webcrawl.scope.url_rules import DOCUMENT_TYPES, USELESS_EXTENSIONS
@@ -14,7 +14,7 @@ from webcrawl.scope.url_rules import DOCUMENT_TYPES, USELESS_EXTENSIONS
 TEXT, PDF = "webcrawl.processing.modules.PlainText", "webcrawl.processing.pdf.Pdf"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("settings", "focus", "read"),
     [
         ({}, None, set()),

@@ -15,6 +15,7 @@ from scrapy.utils.misc import load_object
 
 import webcrawl.features
 import webcrawl.web
+from tests.rows import each_row
 from webcrawl import settings as components
 from webcrawl.crawl import feature_middlewares as middlewares
 from webcrawl.crawl.context import get_context
@@ -58,7 +59,7 @@ def test_each_folder_of_a_feature_has_a_line_in_the_table() -> None:
     )
 
 
-@pytest.mark.parametrize("entry", [*SHAPING, *FURTHER], ids=lambda entry: entry.name)
+@each_row("entry", [*SHAPING, *FURTHER], ids=lambda entry: entry.name)
 def test_each_feature_is_built_by_its_module(entry: Entry) -> None:
     module = import_module(entry.module or f"webcrawl.features.{entry.name}.feature")
     assert callable(module.build)
@@ -70,7 +71,7 @@ def test_each_feature_is_built_by_its_module(entry: Entry) -> None:
     assert [kind.__name__ for kind in kinds if kind.__module__ == module.__name__] != []
 
 
-@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
+@each_row("place", PLACES, ids=lambda place: place.__name__)
 def test_each_place_is_in_the_chain_and_has_a_middleware(place: type[FeatureMiddleware]) -> None:
     assert place.feature in NAMES
     assert f"{place.__module__}.{place.__name__}" in components.DOWNLOADER_MIDDLEWARES_BASE

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from scrapy import Field, Item, Spider
 from scrapy.http import FormRequest, JsonRequest, Request
 
+from tests.rows import each_row
 from webcrawl.crawl.request_codec import (
     RequestSerializer,
     decode,
@@ -156,7 +157,7 @@ def test_meta_comes_back_whatever_its_keys_are(meta: dict[Any, Any]) -> None:
     assert again(request).meta == {**meta, "verbatim_url": True}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         {1: "one", False: "no", None: "none"},
@@ -221,7 +222,7 @@ def test_an_item_comes_back_though_its_class_would_not_make_it_so() -> None:
     assert again(Request(URL, meta={"price": price})).meta["price"].amount == 666
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         datetime(2020, 1, 1, 12, 30, 59, 999_999),
@@ -315,7 +316,7 @@ class Local:
         """Can be called, and has no name."""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("callback", "named"),
     [
         (lambda response: None, "callback <lambda>"),
@@ -339,7 +340,7 @@ def endless() -> list[Any]:
     return nested
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         object(),
@@ -393,7 +394,7 @@ def test_flags_and_cookies_that_are_no_plain_data_are_named() -> None:
     assert [what.partition(" ")[0] for what in lost(request)] == ["cookies", "flags"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "why"),
     [
         ({"callback": "parse_gone"}, "parse_gone"),
@@ -424,7 +425,7 @@ def test_text_that_is_no_request_says_so() -> None:
 DEEP = '{"token":"t","revisit":[],"proxy":1,"meta":' + "[" * 100_000 + "]" * 100_000 + "}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "payload",
     [
         '"x"',
@@ -448,9 +449,7 @@ def test_what_is_no_request_is_a_value_error_of_decode_and_nothing_to_other_read
     assert not is_repeatable(payload)
 
 
-@pytest.mark.parametrize(
-    "meta", ['"proxy"', "[]", '{"proxy":"p"},"headers":1', '{"proxy":"p"},"headers":[1]']
-)
+@each_row("meta", ['"proxy"', "[]", '{"proxy":"p"},"headers":1', '{"proxy":"p"},"headers":[1]'])
 def test_a_proxy_that_is_no_proxy_of_a_request_is_none(meta: str) -> None:
     payload = f'{{"proxy":1,"meta":{meta}}}'
     assert proxy_payload(UrlEntry(URL, "http://a.test:80", b"", 0, 0, 0, payload=payload)) is None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
+from tests.rows import each_row
 from webcrawl.config import Configuration
 from webcrawl.crawl.rules import CrawlRules
 from webcrawl.crawl.schemes import supported_schemes
@@ -14,7 +14,7 @@ from webcrawl.spiders.broad import BroadSpider
 from webcrawl.storage.redis.connection import connection_parameters
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "parameters"),
     [
         ({"REDIS_URL": "redis://10.0.0.5:7000/3"}, {"url": "redis://10.0.0.5:7000/3"}),
@@ -56,7 +56,7 @@ def told(settings, **arguments):
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("settings", "arguments", "name"),
     [
         ({"POLITENESS_KEY": "host"}, {}, "POLITENESS_KEY"),

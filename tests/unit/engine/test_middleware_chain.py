@@ -7,13 +7,13 @@ import random
 import warnings
 from typing import Any
 
-import pytest
 from scrapy import Request
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.test import get_crawler
 
+from tests.rows import each_row
 from webcrawl.engine import chains
 
 REQUEST = Request("http://a.test/")
@@ -82,7 +82,7 @@ def both_ways(*makers: Any, network: object = PAGE) -> tuple[Any, Any]:
     return seen[0], seen[1]
 
 
-@pytest.mark.parametrize("seed", range(200))
+@each_row("seed", range(200))
 def test_any_chain_gives_what_scrapys_way_gives(seed: int) -> None:
     size, network = seed % 4, random.Random(seed).choice(NETWORK)
     makers = [

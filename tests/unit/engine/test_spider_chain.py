@@ -12,6 +12,7 @@ from scrapy.core.spidermw import SpiderMiddlewareManager
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
+from tests.rows import each_row
 from webcrawl.engine.chains import is_plain, stream_output
 
 REQUEST = Request("http://a.test/")
@@ -101,7 +102,7 @@ def both_ways(seed: int) -> list[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(4))
+@each_row("part", range(4))
 def test_both_ways_give_the_same(part: int) -> None:
     for seed in range(part * 50, part * 50 + 50):
         ours, theirs = both_ways(seed)

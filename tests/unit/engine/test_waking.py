@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.engine.waking import LEAST, MOST, TURN_SECONDS, Starts
 
 
@@ -24,7 +23,7 @@ class Loop:
         return began
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "begin"),
     [(0.0, MOST), (0.00001, MOST), (TURN_SECONDS / 40, 40), (0.001, LEAST), (1.0, LEAST)],
 )

@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.explain.account import (
     Difference,
     ExaminedCrawl,
@@ -93,7 +93,7 @@ def test_a_seed_need_not_match_what_links_must() -> None:
     assert [word.applies for word in explanation.scoping.words] == [True, False, False]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("state", "fate"),
     [
         (State.DONE, Fate.DONE),
@@ -284,7 +284,7 @@ def test_a_crawl_at_which_nobody_works_fetches_nothing() -> None:
     assert line == "  queued; no worker is running; its time has come"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("record", "state"),
     [
         (UrlRecord(State.DONE, None, 301), "done, status 301"),
@@ -311,7 +311,7 @@ def test_the_stored_record_is_shown(record: UrlRecord, state: str) -> None:
     assert (unknown["state"], unknown["rule"], unknown["status"]) == (None, None, None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "snapshot",
     [
         None,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.explain.clocks import Facts, WaitReasons, evaluate_clocks
 from webcrawl.politeness.delay import Politeness
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
@@ -79,7 +80,7 @@ def test_a_back_off_says_what_failed() -> None:
     assert found.binding.because == "1 failure in a row, the last: timeout"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("record", "until"),
     [
         (None, NOW + 2 + 5),

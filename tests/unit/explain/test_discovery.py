@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.explain.discovery import (
     DROPPED,
     By,
@@ -62,7 +61,7 @@ def found(url: str, entry: UrlEntry | None = None, log: list[dict[str, Any]] = L
     return find_way(form, snapshot if entry else None, logged_fetches(log, form), lines_of, canonical)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "way"),
     [
         (A, Way(By.SEED, None, 0)),

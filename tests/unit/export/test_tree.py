@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lxml import html
 
+from tests.rows import each_row
 from tests.unit.export.logs import HOSTILE, log
 from webcrawl.export import tree as tree_forms
 from webcrawl.export.safe import one_line
@@ -56,7 +57,7 @@ def nodes(node: Node, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
         yield from nodes(child, place)
 
 
-@pytest.mark.parametrize("depth", [0, 1, 2, 5])
+@each_row("depth", [0, 1, 2, 5])
 def test_a_tree_equals_a_slow_recount(depth: int) -> None:
     lines = log(depth)
     tree = build_tree(lines, depth=depth, most=0)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.extensions.component_logs import Splitting, find_component
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("logger", "component"),
     [
         ("webcrawl.frontier.frontier", "frontier"),

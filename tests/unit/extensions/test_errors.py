@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl import fetch_errors
 from webcrawl.extensions.errors import Brake, Counting, ErrorFile, Tracebacks, is_no_abandoned_lookup
 from webcrawl.rotated_log import parts
@@ -39,7 +40,7 @@ def record(level: int, *, raised: bool) -> logging.LogRecord:
     return logging.LogRecord("some.logger", level, "file.py", 1, "what %s", ("happened",), info)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("level", "raised", "passes"),
     [
         (logging.ERROR, True, True),

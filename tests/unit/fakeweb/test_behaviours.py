@@ -15,6 +15,7 @@ from tests.fakeweb.behaviours import BEHAVIOURS, is_trap
 from tests.fakeweb.behaviours.codings import stored_brotli
 from tests.fakeweb.config import Placement
 from tests.fakeweb.geography import Page
+from tests.rows import each_row
 from tests.unit.fakeweb.wire import Received, get, receive
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _plain_cases() -> list[str]:
     return [name for name in names if name not in _FIRST_FAILS | _TOO_ODD_FOR_HTTP_CLIENT]
 
 
-@pytest.mark.parametrize("name", _plain_cases())
+@each_row("name", _plain_cases())
 def test_an_ordinary_client_makes_of_it_what_the_truth_says(web: Web, port: int, name: str) -> None:
     path = f"/x/{name}{_QUICK.get(name, '')}"
     status, headers, raw = get(port, path)
@@ -81,7 +82,7 @@ def _raw(port: int, name: str, query: str = "", *, limit: int = 10**7, patience:
     return receive(port, f"/x/{name}{query}", limit=limit, patience=patience, more=_CLOSE)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "end", "begins", "ends"),
     [
         ("empty-reply", "closed", b"", b""),
@@ -135,7 +136,7 @@ def test_a_wrong_length_is_wrong_as_promised(
     assert int(announced[1]) == (len(got.body) // 2 if difference is None else len(got.body) + difference)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "line"),
     [
         ("length-no-number", b"Content-Length: many"),
@@ -156,7 +157,7 @@ def test_the_head_has_the_promised_line(port: int, name: str, line: bytes) -> No
     assert b"\r\n" + line + b"\r\n" in _raw(port, name).head + b"\r\n"
 
 
-@pytest.mark.parametrize("name", ["silent", "stall", "drip", "slow-head"])
+@each_row("name", ["silent", "stall", "drip", "slow-head"])
 def test_what_never_ends_does_not_end(port: int, name: str) -> None:
     got = receive(port, f"/x/{name}?seconds=0.01", limit=600, patience=0.2)
 
@@ -165,7 +166,7 @@ def test_what_never_ends_does_not_end(port: int, name: str) -> None:
     assert (b"\r\n\r\n" in got.data) == (name in ("stall", "drip"))
 
 
-@pytest.mark.parametrize("name", ["huge-announced", "huge-chunked", "huge-until-close", "huge-chunk"])
+@each_row("name", ["huge-announced", "huge-chunked", "huge-until-close", "huge-chunk"])
 def test_a_huge_body_comes_as_fast_as_it_is_read(port: int, name: str) -> None:
     got = _raw(port, name, limit=5_000_000)
 
@@ -201,7 +202,7 @@ def test_bad_gzip_cannot_be_unpacked(port: int) -> None:
             gzip.decompress(_raw(port, name).body)
 
 
-@pytest.mark.parametrize("size", [0, 1, 100, 65535, 65536, 65537, 200_000])
+@each_row("size", [0, 1, 100, 65535, 65536, 65537, 200_000])
 def test_stored_brotli_is_brotli(size: int) -> None:
     assert brotli.decompress(stored_brotli(b"x" * size)) == b"x" * size
 
@@ -264,7 +265,7 @@ def test_a_changing_page_changes_and_a_validator_knows(port: int) -> None:
     assert statuses == [304, 200]
 
 
-@pytest.mark.parametrize("name", ["trap-path", "trap-calendar", "trap-session", "trap-query"])
+@each_row("name", ["trap-path", "trap-calendar", "trap-session", "trap-query"])
 def test_a_trap_leads_ever_deeper(web: Web, name: str) -> None:
     path, seen = f"/x/{name}", set()
     for _ in range(30):

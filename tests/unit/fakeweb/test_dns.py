@@ -9,6 +9,7 @@ import aiodns
 import pytest
 
 from tests.fakeweb import NameServer, Zone
+from tests.rows import each_row
 
 ZONE = Zone(
     ["test", "example"],
@@ -48,7 +49,7 @@ def test_a_name_may_have_addresses_of_its_own() -> None:
     assert sorted(found) == [("127.1.2.3", 77), ("127.1.2.4", 77)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "kind", "error"),
     [
         ("x.gone.test", "A", aiodns.error.ARES_ENOTFOUND),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.fakeweb.names import chance, host_names, loopback_address, numbers, zipf_sizes
+from tests.rows import each_row
 
 
 def test_the_same_text_gives_the_same_numbers_in_every_python() -> None:
@@ -22,7 +23,7 @@ def test_hosts_share_domains_when_asked_to() -> None:
     assert host_names(4, "test", 2) == ["h0000.test", "s1.h0000.test", "h0001.test", "s1.h0001.test"]
 
 
-@pytest.mark.parametrize(("hosts", "pages"), [(1, 1), (3, 3), (50, 2000), (1000, 10_000)])
+@each_row(("hosts", "pages"), [(1, 1), (3, 3), (50, 2000), (1000, 10_000)])
 def test_sizes_add_up_and_no_host_is_empty(hosts: int, pages: int) -> None:
     sizes = zipf_sizes(hosts, pages, 1.0)
 

@@ -9,6 +9,7 @@ from protego import Protego
 
 from tests.fakeweb import FakeWeb, Web
 from tests.fakeweb.robots import KEEP_PRIVATE, LIMIT_BYTES, ROBOTS
+from tests.rows import each_row
 from tests.unit.fakeweb.wire import get, receive
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def port(start: Start) -> int:
     return start(Web(1, 4, 40)).port
 
 
-@pytest.mark.parametrize("name", _READABLE)
+@each_row("name", _READABLE)
 def test_the_truth_agrees_with_the_text(port: int, name: str) -> None:
     status, _, body = get(port, f"/x/{name}")
     rules = Protego.parse(body.decode("latin-1"))
@@ -49,7 +50,7 @@ def test_the_truth_agrees_with_the_text(port: int, name: str) -> None:
         assert ROBOTS[name].forbids(path, {}) == (not rules.can_fetch(path, "webcrawl"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "text"),
     [
         ("robots-bom", b"\xef\xbb\xbf" + KEEP_PRIVATE),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.unit.fetching.lab import LOOPS, Client, answering, run, serving
 from tests.unit.fetching.nameserver import name_server
 from webcrawl.crawl.seeded_hosts import NAME, KeptSeeds
@@ -34,8 +35,8 @@ INSIDE = {
 """Names whose name server says that they are in here."""
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize(
+@each_row("loop", LOOPS)
+@each_row(
     "host",
     [
         "127.0.0.1",
@@ -67,8 +68,8 @@ def test_a_private_address_is_refused_before_anything_is_sent(host: str, loop: s
     run(test(), loop)
 
 
-@pytest.mark.parametrize("host", ["127.1", "2130706433", "0x7f000001", "0177.0.0.1", "127.0.0.1.", "0"])
-@pytest.mark.parametrize("nameservers", ["", "127.0.0.1:{port}"])
+@each_row("host", ["127.1", "2130706433", "0x7f000001", "0177.0.0.1", "127.0.0.1.", "0"])
+@each_row("nameservers", ["", "127.0.0.1:{port}"])
 def test_an_address_in_an_old_spelling_leads_nowhere(nameservers: str, host: str) -> None:
     """URLs are resolved before they come here, and then it is an ordinary address."""
 
@@ -105,7 +106,7 @@ def test_a_name_that_changes_its_address_to_a_private_one_is_refused(monkeypatch
     run(test())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("setting", "host", "word"),
     [
         (True, "127.0.0.1", None),
@@ -133,7 +134,7 @@ def test_the_setting_allows_all_or_networks(setting: Any, host: str, word: str |
     run(test())
 
 
-@pytest.mark.parametrize("value", ["10.0.0.0/99", "nonsense/", 1.5, {"a": 1}])
+@each_row("value", ["10.0.0.0/99", "nonsense/", 1.5, {"a": 1}])
 def test_a_wrong_setting_is_named(value: object) -> None:
     with pytest.raises(ValueError, match="FETCH_PRIVATE_ADDRESSES"):
         address_rule(value)

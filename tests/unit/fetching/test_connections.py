@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakeweb.tls import self_signed
+from tests.rows import each_row
 from tests.unit.fetching.lab import LOOPS, Client, Peer, answering, run, serving
 from webcrawl.fetching.connection import PageProtocol
 
@@ -29,8 +30,8 @@ async def _bodies(client: Client, *urls: str, method: str = "GET") -> list[bytes
     return found
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize(
+@each_row("loop", LOOPS)
+@each_row(
     ("answer", "connections"),
     [
         (OK, 1),
@@ -71,9 +72,9 @@ def _closing_after(requests: int) -> Behaviour:
     return behave
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("tls", [False, True])
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@each_row("loop", LOOPS)
+@each_row("tls", [False, True])
+@each_row("method", ["GET", "HEAD"])
 def test_a_request_that_met_a_closing_connection_is_sent_on_a_new_one(
     loop: str, method: str, tls: bool
 ) -> None:
@@ -97,8 +98,8 @@ def test_a_request_that_met_a_closing_connection_is_sent_on_a_new_one(
     run(test(), loop)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize(("method", "body"), [("POST", b""), ("PUT", b"x"), ("GET", b"x")])
+@each_row("loop", LOOPS)
+@each_row(("method", "body"), [("POST", b""), ("PUT", b"x"), ("GET", b"x")])
 def test_a_request_that_may_have_done_something_is_not_sent_twice(
     loop: str, method: str, body: bytes
 ) -> None:
@@ -112,8 +113,8 @@ def test_a_request_that_may_have_done_something_is_not_sent_twice(
     run(test(), loop)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize(
+@each_row("loop", LOOPS)
+@each_row(
     ("sent", "reset", "word", "connections"),
     [(b"", True, None, 2), (b"HTT", True, "reset", 1), (b"HTT", False, "protocol", 1)],
 )
@@ -169,8 +170,8 @@ def test_connections_to_a_host_that_closed_one_on_a_request_are_not_kept() -> No
     run(test())
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("said", [b"timeout=5, max=0", b"timeout=0", b'foo, Timeout="0"'])
+@each_row("loop", LOOPS)
+@each_row("said", [b"timeout=5, max=0", b"timeout=0", b'foo, Timeout="0"'])
 def test_a_connection_that_is_about_to_close_is_closed_by_us(said: bytes, loop: str) -> None:
     answer = OK.replace(b"Content", b"Keep-Alive: %b\r\nContent" % said)
 

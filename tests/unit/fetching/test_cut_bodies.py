@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from scrapy.exceptions import ResponseDataLossError
 
+from tests.rows import each_row
 from tests.unit.fetching.lab import LOOPS, Client, Fetched, Peer, answering, fetch_from, run, serving
 from webcrawl.archive.capture import Capture
 
@@ -30,8 +31,8 @@ def kept(fetched: Fetched) -> tuple[bytes, list[str], str | None]:
     return response.body, response.flags, capture.truncated
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize(
+@each_row("loop", LOOPS)
+@each_row(
     "answer",
     [
         length(1001) + b"x" * 1001,
@@ -60,7 +61,7 @@ def test_a_body_of_exactly_the_limit_is_whole(answer: bytes) -> None:
     assert kept(fetched) == (b"x" * 1000, [], None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("settings", "facts", "meta", "size"),
     [
         ({"DOWNLOAD_MAXSIZE": 10}, {}, {}, 10),
@@ -99,9 +100,9 @@ def test_an_endless_body_is_cut_and_the_server_is_told() -> None:
     run(test())
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize(("pieces", "body"), [((), b""), ((b"a", b"b"), b"ab")])
-@pytest.mark.parametrize("head", [length(100), CHUNKED.replace(b"chunked", b"identity"), OPEN])
+@each_row("loop", LOOPS)
+@each_row(("pieces", "body"), [((), b""), ((b"a", b"b"), b"ab")])
+@each_row("head", [length(100), CHUNKED.replace(b"chunked", b"identity"), OPEN])
 def test_a_body_that_does_not_end_in_time_is_kept_as_far_as_it_came(
     head: bytes, pieces: tuple[bytes, ...], body: bytes, loop: str
 ) -> None:
@@ -114,9 +115,9 @@ def test_a_body_that_does_not_end_in_time_is_kept_as_far_as_it_came(
     assert kept(fetched) == (body, ["truncated"], "time")
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("reset", [False, True])
-@pytest.mark.parametrize(
+@each_row("loop", LOOPS)
+@each_row("reset", [False, True])
+@each_row(
     ("answer", "body"),
     [
         (length(100), b""),
@@ -169,7 +170,7 @@ def test_whoever_asks_for_an_exception_on_lost_data_gets_it(
     assert fetched.meta.capture.payload == b"half"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "bad", [b"zz\r\n", b"-4\r\n", b"\r\n", b"4halfx\r\n", b"f" * 17 + b"\r\n", b"1" * 9000, b"0x4\r\nhalf"]
 )
 def test_broken_chunks_leave_what_came_before_them(bad: bytes) -> None:
@@ -194,7 +195,7 @@ def test_chunks_that_are_broken_from_the_start_are_no_response() -> None:
 HTML = ("text/*", "application/xhtml+xml")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "wanted", "read"),
     [
         (b"Content-Type: text/html; charset=utf-8\r\n", HTML, True),
@@ -243,7 +244,7 @@ def test_an_unwanted_body_is_left_with_the_server() -> None:
     run(test())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("announced", "settings", "facts", "cancelled"),
     [
         (1000, {}, {}, False),

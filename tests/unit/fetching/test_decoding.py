@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.fetching.decoding import CODINGS_MAX, MEMBERS_MAX, Decoded, decode, decoded_chunks, zstd
 
 TEXT = b"".join(b"A line of text, number %d, which repeats itself like most text.\n" % n for n in range(3000))
@@ -59,7 +60,7 @@ def test_the_body_is_cut_at_the_limit_and_not_before(name: str, encode: Coder) -
     assert decode(payload, name, len(TEXT)) == Decoded(TEXT)
 
 
-@pytest.mark.parametrize(("name", "encode"), [coder for coder in CODERS if coder[0] != "zstd"])
+@each_row(("name", "encode"), [coder for coder in CODERS if coder[0] != "zstd"])
 def test_of_a_payload_that_ends_early_most_is_kept(name: str, encode: Coder) -> None:
     payload = encode(TEXT)
     decoded = decode(payload[: len(payload) // 2], name, 1 << 20)
@@ -105,7 +106,7 @@ def test_more_codings_than_anybody_means_are_not_undone() -> None:
     assert decoded.error is not None
 
 
-@pytest.mark.parametrize("header", [None, "", "identity", " , Identity,"])
+@each_row("header", [None, "", "identity", " , Identity,"])
 def test_without_a_coding_the_body_is_the_payload(header: str | None) -> None:
     assert decode(TEXT, header, 1 << 20) == Decoded(TEXT)
     assert decode(TEXT, header, 10) == Decoded(TEXT[:10], truncated=True)

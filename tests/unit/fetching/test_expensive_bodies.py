@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakeweb.tls import self_signed
+from tests.rows import each_row
 from tests.unit.fetching.lab import LOOPS, Client, Peer, answering, fetch_from, run, serving
 from webcrawl.fetching.body import FRAMING_FREE_BYTES, STEPS_AT_ONCE
 from webcrawl.fetching.connection import SlowLane
@@ -43,7 +44,7 @@ def _turns(wire: bytes) -> Iterator[Exchange]:
     loop.close()
 
 
-@pytest.mark.parametrize("unit", SMALL)
+@each_row("unit", SMALL)
 def test_a_turn_decodes_no_more_than_its_steps(unit: bytes) -> None:
     times = 10_000
     before = turns = 0
@@ -74,8 +75,8 @@ def test_a_page_in_chunks_of_ten_bytes_comes_whole() -> None:
     assert exchange.truncated is None
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("unit", ENDLESS)
+@each_row("loop", LOOPS)
+@each_row("unit", ENDLESS)
 def test_a_server_that_sends_framing_for_ever_is_left(unit: bytes, loop: str) -> None:
     most, sent = 64 * 2**20, 0
 
@@ -95,9 +96,9 @@ def test_a_server_that_sends_framing_for_ever_is_left(unit: bytes, loop: str) ->
     assert sent < 16 * 2**20
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("tls", [False, True])
-@pytest.mark.parametrize("end", [b"0\r\n\r\n", b""])
+@each_row("loop", LOOPS)
+@each_row("tls", [False, True])
+@each_row("end", [b"0\r\n\r\n", b""])
 def test_what_came_before_the_end_of_the_connection_is_decoded(end: bytes, tls: bool, loop: str) -> None:
     context = self_signed(["name.localhost"])[0] if tls else None
 
@@ -173,7 +174,7 @@ def test_interim_heads_are_few(number: int, word: str | None) -> None:
     assert fetch_from(answering(raw)).word == word
 
 
-@pytest.mark.parametrize("name", ["Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive"])
+@each_row("name", ["Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive"])
 def test_a_list_in_a_header_may_be_long(name: str) -> None:
     raw = f"HTTP/1.1 200 OK\r\n{name}: {'1,' * 100_000}1\r\n\r\nx".encode()
     fetched = fetch_from(answering(raw, close=True))

@@ -21,6 +21,7 @@ from scrapy.exceptions import (
     UnsupportedURLSchemeError,
 )
 
+from tests.rows import each_row
 from tests.unit.fetching.lab import LOOPS, Client, Fetched, Peer, fetch_from, run, serving
 from webcrawl.fetching.failures import (
     EmptyResponseError,
@@ -107,8 +108,8 @@ def test_a_connection_that_is_never_accepted() -> None:
     run(test())
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize(
+@each_row("loop", LOOPS)
+@each_row(
     ("settings", "meta"),
     [({}, {"download_timeout": 0.1}), ({"DOWNLOAD_CONNECT_TIMEOUT": 0.1}, {"download_timeout": 9})],
 )
@@ -144,8 +145,8 @@ def test_a_connection_closed_without_an_answer_is_not_tried_again_behind_our_bac
     run(test(), loop)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nA: b"])
+@each_row("loop", LOOPS)
+@each_row("sent", [b"", b"HTTP/1.1 200 OK\r\nA: b"])
 def test_a_reset_before_the_head_has_ended(sent: bytes, loop: str) -> None:
     async def behave(peer: Peer) -> None:
         await peer.request()
@@ -230,7 +231,7 @@ def _caused(error: Exception, cause: Exception) -> Exception:
     return error
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("error", "word"),
     [
         (CannotResolveHostError("x"), "dns"),

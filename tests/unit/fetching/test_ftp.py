@@ -11,6 +11,7 @@ from math import inf
 import pytest
 
 from tests.fakeweb.tls import key_and_certificate
+from tests.rows import each_row
 from tests.schemeservers.ftp import replies, serve_ftp, serve_script
 from tests.unit.fetching.lab import Client, run
 from tests.unit.fetching.nameserver import name_server
@@ -205,7 +206,7 @@ MISBEHAVIOUR = {
 }
 
 
-@pytest.mark.parametrize("name", MISBEHAVIOUR)
+@each_row("name", MISBEHAVIOUR)
 def test_each_misbehaviour_is_an_outcome_with_a_name(name):
     session, expected = MISBEHAVIOUR[name]
     with serve_script(session) as port:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rows import each_row
 from tests.schemeservers.ftp import serve_script
 from tests.schemeservers.gopher import item, serve_gopher
 from tests.unit.fetching.lab import Client, run
@@ -36,7 +37,7 @@ def gopher():
         yield server
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "selector", "mime"),
     [
         ("", "", GOPHER_MENU),
@@ -62,7 +63,7 @@ def test_an_error_item_is_404(gopher):
     assert fetched.meta.capture.resource_type is None
 
 
-@pytest.mark.parametrize("path", ["8/telnet", "2/people", "i", "0/a%0D%0Ab", "0/a%00"])
+@each_row("path", ["8/telnet", "2/people", "i", "0/a%0D%0Ab", "0/a%00"])
 def test_what_names_no_document_is_not_requested(gopher, path):
     before = len(gopher.requests)
     assert fetch(f"{gopher.url}{path}").word == "unsupported"

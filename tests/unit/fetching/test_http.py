@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 
+from tests.rows import each_row
 from tests.unit.fetching.lab import LOOPS, Client, Peer, answering, fetch_from, run, serving
 
 HEAD = b"HTTP/1.1 200 Fine\r\ncontent-TYPE: text/html\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 5\r\n\r\n"
@@ -102,7 +103,7 @@ def test_headers_of_the_request_take_the_place_of_automatic_ones() -> None:
     assert b"Host: other.example\r\nAccept-Encoding: identity\r\nConnection: close\r\n" in sent[0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "target"),
     [
         ("", "/"),
@@ -139,7 +140,7 @@ def test_credentials_in_the_url_are_not_sent() -> None:
     assert b"Authorization" not in sent[0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "path", "body", "expected"),
     [
         (b"Content-Type: text/html", "/", b"x", HtmlResponse),
@@ -162,7 +163,7 @@ def test_the_response_has_the_class_that_its_body_has_after_decoding(
     assert type(fetch_from(answering(answer), path).response) is expected
 
 
-@pytest.mark.parametrize("status", [100 + 100, 301, 404, 418, 503, 600, 999])
+@each_row("status", [100 + 100, 301, 404, 418, 503, 600, 999])
 def test_every_status_is_passed_on(status: int) -> None:
     answer = b"HTTP/1.1 %d\r\nContent-Length: 2\r\n\r\nok" % status
     response = fetch_from(answering(answer)).response
@@ -186,9 +187,7 @@ def test_a_redirect_is_not_followed_and_cookies_are_not_kept() -> None:
     assert b"Cookie" not in sent[1]
 
 
-@pytest.mark.parametrize(
-    ("method", "status"), [("HEAD", 200), ("HEAD", 404), ("GET", 204), ("GET", 304), ("HEAD", 304)]
-)
+@each_row(("method", "status"), [("HEAD", 200), ("HEAD", 404), ("GET", 204), ("GET", 304), ("HEAD", 304)])
 def test_responses_without_a_body_end_with_their_head_and_leave_the_connection_usable(
     method: str, status: int
 ) -> None:
@@ -285,7 +284,7 @@ def test_what_cannot_be_sent_is_unsupported(kwargs: dict[str, Any]) -> None:
     assert fetched.word == "unsupported"
 
 
-@pytest.mark.parametrize("url", ["http://a:99999/", "http://127.1/", "http:///x", "http://[::1/"])
+@each_row("url", ["http://a:99999/", "http://127.1/", "http:///x", "http://[::1/"])
 def test_urls_without_a_usable_host_are_unsupported(url: str) -> None:
     async def test() -> None:
         async with Client() as client:

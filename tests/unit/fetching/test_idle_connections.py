@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.fetching.connection import idle_seconds
 from webcrawl.fetching.response_head import parse_head
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "round_trip", "seconds"),
     [
         ([], 0.0, 4.5),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.unit.fetching.lab import LOOPS, Peer, answering, fetch_from
 from webcrawl.fetching.response_head import MAX_HEAD_BYTES, parse_head
 
@@ -19,8 +20,8 @@ def _ids(case: dict[str, Any]) -> str:
     return str(case["what"])
 
 
-@pytest.mark.parametrize("dribble", [False, True])
-@pytest.mark.parametrize("case", CASES["heads"], ids=_ids)
+@each_row("dribble", [False, True])
+@each_row("case", CASES["heads"], ids=_ids)
 def test_a_page_is_read_however_its_head_looks(case: dict[str, Any], dribble: bool) -> None:
     raw = case["raw"].encode("latin-1") + b"page"
 
@@ -41,8 +42,8 @@ def test_a_page_is_read_however_its_head_looks(case: dict[str, Any], dribble: bo
     assert capture.response_head == raw[start : -len(b"page")]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("case", CASES["garbage"], ids=_ids)
+@each_row("loop", LOOPS)
+@each_row("case", CASES["garbage"], ids=_ids)
 def test_what_is_no_response_is_a_failure_of_the_protocol(case: dict[str, Any], loop: str) -> None:
     fetched = fetch_from(answering(case["raw"].encode("latin-1"), close=True), loop=loop)
     assert fetched.response is None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from scrapy.http import Response
 
+from tests.rows import each_row
 from webcrawl.fetching.rate_limits import response_rate_limit
 from webcrawl.politeness.rate_limits import RateLimit
 
@@ -25,7 +25,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "limit"), CASES)
+@each_row(("fields", "limit"), CASES)
 def test_the_fields_of_a_response_are_read(
     fields: dict[str, str | list[str]], limit: RateLimit | None
 ) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.rows import each_row
 from tests.unit.fetching.lab import LOOPS, run
 from tests.unit.fetching.nameserver import name_server
 from webcrawl.fetching.resolver import NEGATIVE_TTL_SECONDS, Resolver, parse_nameservers
@@ -129,7 +130,7 @@ def test_no_search_list_is_tried() -> None:
     run(test())
 
 
-@pytest.mark.parametrize("name", ["localhost", "LOCALHOST", "a.localhost", "a.b.localhost."])
+@each_row("name", ["localhost", "LOCALHOST", "a.localhost", "a.b.localhost."])
 def test_localhost_is_loopback_and_never_asked_for(name: str) -> None:
     async def test() -> None:
         async with (
@@ -155,7 +156,7 @@ def test_a_silent_name_server_costs_no_more_than_the_time_allowed() -> None:
     run(test())
 
 
-@pytest.mark.parametrize("name", ["a" * 64 + ".example", "a..example", "b\u00fccher.example", "a b"])
+@each_row("name", ["a" * 64 + ".example", "a..example", "b\u00fccher.example", "a b"])
 def test_impossible_names_are_failures_like_others(name: str) -> None:
     async def test() -> None:
         async with (
@@ -168,7 +169,7 @@ def test_impossible_names_are_failures_like_others(name: str) -> None:
     run(test())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "parsed"),
     [
         ("192.0.2.1", "192.0.2.1:53"),
@@ -183,9 +184,7 @@ def test_name_servers_are_written_as_everywhere(value: str, parsed: str) -> None
     assert parse_nameservers([value]) == [parsed]
 
 
-@pytest.mark.parametrize(
-    "value", ["", "dns.example", "192.0.2.1:", "192.0.2.1:0", "192.0.2.1:70000", "1.2.3", "[::1"]
-)
+@each_row("value", ["", "dns.example", "192.0.2.1:", "192.0.2.1:0", "192.0.2.1:70000", "1.2.3", "[::1"])
 def test_what_is_no_name_server_is_named(value: str) -> None:
     with pytest.raises(ValueError, match="DNS_NAMESERVERS") as caught:
         parse_nameservers([value])

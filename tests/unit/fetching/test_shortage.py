@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.rows import each_row
 from tests.unit.fetching.lab import LOOPS, Client, answering, run, serving
 from tests.unit.fetching.nameserver import name_server
 from webcrawl.fetching.failures import LocalShortageError
@@ -140,7 +141,7 @@ def test_a_request_that_waited_long_goes_back(monkeypatch: pytest.MonkeyPatch) -
     run(test())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("error", "tried", "number"),
     [
         (OSError(errno.EMFILE, "x"), [], errno.EMFILE),

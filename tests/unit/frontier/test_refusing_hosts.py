@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.rows import each_row
 from tests.unit.frontier.small_crawl import DELAY, SmallCrawl
 from webcrawl.frontier.lease import Result
 from webcrawl.politeness.health import Health
@@ -147,7 +148,7 @@ def test_a_refused_page_counts_neither_as_a_page_nor_as_a_failure() -> None:
     assert (record.failures, record.parks, record.last_error, record.answered) == (2, 0, "challenge", True)
 
 
-@pytest.mark.parametrize(("requests", "rests"), [(0, False), (1, True), (4, False), (3, True)])
+@each_row(("requests", "rests"), [(0, False), (1, True), (4, False), (3, True)])
 def test_the_number_of_requests_is_a_setting_and_0_is_no_limit(requests: int, rests: bool) -> None:
     health, record = Health(requests_while_refused=requests), HostRecord("a", fetches=3)
     assert health.refused(record, "blocked", 100.0) is rests

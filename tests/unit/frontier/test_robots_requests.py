@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.contract.samples import NOW, entry, robots
+from tests.rows import each_row
 from webcrawl.frontier.policies import RobotsPolicy
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.frontier.robots_requests import (
@@ -67,12 +68,12 @@ def test_a_text_holds_for_its_time_with_its_crawl_delay() -> None:
     assert record.crawl_delay_seconds == 7.0
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451])
+@each_row("status", [400, 401, 403, 404, 410, 451])
 def test_none_means_all_is_allowed(status: int) -> None:
     assert answered(RobotsReply(status, b""))[0].state == RobotsState.ALLOWED_ALL
 
 
-@pytest.mark.parametrize("status", [429, 500, 503, 599])
+@each_row("status", [429, 500, 503, 599])
 def test_a_server_in_trouble_means_no(status: int) -> None:
     assert answered(RobotsReply(status, b""))[0].state == RobotsState.UNREACHABLE
 

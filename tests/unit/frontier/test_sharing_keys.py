@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.properties.world import page
+from tests.rows import each_row
 from tests.unit.frontier.small_crawl import DELAY, SmallCrawl
 from webcrawl.errors import StorageAway
 from webcrawl.frontier.heartbeat import WorkerHeartbeat
@@ -87,7 +88,7 @@ def test_of_many_keys_a_tenth_too_many_is_not_worth_a_move(large_crawl):
     assert active(large_crawl) == len(MANY_HOSTS) - 3
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("held", "idle", "shares"),
     [
         ({"w1": 5, "w2": 0, "w3": 0}, 0, [2, 2, 1]),

@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from tests.rows import each_row
 from tests.unit.hostile.expressions import excess, expressions, hostile_texts, modules
 
 OPERATORS = {
@@ -95,7 +96,7 @@ def test_every_expression_is_known(web):
     assert set(BOUNDED) <= patterns
 
 
-@pytest.mark.parametrize("module", sorted(filter(sees_the_web, modules())))
+@each_row("module", sorted(filter(sees_the_web, modules())))
 def test_every_expression_takes_linear_time(web, module):
     slow = {}
     for expression in web:
@@ -112,7 +113,7 @@ def test_every_expression_takes_linear_time(web, module):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "way", "length"),
     [
         (rb"[^\r\n ]*\bunique=[^;\r\n]+;", "match", 40_000),

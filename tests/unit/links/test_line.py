@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from tests.unit.archive.samples import record
 from webcrawl.links.line import head, needle, parse, written
 from webcrawl.urls.canonical import CanonicalRules, canonical
@@ -80,7 +81,7 @@ def test_what_the_author_asked_and_that_it_was_there_before_is_told_too():
     assert read.links == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         b"",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.parsing.caching import LIFETIME_MAX_SECONDS, fresh_seconds
 
 DATE = "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -53,7 +52,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("cache_control", "expires", "date", "age", "lifetime"), CASES)
+@each_row(("cache_control", "expires", "date", "age", "lifetime"), CASES)
 def test_the_lifetime_is_that_of_the_rfc(
     cache_control: list[str], expires: str | None, date: str | None, age: str | None, lifetime: float | None
 ) -> None:

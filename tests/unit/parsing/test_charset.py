@@ -3,16 +3,16 @@
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.parsing.charset import detect_encoding
 
 CASES = json.loads((Path(__file__).parents[2] / "data/documents/charset.json").read_text("utf-8"))["cases"]
 
 
-@pytest.mark.parametrize(("body", "content_type", "codec"), CASES)
+@each_row(("body", "content_type", "codec"), CASES)
 def test_the_first_that_is_known_decides(body: str, content_type: str | None, codec: str) -> None:
     assert detect_encoding(body.encode("latin-1"), content_type) == codec
 

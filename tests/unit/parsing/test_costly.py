@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.features.websub.discovery import advertised
 from webcrawl.parsing.charset import detect_encoding
 from webcrawl.parsing.html import PageInput, extract
@@ -26,7 +27,7 @@ def seconds(work: Callable[[], object]) -> float:
     return thread_time() - began_at
 
 
-@pytest.mark.parametrize("pattern", ["<a =", "<meta ", "<a b='x' c=", "<!", "<?xml encoding=", '<a ="'])
+@each_row("pattern", ["<a =", "<meta ", "<a b='x' c=", "<!", "<?xml encoding=", '<a ="'])
 def test_tags_that_do_not_end_are_looked_through_once_for_a_charset(pattern: str) -> None:
     body = b"charset" + pattern.encode() * (4_000 // len(pattern))
     assert seconds(lambda: [detect_encoding(body, None) for _ in range(20)]) < 0.4
@@ -38,7 +39,7 @@ def test_a_charset_behind_a_tag_that_ends_is_found() -> None:
     assert detect_encoding(b'<a b="1 <meta charset=koi8-r>', None) == "koi8-r"
 
 
-@pytest.mark.parametrize("piece", ['<>\\"', '<a>;"', '<>;a="\\"', '<>"\\', "<", '<>;a=\\"', ";a="])
+@each_row("piece", ['<>\\"', '<a>;"', '<>;a="\\"', '<>"\\', "<", '<>;a=\\"', ";a="])
 def test_a_link_header_of_quotes_that_do_not_end_is_read_once(piece: str) -> None:
     header = piece * (250_000 // len(piece))
     assert seconds(lambda: advertised([header], b"", None, URL)) < 2

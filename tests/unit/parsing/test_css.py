@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.parsing import tree
 from webcrawl.parsing.css import css_urls
 from webcrawl.parsing.html import PageInput, extract
@@ -26,7 +27,7 @@ NAMES = (
 EMBEDDED = [*NAMES.split(), "r.png", "s.png", "t", "u", "v", "w.js", "x.ico", "y.js", "z.json"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "urls"),
     [
         ("@import 'a.css' screen; @IMPORT url(b.css) layer(x); @import url( \"c.css\" );", "a.css b.css c.css"),
@@ -46,9 +47,7 @@ def test_urls_are_found_as_browsers_find_them(text: str, urls: str) -> None:
     ) * bool(urls)
 
 
-@pytest.mark.parametrize(
-    "piece", ["url(", '"\\', "/*", "@import ", 'url("', "url( ", "\\", "url(\\", "@import url("]
-)
+@each_row("piece", ["url(", '"\\', "/*", "@import ", 'url("', "url( ", "\\", "url(\\", "@import url("])
 def test_hostile_style_sheets_are_read_in_linear_time(piece: str) -> None:
     # A tenth of a second; in quadratic time it would not end.
     assert len(list(css_urls(piece * 200_000))) <= 100_000

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.parsing import listing, menu
 from webcrawl.parsing.html import PageInput, extract
 from webcrawl.parsing.mime import FTP_LISTING, GOPHER_MENU, sniffed_type, type_of_name
@@ -132,7 +132,7 @@ def test_no_bytes_break_them(body):
         assert extract(PageInput(body, BASE, kind, 100)).error is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [b"-rw-r--r-- " + b"1 " * 2000, b"-rw-r--r-- " + b"1" * 4000, b"a=;" * 1300, b"01-01-24 " + b" " * 4000],
 )

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.parsing import tree
 from webcrawl.parsing.findings import SPELLINGS, PageFindings
 from webcrawl.parsing.html import TITLE_MAX, PageInput, ParsedPage, extract
@@ -226,7 +227,7 @@ HOSTILE = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", HOSTILE)
+@each_row("name", HOSTILE)
 def test_a_hostile_page_is_read_to_its_end(name: str) -> None:
     before, after = '<a href="/before">x</a>', '</b><a href="/after">x</a>'
     document = extract(
@@ -236,9 +237,7 @@ def test_a_hostile_page_is_read_to_its_end(name: str) -> None:
     assert document.links[0].url == "http://a.example/before"
 
 
-@pytest.mark.parametrize(
-    "name", ["open formatting made anew", "attributes", "nested", "opened, other elements closed"]
-)
+@each_row("name", ["open formatting made anew", "attributes", "nested", "opened, other elements closed"])
 def test_what_would_make_the_tree_explode_is_not_given_to_it(name: str) -> None:
     assert not tree.is_harmless(HOSTILE[name], tree.APART)
 

@@ -3,26 +3,26 @@
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.parsing.mime import is_html, mime_type, unwanted
 
 CASES = json.loads((Path(__file__).parents[2] / "data/documents/mime.json").read_text("utf-8"))
 
 
-@pytest.mark.parametrize(("content_type", "mime"), [*CASES["types"], (None, None)])
+@each_row(("content_type", "mime"), [*CASES["types"], (None, None)])
 def test_the_essence_of_a_content_type(content_type: str | None, mime: str | None) -> None:
     assert mime_type(content_type) == mime
 
 
-@pytest.mark.parametrize(("mime", "body", "expected"), CASES["html"])
+@each_row(("mime", "body", "expected"), CASES["html"])
 def test_html_is_recognised(mime: str | None, body: str, expected: bool) -> None:
     assert is_html(mime, body.encode("latin-1")) is expected
 
 
-@pytest.mark.parametrize(("mime", "wanted", "expected"), CASES["unwanted"])
+@each_row(("mime", "wanted", "expected"), CASES["unwanted"])
 def test_types_are_wanted_by_name_or_pattern(mime: str | None, wanted: list[str], expected: bool) -> None:
     assert unwanted(mime, wanted) is expected
 

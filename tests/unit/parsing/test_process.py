@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.child_process import Frames, frame
 from webcrawl.parsing import offload, process
 from webcrawl.parsing.html import PageInput, ParsedPage, extract
@@ -237,7 +238,7 @@ def resident(pages: ReaderProcesses) -> int:
     return sum(resident_bytes(each._process.pid) or 0 for each in pages._readers) // MIB
 
 
-@pytest.mark.parametrize(
+@each_row(
     "page",
     [
         b"<html>" + b"<a href=/x>x</a>" * 300 + b"<html><title>" + b"&notit;&#x1F600;" * 65_000,

@@ -15,10 +15,10 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.parsing.sitemap import Listed, SitemapReading, facts
 from webcrawl.parsing.text import w3c_seconds
 
@@ -74,7 +74,7 @@ def read(body: bytes, **options: int) -> tuple[SitemapReading, list[str], list[s
     return reading, [page.url for page in pages], [sitemap.url for sitemap in sitemaps]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
+@each_row("case", CASES, ids=lambda case: str(case["name"]))
 def test_a_sitemap_gives_what_the_table_says(case: dict[str, Any]) -> None:
     body = case["body"].encode(case.get("encoding", "utf-8"))
     for _ in range(case.get("packed", 0)):
@@ -85,7 +85,7 @@ def test_a_sitemap_gives_what_the_table_says(case: dict[str, Any]) -> None:
     assert reading.found == len(pages) + len(sitemaps)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
+@each_row("case", CASES, ids=lambda case: str(case["name"]))
 def test_what_a_sitemap_says_of_its_urls_goes_with_them(case: dict[str, Any]) -> None:
     body = case["body"].encode(case.get("encoding", "utf-8"))
     for _ in range(case.get("packed", 0)):
@@ -185,8 +185,8 @@ def test_memory_does_not_grow_with_the_document() -> None:
         assert peak < 250_000, beginning
 
 
-@pytest.mark.parametrize("size", [1, 7])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
+@each_row("size", [1, 7])
+@each_row("case", CASES, ids=lambda case: str(case["name"]))
 def test_however_it_is_cut_into_chunks_a_sitemap_says_the_same(case: dict[str, Any], size: int) -> None:
     body = case["body"].encode(case.get("encoding", "utf-8"))
     for _ in range(case.get("packed", 0)):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.politeness.contact import contact_problem, is_contact, is_public, user_agent
 
 
-@pytest.mark.parametrize(
+@each_row(
     "host",
     [
         "example.org",
@@ -30,7 +29,7 @@ def test_a_public_host_needs_a_contact(host: str) -> None:
     assert "\n" not in problem
 
 
-@pytest.mark.parametrize(
+@each_row(
     "host",
     [
         "localhost", "a.localhost", "127.0.0.1", "[::1]", "10.1.2.3", "192.168.0.1", "169.254.1.1", "fd00::1",
@@ -42,7 +41,7 @@ def test_a_host_off_the_public_web_needs_none(host: str) -> None:
     assert contact_problem("webcrawl/0.1", "", [host]) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "bot/1 (+https://me.example.org/bot)",
@@ -57,7 +56,7 @@ def test_a_web_or_email_address_is_a_contact(text: str) -> None:
     assert contact_problem("webcrawl/0.1", text, ["example.org"]) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text", ["", "bot/1", "https://", "me@localhost", "@example.org", "Scrapy/2.19 (+https://scrapy.org)"]
 )
 def test_anything_else_is_none(text: str) -> None:
@@ -78,7 +77,7 @@ def test_seeds_are_read_up_to_the_first_public_host() -> None:
     assert next(hosts) == "example.com"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "contact", "sent"),
     [
         ("", "", "webcrawl/0.1.0"),

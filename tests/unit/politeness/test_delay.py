@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.politeness.delay import REMEMBERED_DOWNLOADS, Politeness
 from webcrawl.politeness.host_record import HostRecord
 
@@ -30,7 +31,7 @@ def record(*downloads: float, crawl_delay: float | None = None) -> HostRecord:
     return HostRecord("example.com", download_seconds=list(downloads), crawl_delay_seconds=crawl_delay)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "downloads", "expected"),
     [
         ("mean", (1.0, 2.0, 3.0), 20.0),
@@ -55,7 +56,7 @@ def test_factor_zero_leaves_the_floor() -> None:
     assert politeness(factor=0.0, unknown_delay=60.0).delay(record()) == 5.0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "unknown", "expected"),
     [
         ("mean", 30.0, 30.0),
@@ -97,7 +98,7 @@ def test_the_floor_wins_over_a_lower_ceiling() -> None:
     assert politeness(min_delay=70.0, max_delay=60.0).delay(record(1.0)) == 70.0
 
 
-@pytest.mark.parametrize(("asked", "expected"), [(2.0, 5.0), (7.5, 7.5), (120.0, 120.0), (300.0, 300.0)])
+@each_row(("asked", "expected"), [(2.0, 5.0), (7.5, 7.5), (120.0, 120.0), (300.0, 300.0)])
 def test_crawl_delay_is_obeyed_in_full_beyond_the_ceiling(asked: float, expected: float) -> None:
     assert politeness().delay(record(0.1, crawl_delay=asked)) == expected
     assert not politeness().skips(record(crawl_delay=asked))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.politeness.health import (
     FAILURES,
     HOST_FAILURES,
@@ -125,7 +126,7 @@ def test_a_pause_whose_length_a_host_has_named_is_kept_when_it_is_unparked() -> 
     assert (named.next_fetch_at, unnamed.next_fetch_at) == (NOW + 3600, NOW)
 
 
-@pytest.mark.parametrize("error", sorted(FAILURES))
+@each_row("error", sorted(FAILURES))
 def test_only_failures_of_the_host_count_against_it(error: str) -> None:
     record = host()
     fail(record, 20, error=error)
@@ -141,7 +142,7 @@ def test_an_unknown_failure_counts_against_the_host() -> None:
     assert fail(host(), 5, error="???")[-1] > 0
 
 
-@pytest.mark.parametrize("asked", [0.0, 1.0, 30.0, 3600.0, DAY])
+@each_row("asked", [0.0, 1.0, 30.0, 3600.0, DAY])
 def test_retry_after_blocks_the_key_for_as_long_as_it_says(asked: float) -> None:
     record = host()
     Health().busy(record, NOW, asked)
@@ -305,7 +306,7 @@ def test_whatever_happens_waits_only_grow_until_a_success(events: list[str | flo
         now = max(now, record.next_fetch_at) if abs(record.next_fetch_at) < 1e12 else now
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "seconds"),
     [
         ("120", 120.0),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.politeness.hours import FetchHours, Hours, HoursError, load_site_hours, read_hours
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ OPENINGS = [
 ]
 
 
-@pytest.mark.parametrize(("hours", "zone", "now", "opens"), OPENINGS)
+@each_row(("hours", "zone", "now", "opens"), OPENINGS)
 def test_requests_begin_within_the_hours_that_the_clocks_show(
     hours: str, zone: str, now: str, opens: str | None
 ) -> None:
@@ -93,7 +94,7 @@ LENGTHS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "now", "length"), LENGTHS)
+@each_row(("text", "now", "length"), LENGTHS)
 def test_a_night_is_as_long_as_the_clocks_make_it(text: str, now: str, length: float) -> None:
     hours = read_hours(text)
     opens = hours.changes_at(at(now, hours.zone))
@@ -137,7 +138,7 @@ WRONG += [
 ]
 
 
-@pytest.mark.parametrize("text", WRONG)
+@each_row("text", WRONG)
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(HoursError, match="must be hours such as"):
         read_hours(text)

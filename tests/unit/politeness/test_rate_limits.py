@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.politeness.delay import RATE_LIMIT_MAX_SECONDS, Politeness
 from webcrawl.politeness.host_record import HostRecord
 from webcrawl.politeness.rate_limit_fields import FIELDS, quotas
@@ -95,7 +96,7 @@ LIMITS = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "limit"), LIMITS)
+@each_row(("fields", "limit"), LIMITS)
 def test_fields_are_read_in_all_their_forms(fields: dict[str, str], limit: RateLimit | None) -> None:
     found = rate_limit(quotas(fields, NOW))
     assert (found is None) == (limit is None)
@@ -126,7 +127,7 @@ def after(limit: RateLimit, politeness: Politeness | None = None) -> HostRecord:
     return fetched(limit, politeness or polite(), HostRecord("h.test"), NOW)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("limit", "rate_limit_max", "pause"),
     [
         (RateLimit(6, 30), 60, 6),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.politeness.groups import Group, Groups
 from webcrawl.politeness.shared_clocks import NO_SHARED_CLOCKS, SharedClocks, plain_address
 
@@ -38,7 +37,7 @@ def test_without_pauses_there_are_no_clocks() -> None:
     assert SharedClocks(address_delay=1.0).of("www.example.org", None) == {}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "plain"),
     [
         ("192.0.2.1", "192.0.2.1"),

@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from tests import processes
+from tests.rows import each_row
 from webcrawl.child_process import frame
 from webcrawl.processing.chain import Chain
 from webcrawl.processing.contract import Content, load
@@ -109,7 +110,7 @@ def test_processes_are_started_when_they_are_needed_and_end_with_the_chain():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each_row(
     ("word", "why"),
     [
         ("hang", "took too long"),
@@ -156,7 +157,7 @@ def test_a_page_does_not_pay_for_what_others_have_left_in_its_process():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each_row(
     ("word", "fields", "why"),
     [
         ("raise", {}, "KeyError: 'no\\nsuch\\x1b thing'"),

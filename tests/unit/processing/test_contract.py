@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.parsing.text import line, lines
 from webcrawl.processing.contract import ENTRIES_MAX, LINE_MAX, TEXT_MAX, FieldType, cleaned
 
 HOSTILE = "a\x00b\x1b]0;t\x07\u202ec\ud800\u2028d\x85e\r\nf\tg\x9bh\ufeff"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "kind", "expected"),
     [
         (HOSTILE, FieldType.LINE, "ab]0;tc d e f gh"),
@@ -47,7 +48,7 @@ def test_lists_and_mappings_have_an_end():
     assert len(cleaned({str(number): number for number in range(5_000)}, FieldType.COUNTS)) == ENTRIES_MAX
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "kind"),
     [
         (b"x", FieldType.LINE),

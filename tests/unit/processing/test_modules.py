@@ -17,6 +17,7 @@ from pypdf.generic import (
     RectangleObject,
 )
 
+from tests.rows import each_row
 from webcrawl.parsing.html import PageInput, extract
 from webcrawl.processing.chain import run
 from webcrawl.processing.contract import Content, load
@@ -44,7 +45,7 @@ def answer_of(name, body, mime="text/html", headers=None):
     return run(built[name], loaded.fields, content, 100)
 
 
-@pytest.mark.parametrize("case", CASES["case"], ids=lambda case: f"{case['module']}: {case['name']}")
+@each_row("case", CASES["case"], ids=lambda case: f"{case['module']}: {case['name']}")
 def test_a_module_finds_what_is_there(case):
     answer = answer_of(
         case["module"], case["body"].encode(), case.get("mime", "text/html"), case.get("headers")
@@ -117,7 +118,7 @@ def test_a_pdf_gives_text_title_and_links():
     assert answer.links == [("/linked", "")]
 
 
-@pytest.mark.parametrize("kept", [0, 5, 20, 200, 400])
+@each_row("kept", [0, 5, 20, 200, 400])
 def test_a_pdf_that_was_cut_raises_nothing_but_a_word(kept):
     answer = answer_of("pdf.Pdf", pdf()[:kept], "application/pdf")
     assert answer.problem
@@ -135,8 +136,8 @@ def test_a_bomb_in_a_pdf_does_not_go_off():
     assert answer.problem.startswith("LimitReachedError")
 
 
-@pytest.mark.parametrize("name", HTML_MODULES)
-@pytest.mark.parametrize(
+@each_row("name", HTML_MODULES)
+@each_row(
     "body",
     [
         b"",

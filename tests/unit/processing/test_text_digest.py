@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.processing.contract import Content
 from webcrawl.processing.pool import Pool, PoolOptions
 from webcrawl.processing.text_digest import PATH, TextDigests, text_digest
@@ -27,7 +28,7 @@ def digests(*pages):
     return asyncio.run(all_of_them())
 
 
-@pytest.mark.parametrize("same", ["one  two", " one\ntwo\t", "one\u00a0two", "one\r\n\r\n two"])
+@each_row("same", ["one  two", " one\ntwo\t", "one\u00a0two", "one\r\n\r\n two"])
 def test_white_space_does_not_count(same):
     assert text_digest(same) == text_digest("one two")
     assert len(text_digest(same)) == 16
@@ -37,12 +38,12 @@ def test_how_a_letter_is_composed_does_not_count():
     assert text_digest("u\u0308ber") == text_digest("\u00fcber")
 
 
-@pytest.mark.parametrize("other", ["one", "onetwo", "two one", "One two", "one two.", "one 2"])
+@each_row("other", ["one", "onetwo", "two one", "One two", "one two.", "one 2"])
 def test_everything_else_counts(other):
     assert text_digest(other) != text_digest("one two")
 
 
-@pytest.mark.parametrize("text", ["", " \n\u00a0", "...", "\u2014 | \u2014", "\u200b"])
+@each_row("text", ["", " \n\u00a0", "...", "\u2014 | \u2014", "\u200b"])
 def test_what_has_neither_letter_nor_digit_is_no_text(text):
     assert text_digest(text) == b""
 

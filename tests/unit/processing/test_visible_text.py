@@ -6,9 +6,8 @@ import tomllib
 from pathlib import Path
 from random import Random
 
-import pytest
-
 from tests.recount import shown_words, words_of
+from tests.rows import each_row
 from webcrawl.processing.contract import Content
 from webcrawl.processing.visible_text import VisibleText, main_markup, visible_text
 
@@ -55,7 +54,7 @@ def read(body: str, mime: str = "text/html") -> VisibleText:
     return visible_text(Content("http://a.test/", 200, mime, "utf-8", {}, body.encode()))
 
 
-@pytest.mark.parametrize("case", CASES["case"], ids=lambda case: case["name"])
+@each_row("case", CASES["case"], ids=lambda case: case["name"])
 def test_a_reader_sees(case):
     found = read(case["body"], case.get("mime", "text/html"))
     assert found.main.replace("\n", "|") == case["main"]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.features.usage import robots_file
 from webcrawl.features.usage.statements import resolve
 from webcrawl.reports.botpage import ANSWER, PURPOSE, Bot, page
@@ -113,7 +114,7 @@ def test_a_crawler_without_a_name_is_told_of_as_all_are() -> None:
     assert '<meta name=""' not in unescape(html.decode())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("facts", "told", "not_told"),
     [
         ({"crawl_delay_max": 0.0}, "sets a Crawl-delay is not crawled at all", "Crawl-delay: "),
@@ -172,7 +173,7 @@ def test_it_says_what_the_settings_are(facts: dict[str, object], told: str, not_
     assert not_told not in made
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("contact", "href"),
     [
         ("me@a.example", "mailto:me@a.example"),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import pytest
-
+from tests.rows import each_row
 from tests.unit.reports.log_lines import T0, line, request, robots
 from webcrawl.reports.fetch_logs import MergedRequests, parse_request
 
@@ -22,7 +21,7 @@ WRONG: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("change", WRONG, ids=str)
+@each_row("change", WRONG, ids=str)
 def test_a_line_without_what_is_needed_is_no_request(change: dict[str, Any]) -> None:
     merged = MergedRequests([[line(0), line(1) | change, line(2)]], 10.0)
     assert [logged.start - T0 for logged in merged] == [0, 2]
@@ -48,7 +47,7 @@ def test_an_end_before_the_start_is_the_start() -> None:
     assert request(5, took=-3).end == T0 + 5
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "origin", "host"),
     [
         ("http://a.test/x", "http://a.test", "a.test"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from lxml import html
 
+from tests.rows import each_row
 from tests.unit.features.revisits.changing import DAY, T0, ChangingPage
 from webcrawl.features.revisits.estimate import Expectation, expected, posterior
 from webcrawl.features.revisits.freshness import START
@@ -158,7 +159,7 @@ def test_the_section_shows_these_figures_and_only_where_pages_were_visited_again
     assert section(digest([line for line in LINES if "revisit" not in line]).freshness) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     "odd",
     [
         {"revisit": "yes"},

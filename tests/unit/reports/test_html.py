@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from lxml import etree, html
 
+from tests.rows import each_row
 from webcrawl.reports import html as axes
 from webcrawl.reports import html as plots
 from webcrawl.reports import html as tables
@@ -71,7 +72,7 @@ def test_more_is_darker() -> None:
     assert [rect.attrib["fill-opacity"] for rect in figure.iter(f"{SVG}rect")] == ["0.15", "1.00"]
 
 
-@pytest.mark.parametrize("high", [0, 0.003, 1, 7, 99.9, 123_456, 1e12])
+@each_row("high", [0, 0.003, 1, 7, 99.9, 123_456, 1e12])
 def test_an_axis_begins_at_nought_and_ends_at_a_round_number_above(high: float) -> None:
     axis = axes.linear(high, units.rate)
     values = [value for value, _ in axis.ticks]
@@ -81,7 +82,7 @@ def test_an_axis_begins_at_nought_and_ends_at_a_round_number_above(high: float) 
     assert axis.place(axis.high) == 1
 
 
-@pytest.mark.parametrize(("low", "high"), [(1, 1), (1, 2), (3, 4e9), (0.001, 1e7), (1e-3, 1e-3)])
+@each_row(("low", "high"), [(1, 1), (1, 2), (3, 4e9), (0.001, 1e7), (1e-3, 1e-3)])
 def test_a_logarithmic_axis_holds_both_ends(low: float, high: float) -> None:
     axis = axes.logarithmic(low, high, str)
     assert axis.low <= low * 1.001
@@ -90,7 +91,7 @@ def test_a_logarithmic_axis_holds_both_ends(low: float, high: float) -> None:
     assert 2 <= len(axis.ticks) <= 9
 
 
-@pytest.mark.parametrize("seconds", [0, 1, 50, 4000, 100_000, 3e6, 1e9])
+@each_row("seconds", [0, 1, 50, 4000, 100_000, 3e6, 1e9])
 def test_a_time_axis_has_few_ticks_within_it(seconds: float) -> None:
     axis = axes.times(1.79e9, 1.79e9 + seconds)
     assert len(axis.ticks) <= 7

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.reports.limiting import Bound, Longest, Shrinkage, Situation, estimate, limiting, shrinkage
 
 DATA = Path(__file__).parents[2] / "data"
@@ -26,7 +27,7 @@ BUSY: dict[str, Any] = {
 """A crawl with enough of everything: its next requests begin at this moment."""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("bound", "changed", "words"),
     [
         (Bound.STARTING, {}, "40 hosts could be contacted"),
@@ -88,7 +89,7 @@ def test_the_end_is_estimated_from_the_queue_and_the_host_that_takes_longest() -
     assert unknown.sentence.startswith("At least 50 min 00 s to go, if")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("queued", "shrinking", "seen"),
     [
         pytest.param(6000, -1.0, 60.0, id="the queue grows"),
@@ -109,7 +110,7 @@ RECORDED = json.loads((DATA / "remaining_queues.json").read_text())
 that takes longest."""
 
 
-@pytest.mark.parametrize("recorded", RECORDED, ids=lambda recorded: recorded["crawl"])
+@each_row("recorded", RECORDED, ids=lambda recorded: recorded["crawl"])
 def test_a_crawl_that_begins_is_never_said_to_take_much_longer_than_it_did(recorded: dict[str, Any]) -> None:
     looks: deque[tuple[float, int]] = deque()
     told = []
@@ -126,7 +127,7 @@ def test_a_crawl_that_begins_is_never_said_to_take_much_longer_than_it_did(recor
     assert all(0.75 < share < 1.05 for _, share in told), told
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("lengths", "per_second", "seconds"),
     [
         pytest.param([100, 90, 80, 70], 1.0, 30.0, id="steadily"),

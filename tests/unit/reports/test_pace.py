@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from tests.rows import each_row
 from tests.unit.reports.figures import snapshot
 from webcrawl.frontier.tally import Tally
 from webcrawl.reports.pace import WINDOW_SECONDS, CrawlLimits, Means, PaceMeter
@@ -153,7 +154,7 @@ def test_the_line_says_how_well_the_crawl_goes() -> None:
     assert "; robots.txt 4; refused 9 (robots 4, extension 2, scope 2); errors 0; " in line
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("limits", "share", "words"),
     [
         (CrawlLimits(), None, None),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.reports import plan as costs
 from webcrawl.reports.plan import (
     BYTES,
@@ -66,7 +67,7 @@ def test_names_are_given_once() -> None:
     assert len(found) == len(set(found))
 
 
-@pytest.mark.parametrize("name", ["urls", "hosts", "queued", "length", "workers", "robots_bytes"])
+@each_row("name", ["urls", "hosts", "queued", "length", "workers", "robots_bytes"])
 def test_more_of_anything_takes_more_of_redis(name: str) -> None:
     more = size(**{name: 2 * getattr(size(), name)})
     assert redis_memory_bytes(more) > redis_memory_bytes(size())

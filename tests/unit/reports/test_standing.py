@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.reports.limiting import Bound, limiting
 from webcrawl.reports.run_log import Run
 from webcrawl.reports.standing import (
@@ -37,7 +38,7 @@ RUN = Run(BEGUN, "broad", "w1")
 DONE = Run(BEGUN, "broad", "w1", ended_at=ENDED, reason="finished")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("last", "held_at", "state"),
     [
         (None, None, CrawlState.NOT_RUNNING),
@@ -62,7 +63,7 @@ LOST = worker(silent=LOST_LEASES * LEASE)
 HUNG = worker(silent=LEASE + 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "state"),
     [
         (status(), CrawlState.NOT_RUNNING),
@@ -94,7 +95,7 @@ def test_what_operators_want_of_a_crawl_counts_while_it_runs(demand: Demand) -> 
     assert crawl_state(found, CrawlState.ENDED) is CrawlState.ENDED
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("process", "state"),
     [
         (worker(open=1, waiting=1), ProcessState.WORKING),
@@ -118,7 +119,7 @@ def test_the_process_of_a_folder_may_be_silent_for_longer_and_is_never_lost() ->
         assert process_state(process, status(process, is_shared=False)) is state
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("demand", "figures", "bound"),
     [
         (Demand.STOP, {"active": 2, "open": 1}, Bound.STOPPING),

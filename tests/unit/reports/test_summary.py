@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.unit.reports.figures import snapshot
 from webcrawl.frontier.tally import Tally
 from webcrawl.reports.summary import CrawlEnd, Shared, summary
@@ -111,7 +112,7 @@ def test_hosts_that_were_given_up_are_told() -> None:
     assert "9 hosts known, 2 given up" in summary(ending(frontier=snapshot(known_hosts=9, given_up_hosts=2)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reason", "words"),
     [
         ("closespider_pagecount", "broad reached a limit (CLOSESPIDER_PAGECOUNT) after"),
@@ -147,7 +148,7 @@ def test_that_there_were_no_errors_is_said_only_of_a_crawl_that_ended_well() -> 
     assert "request errors 1" in " ".join(told.split())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rules", "errors", "line"),
     [
         (
@@ -172,7 +173,7 @@ def test_a_crawl_that_was_refused_everything_says_so_in_its_last_line(
     assert line in summary(ending(tally=tally, resume=None)).splitlines()[-1]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "more", [{"pages": 1}, {"redirects": 1}, {"errors": Counter(dns=1)}, {"refused_by_rule": Counter()}]
 )
 def test_a_crawl_that_did_something_does_not(more: dict[str, Any]) -> None:

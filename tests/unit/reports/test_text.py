@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.reports import text as units
 from webcrawl.reports.text import moment, read_moment, second
 
 AT = 1_772_368_496.7896
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("number", "text"),
     [
         (0, "0 B"),
@@ -27,7 +28,7 @@ def test_sizes_have_three_figures_and_a_unit(number: float, text: str) -> None:
     assert units.size(number) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "text"),
     [
         (-1, "0.0 s"),
@@ -43,9 +44,7 @@ def test_durations_have_their_two_largest_units(seconds: float, text: str) -> No
     assert units.duration(seconds) == text
 
 
-@pytest.mark.parametrize(
-    ("per_second", "text"), [(0, "0/s"), (1234.5, "1,234/s"), (9.9, "9.9/s"), (0.05, "3.0/min")]
-)
+@each_row(("per_second", "text"), [(0, "0/s"), (1234.5, "1,234/s"), (9.9, "9.9/s"), (0.05, "3.0/min")])
 def test_rates_of_slow_crawls_are_by_the_minute(per_second: float, text: str) -> None:
     assert units.rate(per_second) == text
 
@@ -65,7 +64,7 @@ def test_moments_are_told_in_utc() -> None:
     assert moment(0) == "1970-01-01 00:00:00.000"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "ends", "told"),
     [
         ("2026-03-01", False, "2026-03-01 00:00:00"),
@@ -81,7 +80,7 @@ def test_a_date_is_a_day_and_a_time_is_utc(text: str, ends: bool, told: str) -> 
     assert second(read_moment(text, ends=ends)) == told
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01", "1772368496", "1.3.2026"])
+@each_row("text", ["", "yesterday", "2026-13-01", "1772368496", "1.3.2026"])
 def test_what_is_no_date_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         read_moment(text)

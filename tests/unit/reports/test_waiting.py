@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.reports.waiting import Oldest, Waits
 
 URL = "https://example.org/a"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("waits", "said"),
     [
         (Waits(), "the next turn of the event loop"),

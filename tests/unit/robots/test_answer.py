@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.robots import answer
 from webcrawl.robots.answer import Absence, RobotsRules, RobotsState, RobotsVerdict, is_allowed, may_fetch
@@ -51,7 +52,7 @@ def asked(record: RobotsRecord | None, rules: RobotsRules | None, url: str, now:
     return said
 
 
-@pytest.mark.parametrize(("row", "status", "failure"), CASES)
+@each_row(("row", "status", "failure"), CASES)
 def test_every_outcome_has_the_answer_of_the_table(
     row: dict[str, Any], status: int | None, failure: str | None
 ) -> None:
@@ -68,7 +69,7 @@ def test_every_outcome_has_the_answer_of_the_table(
     assert verdict(record, "/private").allowed is (row["state"] == "allowed_all")
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["came"])
+@each_row("row", ROWS, ids=lambda row: row["came"])
 def test_the_table_of_outcomes_is_in_the_documentation(row: dict[str, Any]) -> None:
     assert f"| {row['came']} | `{row['state']}` | {row['pages']} | {row['again']} |" in DECISION
 
@@ -114,7 +115,7 @@ def test_rules_that_are_not_at_hand_allow_nothing() -> None:
     assert not asked(answered(200), None, ORIGIN + "/", NOW).allowed
 
 
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         "http://example.com/page",
@@ -168,7 +169,7 @@ def unreachable_for(days: float, absence: Absence, record: RobotsRecord | None) 
         at = record.expires_at
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("then", "had", "during", "after"),
     [
         ("refuse", True, "by its text", "nothing"),
@@ -234,9 +235,7 @@ def test_an_answer_ends_the_back_off() -> None:
     assert answered(503, previous=record).attempts == 3
 
 
-@pytest.mark.parametrize(
-    ("asked", "wait"), [(None, 60 / 32), (1.0, 60 / 32), (5.0, 5), (3600.0, 3600), (1e9, DAY)]
-)
+@each_row(("asked", "wait"), [(None, 60 / 32), (1.0, 60 / 32), (5.0, 5), (3600.0, 3600), (1e9, DAY)])
 def test_retry_after_delays_the_next_try_up_to_a_day(asked: float | None, wait: float) -> None:
     record = answered(429, retry_after=asked)
     assert wait <= record.expires_at - NOW <= wait * 1.1
@@ -316,7 +315,7 @@ LIFETIMES = [
 ]
 
 
-@pytest.mark.parametrize(("fresh", "valid"), LIFETIMES)
+@each_row(("fresh", "valid"), LIFETIMES)
 def test_a_text_is_valid_as_its_cache_control_says_within_an_hour_and_a_day(
     fresh: float | None, valid: float
 ) -> None:

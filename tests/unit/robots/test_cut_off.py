@@ -1,13 +1,13 @@
 """A robots.txt of which a part is missing allows nothing, whichever download handler fetched it."""
 
-import pytest
 from scrapy import Request
 from scrapy.http import TextResponse
 
+from tests.rows import each_row
 from webcrawl.downloadermiddlewares.robots import is_cut_off
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("flag", "is_cut"),
     [("download_stopped", True), ("dataloss", True), ("partial", False), ("cached", False), (None, False)],
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from tests.unit.robots.test_rules import (
     ASKED,
     rule_lists,
@@ -50,7 +50,7 @@ urls = st.lists(st.sampled_from(["/", "a", "b", "ab", "%2F", "?", "%61"]), max_s
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "expected"),
     [
         ("http://h.test/open", Deciding(True)),
@@ -126,8 +126,6 @@ def test_any_text_has_an_answer(text: str, url: str) -> None:
     assert_agrees(text, AGENT, url)
 
 
-@pytest.mark.parametrize(
-    ("case", "url", "allowed"), ASKED, ids=[f"{case['name']} {url!r}" for case, url, _ in ASKED]
-)
+@each_row(("case", "url", "allowed"), ASKED, ids=[f"{case['name']} {url!r}" for case, url, _ in ASKED])
 def test_the_case_table_holds_by_its_lines(case: dict[str, Any], url: str, allowed: bool) -> None:
     assert deciding(case["robots"], url, case.get("agent", AGENT)).allowed == allowed

@@ -6,10 +6,10 @@ import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.robots.page_directives import NOTHING, RobotsTags, of_field, of_header, of_meta
 
 FILE = Path(__file__).parents[2] / "data/documents/robots_tags.toml"
@@ -40,16 +40,14 @@ pieces = st.sampled_from(
 lines = st.lists(st.lists(pieces | st.text(max_size=5), max_size=12).map("".join), max_size=4)
 
 
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
+@each_row("case", CASES, ids=NAMES)
 def test_a_header_asks_what_the_table_says(case: dict[str, list[str]]) -> None:
     asked = of_header(case["header"], ["WebCrawl"], NOW)
     assert asked == RobotsTags("noindex" in case["asks"], "nofollow" in case["asks"])
     assert sorted(asked.facts()) == sorted(case["asks"])
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if "meta" in case], ids=lambda case: str(case["name"])
-)
+@each_row("case", [case for case in CASES if "meta" in case], ids=lambda case: str(case["name"]))
 def test_meta_elements_ask_what_the_table_says(case: dict[str, list[str]]) -> None:
     assert of_meta(case["meta"], NOW) == RobotsTags("noindex" in case["asks"], "nofollow" in case["asks"])
 
@@ -78,7 +76,7 @@ def test_more_that_is_said_takes_nothing_back(found: list[str]) -> None:
         assert whole | begun == whole
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("lines", "noindex", "nofollow"),
     [
         # draft-illyes-repext-03, section 3.1.1

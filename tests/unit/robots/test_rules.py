@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from protego import Protego
 
+from tests.rows import each_row
 from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.robots import spelling
 from webcrawl.robots.rules import RobotsRules, RulesCache
@@ -65,9 +66,7 @@ def text_of(rules: list[tuple[bool, str, str]]) -> str:
     return "\n".join(["User-agent: *", *lines])
 
 
-@pytest.mark.parametrize(
-    ("case", "url", "allowed"), ASKED, ids=[f"{case['name']} {url!r}" for case, url, _ in ASKED]
-)
+@each_row(("case", "url", "allowed"), ASKED, ids=[f"{case['name']} {url!r}" for case, url, _ in ASKED])
 def test_the_case_table_holds(case: dict[str, Any], url: str, allowed: bool) -> None:
     rules = rules_of(case)
     for address in {url, f"https://www.example.com:8080{url}"} if url.startswith("/") else {url}:
@@ -84,7 +83,7 @@ def test_the_case_table_holds_in_hexadecimal_digits(
     assert [url for url in case.get("refused", []) if rules.allows(url)] == []
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+@each_row("case", CASES, ids=lambda case: case["name"])
 def test_crawl_delay_and_sitemaps_are_those_of_the_case_table(case: dict[str, Any]) -> None:
     rules = rules_of(case)
     assert rules.crawl_delay_seconds == case.get("crawl_delay")
@@ -185,7 +184,7 @@ def test_protego_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not rules.allows("https://example.com/y")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "url"),
     [
         ("Disallow: /", "/obots.tx"),
@@ -271,7 +270,7 @@ def test_beyond_a_bound_doubt_means_no(
     assert [path for path in refused.split() if rules.allows(path)] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     ["Disallow: /" + "*a" * 100_000 + "b", *(f"Disallow: /{'*a' * 20}{'a' * n}b" for n in (0, 1, 50))],
     ids=["one long line", "periodic", "periodic 1", "periodic 50"],

@@ -6,10 +6,10 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.robots.spelling import ANY, END, Spelling, path_to_match, prepared
 from webcrawl.robots.text import RobotsRule
 
@@ -19,7 +19,7 @@ PATHS: list[dict[str, str]] = tomllib.loads((DATA / "paths.toml").read_text("utf
 AS_THEY_STAND = re.compile(r"/[A-Za-z0-9_.~=*-]+").fullmatch
 
 
-@pytest.mark.parametrize("case", PATHS, ids=lambda case: ascii(case["written"]))
+@each_row("case", PATHS, ids=lambda case: ascii(case["written"]))
 def test_paths_are_compared_in_one_form(case: dict[str, str]) -> None:
     assert path_to_match(case["written"]) == case["compared"]
 

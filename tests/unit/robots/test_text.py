@@ -6,10 +6,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.robots.rules import RobotsRules
 from webcrawl.robots.text import MAX_BYTES, MAX_SITEMAPS, decode, product_token, product_tokens, read
 
@@ -17,7 +17,7 @@ DATA = Path(__file__).parents[2] / "data" / "robots"
 BODIES: list[dict[str, Any]] = tomllib.loads((DATA / "bodies.toml").read_text("utf-8"))["body"]
 
 
-@pytest.mark.parametrize("case", BODIES, ids=lambda case: case["name"])
+@each_row("case", BODIES, ids=lambda case: case["name"])
 def test_bytes_of_any_encoding_are_read(case: dict[str, Any]) -> None:
     text = decode(case["body"].encode(case["encoding"]), case.get("max_bytes", MAX_BYTES))
     rules = RobotsRules(text, "foobot")
@@ -87,7 +87,7 @@ def test_no_bytes_behind_a_rule_take_it_back(body: bytes) -> None:
         assert any(rule.pattern == "/x" for rule in read(decode(body), "foobot").rules)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("user_agent", "token"),
     [
         ("webcrawl/0.1 (+https://example.org/bot)", "webcrawl"),

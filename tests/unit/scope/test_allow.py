@@ -2,11 +2,12 @@
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.scope.scope import Candidate
 from webcrawl.scope.url_rules import AllowRule, PatternError
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "url", "allowed"),
     [
         ("", "http://h.test/", True),
@@ -23,7 +24,7 @@ def test_a_url_in_which_nothing_matches_is_refused(pattern, url, allowed):
     assert detail == (None if allowed else f"no match for {pattern}")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "message"),
     [
         ("[abc", r"'\[abc' is no regular expression: unterminated character set at position 0"),

@@ -1,12 +1,11 @@
 """The depth rule."""
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.scope.scope import Candidate
 from webcrawl.scope.url_rules import DepthRule
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("limit", "depth", "detail"),
     [(0, 0, None), (0, 10_000, None), (1, 0, None), (1, 1, None), (1, 2, "depth 2, 1 allowed")],
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
 from webcrawl.scope.exclusion_file import Exclusion, ExclusionFile
 
@@ -25,7 +26,7 @@ def add(path: Path, text: str, reason: str = "asked") -> ExclusionList:
     return ExclusionFile(path).append(entry, entry.line(reason, "2026-03-02"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -151,7 +152,7 @@ def test_many_at_once_lose_nothing_and_readers_see_whole_files(path: Path) -> No
     assert sorted(line.split()[0] for line in path.read_text().splitlines()[1:]) == sorted(names)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "keys", "others"),
     [
         (

@@ -1,7 +1,6 @@
 """The extension rule and the list it comes with."""
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.scope.scope import Candidate
 from webcrawl.scope.url_rules import USELESS_EXTENSIONS, ExtensionRule
 
@@ -12,7 +11,7 @@ def refused(url: str, rule: ExtensionRule = RULE) -> str | None:
     return rule.refuses(Candidate(url, "h.test", "h.test"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "extension"),
     [
         ("a.jpg", ".jpg"),
@@ -29,7 +28,7 @@ def test_what_is_never_a_page_is_refused_by_its_extension(path, extension):
     assert refused(f"http://h.test/{path}") == extension
 
 
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         "http://h.test/",

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.crawl.rules import USELESS_PATHS
 from webcrawl.scope.patterns import ListedRule, Pattern, Patterns, PatternsError, UnlistedRule, load_patterns
 from webcrawl.scope.port import PortRule
@@ -35,7 +36,7 @@ def patterns(*texts: str) -> Patterns:
     return Patterns(Pattern(number, text, "") for number, text in enumerate(texts, 1))
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+@each_row("rule", RULES, ids=lambda rule: rule.name)
 def test_each_refuses_what_it_is_for_and_nothing_else(rule: Rule) -> None:
     cases = CASES[rule.name]
     assert [url for url in cases["refused"] if rule.refuses(candidate(url)) is None] == []

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.scope.patterns import Pattern, Patterns, PatternsError
 
 TEXTS = [
@@ -42,7 +43,7 @@ def test_a_page_without_queries_is_seen_through_by_its_characters():
     assert patterns.first("http://a.test/?b=y") == Pattern(2, r"\?b=(?:x|y)", "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "signs"),
     [(r"[?&]C=[NM]", "?&"), (r"\?x=(?:a|b)$", "?"), (r"/a\|b", None), (r"\.(?:[|(]|b)", ".")]
     + [

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.scope.port import BAD_PORTS, COMMAND_PORTS, BadPortRule
 from webcrawl.scope.scope import Candidate, LinkBatch
 from webcrawl.urls.politeness_key import get_host, get_port
@@ -23,13 +24,13 @@ def test_the_list_is_that_of_browsers():
     assert frozenset(map(int, listed)) == BAD_PORTS
 
 
-@pytest.mark.parametrize("port", sorted(BAD_PORTS | COMMAND_PORTS))
+@each_row("port", sorted(BAD_PORTS | COMMAND_PORTS))
 def test_a_port_of_another_service_is_refused(port):
     assert refused(f"http://h.test:{port}/", BadPortRule()) == f"port {port} is of no web server"
     assert refused(f"https://[::1]:{port}/", BadPortRule())
 
 
-@pytest.mark.parametrize("port", WEB)
+@each_row("port", WEB)
 def test_a_port_of_the_web_is_not(port):
     assert refused(f"http://h.test:{port}/", BadPortRule()) is None
 

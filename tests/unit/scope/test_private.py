@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.scope.private import PrivateAddressRule, kind_of_address
 from webcrawl.scope.scope import Candidate
 from webcrawl.urls.politeness_key import get_host
@@ -26,7 +27,7 @@ def refused(url: str, rule: PrivateAddressRule) -> str | None:
     return rule.refuses(Candidate(resolved, host, host))
 
 
-@pytest.mark.parametrize(("ip", "kind"), ADDRESSES)
+@each_row(("ip", "kind"), ADDRESSES)
 def test_an_address_is_public_or_of_a_kind_that_is_not(ip, kind):
     assert kind_of_address(ip) == kind
 
@@ -42,7 +43,7 @@ def test_an_ipv4_address_is_the_same_when_it_comes_as_ipv6(ip):
     assert kind == kind_of_address(f"::ffff:{ip}") == kind_of_address(f"64:ff9b::{ip}")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "host",
     [
         "127.0.0.1",
@@ -75,14 +76,14 @@ def test_urls_into_this_machine_or_network_are_refused(host):
     assert refused(f"http://{host}/", PrivateAddressRule())
 
 
-@pytest.mark.parametrize(
+@each_row(
     "host", ["h.test", "8.8.8.8", "[2a00::1]", "localhost.test", "mylocalhost", "10.test", "127.0.0.1.test"]
 )
 def test_urls_into_the_internet_are_not(host):
     assert refused(f"http://{host}/", PrivateAddressRule()) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("allowed", "host"),
     [
         ("127.0.0.1", "127.0.0.1:8080"),
@@ -115,7 +116,7 @@ def test_what_is_allowed_later_counts_at_once():
     assert refused("http://localhost/", rule) is None
 
 
-@pytest.mark.parametrize("text", ["10.0.0.0/33", "a b", "", "host/path"])
+@each_row("text", ["10.0.0.0/33", "a b", "", "host/path"])
 def test_what_is_neither_host_nor_network_is_named(text):
     with pytest.raises(ValueError, match=f"neither a host nor a network: '{text}'"):
         PrivateAddressRule([text])

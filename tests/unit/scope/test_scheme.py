@@ -1,12 +1,11 @@
 """The scheme rule."""
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.scope.scope import Candidate
 from webcrawl.scope.url_rules import SchemeRule
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("schemes", "url", "detail"),
     [
         (("http", "https"), "http://h.test/", None),

@@ -1,9 +1,9 @@
 """The sequence: the first rule that objects decides, and the verdict says which and why."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.scope.patterns import ListedRule, Pattern, Patterns
 from webcrawl.scope.port import BadPortRule, PortRule
 from webcrawl.scope.private import PrivateAddressRule
@@ -38,7 +38,7 @@ def test_a_url_without_objections_is_allowed():
     assert USUAL.verdict(candidate("http://h.test/")) == ALLOWED == Verdict(True, None, None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "depth", "rule"),
     [
         ("http://h.test/" + "x" * 3000, 9, "length"),
@@ -160,7 +160,7 @@ def test_a_rule_that_sees_at_one_look_that_it_refuses_nothing_is_right(rule, url
         assert rule.refuses(candidate(url, depth)) is None
 
 
-@pytest.mark.parametrize("rule", EVERY_KIND.rules[:-3], ids=lambda rule: rule.name)
+@each_row("rule", EVERY_KIND.rules[:-3], ids=lambda rule: rule.name)
 def test_an_ordinary_page_is_seen_through_at_one_look(rule):
     page = LinkBatch(["http://a.test/", "http://b.test/y?q=1", "http://w.b.test/y/z"], 1, lambda host: host)
     assert rule.refuses_none(page)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.frontier.intake import Intake
 from webcrawl.scope.scope import Candidate, LinkBatch, Scope
 from webcrawl.scope.url_rules import StayRule
@@ -18,8 +19,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("url", "in_domain", "on_host"), CASES)
-@pytest.mark.parametrize("site", ["domain", "host"])
+@each_row(("url", "in_domain", "on_host"), CASES)
+@each_row("site", ["domain", "host"])
 def test_a_link_stays_or_is_refused(site, url, in_domain, on_host):
     rule, stays = StayRule(site), in_domain if site == "domain" else on_host
     objection = rule.refuses(Candidate(url, get_host(url), "", 1, linked_from=PAGE))

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.scope.scope import Candidate
 from webcrawl.scope.whitelist import KEPT_WRONG_LINES, Whitelist, WhitelistError, WhitelistRule
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "covered", "others"),
     [
         (
@@ -93,7 +94,7 @@ def test_wrong_lines_are_counted_and_the_first_are_kept(tmp_path):
     assert str(whitelist.wrong[0]) == "line 3: not a domain name: not a name"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "source", ["domains.txt", "no/such/file", "example.com,domains.lst", "wiki.corp", "a b", "com", "a\0b"]
 )
 def test_a_file_that_is_not_there_is_not_taken_for_a_name(source):

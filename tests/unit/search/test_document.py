@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from tests.unit.search.samples import URL, entry
 from webcrawl.search.document import Document, IndexChange, index_change, searchable_sites
 
@@ -39,7 +40,7 @@ def test_a_line_of_an_earlier_version_is_read():
     assert IndexChange.of_line(line).document == Document("A title", "Some words", "en")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         {"status": 404},
@@ -56,7 +57,7 @@ def test_what_is_not_to_be_found_goes_if_it_was_in(said):
     assert index_change(entry(**said)) == IndexChange(URL, 2.0, None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         {"status": 304},
@@ -73,7 +74,7 @@ def test_what_says_nothing_of_a_page_changes_nothing(said):
     assert index_change(entry(**said)) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "sites"),
     [
         ("https://www.Example.org:8080/x", ["www.example.org", "example.org", "org"]),

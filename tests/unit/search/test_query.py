@@ -9,17 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.search.engine import LONGEST, MOST, Query, QueryError, read
 
 CASES = json.loads((Path(__file__).parents[2] / "data/search_queries.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(("text", "required", "excluded"), CASES["good"])
+@each_row(("text", "required", "excluded"), CASES["good"])
 def test_words_phrases_choices_and_exclusions(text, required, excluded):
     assert read(text) == Query(tuple(map(tuple, required)), tuple(excluded))
 
 
-@pytest.mark.parametrize(("text", "why"), CASES["bad"])
+@each_row(("text", "why"), CASES["bad"])
 def test_a_query_that_cannot_be_understood_says_why(text, why):
     with pytest.raises(QueryError) as caught:
         read(text)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from tests.unit.urls.test_resolve import link_like
 from webcrawl.urls.canonical import DEFAULT, CanonicalRules, _rewrite, canonical, canonical_all
 from webcrawl.urls.resolve import resolve
@@ -47,7 +48,7 @@ escapes = st.lists(
 ).map("".join)
 
 
-@pytest.mark.parametrize(("switches", "url", "expected"), CASES)
+@each_row(("switches", "url", "expected"), CASES)
 def test_urls_that_differ_only_in_spelling_have_one_form(switches, url, expected):
     assert canonical(url, CanonicalRules(**switches)) == expected
 

@@ -3,10 +3,10 @@
 import csv
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.urls.lists import hostname
 
 DATA = Path(__file__).parents[2] / "data"
@@ -15,7 +15,7 @@ with (DATA / "urls_hostnames.csv").open(encoding="utf-8") as table:
     CASES = [(row["text"], row["host"] or None) for row in csv.DictReader(table)]
 
 
-@pytest.mark.parametrize(("text", "host"), CASES)
+@each_row(("text", "host"), CASES)
 def test_a_name_is_reduced_to_its_host(text, host):
     assert hostname(text) == host
 

@@ -2,14 +2,14 @@
 
 import io
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.urls.lists import LONGEST_LINE, ListLine, WrongLine, printable, read_lines
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "lines"),
     [
         (b"", []),

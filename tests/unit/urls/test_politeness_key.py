@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.urls import politeness_key
 from webcrawl.urls import politeness_key as registrable
 from webcrawl.urls.politeness_key import (
@@ -34,12 +35,12 @@ hosts = st.text() | st.lists(
 ).map(".".join)
 
 
-@pytest.mark.parametrize(("host", "domain"), KEYS)
+@each_row(("host", "domain"), KEYS)
 def test_the_domain_key_follows_the_public_suffix_list(host, domain):
     assert DOMAIN.of_host(host) == domain
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("host", "key"),
     [("www.example.com", "www.example.com"), ("example.com.", "example.com"), ("[::1]", "[::1]"), (".", ".")],
 )
@@ -47,10 +48,8 @@ def test_the_host_key_is_the_host_name(host, key):
     assert HOST.of_host(host) == key
 
 
-@pytest.mark.parametrize("key", [DOMAIN, HOST], ids=["domain", "host"])
-@pytest.mark.parametrize(
-    "host", ["www.example.com", "10.0.0.1", "[2001:db8::1]", "localhost", "example.com."]
-)
+@each_row("key", [DOMAIN, HOST], ids=["domain", "host"])
+@each_row("host", ["www.example.com", "10.0.0.1", "[2001:db8::1]", "localhost", "example.com."])
 def test_ports_and_schemes_of_one_machine_share_a_key(key, host):
     urls = [f"http://{host}/", f"http://{host}:8080/a", f"https://{host}/b?c", f"https://{host}:8443/"]
     assert {key.of_url(url) for url in urls} == {key.of_host(host)}
@@ -69,7 +68,7 @@ def test_a_domain_is_the_end_of_its_host(host):
     assert (host.rstrip(".").lower() or host).endswith(registrable_domain(host))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "host", "origin"),
     [
         ("http://h.test/", "h.test", "http://h.test"),
@@ -112,7 +111,7 @@ def test_the_suffix_list_is_loaded_without_network_and_without_a_cache_on_disk(m
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("host", "known"),
     [
         ("example.com", True),

@@ -6,8 +6,7 @@ import json
 import random
 from pathlib import Path
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.urls.seeds import LONGEST_ENTRY, Pushed, read_pushed
 
 CASES = json.loads((Path(__file__).parents[2] / "data/urls_pushed.json").read_text(encoding="utf-8"))
@@ -15,13 +14,13 @@ GOOD = [case for case in CASES if "wrong" not in case]
 WRONG = [case for case in CASES if "wrong" in case]
 
 
-@pytest.mark.parametrize("case", GOOD, ids=lambda case: case["given"][:60])
+@each_row("case", GOOD, ids=lambda case: case["given"][:60])
 def test_what_was_meant_is_understood(case):
     fields = {name: value for name, value in case.items() if name != "given"}
     assert read_pushed(case["given"].encode()) == Pushed(**fields)
 
 
-@pytest.mark.parametrize("case", WRONG, ids=lambda case: case["given"][:60])
+@each_row("case", WRONG, ids=lambda case: case["given"][:60])
 def test_what_is_wrong_is_told_why(case):
     reason = read_pushed(case["given"].encode())
     assert isinstance(reason, str)
@@ -34,7 +33,7 @@ def test_the_encoding_is_the_one_that_was_said():
     assert read_pushed(url, "latin-1") == Pushed("http://a.example/%C3%A9")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data",
     [
         b"\xff",

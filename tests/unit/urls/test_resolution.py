@@ -1,14 +1,14 @@
 """What resolving changed, part by part."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from tests.unit.urls.test_resolve import link_like
 from webcrawl.urls.resolve import PartChange, changes, resolve
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "expected"),
     [
         ("http://h.test/a?b", []),

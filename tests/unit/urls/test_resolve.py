@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.urls.resolve import CONTENT_MAX, resolve, resolve_all, resolve_other_scheme
 
 DATA = Path(__file__).parents[2] / "data"
@@ -59,12 +60,12 @@ encodings = st.sampled_from(
 )
 
 
-@pytest.mark.parametrize(("href", "base", "encoding", "expected"), CASES)
+@each_row(("href", "base", "encoding", "expected"), CASES)
 def test_a_link_resolves_as_a_browser_takes_it(href, base, encoding, expected):
     assert resolve(href, base, encoding) == expected
 
 
-@pytest.mark.parametrize("group", GROUPS, ids=[group["about"] for group in GROUPS])
+@each_row("group", GROUPS, ids=[group["about"] for group in GROUPS])
 def test_the_links_of_a_page_resolve_like_single_ones(group):
     hrefs = [href for href, _ in group["cases"]]
     expected = [url for _, url in group["cases"]]
@@ -118,7 +119,7 @@ def test_a_resolved_url_is_ascii_without_fragment_and_credentials_and_resolves_t
         assert resolve(url, "http://h.test/") == url
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("href", "expected"),
     [
         ("mailto:a@b.test?subject=x#y", "mailto:a@b.test?subject=x#y"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.politeness_key import PolitenessKey, get_host, get_origin, get_port
 from webcrawl.urls.schemes import WEB, Schemes, requested_form, resolve_any
@@ -31,14 +31,14 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize(("written", "form"), FORMS.items())
+@each_row(("written", "form"), FORMS.items())
 def test_a_url_has_one_form(written, form):
     assert ALL.resolve(written, "about:blank") == form
     assert ALL.resolve(form, "about:blank") == form
     assert canonical(canonical(form)) == canonical(form)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "written",
     ["gopher:x", "gopher:///x", "gopher://h:99999/", "gemini://a b/", "mailto:a@b.example", "gopher://%00/"],
 )

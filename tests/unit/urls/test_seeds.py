@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seeds
 
 
@@ -17,7 +18,7 @@ def read(content: bytes) -> list[Seed | BadSeed]:
     return list(read_seeds("-", io.BytesIO(content)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "url"),
     [
         ("http://h.test", "http://h.test/"),
@@ -43,7 +44,7 @@ def test_a_line_gives_a_resolved_url(line, url):
     assert read(line.encode()) == [Seed(url, 1)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "h.test",
@@ -103,7 +104,7 @@ def test_no_bytes_make_reading_seeds_raise_anything_but_that_there_are_none(cont
         assert read(content)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "urls"),
     [
         ("http://h.test/", ["http://h.test/"]),
@@ -146,7 +147,7 @@ def test_seeds_are_read_from_standard_input(monkeypatch):
     assert not sys.stdin.buffer.closed
 
 
-@pytest.mark.parametrize("source", ["seeds.txt", "no/such/file", "notes.html,more.html", "a\0b"])
+@each_row("source", ["seeds.txt", "no/such/file", "notes.html,more.html", "a\0b"])
 def test_a_file_that_is_not_there_is_named_at_once(source):
     with pytest.raises(SeedsError, match="cannot read the seeds in"):
         read_seeds(source)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.web.answers import Figures, json_schema
 
 
@@ -31,7 +30,7 @@ PART = {"name": {"type": "string"}, "count": {"type": ["integer", "null"]}}
 DESCRIBED = {"type": "object", "required": ["name", "count"], "properties": PART}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("form", "schema"),
     [
         (str, {"type": "string"}),

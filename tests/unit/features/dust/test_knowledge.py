@@ -5,6 +5,7 @@ import random
 import pytest
 
 from tests.fakeweb.copies import SITES
+from tests.rows import each_row
 from tests.unit.features.dust.model import ModelCrawl
 from webcrawl.features.dust import learner, withholding
 from webcrawl.features.dust.knowledge import DustKnowledge
@@ -25,8 +26,8 @@ def plain():
     return {name: ModelCrawl(made_site(name), 0, learns=False).run() for name in SITES}
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", HONEST)
+@each_row("seed", SEEDS)
+@each_row("name", HONEST)
 def test_nine_of_ten_copies_are_saved_and_no_page_is_lost(plain, name, seed):
     crawl = ModelCrawl(made_site(name), seed).run()
     print(
@@ -38,8 +39,8 @@ def test_nine_of_ten_copies_are_saved_and_no_page_is_lost(plain, name, seed):
     assert set(plain[name].texts) - set(crawl.texts) == set()
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", HOSTILE)
+@each_row("seed", SEEDS)
+@each_row("name", HOSTILE)
 def test_a_site_that_lies_until_it_is_believed_loses_no_page_and_costs_few_requests(plain, name, seed):
     crawl = ModelCrawl(made_site(name), seed).run()
     print(f"{name}, seed {seed}: {len(crawl.urls)} requests, {len(plain[name].urls)} without rules")
@@ -50,7 +51,7 @@ def test_a_site_that_lies_until_it_is_believed_loses_no_page_and_costs_few_reque
     assert len(crawl.urls) <= len(plain[name].urls) * 1.02
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each_row("seed", SEEDS)
 def test_nothing_is_withheld_of_documentation_whose_versions_share_most_pages(plain, seed):
     crawl = ModelCrawl(made_site("docs"), seed).run()
     assert plain["docs"].copies > SIZE / 2

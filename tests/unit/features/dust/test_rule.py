@@ -1,7 +1,6 @@
 """The rules that explain two URLs with the same page, and what each does to further URLs."""
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.features.dust.rule import DustKind, explanations
 from webcrawl.features.dust.url_parts import url_parts
 
@@ -19,7 +18,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("one", "other", "kinds", "url", "form"), PAIRS)
+@each_row(("one", "other", "kinds", "url", "form"), PAIRS)
 def test_a_difference_is_explained_and_left_out_of_other_urls(one, other, kinds, url, form):
     rules = list(explanations(url_parts(one), url_parts(other)))
     assert {rule.kind for rule in rules} == kinds
@@ -32,7 +31,7 @@ def test_a_difference_is_explained_and_left_out_of_other_urls(one, other, kinds,
         assert rule.id == type(rule)(rule.site, DustKind(rule.kind), rule.place, rule.name, rule.value).id
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         ("http://a.test/x", "http://b.test/x"),
@@ -48,7 +47,7 @@ def test_several_differences_or_other_pages_are_not_explained(one, other):
     assert list(explanations(url_parts(one), url_parts(other))) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         "http://a.test/list?ref=home",
@@ -73,7 +72,7 @@ def test_the_function_of_a_script_is_a_part_of_its_place():
     assert not rule.covers(url_parts("http://a.test/i.php?action=list&id=2&x=1"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         "http://a.test/",

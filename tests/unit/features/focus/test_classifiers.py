@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.config.features import FOCUS_FORMS
 from webcrawl.features.focus import classifiers
 from webcrawl.features.focus.classifiers import Examples, classifier_for
@@ -31,7 +32,7 @@ def page(body: str, title: str = "", url: str = "http://h.test/", **more: Any) -
     return FetchedPage(url, title=title, body=body.encode(), **given)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['focus']}-{case['body'][:20]}")
+@each_row("case", CASES, ids=lambda case: f"{case['focus']}-{case['body'][:20]}")
 def test_a_page_is_as_relevant_as_it_says(case: dict[str, Any]) -> None:
     more = {name: case[name] for name in ("url", "mime", "fields") if name in case}
     found = classifier_for(case["focus"]).relevance(page(case["body"], case["title"], **more))
@@ -89,7 +90,7 @@ def length(given: FetchedPage) -> float:
     return len(given.text)
 
 
-@pytest.mark.parametrize(("given", "kept"), [(0.5, 0.5), (7, 1), (-1, 0), (float("nan"), 0), (True, 1)])
+@each_row(("given", "kept"), [(0.5, 0.5), (7, 1), (-1, 0), (float("nan"), 0), (True, 1)])
 def test_what_a_function_gives_is_kept_within_bounds(given: float, kept: float) -> None:
     assert clamped(given) == kept
 

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.features.focus.credit import DISCOUNT, Credit
 from webcrawl.features.focus.learner import (
     BIAS,
@@ -59,7 +60,7 @@ def test_link_features_are_a_short_text_and_come_back() -> None:
     assert unpack(text) == ("550110", "radio teleskope für ähnliches", "see also")
 
 
-@pytest.mark.parametrize("nothing", [None, "", "x", "12345|a|b", "1234567|a|b", "12a456|a|b", "|||"])
+@each_row("nothing", [None, "", "x", "12345|a|b", "1234567|a|b", "12a456|a|b", "|||"])
 def test_what_is_none_has_no_traits(nothing: str | None) -> None:
     assert unpack(nothing) == NO_LINK_FEATURES
 
@@ -91,7 +92,7 @@ def test_a_digit_stands_for_a_relevance() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "parts"),
     [
         ("http://h.test/a/b.html?x=1", ("http://h.test/a", "b.html?x=1")),
@@ -129,7 +130,7 @@ def test_weights_learn_and_are_the_same_from_their_dump() -> None:
     assert again.dump() == weights.dump(), "what sets the steps is kept too"
 
 
-@pytest.mark.parametrize("broken", [b"", b"12345678", b"12345678x\x9c", Weights().dump()[:-20]])
+@each_row("broken", [b"", b"12345678", b"12345678x\x9c", Weights().dump()[:-20]])
 def test_a_dump_that_is_none_is_refused(broken: bytes) -> None:
     with pytest.raises(ValueError, match="no weights"):
         Weights().load(broken)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.features.hints.hints import Claim
 from webcrawl.features.revisits.estimate import History
 
 CASES = json.loads((Path(__file__).parents[3] / "data/hints_claims.json").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+@each_row("case", CASES, ids=lambda case: case["name"])
 def test_a_claim_is_held_against_the_last_visit(case: dict) -> None:
     text = None if case["told"] is None else json.dumps(case["told"])
     claim = Claim.of(7, text)

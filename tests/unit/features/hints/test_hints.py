@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.features.hints.hints import Claim, Hints
 from webcrawl.features.hints.store import TrustStore
 from webcrawl.features.hints.trust import MARK_SECONDS, MARKS_MAX, Trust
@@ -68,7 +69,7 @@ class Site:
         return at_once(self.trust.load(KEY))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+@each_row("case", CASES, ids=lambda case: case["name"])
 def test_trust_is_the_share_of_claims_that_proved_true(case: dict) -> None:
     site = Site(1)
     for changed in case["visits"]:
@@ -149,7 +150,7 @@ def test_what_is_never_visited_is_not_waited_for_for_ever() -> None:
     assert site.known().marks == {}
 
 
-@pytest.mark.parametrize("text", ["", "null", "[]", "[1,2]", "[1,2,3]", '["a",0,{}]', '[0,0,{"x":1}]'])
+@each_row("text", ["", "null", "[]", "[1,2]", "[1,2,3]", '["a",0,{}]', '[0,0,{"x":1}]'])
 def test_what_is_no_trust_is_not_taken_for_it(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011
         Trust.of(text)

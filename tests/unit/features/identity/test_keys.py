@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
+from tests.rows import each_row
 from webcrawl.features.identity import keys
 from webcrawl.features.identity.keys import KeyFileError, KeyRing, SigningKey
 
@@ -102,7 +103,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("content", "reason"), WRONG, ids=[reason for _, reason in WRONG])
+@each_row(("content", "reason"), WRONG, ids=[reason for _, reason in WRONG])
 def test_a_wrong_file_is_refused_and_the_message_has_nothing_of_it(content: str, reason: str) -> None:
     with pytest.raises(KeyFileError, match=reason) as refused:
         keys.read_keys(content)

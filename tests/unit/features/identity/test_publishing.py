@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.config import Configuration
 from webcrawl.features.identity import address_ranges, agent_card, keys
 from webcrawl.features.identity.agent_card import AgentFacts
@@ -110,7 +111,7 @@ def test_the_card_has_the_members_of_the_draft() -> None:
     assert agent_card.card_problems(agent_card.card(facts), facts.url, facts.keys_url) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("card", "problem"),
     [
         ('{"client_id": "https://example.com/other", "jwks_uri": "K"}', "has the client_id"),

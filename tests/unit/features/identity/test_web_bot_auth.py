@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tests.rows import each_row
 from tests.signatures import Keys, directory_parameters, verified_parameters
 from webcrawl.features.identity import keys, web_bot_auth
 from webcrawl.features.identity.keys import KeyRing, SigningKey
@@ -76,8 +77,8 @@ def test_the_directory_of_the_draft_proves_its_key() -> None:
     assert proved == [(VECTORS["key"]["thumbprint"], vector["expires"], "")]
 
 
-@pytest.mark.parametrize("path", ["/", "/a/b?x=1&y=%20", "/%7Euser/", "/a;b=c,d"])
-@pytest.mark.parametrize("components", [("@method", "@authority", "@path"), ("@query", "@target-uri")])
+@each_row("path", ["/", "/a/b?x=1&y=%20", "/%7Euser/", "/a;b=c,d"])
+@each_row("components", [("@method", "@authority", "@path"), ("@query", "@target-uri")])
 def test_another_implementation_verifies_each_signature(path: str, components: tuple[str, ...]) -> None:
     ring = KeyRing([keys.new_key()])
     signer = RequestSigner(ring, "https://bot.example.org", components, 10**9)
@@ -176,7 +177,7 @@ def test_what_proves_nothing_is_told() -> None:
     assert "covers" in proof({"signature-input": f'{narrow};tag="http-message-signatures-directory"'})[2]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "reason"),
     [
         (b"", "is no JSON"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.contract.samples import NOW
+from tests.rows import each_row
 from tests.unit.frontier.virtual_crawl import VirtualCrawl, page
 from webcrawl.features.link_scores.scorer import Importance
 from webcrawl.features.link_scores.worth_table import WorthTable
@@ -64,7 +65,7 @@ def share_of_links(name: str, seed: int) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [2, pytest.param(20, marks=pytest.mark.soak)])
-@pytest.mark.parametrize("name", ["in_links", "opic"])
+@each_row("name", ["in_links", "opic"])
 def test_what_many_pages_link_to_is_fetched_sooner_than_breadth_first(name: str, seeds: int) -> None:
     ranked = [share_of_links(name, seed) for seed in range(seeds)]
     plain = [share_of_links("breadth_first", seed) for seed in range(seeds)]

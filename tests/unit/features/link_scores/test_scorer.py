@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from tests.contract.samples import entry
+from tests.rows import each_row
 from webcrawl.features.link_scores.scorer import LOWEST, PAGES_FIRST, Importance
 from webcrawl.features.link_scores.worth_table import WorthTable
 from webcrawl.frontier.records import Kind, UrlEntry
@@ -51,7 +52,7 @@ def test_a_page_without_links_to_others_shares_out_nothing() -> None:
     assert importance.table.worth(*marks("x")) == 1.0
 
 
-@pytest.mark.parametrize(
+@each_row(
     "fields",
     [
         {"via": None},

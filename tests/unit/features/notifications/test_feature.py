@@ -6,8 +6,7 @@ import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.config import Configuration
 from webcrawl.errors import StorageAway
 from webcrawl.features.notifications.feature import NotificationsFeature, receivers, take_measurement
@@ -56,7 +55,7 @@ class Tables:
         return self.answer
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "tells"), [(True, True), (False, False), (StorageAway("no route"), True), (OSError(), True)]
 )
 def test_one_worker_tells_and_a_storage_that_is_away_silences_nobody(answer, tells):

@@ -19,6 +19,7 @@ from aiosmtpd.smtp import AuthResult
 
 from tests.fakeweb.ports import free_port
 from tests.fakeweb.tls import self_signed
+from tests.rows import each_row
 from webcrawl.features.notifications.messages import CrawlOrigin, Message
 from webcrawl.features.notifications.receivers import Mailbox, MailServer, NotDelivered, Webhook
 
@@ -99,7 +100,7 @@ def test_a_secret_signs_the_body_as_it_was_sent():
     assert request.headers["X-Webcrawl-Signature"] == f"sha256={signed}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "is_final", "why"),
     [
         (500, False, "status 500 Internal Server Error"),

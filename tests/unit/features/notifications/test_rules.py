@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.features.notifications.rules import Announcer, Measurement, Thresholds, Watch
 
 LIMITS = Thresholds(stall_seconds=600, error_rate=0.5, error_window_seconds=300, disk_free_bytes=1000)
@@ -63,7 +62,7 @@ def test_a_stall_is_told_once_and_again_after_it_was_over():
     assert crawl.told == ["stall", "stall"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "waits",
     [
         replace(WELL, ready_hosts=0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.features.refusals.recogniser import (
     BODY_MAX,
     LINKS_MAX,
@@ -27,14 +28,14 @@ def seen(status, headers=(), body=b"", recogniser=RECOGNISER):
     return recogniser.of_error(status, header, body)
 
 
-@pytest.mark.parametrize("signature", OWN, ids=[signature.name for signature in OWN])
+@each_row("signature", OWN, ids=[signature.name for signature in OWN])
 def test_each_sample_is_recognised_as_what_it_is(signature):
     sample = parse_sample(signature.sample)
     refusal = seen(sample.status, sample.headers, sample.body)
     assert refusal == SiteRefusal(signature.kind, signature.by)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "headers", "refusal"),
     [
         (401, {}, SiteRefusal("login-required")),
@@ -93,7 +94,7 @@ def test_a_page_with_a_captcha_for_its_form_is_no_gate():
     assert seen(403, body=form) == SiteRefusal("challenge", "reCAPTCHA")
 
 
-@pytest.mark.parametrize("signature", OWN, ids=[signature.name for signature in OWN])
+@each_row("signature", OWN, ids=[signature.name for signature in OWN])
 def test_a_page_that_shows_the_source_of_a_sample_is_a_page(signature):
     source = signature.sample.replace("&", "&amp;").replace("<", "&lt;")
     text = "Some sites show such a page to programs that they do not know. " * 4
@@ -128,7 +129,7 @@ def test_an_error_page_is_no_application_without_content():
     assert seen(404, body=b"<noscript>Please enable JavaScript</noscript>") is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("page", "text"),
     [
         (b"", ""),
@@ -145,7 +146,7 @@ def test_the_visible_text_is_that_outside_of_scripts_and_styles(page, text):
     assert visible_text(page, 1000) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("link", "target"),
     [
         ("", None),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.features.refusals import signatures
 from webcrawl.features.refusals.signatures import SignaturesError, load, parse, parse_sample, removed
 from webcrawl.politeness.refusals import KINDS
@@ -30,7 +31,7 @@ def test_what_may_come_with_success_has_a_mark_of_markup():
     assert [one.name for one in OWN if one.success and b"<" not in b"".join(one.body)] == []
 
 
-@pytest.mark.parametrize("signature", OWN, ids=[signature.name for signature in OWN])
+@each_row("signature", OWN, ids=[signature.name for signature in OWN])
 def test_a_sample_has_all_marks_of_its_signature(signature):
     sample = parse_sample(signature.sample)
     assert signature.comes_with(sample.status)
@@ -38,7 +39,7 @@ def test_a_sample_has_all_marks_of_its_signature(signature):
     assert all(text in sample.headers[name].lower() for name, text in signature.headers.items())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "said"),
     [
         ("x = ", "is no TOML"),

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.errors import StorageLost
 from webcrawl.features.refusals.start_pages import BODY_MAX, SPEC, StartPages, parked_text
 from webcrawl.storage.memory.tables import MemoryTables
@@ -28,7 +29,7 @@ def test_the_name_of_the_host_and_digits_do_not_count() -> None:
     assert text_of("a.test") == parked_text("http://a.test/", "a.test", page("a.test").replace(b"12", b"31"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "body"),
     [
         ("https://a.test/about", page("a.test")),

@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.features.revisits.due_pages import TAKEN_SECONDS, Feeder, Portions, Share
 from webcrawl.features.revisits.estimate import History
 from webcrawl.features.revisits.page import RevisitedPage, Visit, VisitOutcome
@@ -82,7 +83,7 @@ def entry_at(page, level):
     return UrlEntry(page.url, page.key, page.fingerprint, level)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.25, 0.5, 0.9])
+@each_row("share", [0.0, 0.1, 0.25, 0.5, 0.9])
 def test_hosts_with_new_urls_give_their_share(share):
     hosts = {f"h{number}": 10_000 for number in range(10)}
     frontier = Crawl(hosts, dict.fromkeys(hosts, 100), share=share).seconds(300)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.rows import each_row
 from tests.unit.features.revisits.changing import DAY, DEVIATION, MEDIAN, T0, ChangingPage
 from webcrawl.features.revisits.estimate import (
     RATES,
@@ -50,7 +51,7 @@ def errors(pages: Sequence[ChangingPage], prior: Sequence[float]) -> list[float]
     return [math.log(typical_rate(posterior(history_of(page), prior)) / page.rate) for page in pages]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("visits", "dated_part", "spread"),
     [(4, 0.0, 1.0), (16, 0.0, 0.6), (64, 0.0, 0.4), (4, 1.0, 0.85), (16, 1.0, 0.45)],
 )

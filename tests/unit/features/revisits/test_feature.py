@@ -11,6 +11,7 @@ import pytest
 from scrapy import Spider
 from scrapy.http import Request
 
+from tests.rows import each_row
 from webcrawl.archive.capture import ArchiveEntry, FetchRecord, Revisit
 from webcrawl.crawl import request_codec
 from webcrawl.crawl.running import Came
@@ -87,7 +88,7 @@ def test_an_ordinary_request_is_made_again_as_it_was() -> None:
     assert request_codec.without_revisit(entry_of(PAGE).payload) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("request_", "repeatable"),
     [
         (Request(URL, headers={"A": "b"}), True),
@@ -135,7 +136,7 @@ NEW, SAME, NOT_MODIFIED = (Came(digest, None, None, None) for digest in (b"new",
 FIRST_TIME = UrlEntry(URL, "h.test", 7)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("result", "status", "came", "finding"),
     [
         (Result.FETCHED, 200, NEW, VisitOutcome.CAME),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.unit.features.revisits.changing import DAY, T0, YEAR, Web
 from webcrawl.features.revisits.estimate import Expectation, History
 from webcrawl.features.revisits.freshness import FreshnessPolicy
@@ -61,8 +62,8 @@ def test_it_keeps_more_fresh_than_other_policies_with_the_same_visits(seeds: ran
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("dated_part", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize(("days", "least"), [(14, 0.02), (30, 0.035), (60, 0.06), (90, 0.09)])
+@each_row("dated_part", [0.0, 0.5, 1.0])
+@each_row(("days", "least"), [(14, 0.02), (30, 0.035), (60, 0.06), (90, 0.09)])
 def test_it_does_so_under_other_budgets_and_whether_or_not_pages_have_dates(
     days: float, least: float, dated_part: float
 ) -> None:
@@ -122,7 +123,7 @@ def test_a_page_that_changes_too_fast_gives_way_to_others() -> None:
     assert 0.8 * DAY < soon.age_seconds < DAY
 
 
-@pytest.mark.parametrize("seconds", [5.0, 600.0, DAY, 30 * DAY])
+@each_row("seconds", [5.0, 600.0, DAY, 30 * DAY])
 def test_a_new_page_is_visited_at_about_the_mean_interval_however_short_that_is(seconds: float) -> None:
     policy = FreshnessPolicy(Pace(seconds, least_seconds=seconds / 5, most_seconds=20 * seconds))
     assert seconds / 2 < policy.next_visit_at(history(), T0) - T0 < 2 * seconds
@@ -152,7 +153,7 @@ def test_what_was_learnt_outlives_the_process_and_is_shared() -> None:
     assert not isinstance(FixedPolicy(pace()), LearningPolicy)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "reason"),
     [
         (history(), "by 1 visit with 0 changes it changes about each"),

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.features.revisits.estimate import RATES, dot
 from webcrawl.features.revisits.freshness import Allotment
 
@@ -23,8 +24,8 @@ def fresh(rate: float, often: float) -> float:
     return often / rate * -math.expm1(-rate / often)
 
 
-@pytest.mark.parametrize("number", range(0, 40, 3))
-@pytest.mark.parametrize("price", [DAY / 24, DAY, 10 * DAY])
+@each_row("number", range(0, 40, 3))
+@each_row("price", [DAY / 24, DAY, 10 * DAY])
 def test_the_last_visit_of_a_page_is_worth_the_price(number: int, price: float) -> None:
     rate, interval = RATES[number], ALLOTMENT.interval(known(number), price)
     often, little = 1 / interval, 1e-4 / interval
@@ -50,7 +51,7 @@ def test_where_little_is_known_a_visit_is_worth_what_it_is_on_average() -> None:
     assert min(apart) < ALLOTMENT.interval(weights, DAY) < max(apart)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_row("seed", range(5))
 def test_no_other_allotment_of_as_many_visits_keeps_more_fresh(seed: int) -> None:
     draw = random.Random(seed)
     rates = [draw.randrange(8, 36) for _ in range(30)]

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.features.revisits.estimate import RATES
 from webcrawl.features.revisits.freshness import HALF_LIFE_SECONDS, START, Census
 
@@ -70,9 +71,7 @@ def test_workers_together_know_what_one_would() -> None:
     assert first.visits < 500
 
 
-@pytest.mark.parametrize(
-    "text", ["", "null", "[1,2]", '"x"', str([-1.0] * 43), "[" + ",".join(["NaN"] * 43) + "]"]
-)
+@each_row("text", ["", "null", "[1,2]", '"x"', str([-1.0] * 43), "[" + ",".join(["NaN"] * 43) + "]"])
 def test_what_is_no_census_counts_for_nothing(text: str) -> None:
     census = Census()
     census.take(text, [text])

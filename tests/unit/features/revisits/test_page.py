@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.features.revisits.estimate import DATED_FROM_SECONDS, MEMORY_VISITS, History
 from webcrawl.features.revisits.page import modified_at
 
@@ -46,7 +47,7 @@ def test_a_visit_that_is_told_twice_counts_once() -> None:
     assert history.visited(T0, True) is history
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_row("seed", range(20))
 def test_the_text_is_short_and_has_everything(seed: int) -> None:
     draw = random.Random(seed)
     history = History.first(T0 + draw.random(), draw.choice([None, T0 - DAY * draw.random() * 900]))
@@ -57,7 +58,7 @@ def test_the_text_is_short_and_has_everything(seed: int) -> None:
     assert len(history.text()) <= 500, f"seed {seed}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.features.revisits.estimate import History
 from webcrawl.features.revisits.policies import FixedPolicy, MultiplicativePolicy, Pace
 
@@ -20,7 +19,7 @@ def test_fixed_is_the_same_for_all() -> None:
     assert policy.explain(ONCE, T0) == "every page is visited each 1 d 00 h"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("hours", "changed", "expected"), [(10, True, 5), (10, False, 20), (1.5, True, 1), (60, False, 100)]
 )
 def test_multiplicative_goes_by_what_the_last_visit_found(

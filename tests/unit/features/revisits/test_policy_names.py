@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.features.revisits.estimate import History
 from webcrawl.features.revisits.freshness import POLICIES, build_policy
 from webcrawl.features.revisits.policies import FixedPolicy, Pace
@@ -47,7 +48,7 @@ def test_by_import_path() -> None:
     assert isinstance(build_policy("webcrawl.features.revisits.policies.FixedPolicy", Pace()), FixedPolicy)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "message"),
     [
         ("seldom", "there are fixed, multiplicative, freshness, or an import path"),

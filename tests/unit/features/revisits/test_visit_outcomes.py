@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.features.revisits.page import Visit, VisitOutcome
 from webcrawl.features.revisits.policies import FixedPolicy, Pace
 from webcrawl.features.revisits.visits import (
@@ -52,7 +53,7 @@ def test_a_page_that_comes_is_remembered_with_what_is_sent_back():
     assert (page.history.visits, page.history.changes) == (1, 0)
 
 
-@pytest.mark.parametrize("finding", list(VisitOutcome))
+@each_row("finding", list(VisitOutcome))
 def test_what_never_came_is_not_remembered(finding):
     assert page_after(visit(0, finding)) is None
 
@@ -126,7 +127,7 @@ FLOORS = [
 ]
 
 
-@pytest.mark.parametrize(("fresh", "longest", "seconds"), FLOORS)
+@each_row(("fresh", "longest", "seconds"), FLOORS)
 def test_a_page_is_not_due_while_its_header_fields_call_it_fresh(fresh, longest, seconds):
     rules = VisitRules(FixedPolicy(Pace(HOUR_SECONDS)), 3, longest)
     first = replace(FIRST, fresh_seconds=fresh)

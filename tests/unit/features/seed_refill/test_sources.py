@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.features.seed_refill import sources
 from webcrawl.features.seed_refill.sources import CommandRunner, Hook, SourceError
 
@@ -25,7 +26,7 @@ def test_what_a_command_writes_is_the_answer() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each_row(
     ("text", "says"),
     [
         ("/no/such/command", "it cannot be run: No such file or directory"),

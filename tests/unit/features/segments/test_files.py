@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.contract.samples import entry
+from tests.rows import each_row
 from webcrawl.features.segments import files
 from webcrawl.features.segments.files import LineError, entry_to_line, line_to_entry
 from webcrawl.frontier.records import CARRIED, UrlEntry
@@ -47,7 +48,7 @@ def read(path: Path, identity: dict[str, str] = IDENTITY) -> list[UrlEntry]:
     return list(files.read(path, complete, identity))
 
 
-@pytest.mark.parametrize("case", CASES["right"], ids=lambda case: json.dumps(case["line"]))
+@each_row("case", CASES["right"], ids=lambda case: json.dumps(case["line"]))
 def test_a_line_is_read(case: dict[str, Any]) -> None:
     found = line_to_entry(json.dumps(case["line"]), complete)
     for name, value in case["has"].items():
@@ -55,7 +56,7 @@ def test_a_line_is_read(case: dict[str, Any]) -> None:
     assert line_to_entry(entry_to_line(found), complete) == found
 
 
-@pytest.mark.parametrize("case", CASES["wrong"], ids=lambda case: case["line"])
+@each_row("case", CASES["wrong"], ids=lambda case: case["line"])
 def test_a_line_that_is_none_says_why(case: dict[str, str]) -> None:
     with pytest.raises(LineError, match=case["says"]):
         line_to_entry(case["line"], complete)

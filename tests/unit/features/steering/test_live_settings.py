@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import Settings
 
+from tests.rows import each_row
 from webcrawl import settings as components
 from webcrawl.config import Configuration, check
 from webcrawl.features.steering.kept_settings import settings_of_crawl
@@ -45,14 +46,14 @@ def values(overlay: dict[str, str], spider: object = None, **given: object):
     return changed(start, made, overlay)
 
 
-@pytest.mark.parametrize("name", LIVE)
+@each_row("name", LIVE)
 def test_the_value_at_the_start_is_a_value_that_can_be_given(name: str) -> None:
     text = values({}).texts()[name]
     assert messages({name: text}) == []
     assert values({name: text}).texts() == values({}).texts()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "value"),
     [
         ("CONCURRENT_REQUESTS", "many"),
@@ -83,7 +84,7 @@ def test_problems_of_other_settings_that_were_there_before_do_not_count() -> Non
     assert messages({"DEPTH_LIMIT": "3"}, CRAWLER_CONTACT="nobody") == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "sentence"),
     [
         ("POLITENESS_MIN_DELEY", "is not a setting; did you mean POLITENESS_MIN_DELAY?"),
@@ -164,7 +165,7 @@ def test_paths_are_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert normal("domains", "a.example") == "a.example"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "text"),
     [(5.0, "5"), (0.25, "0.25"), (None, ""), ((80, 8080), "80,8080"), ({"b", "a"}, "a,b"), (3, "3")],
 )

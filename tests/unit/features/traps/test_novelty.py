@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.features.traps import novelty
 from webcrawl.features.traps.novelty import (
     FULL_AT,
@@ -26,7 +26,7 @@ def says(html):
     return page_shingles(html.encode(), "utf-8").stretches
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("html", "stretches"),
     [
         ("<p>One <b>Two</b> three", ("one", "two", "three")),
@@ -103,7 +103,7 @@ def test_no_body_makes_it_raise(body, encoding):
     Sketch().take(page_shingles(body, encoding))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "piece",
     [
         "<",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webcrawl.features.traps.pattern import parse_shape
 from webcrawl.features.traps.url_shape import Dated, calendar_stem, dated
 from webcrawl.urls.resolve import resolve
@@ -16,7 +16,7 @@ from webcrawl.urls.resolve import resolve
 CASES = json.loads((Path(__file__).parents[3] / "data/traps_patterns.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["url"])
+@each_row("case", CASES, ids=lambda case: case["url"])
 def test_a_url_has_the_pattern_of_its_kind(case):
     shape = parse_shape(case["url"])
     if "same_as" in case:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.fakeweb.content import word
 from tests.fakeweb.names import numbers
+from tests.rows import each_row
 from webcrawl.features.traps.detector import TrapDetector
 from webcrawl.features.traps.novelty import CRAWL_MOST, HOST_MOST, Template, page_shingles
 from webcrawl.features.traps.pattern import parse_shape
@@ -106,7 +107,7 @@ def evaluated(case, **more):
     return [trap.pattern for trap in look.quarantine.traps()], first
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"])
+@each_row("case", CASES, ids=lambda case: case["what"])
 def test_what_ends_never_and_says_nothing_new_is_a_trap_and_nothing_else_is(case):
     patterns, first = evaluated(case)
     if case["trap"] is None:
@@ -198,7 +199,7 @@ def test_no_page_counts_for_more_than_it_could_have(url, via, breeds, hollow, id
         assert page_points(uninformative) <= max_page_points(uninformative)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "via", "pages"),
     [
         ("/a/b/c/a/b/", "/a/b/c/a/", 6),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.features.traps import parameters
 from webcrawl.features.traps.parameters import Evidence, ParameterStats
 from webcrawl.features.traps.quarantine import Quarantine, Trap, TrapRule, Withheld, in_words, pattern_id
@@ -23,7 +24,7 @@ def refuses(quarantine, url, host="h.test"):
     return TrapRule(quarantine).refuses(Candidate(url, host, host))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "refused", "allowed"),
     [
         (
@@ -51,7 +52,7 @@ def test_a_pattern_covers_what_it_says(pattern, refused, allowed):
     assert refuses(quarantine, f"http://i.test{refused[0]}", "i.test") is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "words"),
     [
         ("h.test/cal/#", "h.test/cal/#"),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-import pytest
-
 from tests.fakeweb.content import word
+from tests.rows import each_row
 from tests.unit.features.traps.test_pattern_evaluator import LONG, detector, noisy, page
 from webcrawl.features.traps.quarantine import TrapRule
 from webcrawl.scope.scope import Candidate
@@ -23,7 +22,7 @@ def refused(look, url):
     return TrapRule(look.quarantine).refuses(Candidate(url, "h.test", "h.test"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "form",
     [
         "{page}?sid=a{n}b{n}c{n}",
@@ -80,11 +79,11 @@ def prose(name):
     return " ".join(f"{name}{chr(97 + n)}{chr(97 + n * 7 % 26)}" for n in range(25))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("form", "most"),
     [("{page}?sid={token}", 20), ("{page}?q={token}ffffffff", 60), ("http://h.test/v/{token}/{name}", 60)],
 )
-@pytest.mark.parametrize("shown", ["visit {token}", "noise"])
+@each_row("shown", ["visit {token}", "noise"])
 def test_a_page_that_prints_its_visit_or_words_at_random_is_the_same_page(form, most, shown):
     look, needed = detector(), None
     names = [chr(97 + n) * 3 for n in range(12)]

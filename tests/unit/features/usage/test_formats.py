@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.features.usage import content_signal, content_usage, robots_controls, rsl, tdmrep
 from webcrawl.features.usage.statements import resolve
 from webcrawl.robots.rules import comparable
@@ -13,7 +12,7 @@ from webcrawl.robots.rules import comparable
 BIG = 100_000
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "meaning"),
     [
         # draft-ietf-aipref-vocab-07, sections 6 and 6.5; draft-ietf-aipref-attach-05, section 1.2
@@ -48,7 +47,7 @@ def test_lines_of_the_field_are_one_value():
     assert dict(statement.meaning) == {"train-ai": True, "search": False}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "meaning"),
     [
         ("search=yes, ai-train=no", {"search": True, "train-ai": False}),
@@ -71,7 +70,7 @@ def test_content_signal(value, meaning):
 RESERVED = {"tdm": False, "train-ai": False}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "meaning"),
     [("1", RESERVED), (" 1 ", RESERVED), (1, RESERVED), ("0", {"tdm": True}), (0, {"tdm": True})]
     + [(value, {}) for value in ("2", "true", "", None, True, False, [1], "01")],
@@ -113,7 +112,7 @@ GROUPS = json.dumps(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "path", "verdict"),
     [
         ('[{"location": "/", "tdm-reservation": 1}]', "/any/page?x=1", "no"),
@@ -160,7 +159,7 @@ def verdicts_of(body, url="https://example.com/page"):
 NONE = {"search": "no", "ai-input": "no", "train-ai": "no", "tdm": "no"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("inner", "verdicts"),
     [
         ('<permits type="usage">all</permits>', dict.fromkeys(NONE, "yes")),
@@ -215,7 +214,7 @@ def test_a_licence_server_wants_a_token():
     assert verdicts_of(body) == NONE
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
     [
         b"",
@@ -239,7 +238,7 @@ def test_a_long_text_is_cut():
     assert len(content.statement.text) <= 200
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "texts"),
     [
         (
@@ -259,7 +258,7 @@ def test_licences_in_link_fields(line, texts):
     assert resolve(statements) == {}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("lines", "newer", "agent", "verdicts"),
     [
         # draft-illyes-repext-03, section 3.1.1

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-import pytest
-
+from tests.rows import each_row
 from tests.unit.frontier.test_active_key import BLOCKED_MAX, NOW, active, policies, robots
 from webcrawl.features.usage import site_files
 from webcrawl.frontier.inline import InlineRequest
@@ -22,7 +21,7 @@ def refusing(*purposes):
     return replace(plain, robots=replace(plain.robots, rules=rules, usage_refused=purposes))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("purposes", "refused", "given"),
     [
         (("train-ai",), ["x"], "y"),

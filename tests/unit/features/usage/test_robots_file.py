@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rows import each_row
 from tests.unit.robots.test_rules import CASES
 from webcrawl.features.usage.robots_file import read
 from webcrawl.features.usage.statements import as_record, resolve
@@ -32,7 +33,7 @@ def verdicts(text, path="/", agent="webcrawl", **others):
     return resolve(statements(text, path, agent, **others))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("agent", "path", "verdict", "line"),
     [
         ("webcrawl", "/test", "no", 4),
@@ -50,7 +51,7 @@ def test_the_example_of_the_draft(agent, path, verdict, line):
     assert not rules.allows("https://example.com/never/test")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "path", "expected"),
     [
         # The longest path, in octets and with wildcards; of equal ones the most restrictive
@@ -113,7 +114,7 @@ def test_which_line_decides(text, path, expected):
     assert verdicts(text, path) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "urls"),
     [
         ("License: https://e.com/l.xml\nUser-agent: *\nAllow: /", ["https://e.com/l.xml"]),
@@ -142,7 +143,7 @@ def test_of_two_names_of_the_crawler_the_more_restricted_one_counts():
 TOKENS = "User-agent: *\nAllow: /\nUser-agent: GPTBot\nUser-agent: Google-Extended\nDisallow: /a"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("token", "path", "expected"),
     [
         ("GPTBot", "/a", {"train-ai": "no"}),
@@ -172,7 +173,7 @@ def test_a_file_without_such_lines_costs_nothing(text):
     assert read(text, ["webcrawl"]) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Content-Usage: /" + "*a" * 50_000 + " train-ai=n",
@@ -190,7 +191,7 @@ def test_hostile_files_are_read_within_limits(text):
     assert all(len(each.text) <= 200 for each in stated)
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.get("name", str(n)) for n, case in enumerate(CASES)])
+@each_row("case", CASES, ids=[case.get("name", str(n)) for n, case in enumerate(CASES)])
 def test_lines_about_use_change_no_verdict_of_allow_and_disallow(case):
     """Between any two lines of a file."""
     plain = RobotsRules(case["robots"], case.get("agent", "webcrawl"))

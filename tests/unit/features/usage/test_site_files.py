@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
+from tests.rows import each_row
 from tests.unit.features.usage.test_formats import licensed
 from tests.unit.frontier.test_active_key import policies
 from webcrawl.features.usage import site_files
@@ -32,7 +31,7 @@ def wanted(text, *, tdmrep=True, licences=True, origin=ORIGIN):
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "files"),
     [
         ("", [FILE]),
@@ -65,7 +64,7 @@ def test_files_are_stored_behind_the_text_and_change_no_rule():
     assert len(rules) == 1
 
 
-@pytest.mark.parametrize("comment", ["", "x", "[]", "{}", '{"tdmrep": 5}', '{"tdmrep": ["a", "\\u1234"]}'])
+@each_row("comment", ["", "x", "[]", "{}", '{"tdmrep": 5}', '{"tdmrep": ["a", "\\u1234"]}'])
 def test_a_comment_of_the_site_that_looks_the_same_is_harmless(comment):
     text = f"User-agent: *\nDisallow: /{FILES_MARK}{comment}"
     assert site_files.read(text, ["webcrawl"]) is None
@@ -129,7 +128,7 @@ def test_an_origin_without_robots_txt_can_have_the_file():
     assert unreachable(ORIGIN, record, NOW + 90_000).state == RobotsState.UNREACHABLE
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reply", "is_soon"),
     [
         (RobotsReply(0, b"", "timeout"), True),

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from tests.rows import each_row
 from tests.unit.features.usage.vectors import AGENT, PATH, PURPOSES, vectors
 from webcrawl.features.usage import content_signal, content_usage, robots_controls, tdmrep
 from webcrawl.features.usage.robots_file import read
@@ -21,7 +22,7 @@ from webcrawl.features.usage.statements import (
 YES, NO = (("train-ai", True),), (("train-ai", False),)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("meanings", "verdict"),
     [
         ([], None),
@@ -110,7 +111,7 @@ def statements_of(vector):
     return [*stated, *robots_controls.in_meta(vector.robots_metas), *tdmrep.in_meta(vector.metas)]
 
 
-@pytest.mark.parametrize("vector", vectors(300), ids=range(300))
+@each_row("vector", vectors(300), ids=range(300))
 def test_made_sites(vector):
     stated = statements_of(vector)
     assert resolve(stated) == vector.truth(), (vector, stated)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
+from tests.rows import each_row
 from webcrawl.features.websub.discovery import HUBS_MAX, URL_MAX, Advertised, advertised
 
 CASES = json.loads((Path(__file__).parents[3] / "data/websub_discovery.json").read_text("utf-8"))
 URL = "http://a.test/page"
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+@each_row("case", CASES, ids=lambda case: case["name"])
 def test_what_a_document_says_of_its_hub(case: dict) -> None:
     found = advertised(case.get("headers", []), case.get("body", "").encode(), None, URL)
     wanted = None if case["topic"] is None else Advertised(case["topic"], tuple(case["hubs"]))
@@ -32,7 +31,7 @@ def test_what_is_very_long_is_no_hub() -> None:
     assert advertised([long], b"", None, URL) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
     [
         b"<link rel=hub" * 20_000,
@@ -57,7 +56,7 @@ def feed_of(inside: str) -> bytes:
 LINKS = "<atom:link rel='hub' href='http://hub.test/?a=1&b=2&amp;c'/><LINK rel=self href='/\u00e9'></LINK>"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "inside",
     [
         LINKS,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy import Spider
 
+from tests.rows import each_row
 from webcrawl.config import Configuration
 from webcrawl.crawl import request_codec
 from webcrawl.errors import StorageAway
@@ -75,7 +76,7 @@ def access(frontier: Frontier, visits: Visits | None = None, order: str = "prior
     return FrontierAccess(context, Spider("one"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("topic", "taken"),
     [
         ("http://a.test/feed", True),
@@ -121,8 +122,8 @@ def test_a_page_that_is_remembered_is_due_at_once() -> None:
     assert frontier.added == []
 
 
-@pytest.mark.parametrize("visits", [None, Visits(set())])
-@pytest.mark.parametrize("kind", [Kind.PAGE, Kind.SITEMAP])
+@each_row("visits", [None, Visits(set())])
+@each_row("kind", [Kind.PAGE, Kind.SITEMAP])
 def test_one_that_is_not_is_queued_beside_what_was_seen(visits: Visits | None, kind: Kind) -> None:
     frontier = Frontier()
     asyncio.run(access(frontier, visits).revisit(replace(ONE, kind=kind.value)))

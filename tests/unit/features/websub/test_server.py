@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.hub import Hub
+from tests.rows import each_row
 from webcrawl.errors import StartRefused, StorageFull
 from webcrawl.features.websub.callback import Callback
 from webcrawl.features.websub.discovery import Advertised
@@ -155,7 +156,7 @@ def test_a_hub_that_moved_is_followed_and_one_that_refuses_is_not_asked_again() 
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("method", ["HEAD", "PUT", "DELETE", "OPTIONS"])
+@each_row("method", ["HEAD", "PUT", "DELETE", "OPTIONS"])
 def test_other_methods_are_not_for_us(method: str) -> None:
     async def play() -> None:
         async with crawl_and_hub() as (crawl, hub):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.storage.redis import packing
 from webcrawl.storage.redis.packing import pack_entries, unpack_entries
@@ -47,7 +48,7 @@ def with_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "_FURTHER_VALUES", ("source", "language"))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["entry"]["url"])
+@each_row("case", CASES, ids=lambda case: case["entry"]["url"])
 def test_the_form_of_earlier_code_is_read(case: dict) -> None:
     assert list(unpack_entries(bytes.fromhex(case["packed"]), KEY)) == [UrlEntry(**case["entry"])]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.contract.samples import entry
+from tests.rows import each_row
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.storage.contract import Room
 from webcrawl.storage.redis.shard import COST_BYTES, FREED_BYTES, ServerRoom, cut_to
@@ -29,7 +30,7 @@ def offered(room: ServerRoom, *levels: int, depth: int = 3) -> list[int]:
     return [level for level in levels if room.takes(link(level, depth))]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("percents", "expected"),
     [
         ((84.9,), Room.PLENTY),
@@ -103,8 +104,8 @@ def test_what_is_needed_to_read_a_robots_txt_is_always_taken() -> None:
     assert at(99).takes(entry("http://a/robots.txt", kind=Kind.ROBOTS))
 
 
-@pytest.mark.parametrize("members", [1, 8])
-@pytest.mark.parametrize("percent", [50, 84, 92])
+@each_row("members", [1, 8])
+@each_row("percent", [50, 84, 92])
 def test_all_processes_together_take_no_more_before_they_look_again_than_there_is_room(
     members: int, percent: float
 ) -> None:
@@ -132,7 +133,7 @@ def test_each_process_prunes_its_part_of_what_is_too_much() -> None:
     assert room.prunable_bytes == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("lengths", "urls", "expected"),
     [
         ({}, 10, {}),

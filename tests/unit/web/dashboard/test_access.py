@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict
 
+from tests.rows import each_row
 from webcrawl.web.access import (
     CSRF_HEADER,
     SESSION_SECONDS,
@@ -127,8 +128,8 @@ def test_without_a_token_and_in_public_mode_nobody_has_a_right():
 # -- reading ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("headers", [{}, {"X_Forwarded_For": "192.0.2.1"}, {"Cookie": "a=b"}])
-@pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:9999", "[::1]:8765", "crawl.example.org"])
+@each_row("headers", [{}, {"X_Forwarded_For": "192.0.2.1"}, {"Cookie": "a=b"}])
+@each_row("host", ["127.0.0.1:8765", "localhost:9999", "[::1]:8765", "crawl.example.org"])
 def test_reading_needs_a_token_from_wherever_it_comes(host, headers):
     """A proxy on this machine may send no header that tells of it."""
     assert access().granted(asked(host=host, **headers), NOW).right is Right.NONE
@@ -201,7 +202,7 @@ def test_a_wrong_line_gives_nobody_a_right_and_is_not_quoted(tmp_path, caplog, l
 # -- hosts and origins -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("bound_to", "host", "status"),
     [
         ("127.0.0.1", "127.0.0.1:8765", 0),
@@ -229,7 +230,7 @@ def test_the_host_must_be_an_address_or_an_allowed_name(bound_to, host, status):
     assert status_of(dashboard_access.check_host, asked(host=host)) == status
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("target", "status"),
     [
         ("/", 0),
@@ -247,7 +248,7 @@ def test_a_request_target_with_an_authority_must_name_the_host(target, status):
     assert status_of(access().check_host, replace(asked(), target=target)) == status
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("headers", "is_page", "status"),
     [
         ({}, False, 0),
@@ -305,7 +306,7 @@ def test_a_change_with_a_session_needs_origin_and_the_value_of_the_header():
     assert status(asked("POST", **JSON, Authorization=f"Bearer {TOKEN}")) == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     "kind",
     [
         "",

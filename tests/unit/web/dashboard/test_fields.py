@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.web.access import Denial
 from webcrawl.web.fields import Field, as_json, read_body, read_query
 
@@ -20,7 +21,7 @@ FIELDS = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "right", "wrong"),
     [
         ("text", ["a", "\u202e", "abcde"], ["", "abcdef", 1, None, True, [], "\0", "\ud800"]),
@@ -57,7 +58,7 @@ def test_a_query_is_read_by_its_fields(query, values):
     assert found["whole"] == values.get("whole", 3)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "query",
     [
         *("whole=1.0", "whole=1_0", "whole=%D9%A1", "whole=", "whole=nan", f"whole={'9' * 5000}"),

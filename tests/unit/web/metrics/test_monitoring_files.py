@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
+from tests.rows import each_row
 from webcrawl.web.metrics import names
 
 DEPLOY = Path(__file__).parents[4] / "deploy"
@@ -42,7 +43,7 @@ def wrong(expression: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
+@each_row(
     "expression",
     [
         "webcrawl_nothing",

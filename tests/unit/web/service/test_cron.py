@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.web.service.cron import CronTimes, zones
 
 BERLIN, NEW_YORK = "Europe/Berlin", "America/New_York"
@@ -57,7 +58,7 @@ TIMES = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "zone", "after", "expected"), TIMES)
+@each_row(("expression", "zone", "after", "expected"), TIMES)
 def test_the_next_times(expression, zone, after, expected):
     at = datetime.fromisoformat(after).replace(tzinfo=ZoneInfo(zone)).timestamp()
     times = islice(CronTimes(expression, zone).after(at), len(expected))
@@ -72,10 +73,10 @@ def test_from_the_second_of_two_equal_hours_no_time_is_taken_again():
     assert datetime.fromtimestamp(following, ZoneInfo(BERLIN)).isoformat() == "2026-10-26T02:45:00+01:00"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "zone"), [("*/7 1-3 * * *", BERLIN), ("*/20 * * * *", BERLIN), ("30 1,2 * * *", NEW_YORK)]
 )
-@pytest.mark.parametrize("day", ["2026-03-29", "2026-10-25", "2026-03-08", "2026-11-01"])
+@each_row("day", ["2026-03-29", "2026-10-25", "2026-03-08", "2026-11-01"])
 def test_the_times_are_the_same_from_wherever_they_are_asked(expression, zone, day):
     begin = datetime.fromisoformat(day).replace(tzinfo=ZoneInfo(zone)).timestamp() - 3600
     times = CronTimes(expression, zone)
@@ -85,7 +86,7 @@ def test_the_times_are_the_same_from_wherever_they_are_asked(expression, zone, d
         assert times.first_after(at) == next(time for time in whole if time > at)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "reason"),
     [
         ("* * * *", "must have five fields (minute, hour, day of the month, month, day of the week), not 4"),
@@ -109,9 +110,7 @@ def test_a_wrong_expression_has_a_reason(expression, reason):
         CronTimes(expression, "UTC")
 
 
-@pytest.mark.parametrize(
-    "zone", ["", "Europe", "../../etc/passwd", "/etc/localtime", "localtime", "europe/berlin"]
-)
+@each_row("zone", ["", "Europe", "../../etc/passwd", "/etc/localtime", "localtime", "europe/berlin"])
 def test_a_wrong_zone_is_refused(zone):
     with pytest.raises(ValueError, match="is no time zone; give a name such as UTC or Europe/Berlin"):
         CronTimes("* * * * *", zone)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings, default_settings
 
+from tests.rows import each_row
 from webcrawl.config import SETTINGS
 from webcrawl.config.display import PACKAGES
 from webcrawl.web.service.open_settings import GROUPS, OPEN, order_settings
@@ -164,7 +165,7 @@ def test_each_setting_of_the_list_is_checked_as_on_the_command_line(problems):
     assert checked - names == set()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [
         "JOBDIR",

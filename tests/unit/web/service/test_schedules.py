@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from tests.rows import each_row
 from webcrawl.web.service.schedules import (
     RUNS_MAX,
     Overlap,
@@ -34,7 +35,7 @@ def schedule(**values):
     return Schedule(**given)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("cron", "window", "next_at", "now", "planned_at", "missed", "then"),
     [
         # Nothing is due.
@@ -91,7 +92,7 @@ def test_a_paused_schedule_starts_nothing():
     assert due_starts(tested, MIDNIGHT + 900 * DAY) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("overlap", "going", "waits", "outcome"),
     [
         (Overlap.SKIP, None, False, RunOutcome.STARTING),
@@ -152,7 +153,7 @@ def test_a_schedule_is_read_as_it_was_written():
     assert tested.runs[0].outcome is RunOutcome.ENDED
 
 
-@pytest.mark.parametrize(
+@each_row(
     "change",
     [{"cron": "x"}, {"zone": "Mars"}, {"name": ".a"}, {"overlap": "x"}, {"runs": [{"a": 1}]}, {"order": {}}],
 )

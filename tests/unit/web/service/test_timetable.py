@@ -6,6 +6,7 @@ from itertools import count
 
 import pytest
 
+from tests.rows import each_row
 from tests.unit.web.service.supervising import FINISHED, KILLED, SHUTDOWN, Machine
 from webcrawl.errors import CrawlError
 from webcrawl.web.service import schedules
@@ -390,8 +391,8 @@ def story(accident, number, **schedule):
     return service, getattr(machine, accident) is None
 
 
-@pytest.mark.parametrize("accident", ["kill_at", "fail_at"])
-@pytest.mark.parametrize(
+@each_row("accident", ["kill_at", "fail_at"])
+@each_row(
     "values",
     [{}, {"repetition": Repetition.RESUME}, {"overlap": Overlap.QUEUE}, {"keep": 1}],
     ids=["new", "resume", "queue", "keep"],
