@@ -73,6 +73,7 @@ class Connection(asyncio.Protocol):
         self._number = number
         self._transport = cast("asyncio.Transport", None)
         self._address = ""
+        self._is_resumed = False
         self._incoming = b""
         self._arrived = (0.0, 0.0)
         self._started = (0.0, 0.0)
@@ -92,6 +93,8 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=0)
         self._address = self._transport.get_extra_info("sockname")[0]
+        tls = self._transport.get_extra_info("ssl_object")
+        self._is_resumed = tls is not None and bool(tls.session_reused)
         self._open_ones.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -274,5 +277,6 @@ class Connection(asyncio.Protocol):
                 complete=complete,
                 connection=self._number,
                 user_agent=request.user_agent,
+                resumed=self._is_resumed,
             )
         )

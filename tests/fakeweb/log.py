@@ -40,6 +40,8 @@ class Hit:
     """False where the peer left before the answer had ended."""
     connection: int
     user_agent: str
+    resumed: bool = False
+    """Whether its connection resumed a TLS session."""
 
     @property
     def is_robots(self) -> bool:

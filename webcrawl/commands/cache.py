@@ -37,6 +37,7 @@ HELD = {
     "robots": Held("robots.txt, parsed"),
     "dns": Held("host names (DNS)"),
     "connections": Held("idle connections"),
+    "tls": Held("TLS sessions"),
     "bodies": Held("bodies of pages", in_bytes=True),
 }
 """By the name in the published figures."""
@@ -49,8 +50,8 @@ class Command(CrawlCommand):
     def long_desc(self) -> str:
         return (
             "Show what each process of a running crawl holds in memory: active hosts and their URLs, parsed "
-            "robots.txt, DNS answers, idle connections, bodies of pages; with the limits and the hits of the caches. "
-            "The figures are some seconds old."
+            "robots.txt, DNS answers, idle connections, TLS sessions, bodies of pages; with the limits and the hits "
+            "of the caches. The figures are some seconds old."
         )
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:

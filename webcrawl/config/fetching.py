@@ -58,6 +58,13 @@ class FetchingSettings:
         "files that the process may open. Each is kept as long as its server keeps it (5 s if the "
         "server does not say, at most 30 s).",
     )
+    download_tls_sessions: int = setting(
+        whole(0, 1_000_000, zero="none is resumed"),
+        2000,
+        "hosts",
+        "Maximum number of hosts whose TLS session is kept, so that a next connection resumes it. A session takes "
+        "about 12 KB.",
+    )
     download_maxsize: int = setting(whole(1024, 1 << 40), MIB, "bytes", "Size at which a body is cut.")
     download_text_maxsize: int = setting(
         whole(0, 1 << 40, zero="as DOWNLOAD_MAXSIZE"),

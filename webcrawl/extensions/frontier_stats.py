@@ -11,6 +11,7 @@ from webcrawl.downloadermiddlewares.stats import StatsMiddleware
 from webcrawl.extensions.metrics_reader import Countable, get_frontier
 from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.fetching.bandwidth import get_bandwidth
+from webcrawl.fetching.tls_sessions import get_tls_sessions
 from webcrawl.frontier.figures import COUNTERS, ONLY_STATISTICS
 
 if TYPE_CHECKING:
@@ -80,6 +81,9 @@ class FrontierStats:
         if (bandwidth := get_bandwidth(self._crawler)).is_on:
             self._crawler.stats.set_value("bandwidth/limit", round(bandwidth.limit))
             self._crawler.stats.set_value("bandwidth/used", round(bandwidth.used))
+        if (tls := get_tls_sessions(self._crawler)).connections:
+            self._crawler.stats.set_value("tls/connections", tls.connections)
+            self._crawler.stats.set_value("tls/resumed", tls.resumed)
         if self._frontier is None:
             return
         for name, number in figures(self._frontier.tally, self._storage):

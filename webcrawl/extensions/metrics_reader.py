@@ -94,6 +94,8 @@ def cache_figures(crawler: Crawler) -> dict[str, float]:
     names = network.names
     add("dns", entries=len(names), max=names.size, hits=names.hits, misses=names.misses)
     add("connections", entries=network.idle, max=min(network.idle_max, 1e9))
+    tls = network.tls_sessions
+    add("tls", entries=len(tls), max=tls.max, hits=tls.resumed, misses=tls.connections - tls.resumed)
     add("bodies", entries=bodies.used, max=bodies.total)
     return values
 

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from aiohttp.client_proto import ResponseHandler
 
+from webcrawl.fetching.tls_sessions import ResumableTls
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -117,6 +119,7 @@ class PageProtocol(ResponseHandler):
         self.opening_seconds = 0.0
         """Seconds that it took to open the connection; at least a round trip."""
         self._exchange: Exchange | None = None
+        self._tls: ResumableTls | None = None
         self._idle = idle
         self._lane = lane
         self._in_lane = False
@@ -132,10 +135,16 @@ class PageProtocol(ResponseHandler):
         self.exchanges += 1
         self._exchange = exchange
         self._wake()
+        if self._tls is not None and self.exchanges == 1:
+            self._tls.begun()
 
     def end(self) -> None:
         """Detach the exchange, which is over."""
-        self._exchange = None
+        exchange, self._exchange = self._exchange, None
+        if self._tls is not None and exchange is not None and exchange.head is not None:
+            # Once a connection is enough.
+            self._tls.answered()
+            self._tls = None
 
     def rest(self, seconds: float) -> None:
         """Be idle for at most so many seconds, then close: the server might be closing the connection by then."""
@@ -192,6 +201,7 @@ class PageProtocol(ResponseHandler):
         self.ip = str(peer[0]) if peer else None
         if (tls := transport.get_extra_info("ssl_object")) is not None:
             self.certificate = _certificate(tls.getpeercert(binary_form=True))
+            self._tls = tls if isinstance(tls, ResumableTls) else None
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""

@@ -40,6 +40,7 @@ from webcrawl.fetching.failures import LocalShortageError, PrivateAddressError
 from webcrawl.fetching.private_addresses import SETTING, SeedAddresses, address_rule
 from webcrawl.fetching.resolver import Resolver
 from webcrawl.fetching.shortage import Shortage, scarce
+from webcrawl.fetching.tls_sessions import Route, get_tls_sessions, route
 from webcrawl.politeness.shared_clocks import plain_address
 from webcrawl.scrapy_private import tls_context
 
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from webcrawl.fetching.request_head import Target
+    from webcrawl.fetching.tls_sessions import TlsSessions
 
 MISTRUST_SECONDS = 600.0
 """Seconds during which no connections to an origin are kept after one of them was closed on a request."""
@@ -76,6 +78,11 @@ class Proxy:
 
     url: str
     headers: dict[str, str]
+
+    @property
+    def identity(self) -> str:
+        """The proxy and the credentials that it is sent."""
+        return f"{self.url} {self.headers.get('Proxy-Authorization', '')}"
 
 
 ORIGINS_REMEMBERED = 4_096
@@ -114,7 +121,13 @@ _attempt: ContextVar[Attempt] = ContextVar("webcrawl_attempt")
 class Network:
     """The connections of one crawl. Must be created while the event loop runs, and closed."""
 
-    def __init__(self, settings: BaseSettings, seeds: SeedAddresses, bandwidth: Bandwidth) -> None:
+    def __init__(
+        self,
+        settings: BaseSettings,
+        seeds: SeedAddresses,
+        bandwidth: Bandwidth,
+        tls_sessions: TlsSessions,
+    ) -> None:
         self._bandwidth = bandwidth
         self._rule = rule = seeds.rule
         self.shortage = Shortage()
@@ -126,6 +139,8 @@ class Network:
         self._connect_timeout = settings.getfloat("DOWNLOAD_CONNECT_TIMEOUT", CONNECT_TIMEOUT_SECONDS)
         self._loop = asyncio.get_running_loop()
         self._tls = _tls_context(settings)
+        self.tls_sessions = tls_sessions
+        tls_sessions.serve(self._tls)
         resolver = Resolver(
             settings.getlist("DNS_NAMESERVERS"),
             timeout_seconds=settings.getfloat("DNS_TIMEOUT", 60.0),
@@ -163,6 +178,8 @@ class Network:
         if proxy is not None:
             self._check_literal(target.host)
         _attempt.set(attempt)
+        is_tls, via = target.scheme == "https", "" if proxy is None else proxy.identity
+        route.set(Route(self.tls_sessions, target.port, via) if is_tls else None)
         if self._connect_timeout:
             seconds = min(seconds, self._connect_timeout)
         request = (
@@ -383,7 +400,7 @@ def get_network(crawler: Crawler) -> Network:
     network = _networks.get(crawler)
     if network is None:
         network = _networks[crawler] = Network(
-            crawler.settings, seed_addresses(crawler), get_bandwidth(crawler)
+            crawler.settings, seed_addresses(crawler), get_bandwidth(crawler), get_tls_sessions(crawler)
         )
     return network
 

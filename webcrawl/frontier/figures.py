@@ -184,6 +184,19 @@ COUNTERS: tuple[Figure, ...] = (
         "sitemaps",
         metric="sitemaps",
     ),
+    _counter(
+        "tls_connections",
+        "connections",
+        "TLS connections on which a request was sent",
+        metric="tls_connections",
+    ),
+    _counter(
+        "tls_resumed",
+        "connections",
+        "Of these, the ones that resumed a session",
+        metric="tls_resumed_connections",
+        help="TLS connections that resumed a session.",
+    ),
     _counter("redirects", "responses", "Responses that were redirects", "redirects", metric="redirects"),
     _counter("items", "items", "Items that passed the pipelines", metric="items"),
     _counter(

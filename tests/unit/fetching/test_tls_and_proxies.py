@@ -124,7 +124,7 @@ def test_credentials_for_a_proxy_are_not_sent_to_the_site() -> None:
     assert b"Proxy" not in sent[0]
 
 
-def _tunnel(port: Callable[[], int], asked: list[bytes]) -> Callable[[Peer], object]:
+def tunnel(port: Callable[[], int], asked: list[bytes]) -> Callable[[Peer], object]:
     """A proxy that connects everybody to one port of this machine."""
 
     async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -151,7 +151,7 @@ def test_https_goes_through_a_tunnel(tls: ssl.SSLContext, loop: str) -> None:
     async def test() -> None:
         async with (
             serving(answering(OK, record=sent), tls) as site,
-            serving(_tunnel(lambda: site.port, asked)) as proxy,  # type: ignore[arg-type]
+            serving(tunnel(lambda: site.port, asked)) as proxy,  # type: ignore[arg-type]
             Client() as client,
         ):
             for _ in range(2):

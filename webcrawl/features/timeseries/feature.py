@@ -22,6 +22,7 @@ from webcrawl.features.timeseries.archives import ARCHIVES, Recorder
 from webcrawl.features.timeseries.reading import SAVE_SECONDS, Slot
 from webcrawl.features.timeseries.runs import ProcessRun, RunStore, killed
 from webcrawl.features.timeseries.store import Latest, SeriesStore
+from webcrawl.fetching.tls_sessions import get_tls_sessions
 from webcrawl.frontier.figures import FIGURES, read_figures
 from webcrawl.processes import cpu_seconds, memory
 from webcrawl.version import __version__
@@ -201,6 +202,8 @@ class TimeSeriesFeature(Feature):
         values["parsing"] = parsers() if callable(parsers) else 0
         bandwidth = self._context.bandwidth
         values |= {"bandwidth_limit": bandwidth.limit, "bandwidth_used": round(bandwidth.used, 1)}
+        tls = get_tls_sessions(self._scheduler.crawler)
+        values |= {"tls_connections": tls.connections, "tls_resumed": tls.resumed}
         values |= {"open_max": frontier.open_max, "cores": self._cores}
         # This runs on the event loop.
         values["loop_seconds"] = round(time.thread_time() - self._loop_before, 3)

@@ -126,6 +126,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "DOWNLOAD_IDLE_CONNECTIONS",
             "DOWNLOAD_MAXSIZE",
             "DOWNLOAD_TEXT_MAXSIZE",
+            "DOWNLOAD_TLS_SESSIONS",
             "DOWNLOAD_TIMEOUT",
             "FTP_TLS",
             "HTTPERROR_ALLOWED_CODES",

@@ -29,6 +29,7 @@ const MORE = [
   { title: "Other errors", names: ["errors_protocol", "errors_refused", "errors_cancelled", "errors_other"] },
   { title: "URLs: queued, done, failed, refused", names: ["enqueued", "done", "failed", "refused"] },
   { title: "Fetches of robots.txt and sitemaps, redirects", names: ["robots", "sitemaps", "redirects"] },
+  { title: "TLS connections, resumed sessions", names: ["tls_connections", "tls_resumed"] },
   { title: "Pages on their way", names: ["open", "unsettled", "parsing", "open_max"] },
   { title: "Known hosts", names: ["hosts", "given_up"] },
   { title: "Memory", names: ["rss_all", "rss"] },
