@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import breadth, crawls, engine, links, planning, scale, shared
+from tests.bench import breadth, crawls, engine, handshakes, links, planning, scale, shared
 
 
 def main() -> int:
@@ -31,6 +31,7 @@ PARTS = {
     "breadth": breadth.hosts_visited,
     "callbacks": crawls.callbacks,
     "links": links.link_extraction,
+    "handshakes": handshakes.fetches_by_handshake,
     "queue": scale.a_million_queued,
     "start": scale.ten_million_queued,
     "redis": shared.beside_sqlite,

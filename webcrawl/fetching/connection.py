@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from contextlib import suppress
+from functools import lru_cache
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
@@ -233,6 +234,11 @@ class PageProtocol(ResponseHandler):
             self._exchange.lost(exc if isinstance(exc, Exception) else None)
 
 
+CERTIFICATES = 512
+"""The number of certificates that are kept, of a few kB each: most connections are to hosts that had one before."""
+
+
+@lru_cache(CERTIFICATES)
 def _certificate(der: bytes | None) -> Certificate | None:
     """Return a certificate as Scrapy's handlers give it."""
     if der is None:
