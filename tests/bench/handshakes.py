@@ -15,7 +15,7 @@ from tests.fakeweb.config import Config
 from tests.fakeweb.process import serve_in_process
 from tests.unit.fetching.lab import Client
 from webcrawl.fetching.network import get_network
-from webcrawl.fetching.tls_sessions import Peer, TlsSessions
+from webcrawl.fetching.tls_sessions import TlsPeer, TlsSessions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,7 +81,7 @@ async def _measure(course: Course, served: Served) -> tuple[float, float]:
     }
     async with Client(**settings) as client:
         sessions = get_network(client.crawler).tls_sessions
-        peer = Peer(host, port or 0)
+        peer = TlsPeer(host, port or 0)
         for _ in range(WARM_UP):
             await _fetch(client, url, sessions, peer if course.forgets else None)
         resumed_before = sessions.resumed
@@ -95,7 +95,7 @@ async def _measure(course: Course, served: Served) -> tuple[float, float]:
     return 1000 * used / FETCHES, 1000 * server_used / FETCHES
 
 
-async def _fetch(client: Client, url: str, sessions: TlsSessions, forgotten: Peer | None) -> None:
+async def _fetch(client: Client, url: str, sessions: TlsSessions, forgotten: TlsPeer | None) -> None:
     fetched = await client.fetch(url)
     if fetched.response is None or fetched.response.status != 200:
         raise SystemExit(f"{url}: {fetched.error or fetched.response}")

@@ -36,7 +36,7 @@ LONGEST_SECONDS = 7_200.0
 """The longest time in seconds for which a session is used, whatever its server says."""
 
 
-class Peer(NamedTuple):
+class TlsPeer(NamedTuple):
     """The other end of a connection. A session of one is never offered to another."""
 
     name: str
@@ -47,7 +47,7 @@ class Peer(NamedTuple):
 
 
 @dataclass(slots=True)
-class Kept:
+class KeptSession:
     """A session, and when it was got."""
 
     session: ssl.SSLSession
@@ -70,8 +70,8 @@ class TlsSessions:
         """TLS connections on which a request was sent."""
         self.resumed = 0
         """Those of them that resumed a session."""
-        self._kept: OrderedDict[Peer, Kept] = OrderedDict()
-        self._taken_once: OrderedDict[Peer, None] = OrderedDict()
+        self._kept: OrderedDict[TlsPeer, KeptSession] = OrderedDict()
+        self._taken_once: OrderedDict[TlsPeer, None] = OrderedDict()
         """Peers whose servers take a session once."""
 
     def __len__(self) -> int:
@@ -82,7 +82,7 @@ class TlsSessions:
         self._kept.clear()
         context.sslobject_class = ResumableTls
 
-    def offer(self, peer: Peer, now: float) -> Kept | None:
+    def offer(self, peer: TlsPeer, now: float) -> KeptSession | None:
         """Take out the session that is offered to a peer."""
         kept = self._kept.pop(peer, None)
         return kept if kept is not None and now < kept.until else None
@@ -92,7 +92,7 @@ class TlsSessions:
         self.connections += 1
         self.resumed += is_resumed
 
-    def answered(self, peer: Peer, tls: ssl.SSLObject, offered: Kept | None, now: float) -> None:
+    def answered(self, peer: TlsPeer, tls: ssl.SSLObject, offered: KeptSession | None, now: float) -> None:
         """Keep the session for the next connection to a peer: this one has got an answer."""
         if not self.max:
             return
@@ -108,9 +108,9 @@ class TlsSessions:
         if session is None or not (session.has_ticket or session.id):
             return
         seconds = min(session.ticket_lifetime_hint or session.timeout, LONGEST_SECONDS)
-        self._remember(self._kept, peer, Kept(session, now + seconds / 2, now + seconds))
+        self._remember(self._kept, peer, KeptSession(session, now + seconds / 2, now + seconds))
 
-    def _remember(self, entries: OrderedDict[Peer, T], peer: Peer, value: T) -> None:
+    def _remember(self, entries: OrderedDict[TlsPeer, T], peer: TlsPeer, value: T) -> None:
         entries[peer] = value
         entries.move_to_end(peer)
         if len(entries) > self.max:
@@ -134,8 +134,8 @@ class ResumableTls(ssl.SSLObject):
     """A TLS connection that offers the session of an earlier one."""
 
     _route: Route | None = None
-    _peer: Peer | None = None
-    _offered: Kept | None = None
+    _peer: TlsPeer | None = None
+    _offered: KeptSession | None = None
 
     def do_handshake(self) -> None:
         """See ssl.SSLObject; the event loop calls it again and again."""
@@ -148,7 +148,7 @@ class ResumableTls(ssl.SSLObject):
         if found is None or not self.server_hostname:
             return
         self._route = found
-        self._peer = Peer(self.server_hostname, found.port, found.via)
+        self._peer = TlsPeer(self.server_hostname, found.port, found.via)
         self._offered = found.sessions.offer(self._peer, monotonic())
         if self._offered is not None:
             self.session = self._offered.session

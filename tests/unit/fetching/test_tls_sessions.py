@@ -13,7 +13,7 @@ from tests.unit.fetching.lab import LOOPS, Client, Peer, run, serving
 from tests.unit.fetching.test_tls_and_proxies import tunnel
 from webcrawl.fetching.network import get_network
 from webcrawl.fetching.tls_sessions import LONGEST_SECONDS, TlsSessions, get_tls_sessions
-from webcrawl.fetching.tls_sessions import Peer as Host
+from webcrawl.fetching.tls_sessions import TlsPeer as Host
 
 if TYPE_CHECKING:
     from tests.unit.fetching.lab import Behaviour
