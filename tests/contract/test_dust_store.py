@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from webcrawl.errors import StorageLost
-from webcrawl.features.dust.learner import DustState, TrackedRule
+from webcrawl.features.dust.learner import DustPage, DustState, PageContent, TrackedRule
 from webcrawl.features.dust.rule import DustKind, DustRule
-from webcrawl.features.dust.store import BY_HAND, SPEC, DustStore
+from webcrawl.features.dust.store import BY_HAND, PAGES, SPEC, DustPages, DustStore
+from webcrawl.features.dust.url_parts import url_parts
 from webcrawl.features.dust.withholding import WithheldUrl
 from webcrawl.storage.tables import HEADER, Row
 
@@ -78,7 +79,8 @@ def test_a_rule_that_was_stored_is_known_to_all(
     [
         (DustState.PROBING, DustState.CONFIRMED, DustState.CONFIRMED),
         (DustState.CONFIRMED, DustState.PROBING, DustState.CONFIRMED),
-        (DustState.CONFIRMED, DustState.DOUBTED, DustState.CONFIRMED),
+        (DustState.CONFIRMED, DustState.DOUBTED, DustState.DOUBTED),
+        (DustState.DOUBTED, DustState.CONFIRMED, DustState.CONFIRMED),
         (DustState.CONFIRMED, DustState.UNDONE, DustState.UNDONE),
         (DustState.UNDONE, DustState.CONFIRMED, DustState.UNDONE),
         (DustState.UNDONE, DustState.DOUBTED, DustState.UNDONE),
@@ -130,6 +132,75 @@ def test_urls_that_are_queued_again_leave_the_store(runner: asyncio.Runner, stor
     assert [each.withheld for each in runner.run(store.rules())] == [3]
     [result] = runner.run(store.withhold([urls[1]]))
     assert (result.new, result.stored) == ([urls[1]], 4)
+
+
+def test_rules_by_which_a_stored_url_is_withheld_replace_those_before(
+    runner: asyncio.Runner, store: DustStore
+) -> None:
+    runner.run(store.put([tracked(SLASH), tracked(VIEW)]))
+    runner.run(store.withhold([withheld(1), withheld(2)]))
+    [result] = runner.run(store.withhold([withheld(1, VIEW)]))
+    assert (result.new, result.stored) == ([], 2)
+    assert everything(runner, store) == [withheld(1, VIEW), withheld(2)]
+    assert runner.run(store.owing({SLASH.id: "a.test", VIEW.id: "a.test", "0": "c.test"})) == [
+        SLASH.id,
+        VIEW.id,
+    ]
+    runner.run(store.requeued("a.test", [withheld(2).url]))
+    assert runner.run(store.owing({SLASH.id: "a.test", VIEW.id: "a.test"})) == [VIEW.id]
+
+
+def test_how_many_urls_were_checked_is_known_to_all(
+    runner: asyncio.Runner, open_store: Callable[[], DustStore]
+) -> None:
+    store = open_store()
+    runner.run(store.put([tracked(SLASH), tracked(VIEW)]))
+    runner.run(store.withhold([withheld(number) for number in range(3)]))
+    runner.run(store.check("a.test", {SLASH.id: 3}))
+    runner.run(store.withhold([withheld(7)]))
+    assert [(each.withheld, each.checked) for each in runner.run(open_store().rules())] == [(4, 3), (0, 0)]
+
+
+def dust_page(number: int, at: float, *, site: str = "a.test", links: int | None = 7) -> DustPage:
+    url = f"http://{site}/page-{number}?ü=ö"
+    parts = url_parts(url)
+    assert parts is not None
+    return DustPage(url, parts, PageContent((1 << 64) - number - 1, links), at)
+
+
+@pytest.fixture
+def open_pages(open_tables: OpenTables) -> Callable[[], DustPages]:
+    return lambda: DustPages(open_tables(PAGES))
+
+
+def test_pages_that_one_process_stores_another_reads(
+    runner: asyncio.Runner, open_pages: Callable[[], DustPages]
+) -> None:
+    one, other = open_pages(), open_pages()
+    assert (runner.run(other.read("a.test")), runner.run(other.header("a.test"))) == ([], None)
+    pages = [dust_page(2, 5.0), dust_page(1, 6.0, links=None)]
+    result = runner.run(one.put({"a.test": pages, "b.test:8080": [dust_page(1, 4.0, site="b.test:8080")]}))
+    assert {site: new for site, (new, _) in result.items()} == {"a.test": 2, "b.test:8080": 1}
+    assert runner.run(other.read("a.test")) == pages
+    assert runner.run(other.header("a.test")) == result["a.test"][1]
+    again = dust_page(2, 9.0, links=8)
+    [(new, header)] = runner.run(other.put({"a.test": [again]})).values()
+    assert new == 0
+    assert header != result["a.test"][1]
+    assert runner.run(one.find("a.test", [again.url, "http://a.test/"])) == [again, None]
+
+
+def test_the_oldest_pages_go_first(runner: asyncio.Runner, open_pages: Callable[[], DustPages]) -> None:
+    store = open_pages()
+    here = [dust_page(number, 10.0 + number) for number in range(6)]
+    there = [dust_page(number, 5.0 + number, site="c.test") for number in range(3)]
+    runner.run(store.put({"a.test": here, "c.test": there}))
+    runner.run(store.delete_oldest("a.test", 2))
+    assert runner.run(store.read("a.test")) == here[2:]
+    runner.run(store.bound(5))
+    assert runner.run(store.read("c.test")) == there[2:]
+    runner.run(store.bound(5))
+    assert runner.run(store.read("a.test")) == here[2:]
 
 
 def test_rows_that_cannot_be_read_are_reported(

@@ -25,6 +25,7 @@ from webcrawl.crawl.seeded_hosts import read_kept
 from webcrawl.crawl.storage import build_backend, identity_settings
 from webcrawl.errors import CrawlError, JobdirUnusable, NoSuchCrawl, StorageAway, StorageFull
 from webcrawl.features.content_seen.store import SPEC as CONTENTS
+from webcrawl.features.dust.store import PAGES as DUST_PAGES
 from webcrawl.features.dust.store import SPEC as DUST
 from webcrawl.features.hints.store import SPEC as HINTS
 from webcrawl.features.revisits.store import LESSONS, PAGES
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from webcrawl.storage.inspection import CrawlStatus, WholeCrawl
     from webcrawl.storage.tables import Table, TableSpec
 
-TABLES = (FAILURES, TRAPS, DUST, HINTS, PAGES, LESSONS, SUBSCRIPTIONS, CONTENTS)
+TABLES = (FAILURES, TRAPS, DUST, DUST_PAGES, HINTS, PAGES, LESSONS, SUBSCRIPTIONS, CONTENTS)
 """The tables of features that are copied, too. The time series stay: they are of one process."""
 AT_ONCE = 500
 """URLs, answers or rows of a step."""

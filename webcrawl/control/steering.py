@@ -407,7 +407,7 @@ class Steering:
         chosen = [
             tracked
             for tracked in rules
-            if tracked.state in (DustState.PROBING, DustState.CONFIRMED)
+            if tracked.state in (DustState.PROBING, DustState.CONFIRMED, DustState.DOUBTED)
             and (list(names) == [ALL] or tracked.rule.id in names)
         ]
         if chosen:

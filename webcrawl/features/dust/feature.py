@@ -7,25 +7,27 @@ import asyncio
 import logging
 import os
 import random
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webcrawl.crawl import request_codec
 from webcrawl.crawl.feature import Feature, stop
 from webcrawl.errors import CrawlError, StorageFull, StorageLost
 from webcrawl.features.dust.knowledge import DustKnowledge
-from webcrawl.features.dust.learner import DustState, PageContent
-from webcrawl.features.dust.store import DustStore
+from webcrawl.features.dust.learner import DustPage, DustState, PageContent
+from webcrawl.features.dust.shared_pages import SharedPages
+from webcrawl.features.dust.store import DustPages, DustStore
 from webcrawl.features.dust.url_parts import url_parts
-from webcrawl.features.dust.withholding import CLOSING_SAMPLES, DustScopeRule
+from webcrawl.features.dust.withholding import CLOSING_SAMPLES, DOUBT_SECONDS, DustScopeRule
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.frontier.lease import Result
-from webcrawl.frontier.records import Kind, State, UrlEntry
+from webcrawl.frontier.records import QUEUED, RELEASED, Kind, State, UrlEntry, UrlRecord
 from webcrawl.parsing.links import LinkColumns
 from webcrawl.reports import text
 from webcrawl.storage.tables import HEADER
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
     from scrapy.http import Response
 
@@ -46,8 +48,26 @@ CLAIM_SECONDS = 60.0
 """Time for which one process has the exclusive right to queue URLs of undone rules."""
 LATE_SECONDS = 60.0
 """Time after which processes that learn late that a rule was undone withhold nothing more."""
+LOOK_AGAIN_SECONDS = 5.0
+"""Interval at which withheld URLs of undone rules are looked at again."""
+OTHERS_IDLE_SECONDS = 20.0
+"""Time after which an idle crawl undoes a rule that a process doubts which may have been killed."""
+LOOKS_MAX = 10
+"""How often a last sample is looked for that has no page, once a second in an idle crawl."""
+LOOKED_AT = -2
+"""The fence under which a site is read whose key this process does not hold."""
+WITHHELD = DustScopeRule.name
 CONSIDERED = 100
 """Withheld URLs of a site among which the last samples of its rules are chosen."""
+
+
+@dataclass(slots=True)
+class _LastSample:
+    site: str
+    rules: tuple[TrackedRule, ...]
+    known: DustPage
+    """The page that its rules say it has."""
+    looks: int = 0
 
 
 class DustFeature(Feature):
@@ -62,10 +82,13 @@ class DustFeature(Feature):
         clock: Callable[[], float],
         worker: str,
         *,
+        pages: DustPages,
         keeps_states: bool,
+        is_shared: bool,
         chance: random.Random,
     ) -> None:
-        """``keeps_states``: whether the storage has the states of URLs."""
+        """``keeps_states``: whether the storage has the states of URLs. ``is_shared``: other processes may work on
+        the same crawl."""
         self.knowledge = knowledge
         self.rule = DustScopeRule(knowledge.withholding)
         self.withhold = knowledge.withholding.withheld
@@ -81,6 +104,20 @@ class DustFeature(Feature):
         """Rules that are to be stored, by their ids."""
         self._undone: dict[str, tuple[str, float]] = {}
         """Undone rules that may still have URLs to be queued: the site, and the time until which it is looked."""
+        self._look_at = 0.0
+        self._is_owing = False
+        """True if URLs of undone rules were queued when they were looked at last, and may still be refused."""
+        self._is_shared = is_shared
+        self._pages_store = pages
+        self._pages = SharedPages(pages, knowledge, clock)
+        self._samples: dict[str, _LastSample] = {}
+        """The last samples that are to be compared, by their URLs."""
+        self._checking: dict[str, dict[str, int]] = {}
+        """By site and rule how many URLs were withheld when these samples were chosen."""
+        self._is_checked = False
+        """True if all rules were checked, and nothing was fetched since."""
+        self._store_first: Callable[[], Awaitable[None]] = self.before_commit
+        """Stores what rules have withheld, those of other features too."""
         self._storing = asyncio.Lock()
         self._failed = self._stepped = self._is_idle = False
         self._task: asyncio.Task[None] | None = None
@@ -91,15 +128,16 @@ class DustFeature(Feature):
         :raises webcrawl.errors.CrawlError: they cannot be read
         """
         now = self._clock()
-        for tracked in await self._store.rules():
-            if tracked.state is DustState.UNDONE:
-                self._undone[tracked.rule.id] = (tracked.rule.site, now)
         await self._learn(now)
+        if not self._is_shared:
+            # An earlier run was ended in the midst of these doubts.
+            self._note(self.knowledge.expire(now, -1.0))
         if count := len(self.knowledge.withholding):
             logger.info("%s; see scrapy dust", text.things(count, "DUST rule"))
 
     def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         self._context = context
+        self._store_first = context.features.find_before_commit() or self.before_commit
         self._task = scheduler.run_beside(self._watch(context, scheduler))
 
     async def page(
@@ -110,27 +148,43 @@ class DustFeature(Feature):
         found: Sequence[UrlEntry],
         beside: Mapping[str, str],
     ) -> None:
-        """Learn from a page. What it made the rules withhold is stored before the page is settled: if the process is
-        killed, the page and its links come again."""
+        """Learn from a page."""
         entry = flight.lease.entry
         parts = url_parts(entry.url)
-        if parts is not None and _is_plain(entry, response):
-            assert response.request is not None
-            facts = fetch_meta(response.request)
-            links = None
-            if facts.original is None or facts.follows_links:
-                links = LinkColumns.of(page.links).values(0)
-            content = PageContent.of(facts.text_digest or response.body, links, parts.site)
-            self._note(self.knowledge.page(entry.url, content, self._clock()))
-            self._queue_probes(entry.depth)
-        if self.knowledge.withholding.has_waiting(entry.url):
-            try:
-                await self._store_withheld()
-            except (StorageFull, StorageLost) as error:
-                self._tell_failure(error)
+        if parts is None:
+            return
+        if not _is_plain(entry, response) or page.nofollow:
+            # As a sample it says nothing: its links are not followed.
+            self.knowledge.skipped(entry.url, parts.site)
+            return
+        assert response.request is not None
+        self._note(await self._pages.hold(parts.site, flight.lease.fence))
+        facts, now = fetch_meta(response.request), self._clock()
+        links = None
+        if (facts.original is None or facts.follows_links) and not page.links_dropped:
+            links = LinkColumns.of(page.links).values(0)
+        content = PageContent.of(facts.text_digest or response.body, links, parts.site)
+        self._pages.fetched(flight.lease.id, DustPage(entry.url, parts, content, now))
+        self._note(self.knowledge.page(entry.url, content, now))
+        self._queue_probes(entry.depth)
+
+    def refused(self, entry: UrlEntry) -> None:
+        self._is_checked = False
+
+    async def before_commit(self) -> None:
+        """Store what was withheld before the pages that link to it are settled, and before the URLs are whose turn it
+        was: a rule that is undone later has them queued again, also if this process is killed now."""
+        if not self.knowledge.withholding.is_waiting() and not self._storing.locked():
+            return
+        try:
+            await self._store_withheld()
+        except StorageLost as error:
+            self._tell_failure(error)
 
     def settled(self, flight: InFlightRequest) -> None:
         """Note URLs that have no page, so that a rule that expected one is not believed."""
+        self._pages.settled(flight.lease.id)
+        self._is_checked = False
         entry, outcome = flight.lease.entry, flight.outcome
         if entry.kind != Kind.PAGE or entry.payload is not None:
             return
@@ -146,8 +200,11 @@ class DustFeature(Feature):
         if self._task is None or self._task.done():
             return False
         withholding = self.knowledge.withholding
-        self._is_idle = not self._stepped or withholding.has_open() or withholding.has_unchecked()
-        return self._is_idle or bool(self._changed)
+        is_done = not len(withholding) or self._is_checked
+        if self._stepped and is_done and not (withholding.has_open() or self._is_owing or self._changed):
+            return False
+        self._is_idle, self._look_at = True, 0.0
+        return True
 
     async def before_close(self) -> None:
         await stop(self._task)
@@ -156,6 +213,9 @@ class DustFeature(Feature):
             await self._store_rules()
         except CrawlError as error:
             logger.warning("The DUST rules of the last moments cannot be stored and are lost: %s", error)
+
+    async def drained(self) -> None:
+        await self._pages.write(self._pages.take_settled())
 
     async def _watch(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         while True:
@@ -170,15 +230,20 @@ class DustFeature(Feature):
         """Store what is new, load changes of other processes, queue URLs of undone rules, and samples if the crawl is
         idle. A failed step is repeated later."""
         try:
-            self._note(self.knowledge.expire(now))
+            if self._pages.has_settled():
+                pages = self._pages.take_settled()
+                # Only what is durable may be known: a URL is withheld for a page that is there.
+                if await context.frontier.drain():
+                    await self._pages.write(pages)
+            self._note(self.knowledge.expire(now, OTHERS_IDLE_SECONDS if self._is_idle else DOUBT_SECONDS))
             await self._store_withheld()
+            await self._doubt(scheduler, context.intake, now)
+            self._queue_probes(0)
             await self._store_rules()
-            if await self._learn(now) or self._undone:
+            if await self._learn(now):
                 context.intake.forget()
             await self._requeue(scheduler, context.intake, now)
-            if self._is_idle:
-                self._is_idle = False
-                await self._queue_samples(scheduler, context.intake)
+            self._is_idle = False
         except (StorageFull, StorageLost) as error:
             self._tell_failure(error)
         else:
@@ -203,7 +268,14 @@ class DustFeature(Feature):
                     logger.info("DUST: %s is doubted, since a sample differs", tracked.rule)
                 case DustState.UNDONE:
                     logger.warning("DUST: %s is undone: %s", tracked.rule, tracked.why)
-                    self._undone[tracked.rule.id] = (tracked.rule.site, now + LATE_SECONDS)
+                    self._undo(tracked, now)
+
+    def _undo(self, tracked: TrackedRule, now: float) -> None:
+        self._undone[tracked.rule.id] = (tracked.rule.site, now + LATE_SECONDS)
+        self._look_at = 0.0
+        if self._context is not None:
+            # Links of its URLs are found again.
+            self._context.intake.forget()
 
     async def _store_rules(self) -> None:
         for tracked in self.knowledge.learner.open_rules():
@@ -224,13 +296,17 @@ class DustFeature(Feature):
         version = await self._store.version()
         if version == self._version:
             return False
-        entered, left = self.knowledge.load(await self._store.rules())
+        stored = await self._store.rules()
+        entered, left = self.knowledge.load(stored)
         if self._version is not None:
             for tracked in entered:
                 logger.info("DUST: %s makes no difference; another process proved it", tracked.rule)
         for tracked in left:
-            logger.info("DUST: %s is undone: %s", tracked.rule, tracked.why)
-            self._undone[tracked.rule.id] = (tracked.rule.site, now + LATE_SECONDS)
+            what = "is undone" if tracked.state is DustState.UNDONE else "is refuted"
+            logger.info("DUST: %s %s: %s", tracked.rule, what, tracked.why)
+        for tracked in stored:
+            if tracked.state is DustState.UNDONE and tracked.rule.id not in self._undone:
+                self._undo(tracked, max(now if tracked in left else 0.0, tracked.since))
         self._version = version
         return bool(left)
 
@@ -246,6 +322,8 @@ class DustFeature(Feature):
             entry = context.intake.link_entry(probe.url, depth, probe.of)
             if isinstance(entry, UrlEntry):
                 entry.repeat = probe.is_repeat
+                if probe.is_repeat:
+                    entry.listed = RELEASED
                 entries.append(context.frontier.place_first(entry))
         if entries:
             context.frontier.add_entries(entries)
@@ -257,6 +335,8 @@ class DustFeature(Feature):
             if not waiting:
                 return
             try:
+                # A rule that another process has undone withholds nothing more; what it withheld is queued again.
+                await self._learn(self._clock())
                 stored = await self._store.withhold(waiting)
             except BaseException:
                 withholding.give_back(waiting)
@@ -265,41 +345,43 @@ class DustFeature(Feature):
                 withholding.note_stored(*result)
 
     async def _requeue(self, scheduler: RunningCrawl, intake: Intake, now: float) -> None:
-        """Queue the withheld URLs of undone rules again."""
-        for rule_id, (site, until) in list(self._undone.items()):
-            if not await self._store.claim(self._worker, CLAIM_SECONDS):
-                return
-            count = 0
-            async for owed in self._withheld_urls(site):
-                mine = [withheld for withheld in owed if rule_id in withheld.rules]
-                # First: those that another rule refuses are withheld anew.
-                entries = [entry for each in mine if (entry := await self._entry(each, intake)) is not None]
+        """Queue the withheld URLs of undone rules again. Those that are queued already stay in the store as long as a
+        process that does not know of the undoing may refuse them."""
+        if now < self._look_at or not self._undone:
+            return
+        if not await self._store.claim(self._worker, CLAIM_SECONDS):
+            self._is_owing = False
+            return
+        self._look_at, is_owing = now + LOOK_AGAIN_SECONDS, False
+        for rule_id in await self._store.owing({each: site for each, (site, _) in self._undone.items()}):
+            site, until = self._undone[rule_id]
+            count = waiting = 0
+            async for withheld in self._withheld_urls(site):
+                entries, gone = [], []
+                for each in withheld:
+                    if rule_id not in each.rules:
+                        continue
+                    entry = await self._entry(each, intake)
+                    if entry is QUEUED and until > now:
+                        waiting += 1
+                    elif entry is WITHHELD:
+                        # By other rules, which replace these in the store.
+                        continue
+                    else:
+                        gone.append(each.url)
+                        entries += [entry] if isinstance(entry, UrlEntry) else []
+                await self._store_withheld()
                 if entries and not await scheduler.add_seeds(entries):
                     return
-                if mine:
-                    await self._store.requeued(site, [withheld.url for withheld in mine])
+                if gone:
+                    # Those that rules of other features refuse are withheld by these.
+                    await self._store_first()
+                    await self._store.requeued(site, gone)
                 count += len(entries)
+            is_owing = is_owing or waiting > 0
             if count:
                 logger.info("DUST: %s of rule %s queued again", text.things(count, "URL"), rule_id)
-            if until <= now:
-                del self._undone[rule_id]
-
-    async def _queue_samples(self, scheduler: RunningCrawl, intake: Intake) -> None:
-        """Queue samples of what each rule withheld since it was last asked, chosen among all of its URLs."""
-        withholding = self.knowledge.withholding
-        entries: dict[str, UrlEntry] = {}
-        for tracked in withholding.take_unchecked():
-            start = self._chance.randbytes(16)
-            for after in (start, HEADER):
-                withheld, _ = await self._store.owed(tracked.rule.site, after, CONSIDERED)
-                mine = [each for each in withheld if tracked.rule.id in each.rules]
-                if mine:
-                    break
-            for each in self._chance.sample(mine, min(CLOSING_SAMPLES, len(mine))):
-                if withholding.add_sample(each) and (entry := await self._entry(each, intake)) is not None:
-                    entries[each.url] = entry
-        if entries:
-            await scheduler.add_seeds(list(entries.values()))
+        self._is_owing = is_owing
 
     async def _withheld_urls(self, site: str) -> AsyncIterator[list[WithheldUrl]]:
         after: bytes | None = HEADER
@@ -307,17 +389,104 @@ class DustFeature(Feature):
             urls, after = await self._store.owed(site, after, REQUEUED_AT_ONCE)
             yield urls
 
-    async def _entry(self, withheld: WithheldUrl, intake: Intake) -> UrlEntry | None:
-        """Return the URL as a queue entry; None if it is queued or done by now, or another rule refuses it."""
+    async def _entry(self, withheld: WithheldUrl, intake: Intake) -> UrlEntry | UrlRecord | str | None:
+        """Return the URL as a queue entry; ``QUEUED`` if it is queued, ``WITHHELD`` if other rules withhold it, None
+        if it is done by now or something else refuses it."""
         entry = intake.link_entry(withheld.url, withheld.depth, withheld.via)
         if not isinstance(entry, UrlEntry):
-            return None
+            return WITHHELD if entry == WITHHELD else None
         record = await self._backend.url_record(entry.key, entry.fingerprint)
         if record is not None and record.state is not State.REFUSED:
-            return None
+            return QUEUED if record.state is State.QUEUED else None
         # The backend has the URL: it was queued before its rule was proved.
         entry.repeat = record is not None or not self._keeps_states
+        entry.listed = RELEASED
         return entry
+
+    # -- doubts --------------------------------------------------------------------------------------------------
+
+    async def _doubt(self, scheduler: RunningCrawl, intake: Intake, now: float) -> None:
+        """Compare samples and pages that other processes have fetched with what the rules say."""
+        knowledge = self.knowledge
+        for site, known, at in knowledge.withholding.open_doubts():
+            [page] = await self._pages_store.find(site, [known])
+            if page is not None and page.at > at:
+                self._note(knowledge.compare_again(page, now))
+        if self._is_idle:
+            await self._check_rules(scheduler, intake, now)
+
+    async def _check_rules(self, scheduler: RunningCrawl, intake: Intake, now: float) -> None:
+        """Compare the last samples of an idle crawl. Queue samples of what each rule withheld, in all processes,
+        since it was checked last, chosen among all of its URLs."""
+        if not await self._store.claim(self._worker, CLAIM_SECONDS):
+            self._is_checked = True
+            return
+        if await self._compare_samples(now):
+            return
+        stored = {tracked.rule.id: tracked for tracked in await self._store.rules()}
+        mine = {tracked.rule.id: tracked for tracked in self.knowledge.withholding.rules()}
+        unchecked = [
+            tracked
+            for rule_id, tracked in stored.items()
+            if rule_id in mine and tracked.state is DustState.CONFIRMED and tracked.withheld > tracked.checked
+        ]
+        entries: dict[str, UrlEntry] = {}
+        for tracked in unchecked:
+            await self._pages.hold(tracked.rule.site, LOOKED_AT)
+            withheld = await self._choose(tracked)
+            for each in withheld:
+                found = self.knowledge.withholding.find_known(each.url)
+                if found is None:
+                    continue
+                entry = await self._sample(each, intake)
+                if entry is not None:
+                    entries[each.url] = entry
+                    self._samples[each.url] = _LastSample(tracked.rule.site, *found)
+            self._checking.setdefault(tracked.rule.site, {})[tracked.rule.id] = tracked.withheld
+        self._is_checked = not unchecked
+        if entries:
+            await scheduler.add_seeds(list(entries.values()))
+
+    async def _choose(self, tracked: TrackedRule) -> list[WithheldUrl]:
+        """Return some of the URLs that a rule withheld, by chance."""
+        start = self._chance.randbytes(16)
+        mine: list[WithheldUrl] = []
+        for after in (start, HEADER):
+            withheld, _ = await self._store.owed(tracked.rule.site, after, CONSIDERED)
+            mine += [each for each in withheld if tracked.rule.id in each.rules and each not in mine]
+            if len(mine) >= CLOSING_SAMPLES:
+                break
+        return self._chance.sample(mine, min(CLOSING_SAMPLES, len(mine)))
+
+    async def _sample(self, withheld: WithheldUrl, intake: Intake) -> UrlEntry | None:
+        """Return a withheld URL as a queue entry that no process withholds; None if it was fetched."""
+        key, mark = intake.identify(withheld.url)
+        record = await self._backend.url_record(key, mark)
+        if record is not None and record.state in (State.DONE, State.FAILED):
+            return None
+        entry = UrlEntry(withheld.url, key, mark, depth=withheld.depth, via=withheld.via, listed=RELEASED)
+        entry.repeat = record is not None or not self._keeps_states
+        return entry
+
+    async def _compare_samples(self, now: float) -> bool:
+        """Compare the last samples, as they are stored. Return whether some are still to come."""
+        for url, sample in list(self._samples.items()):
+            page, known = await self._pages_store.find(sample.site, [url, sample.known.url])
+            if page is not None:
+                del self._samples[url]
+                rules = self.knowledge.compare_sample(sample.rules, known or sample.known, page, now)
+                self._note(rules)
+                continue
+            sample.looks += 1
+            if sample.looks > LOOKS_MAX:
+                # It has no page, which says nothing.
+                del self._samples[url]
+        if self._samples:
+            return True
+        checking, self._checking = self._checking, {}
+        for site, checked in checking.items():
+            await self._store.check(site, checked)
+        return False
 
     def _tell_failure(self, error: CrawlError) -> None:
         if not self._failed:
@@ -342,6 +511,8 @@ def build(parts: Parts) -> DustFeature:
         backend,
         parts.clock,
         configuration.worker_name,
+        pages=DustPages(backend.tables),
+        is_shared=configuration.storage.is_shared,
         keeps_states=configuration.frontier_seen != "bloom",
         chance=chance,
     )

@@ -10,7 +10,7 @@ from webcrawl.features.dust.withholding import Withholding
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from webcrawl.features.dust.learner import DustProbe, PageContent, TrackedRule
     from webcrawl.features.dust.rule import DustRule
@@ -34,9 +34,22 @@ class DustKnowledge:
         parts = url_parts(url)
         if parts is None:
             return []
-        page, site = DustPage(url, parts, content), parts.site
+        page, site = DustPage(url, parts, content, now), parts.site
         changed = self.learner.page(page, now)
         changed += self.withholding.page(page, self.learner.pages(site), now)
+        self._apply(changed)
+        return changed
+
+    def knows(self, site: str) -> bool:
+        """Return whether anything is remembered of the pages of a site."""
+        return self.learner.has_site(site)
+
+    def restore(self, site: str, pages: Sequence[DustPage], now: float) -> list[TrackedRule]:
+        """Learn from stored pages of a site, the oldest first. Return the rules whose state changed."""
+        changed = []
+        for page in pages:
+            changed += self.learner.restore(page, now)
+        self.withholding.restore(site, pages)
         self._apply(changed)
         return changed
 
@@ -45,8 +58,13 @@ class DustKnowledge:
         parts = url_parts(url)
         if parts is None:
             return []
-        self.withholding.failed(url, parts.site)
-        return self.learner.failed(url, parts.site, now)
+        undone = self.withholding.failed(url, parts.site, now)
+        self._apply(undone)
+        return undone + self.learner.failed(url, parts.site, now)
+
+    def skipped(self, url: str, site: str) -> None:
+        """Note that a URL has a page that says nothing."""
+        self.withholding.skipped(url, site)
 
     def take_probes(self) -> list[DustProbe]:
         """Return the URLs that are to be fetched to prove or to doubt rules."""
@@ -64,6 +82,12 @@ class DustKnowledge:
                 self.learner.decide(rule)
                 if self.withholding.remove(rule, self.learner.pages(rule.site)) is not None:
                     left.append(tracked)
+            elif tracked.state is DustState.DOUBTED:
+                if rule not in self._ended:
+                    self.learner.decide(rule)
+                    self.withholding.suspend(tracked, self.learner.pages(rule.site))
+            elif tracked.state is DustState.CONFIRMED and self.withholding.is_suspended(rule):
+                self.withholding.resume(rule, self.learner.pages(rule.site))
             elif tracked.state is DustState.PROBING:
                 if rule not in applied:
                     self.learner.resume(tracked)
@@ -73,11 +97,26 @@ class DustKnowledge:
                     entered.append(tracked)
         return entered, left
 
-    def expire(self, now: float) -> list[TrackedRule]:
-        """Undo rules that are doubted for too long, and return them."""
-        undone = self.withholding.expire(now)
+    def expire(self, now: float, others_seconds: float) -> list[TrackedRule]:
+        """Undo rules that are doubted for too long, and return them. ``others_seconds``: the time that other
+        processes have for it, see ``Withholding.expire``."""
+        undone = self.withholding.expire(now, others_seconds)
         self._apply(undone)
         return undone
+
+    def compare_again(self, page: DustPage, now: float) -> list[TrackedRule]:
+        """Decide the doubts about rules whose known page came again. Return these rules."""
+        changed = self.withholding.compare_again(page, self.learner.pages(page.parts.site), now)
+        self._apply(changed)
+        return changed
+
+    def compare_sample(
+        self, rules: Sequence[TrackedRule], known: DustPage, sample: DustPage, now: float
+    ) -> list[TrackedRule]:
+        """Compare a sample, fetched by any process, with the page that its rules say it has. Return the rules that
+        are doubted from now on."""
+        pages = self.learner.pages(sample.parts.site)
+        return self.withholding.compare_sample(rules, known, sample, pages, now)
 
     def _apply(self, changed: Iterable[TrackedRule]) -> None:
         for tracked in changed:

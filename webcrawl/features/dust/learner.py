@@ -91,6 +91,8 @@ class DustPage(NamedTuple):
     url: str
     parts: UrlParts
     content: PageContent
+    at: float = 0.0
+    """Epoch seconds."""
 
 
 class DustProbe(NamedTuple):
@@ -161,13 +163,14 @@ class _Evidence:
     probes: int = 0
 
 
-def are_equal(one: DustPage, other: DustPage) -> bool:
-    """Return whether two pages have the same content and lead to the same pages."""
+def are_equal(one: DustPage, other: DustPage) -> bool | None:
+    """Return whether two pages have the same content and lead to the same pages; None if that is not known: the links
+    of one were not read, and relative links may differ since their paths do."""
     if one.content.body != other.content.body:
         return False
     if one.content.links is not None and other.content.links is not None:
         return one.content.links == other.content.links
-    return one.parts[:4] == other.parts[:4]
+    return True if one.parts[:4] == other.parts[:4] else None
 
 
 class DustLearner:
@@ -213,6 +216,7 @@ class DustLearner:
         is_new = tracked.rule not in evidence.open and tracked.rule not in evidence.decided
         if is_new and self._has_room(evidence):
             evidence.open[tracked.rule] = tracked
+            evidence.probes += tracked.probes
             self._open += 1
 
     def page(self, page: DustPage, now: float) -> list[TrackedRule]:
@@ -229,6 +233,27 @@ class DustLearner:
         self._remember(evidence, page)
         self._bound()
         return changed
+
+    def restore(self, page: DustPage, now: float) -> list[TrackedRule]:
+        """Learn from a page that this process has not fetched itself, unless it is known. Return the rules that
+        became candidates or were decided by it."""
+        evidence = self._site(page.parts.site)
+        if page.url in evidence.pages:
+            return []
+        evidence.fetched += 1
+        changed = []
+        for tracked in list(evidence.open.values()):
+            if self._test(tracked, page, is_prediction=False):
+                changed.append(tracked)
+                self._decide(evidence, tracked, now)
+        changed += self._search(evidence, page, now)
+        self._remember(evidence, page)
+        self._bound()
+        return changed
+
+    def has_site(self, site: str) -> bool:
+        """Return whether anything is remembered of a site."""
+        return site in self._sites
 
     def failed(self, url: str, site: str, now: float) -> list[TrackedRule]:
         """Note that a URL has no page: a rule that expected one is refuted. Return the rules that this decided."""
@@ -258,7 +283,10 @@ class DustLearner:
         if known.url == page.url:
             tracked.forms[form] = page
             return False
-        if not are_equal(known, page):
+        is_equal = are_equal(known, page)
+        if is_equal is None:
+            return False
+        if not is_equal:
             tracked.why = f"{known.url} and {page.url} differ"
             return True
         if page.content.body not in tracked.pairs:

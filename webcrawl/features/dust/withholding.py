@@ -13,7 +13,7 @@ from webcrawl.urls.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from webcrawl.features.dust.learner import DustPage, TrackedRule
     from webcrawl.features.dust.rule import DustRule
@@ -58,7 +58,8 @@ class DustMatch(NamedTuple):
 @dataclass(slots=True)
 class _Doubt:
     known: str
-    sample: DustPage
+    sample: DustPage | None
+    """None if another process doubts the rule."""
     at: float
 
 
@@ -188,18 +189,88 @@ class Withholding:
             self._cover_anew(site, pages)
         return tracked
 
-    def add_sample(self, withheld: WithheldUrl) -> bool:
-        """Let a withheld URL be fetched as a sample. Return False if no page is known under its form."""
-        parts = url_parts(withheld.url)
+    def has_rules(self, site: str) -> bool:
+        """Return whether a site has rules that are applied or doubted."""
+        known = self._sites.get(site)
+        return known is not None and bool(known.rules or known.doubted)
+
+    def find_known(self, url: str) -> tuple[tuple[TrackedRule, ...], DustPage] | None:
+        """Return the rules that say which page a URL has, and the page that is known; None if none is."""
+        parts = url_parts(url)
         site = None if parts is None else self._sites.get(parts.site)
         if site is None or parts is None or not site.rules:
-            return False
+            return None
         form, applied = _form(site.rules, parts)
         member = site.members.get(_mark(form))
-        if member is None or member.url == withheld.url:
-            return False
-        site.samples[withheld.url] = (_joined(site.rules, applied, member), member)
-        return True
+        if member is None or member.url == url:
+            return None
+        return _joined(site.rules, applied, member), member
+
+    def restore(self, site_name: str, pages: Iterable[DustPage]) -> None:
+        """Take pages of a site as known that another process, or an earlier run, has fetched."""
+        site = self._sites.get(site_name)
+        if site is not None:
+            for page in pages:
+                self._cover(site, page)
+
+    def suspend(self, tracked: TrackedRule, pages: Iterable[DustPage] = ()) -> None:
+        """Do not apply a rule as long as another process doubts it."""
+        rule = tracked.rule
+        site = self._sites.setdefault(rule.site, _Site())
+        if rule in site.doubted:
+            return
+        mine = next((other for other in site.rules if other.rule == rule), None)
+        if mine is not None:
+            site.rules.remove(mine)
+            self._count -= 1
+            self._cover_anew(site, pages)
+        mine = mine or tracked
+        mine.state = DustState.DOUBTED
+        site.doubted[rule] = (mine, _Doubt("", None, tracked.since))
+
+    def is_suspended(self, rule: DustRule) -> bool:
+        """Return whether a rule is not applied since another process doubts it."""
+        site = self._sites.get(rule.site)
+        doubted = None if site is None else site.doubted.get(rule)
+        return doubted is not None and doubted[1].sample is None
+
+    def resume(self, rule: DustRule, pages: Iterable[DustPage] = ()) -> None:
+        """Apply a rule again that another process doubted."""
+        tracked, _ = self._sites[rule.site].doubted.pop(rule)
+        tracked.state = DustState.CONFIRMED
+        self.add(tracked, pages)
+
+    def open_doubts(self) -> list[tuple[str, str, float]]:
+        """Return the doubts of this process: the site, the URL of the known page, and the time."""
+        return [
+            (name, doubt.known, doubt.at)
+            for name, site in self._sites.items()
+            for _, doubt in site.doubted.values()
+            if doubt.sample is not None
+        ]
+
+    def compare_again(self, page: DustPage, pages: Iterable[DustPage], now: float) -> list[TrackedRule]:
+        """Decide the doubts about rules whose known page came again."""
+        site = self._sites.get(page.parts.site)
+        changed = [] if site is None else self._confirm_again(site, page, now)
+        if site is not None and changed:
+            self._cover_anew(site, pages)
+        return changed
+
+    def compare_sample(
+        self,
+        rules: Sequence[TrackedRule],
+        known: DustPage,
+        sample: DustPage,
+        pages: Iterable[DustPage],
+        now: float,
+    ) -> list[TrackedRule]:
+        """Compare a sample with the page that its rules say it has. Return the rules that are doubted from now on."""
+        site = self._sites.get(sample.parts.site)
+        changed = [] if site is None else self._compare(site, tuple(rules), known, sample, now)
+        if site is not None and changed:
+            self._cover_anew(site, pages)
+        return changed
 
     def page(self, page: DustPage, pages: Iterable[DustPage], now: float) -> list[TrackedRule]:
         """Compare a page with what the rules of its site say, and remember it. Return the rules whose state changed:
@@ -219,18 +290,31 @@ class Withholding:
         self._cover(site, page)
         return changed
 
-    def failed(self, url: str, site_name: str) -> None:
-        """Note that a URL has no page: as a sample it says nothing."""
+    def skipped(self, url: str, site_name: str) -> None:
+        """Note that a URL has a page that says nothing."""
         site = self._sites.get(site_name)
         if site is not None:
             site.samples.pop(url, None)
 
-    def expire(self, now: float) -> list[TrackedRule]:
-        """Undo rules that are doubted for too long, and return them."""
+    def failed(self, url: str, site_name: str, now: float) -> list[TrackedRule]:
+        """Note that a URL has no page: as a sample it says nothing. Return the rules that are undone, since it was to
+        come again to decide a doubt."""
+        self.skipped(url, site_name)
+        site, undone = self._sites.get(site_name), []
+        for rule, (tracked, doubt) in list(site.doubted.items()) if site is not None else ():
+            if doubt.sample is not None and doubt.known == url:
+                assert site is not None
+                del site.doubted[rule]
+                undone.append(_undo(tracked, doubt, now))
+        return undone
+
+    def expire(self, now: float, others_seconds: float = DOUBT_SECONDS) -> list[TrackedRule]:
+        """Undo rules that are doubted for too long, and return them. ``others_seconds``: the time that another
+        process has, which may have been killed before it could decide its doubt."""
         undone = []
         for site in self._sites.values():
             for rule, (tracked, doubt) in list(site.doubted.items()):
-                if now - doubt.at > DOUBT_SECONDS:
+                if now - doubt.at > (DOUBT_SECONDS if doubt.sample is not None else others_seconds):
                     del site.doubted[rule]
                     undone.append(_undo(tracked, doubt, now))
         return undone
@@ -239,23 +323,9 @@ class Withholding:
         """Return whether a rule is doubted."""
         return any(site.doubted for site in self._sites.values())
 
-    def has_waiting(self, via: str) -> bool:
-        """Return whether URLs that a page links to wait to be stored."""
-        parts = url_parts(via)
-        # They are nearly always of its own site; those of others are stored within a second.
-        site = None if parts is None else self._sites.get(parts.site)
-        return site is not None and bool(site.waiting)
-
-    def has_unchecked(self) -> bool:
-        """Return whether a rule has withheld URLs since ``take_unchecked``."""
-        return any(tracked.withheld > tracked.checked for tracked in self.rules())
-
-    def take_unchecked(self) -> list[TrackedRule]:
-        """Return the rules that have withheld URLs since the last call, for samples of these."""
-        unchecked = [tracked for tracked in self.rules() if tracked.withheld > tracked.checked]
-        for tracked in unchecked:
-            tracked.checked = tracked.withheld
-        return unchecked
+    def is_waiting(self) -> bool:
+        """Return whether withheld URLs wait to be stored."""
+        return self._waiting > 0
 
     def take_waiting(self) -> list[WithheldUrl]:
         """Return the withheld URLs that are to be stored."""
@@ -288,13 +358,17 @@ class Withholding:
     def _compare(
         self, site: _Site, applied: tuple[TrackedRule, ...], member: DustPage, page: DustPage, now: float
     ) -> list[TrackedRule]:
-        if are_equal(member, page):
+        is_equal = are_equal(member, page)
+        if is_equal is None:
+            return []
+        if is_equal:
             for tracked in applied:
                 tracked.samples += 1
             return []
         doubted = [tracked for tracked in applied if tracked in site.rules]
         for tracked in doubted:
-            tracked.state = DustState.DOUBTED
+            tracked.state, tracked.since = DustState.DOUBTED, now
+            tracked.why = f"{member.url} and {page.url} differ"
             site.rules.remove(tracked)
             self._count -= 1
             site.doubted[tracked.rule] = (tracked, _Doubt(member.url, page, now))
@@ -306,11 +380,11 @@ class Withholding:
     def _confirm_again(self, site: _Site, page: DustPage, now: float) -> list[TrackedRule]:
         changed = []
         for rule, (tracked, doubt) in list(site.doubted.items()):
-            if doubt.known != page.url:
+            if doubt.sample is None or doubt.known != page.url:
                 continue
             del site.doubted[rule]
-            if are_equal(doubt.sample, page):
-                tracked.state = DustState.CONFIRMED
+            if are_equal(doubt.sample, page) is not False:
+                tracked.state, tracked.since, tracked.why = DustState.CONFIRMED, now, ""
                 site.rules.append(tracked)
                 site.rules.sort(key=lambda other: other.rule.rank)
                 self._count += 1
@@ -372,7 +446,8 @@ def _joined(
 
 def _undo(tracked: TrackedRule, doubt: _Doubt, now: float) -> TrackedRule:
     tracked.state, tracked.since = DustState.UNDONE, now
-    tracked.why = f"{doubt.known} and {doubt.sample.url} differ"
+    if doubt.sample is not None:
+        tracked.why = f"{doubt.known} and {doubt.sample.url} differ"
     return tracked
 
 

@@ -26,6 +26,7 @@ class ModelCrawl:
         self.rule = DustScopeRule(self.withholding)
         self.queue, self.queued = deque([site.seed]), {site.seed}
         self.stored = {}
+        self.closing = {}
         self.texts, self.urls, self.fetched, self.states = [], [], set(), []
         self.probes = 0
 
@@ -43,7 +44,7 @@ class ModelCrawl:
             if not self.queue:
                 return self
             url = self.queue.popleft()
-            if url == self.site.seed or not self._refuses(url):
+            if url == self.site.seed or url in self.closing or not self._refuses(url):
                 self._fetch(url)
 
     def _refuses(self, url):
@@ -69,6 +70,7 @@ class ModelCrawl:
             content = PageContent.of(text.encode(), links, urlsplit(url).netloc.removeprefix("www."))
             changed = self.knowledge.page(url, content, now) if self.learns else []
         self._follow(changed)
+        self._compare(url)
 
     def _follow(self, changed):
         self.states += [tracked.state for tracked in changed]
@@ -96,12 +98,24 @@ class ModelCrawl:
             self.withholding.note_stored(url_parts(waiting[0].url).site, new, len(self.stored))
 
     def _take_samples(self):
-        for tracked in self.withholding.take_unchecked():
+        for tracked in self.withholding.rules():
+            if tracked.withheld <= tracked.checked:
+                continue
+            tracked.checked = tracked.withheld
             mine = [
                 each
                 for each in self.stored.values()
                 if tracked.rule.id in each.rules and each.url not in self.fetched
             ]
             for withheld in self.chance.sample(mine, min(CLOSING_SAMPLES, len(mine))):
-                if self.withholding.add_sample(withheld):
+                found = self.withholding.find_known(withheld.url)
+                if found is not None:
+                    self.closing[withheld.url] = found
                     self.queue.append(withheld.url)
+
+    def _compare(self, url):
+        """Compare one of the last samples, as the crawl does when it is idle again."""
+        page = self.knowledge.learner.find_page(url_parts(url).site, url)
+        if url in self.closing and page is not None:
+            rules, known = self.closing.pop(url)
+            self._follow(self.knowledge.compare_sample(rules, known, page, float(len(self.urls))))

@@ -159,11 +159,11 @@ def test_a_rule_is_undone_if_the_page_differs_from_its_sample_or_does_not_come(a
     samples = withhold_many(knowledge)
     show(knowledge, samples[0], "another page", 5.0)
     [probe] = knowledge.take_probes()
-    assert knowledge.expire(5.0 + withholding.DOUBT_SECONDS) == []
+    assert knowledge.expire(5.0 + withholding.DOUBT_SECONDS, 1.0) == []
     if answers:
         changed = show(knowledge, probe.url, "what it was", 6.0)
     else:
-        changed = knowledge.expire(5.1 + withholding.DOUBT_SECONDS)
+        changed = knowledge.expire(5.1 + withholding.DOUBT_SECONDS, 1.0)
     assert (changed, tracked.state) == ([tracked], DustState.UNDONE)
     assert not refused(knowledge, "http://a.test/item-105?ref=a")
     # It is not learned again.
