@@ -11,7 +11,7 @@ from tests.fakeweb import witness
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PAGES = 240
-DELAY = 0.03
+DELAY = 0.1
 
 
 @pytest.fixture(scope="module")
@@ -20,12 +20,13 @@ def stopped(serve, start):
     started = {}
     for number in SIGNALS:
         web = serve(hosts=12, pages=PAGES, zipf=0.3, seed=8)
-        started[number] = (web, start(web.seeds, afresh=True, POLITENESS_MIN_DELAY=DELAY))
-    for number, (_, crawl) in started.items():
+        crawl = start(web.seeds, afresh=True, POLITENESS_MIN_DELAY=DELAY)
+        # It runs on alone until it has its signal: while another is waited for, it would end.
         crawl.until_logged(60)
         crawl.signal(number)
+        started[number] = (web, crawl)
     for _, crawl in started.values():
-        crawl.wait(20)
+        crawl.wait()
     return started
 
 
