@@ -44,7 +44,7 @@ def nginx(folder: Path, server: str) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(120)
 
 
 async def until_answered(client: ClientSession, base: str) -> None:

@@ -102,7 +102,7 @@ def test_workers_tell_of_their_end_once(serve, start, serve_redis):
         )
         for name in ("w1", "w2", "w3"):
             workers.start(name)
-        workers.wait(60)
+        workers.wait(120)
     assert [message["event"] for message in hook.messages if message["event"] == "end"] == ["end"]
     end = hook.messages[-1]
     assert end["crawl"]["name"] == "broad"

@@ -59,7 +59,7 @@ def replaying(job, folder):
         yield ask
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(120)
 
 
 def test_every_page_is_replayed_while_the_crawl_runs_and_after_it(serve, start, tmp_path):

@@ -270,7 +270,7 @@ def test_the_handler_in_the_docs_works_word_by_word(folder):
     asked, ports, ready = [], [], threading.Event()
 
     def session(connection):
-        ready.wait(10)
+        ready.wait(120)
         gemini(connection, context, lambda: ports[0], asked)
 
     with serve_script(session) as port:

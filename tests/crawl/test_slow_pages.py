@@ -55,7 +55,7 @@ def test_pages_that_wait_for_a_slow_module_hold_up_no_others(web, start, folder,
     def asked():
         return {f"http://{hit.host}:{web.port}{hit.path}" for hit in web.hits()}
 
-    crawl.until(lambda: {*ordinary, *large} <= asked(), 40)
+    crawl.until(lambda: {*ordinary, *large} <= asked(), 120)
     done = {line["url"] for line in crawl.lines()}
     assert not done & set(large)
     (folder / "go").touch()

@@ -45,7 +45,7 @@ def story(serve, start, serve_redis, folder):
     told["lists"].append(ExclusionList.load(file).version)
     told["part"] = exclude(redis, f"{web.web.origin(2)}/", *place)
     told["lists"].append(ExclusionList.load(file).version)
-    processes.wait(60)
+    processes.wait(120)
     return told
 
 

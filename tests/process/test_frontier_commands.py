@@ -75,14 +75,14 @@ def story(serve, start, serve_redis):
     processes.workers["w3"].until_logged(5)
     told["stop"] = frontier(redis, "stop", "--wait")
     for name in ("w1", "w2", "w3"):
-        processes.workers[name].wait(20)
+        processes.workers[name].wait(120)
     told["stopped"] = checked(redis)
     told["first runs"] = {name: worker.stderr for name, worker in processes.workers.items()}
     told["left"] = processes.total("queued")
     told["hits in the first runs"] = len(web.hits())
 
     processes.start("w1", POLITENESS_MIN_DELAY=0)
-    processes.wait(60)
+    processes.wait(120)
     told["ended"] = checked(redis)
     return told
 
@@ -175,11 +175,11 @@ def test_who_starts_while_others_are_stopping_ends_with_them_before_it_asked_for
         other = {"name": "w9", "protocol": "1", "started_at": seconds, "seen_at": seconds + 60, "figures": {}}
         client.hset("broad:workers", "w9-00", json.dumps(other))
         crawl(redis).command(Operation.STOP, seconds=0, tell=print)
-        processes.start("w2").wait(30).assert_ended_well()
+        processes.start("w2").wait(120).assert_ended_well()
         assert "Closing spider (stopped)" in processes.workers["w2"].stderr
         assert len(web.hits()) == asked
         assert crawl(redis).status().demand is Demand.STOP
         client.hdel("broad:workers", "w9-00")
-        processes.start("w2", POLITENESS_MIN_DELAY=0).wait(60).assert_ended_well()
+        processes.start("w2", POLITENESS_MIN_DELAY=0).wait(120).assert_ended_well()
         assert len(web.hits()) > asked
         assert crawl(redis).status().demand is Demand.RUN

@@ -87,7 +87,7 @@ def apache(folder, port):
         yield folder / "access.log"
     finally:
         child.send_signal(signal.SIGTERM)
-        child.wait(30)
+        child.wait(120)
 
 
 def until_it_listens(port):

@@ -130,7 +130,7 @@ def lost(serve, start, serve_redis):
     ask("stop")
     told["exits"] = [processes.workers[name].process.poll() for name in ("w1", "w2")]
     for name in ("w1", "w2"):
-        processes.workers[name].wait(20).assert_ended_well()
+        processes.workers[name].wait(120).assert_ended_well()
     return told
 
 

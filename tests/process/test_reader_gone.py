@@ -96,7 +96,7 @@ def ended(words: list[str], folder: Path) -> tuple[int, str]:
     # It opens its output and then, when that has a reader, waits for one of its complaints.
     os.close(os.open(out, os.O_RDONLY))
     complaints = err.read_text()
-    return process.wait(60), complaints
+    return process.wait(120), complaints
 
 
 @pytest.mark.parametrize("command", COMMANDS)

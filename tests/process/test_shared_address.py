@@ -48,7 +48,7 @@ def test_fifty_hosts_at_one_address_share_its_clock_over_four_workers(draw, serv
     time.sleep(LEASE + 0.5)
     processes.thaw(frozen)
     processes.start(killed)
-    processes.wait(90)
+    processes.wait(120)
     assert_polite_and_complete(web, processes)
 
 

@@ -135,7 +135,7 @@ def chaos(draw, serve, start, redis, *, pages, hosts, strikes):
         if at == 2 * strikes // 3:
             happening.watch()
             happening.strike_redis(draw.randrange(1, 20_000))
-    processes.wait(100)
+    processes.wait(120)
     print(*happening.told, sep="\n")
     expected = assert_complete(web, processes)
     assert_polite(web)

@@ -76,8 +76,8 @@ def test_a_dead_worker_s_hosts_are_taken_over_after_the_lease_time(serve, start,
     processes.kill("w1")
     held = set(processes.queued("w1"))
     assert held
-    processes.workers["w2"].until(lambda: not set(processes.queued("w1")), 10)
-    processes.wait(60)
+    processes.workers["w2"].until(lambda: not set(processes.queued("w1")), 120)
+    processes.wait(120)
     assert held <= set(processes.workers["w2"].fetched())
     assert_polite_and_complete(web, processes)
 
@@ -92,7 +92,7 @@ def test_few_hosts_are_shared_out_although_they_are_never_at_rest(serve, start, 
     processes.until_joined()
     for worker in processes.workers.values():
         before = len(worker.lines())
-        worker.until(lambda worker=worker, before=before: len(worker.lines()) >= before + 40, 60)
+        worker.until(lambda worker=worker, before=before: len(worker.lines()) >= before + 40, 120)
     for name in processes.workers:
         processes.workers[name].signal(signal.SIGINT)
     for worker in processes.workers.values():
@@ -127,7 +127,7 @@ def test_a_redis_that_is_away_is_waited_for(serve, start, serve_redis, accident)
         time.sleep(1)
         assert len(web.hits()) == before
         back()
-        processes.wait(60)
+        processes.wait(120)
     for worker in processes.workers.values():
         assert worker.stderr.count("The storage is away, the crawl pauses until it is back") == 1
         assert worker.stderr.count("The storage is back, the crawl goes on") == 1
@@ -143,7 +143,7 @@ def test_a_giant_host_starves_nobody(serve, start, serve_redis):
     processes = WorkerProcesses(start, serve_redis(), web.seeds, **{**SETTINGS, "POLITENESS_MIN_DELAY": 0.02})
     processes.start("w1")
     processes.start("w2")
-    processes.wait(60)
+    processes.wait(120)
     hits = web.hits()
     giant = max(witness.by_key(hits).values(), key=len)
     others = [hit for hit in hits if hit.host != giant[0].host]
@@ -185,7 +185,7 @@ def test_machines_whose_clocks_differ_are_as_polite(
     (tmp_path / "sitecustomize.py").write_text(SHIFTED.format(seconds=seconds))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     processes.start("w2")
-    processes.wait(60)
+    processes.wait(120)
     fetched = [len(worker.fetched()) for worker in processes.workers.values()]
     assert min(fetched) > 10, fetched
     assert_polite_and_complete(web, processes)

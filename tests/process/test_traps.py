@@ -57,7 +57,7 @@ def story(serve, start, serve_redis):
     processes = WorkerProcesses(start, redis, web.seeds, POLITENESS_KEY="host", **SETTINGS)
     for name in ("w1", "w2"):
         processes.start(name)
-    processes.wait(60)
+    processes.wait(120)
     return web, redis, processes
 
 
@@ -85,7 +85,7 @@ def test_a_release_is_obeyed_by_whichever_worker_has_the_site(story):
     listed(redis.folder, "release", *(trap["id"] for trap in chosen), REDIS_URL=redis.url)
     for name in ("w1", "w2"):
         processes.start(name, CLOSESPIDER_PAGECOUNT=60)
-    processes.wait(60)
+    processes.wait(120)
     new = Counter(expectation.asked(web)) - asked
     assert {url.split("/")[2] for url in new} == {host.split("/")[2] for host in web.seeds}
     assert all("/more/?key=" in url for url in new)
