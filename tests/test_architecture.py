@@ -70,6 +70,7 @@ FLOORS = {
     "features": (
         "features",
         "features.identity",
+        "features.batched_lookups",
         "features.content_seen",
         "features.revisits",
         "features.hints",
@@ -127,6 +128,7 @@ MACHINE = {
     ),
     *("reports", "audit", "export", "explain", "storage.contract", "storage.inspection", "storage.tables"),
     *(
+        "features.batched_lookups",
         "features.content_seen",
         "features.focus",
         "features.hints",
