@@ -72,6 +72,7 @@ FLOORS = {
         "features.identity",
         "features.batched_lookups",
         "features.content_seen",
+        "features.near_duplicates",
         "features.revisits",
         "features.hints",
         "features.traps",
@@ -133,6 +134,7 @@ MACHINE = {
         "features.focus",
         "features.hints",
         "features.link_scores",
+        "features.near_duplicates",
         "web.metrics",
     ),
     *(

@@ -55,8 +55,8 @@ class Page:
     the way.
     """
     withheld: bool = False
-    """True if it may not be used for what the crawl is for (USAGE_PURPOSES). Such a page reaches no item pipeline and
-    no feed. Added on the way.
+    """True if it may not be used for what the crawl is for (USAGE_PURPOSES), or is a near-duplicate that is not
+    stored (NEAR_DUPLICATES). Such a page reaches no item pipeline and no feed. Added on the way.
     """
     duplicate_of: str | None = None
     """The URL whose page had the same bytes before. Such a page is not processed: it reaches no item pipeline and no

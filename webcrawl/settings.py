@@ -34,6 +34,7 @@ DOWNLOADER = "webcrawl.engine.downloader.DirectDownloader"
 DOWNLOADER_MIDDLEWARES_BASE = {
     **_scrapy.DOWNLOADER_MIDDLEWARES_BASE,
     "webcrawl.downloadermiddlewares.scope.ScopeMiddleware": 100,
+    "webcrawl.crawl.feature_middlewares.NearDuplicatesMiddleware": 110,
     "webcrawl.crawl.feature_middlewares.ContentSeenMiddleware": 120,
     "webcrawl.downloadermiddlewares.robots.RobotsMiddleware": 150,
     "webcrawl.downloadermiddlewares.sitemaps.SitemapMiddleware": 160,

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import breadth, crawls, engine, handshakes, links, planning, scale, shared
+from tests.bench import breadth, crawls, engine, handshakes, links, near_duplicates, planning, scale, shared
 
 
 def main() -> int:
@@ -32,6 +32,7 @@ PARTS = {
     "callbacks": crawls.callbacks,
     "links": links.link_extraction,
     "handshakes": handshakes.fetches_by_handshake,
+    "near": near_duplicates.near_duplicates,
     "queue": scale.a_million_queued,
     "start": scale.ten_million_queued,
     "redis": shared.beside_sqlite,

@@ -29,7 +29,7 @@ class Placement:
 class Config:
     """Everything ``python -m tests.fakeweb`` needs to know."""
 
-    kind: Literal["web", "bench", "labyrinth", "gallery", "copies", "ordinary"] = "web"
+    kind: Literal["web", "bench", "labyrinth", "gallery", "copies", "ordinary", "variants"] = "web"
     seed: int = 1
     hosts: int = 20
     pages: int | None = 400

@@ -30,6 +30,7 @@ from tests.fakeweb.names import loopback_address
 from tests.fakeweb.ordinary import OLD_ADDRESS, PAGES_MAX, OrdinaryWeb, OrdinaryZone
 from tests.fakeweb.ports import Ports, closed_port, silent_port
 from tests.fakeweb.server import FakeWeb
+from tests.fakeweb.variants import Variants
 from tests.fakeweb.web import Web
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from tests.fakeweb.config import Config
 
-Site = Web | BenchWeb | Labyrinth | Gallery | Copies | OrdinaryWeb
+Site = Web | BenchWeb | Labyrinth | Gallery | Copies | OrdinaryWeb | Variants
 _LOG_READER = "reader-of-the-log"
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -51,6 +52,8 @@ def build(config: Config) -> Site:
         return Copies(config.pages or 200, suffix=config.suffix, names=config.sections)
     if config.kind == "ordinary":
         return OrdinaryWeb(config.seed, config.hosts, config.pages or PAGES_MAX, suffix=config.suffix)
+    if config.kind == "variants":
+        return Variants(config.pages or 10, suffix=config.suffix)
     if config.kind == "labyrinth":
         return Labyrinth(config.hosts, suffix=config.suffix, sections=config.sections)
     if config.kind == "bench":

@@ -27,6 +27,9 @@ from webcrawl.parsing.links import FOLLOWED, NOFOLLOW, TYPES
 from webcrawl.parsing.sitemap_limits import MAX_BYTES, URLS_MAX
 from webcrawl.scope.url_rules import USELESS_EXTENSIONS
 
+NEAR_DUPLICATES = ("record", "nofollow", "nostore")
+"""What can be done with a page whose main text is nearly that of an earlier one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScopeSettings:
@@ -222,6 +225,19 @@ class ScopeSettings:
         "elsewhere",
         "",
         "When the links of a duplicate page are followed: if they may lead elsewhere, never, or always.",
+    )
+    near_duplicates: tuple[str, ...] = setting(
+        subset(*NEAR_DUPLICATES),
+        [],
+        "",
+        "What is done with a page whose main text is nearly that of an earlier page: it is recorded, its links are "
+        "not followed, its body is not stored. None: main texts are not compared.",
+    )
+    near_duplicates_max: int = setting(
+        whole(1_000, 100_000_000),
+        500_000,
+        "pages",
+        "Number of pages with which the main text of later ones is compared. The oldest make room.",
     )
     nofollow_rels: tuple[str, ...] = setting(
         subset(*NOFOLLOW), list(NOFOLLOW), "", "Values of rel with which a link is not followed."

@@ -28,6 +28,7 @@ from webcrawl.features.content_seen.store import SPEC as CONTENTS
 from webcrawl.features.dust.store import PAGES as DUST_PAGES
 from webcrawl.features.dust.store import SPEC as DUST
 from webcrawl.features.hints.store import SPEC as HINTS
+from webcrawl.features.near_duplicates.store import SPEC as SKETCHES
 from webcrawl.features.revisits.store import LESSONS, PAGES
 from webcrawl.features.steering.failures import SPEC as FAILURES
 from webcrawl.features.steering.kept_settings import arguments_of_crawl, settings_of_crawl
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from webcrawl.storage.inspection import CrawlStatus, WholeCrawl
     from webcrawl.storage.tables import Table, TableSpec
 
-TABLES = (FAILURES, TRAPS, DUST, DUST_PAGES, HINTS, PAGES, LESSONS, SUBSCRIPTIONS, CONTENTS)
+TABLES = (FAILURES, TRAPS, DUST, DUST_PAGES, HINTS, PAGES, LESSONS, SUBSCRIPTIONS, CONTENTS, SKETCHES)
 """The tables of features that are copied, too. The time series stay: they are of one process."""
 AT_ONCE = 500
 """URLs, answers or rows of a step."""

@@ -44,6 +44,10 @@ class HintsMiddleware(FeatureMiddleware):
     feature, middleware = "hints", "HintsMiddleware"
 
 
+class NearDuplicatesMiddleware(FeatureMiddleware):
+    feature, middleware = "near_duplicates", "NearDuplicatesMiddleware"
+
+
 class RefusalsMiddleware(FeatureMiddleware):
     feature, middleware = "refusals", "RefusalsMiddleware"
 

@@ -100,6 +100,7 @@ FURTHER = (
     Entry("identity", lambda parts: parts.configuration.signs_requests),
     Entry("usage", lambda parts: parts.configuration.usage_record),
     Entry("content_seen", lambda parts: bool(parts.configuration.content_seen)),
+    Entry("near_duplicates", lambda parts: bool(parts.configuration.near_duplicates)),
     Entry("refusals", lambda parts: parts.configuration.refusals_recognise),
     Entry("revisits", lambda parts: parts.configuration.crawl_mode == "continuous"),
     Entry("hints", lambda parts: parts.configuration.hints_follow and "revisits" in parts.features),

@@ -14,10 +14,11 @@ from webcrawl import fetch_errors
 from webcrawl.config.setting import MIB
 from webcrawl.fetching.meta import fetch_meta
 from webcrawl.parsing.mime import HTML_TYPES, document_type, mime_type
+from webcrawl.processing import text_digest, text_sketch
 from webcrawl.processing.chain import Chain
 from webcrawl.processing.contract import Content, load
 from webcrawl.processing.pool import Pool, PoolOptions, ProcessingBroken
-from webcrawl.processing.text_digest import PATH, TextDigests
+from webcrawl.processing.text_digest import TextDigests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from webcrawl.archive.capture import ArchiveEntry
     from webcrawl.config import Configuration
+    from webcrawl.fetching.meta import FetchMeta
     from webcrawl.items import Page
 
 WORD = "processing"
@@ -34,16 +36,18 @@ WORD = "processing"
 
 
 def build_processing(configuration: Configuration) -> tuple[Chain | None, TextDigests | None]:
-    """Return the modules of the setting PROCESSING_MODULES, None if it is empty, and the digests of main text, None
-    if no other setting needs them. Both use the same processes."""
+    """Return the modules of the setting PROCESSING_MODULES, None if it is empty, and what digests and sketches main
+    text, None if no other setting needs it. Both use the same processes."""
     modules, links_max = configuration.processing_modules, configuration.links_per_page_max
     revisits = configuration.crawl_mode == "continuous"
-    wants_texts = configuration.content_seen == "text" or (
-        revisits and configuration.revisit_change == "text"
-    )
+    marks = []
+    if configuration.content_seen == "text" or (revisits and configuration.revisit_change == "text"):
+        marks.append(text_digest.PATH)
+    if configuration.near_duplicates:
+        marks.append(text_sketch.PATH)
     pool = Pool(
         PoolOptions(
-            (*modules, PATH) if wants_texts else modules,
+            (*modules, *marks),
             configuration.processing_processes,
             configuration.processing_timeout,
             configuration.processing_memory_bytes,
@@ -52,7 +56,7 @@ def build_processing(configuration: Configuration) -> tuple[Chain | None, TextDi
         )
     )
     chain = Chain([load(path) for path in modules], pool, links_max=links_max) if modules else None
-    return chain, TextDigests(pool) if wants_texts else None
+    return chain, TextDigests(pool, marks) if marks else None
 
 
 def response_type(response: Response) -> str | None:
@@ -113,7 +117,7 @@ class PageProcessing:
 
 
 class PageTexts:
-    """Has the main text of the pages of one crawl digested, and ends with it."""
+    """Has the main text of the pages of one crawl digested and sketched, and ends with it."""
 
     def __init__(self, crawler: Crawler, texts: TextDigests) -> None:
         self._crawler = crawler
@@ -121,20 +125,30 @@ class PageTexts:
         crawler.signals.connect(texts.close, signal=signals.spider_closed, weak=False)
 
     async def digest(self, request: Request, response: Response) -> bytes:
-        """Return the digest of a response's main text, empty if it has none; a page is read once for two calls."""
+        """Return the digest of a response's main text, empty if it has none."""
         facts = fetch_meta(request)
         if facts.text_digest is None:
-            declared = response.headers.get("Content-Type")
-            headers = {"content-type": declared.decode("latin-1")} if declared else {}
-            content = Content(
-                response.url, response.status, response_type(response) or "", None, headers, response.body
-            )
-            try:
-                facts.text_digest = await self._texts.of(content)
-            except ProcessingBroken as error:
-                _stop(self._crawler, error)
-                return b""
-        return facts.text_digest
+            await self._read(facts, response)
+        return facts.text_digest or b""
+
+    async def sketch(self, request: Request, response: Response) -> bytes:
+        """Return the sketch of a response's main text, empty if that is short."""
+        facts = fetch_meta(request)
+        if facts.text_sketch is None:
+            await self._read(facts, response)
+        return facts.text_sketch or b""
+
+    async def _read(self, facts: FetchMeta, response: Response) -> None:
+        """Read a page, once for all that is wanted of its text."""
+        declared = response.headers.get("Content-Type")
+        headers = {"content-type": declared.decode("latin-1")} if declared else {}
+        content = Content(
+            response.url, response.status, response_type(response) or "", None, headers, response.body
+        )
+        try:
+            facts.text_digest, facts.text_sketch = await self._texts.of(content)
+        except ProcessingBroken as error:
+            _stop(self._crawler, error)
 
 
 _stopping: WeakSet[Crawler] = WeakSet()

@@ -79,6 +79,8 @@ def agreed(
         # A process without a handler would refuse the URLs of its scheme.
         "DOWNLOAD_HANDLERS": ",".join(sorted(schemes.names)),
         "CONTENT_SEEN": configuration.content_seen or "False",
+        "NEAR_DUPLICATES": ",".join(sorted(configuration.near_duplicates)) or "none",
+        "NEAR_DUPLICATES_MAX": configuration.near_duplicates_max,
         "CRAWL_MODE": getattr(spider, "mode", None) or configuration.crawl_mode,
         "REVISIT_CHANGE": configuration.revisit_change,
         # The list itself is read again while the crawl runs, and may have another path on each machine.

@@ -337,6 +337,18 @@ def _refusal(line: Mapping[str, Any]) -> str:
     return f"{line['refusal']} ({named})" if named else str(line["refusal"])
 
 
+def _near_duplicate(line: Mapping[str, Any]) -> str:
+    share = line.get("resemblance")
+    much = f"{share:.0%} of " if isinstance(share, float) else ""
+    withheld = [
+        words
+        for name, words in (("links_withheld", "links not followed"), ("body_withheld", "body not stored"))
+        if line.get(name)
+    ]
+    cluster = f"cluster {line.get('cluster')}: {much}its text is that of {line['near_duplicate_of']}"
+    return " and ".join([cluster, *withheld])
+
+
 def _fetched(line: Mapping[str, Any], now: float) -> str:
     end = line.get("end")
     parts = [moment(end, now) if isinstance(end, int | float) else _UNKNOWN, str(line.get("kind"))]
@@ -345,6 +357,8 @@ def _fetched(line: Mapping[str, Any], now: float) -> str:
         parts.insert(2, units.size(line["bytes"]))
     if isinstance(received := line.get("robots_received"), int | float) and line.get("kind") != "robots":
         parts.append(f"under the robots.txt of {datetime.fromtimestamp(received):%Y-%m-%d %H:%M:%S.%f}"[:-3])
+    if line.get("near_duplicate_of"):
+        parts.append(_near_duplicate(line))
     if line.get("refusal"):
         parts.append(f"refused by the site: {_refusal(line)}")
     if isinstance(line.get("cut"), int):

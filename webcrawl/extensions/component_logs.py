@@ -31,6 +31,7 @@ _ROOMS = {
         "features.content_seen",
         "features.focus",
         "features.link_scores",
+        "features.near_duplicates",
         "features.traps",
         "features.dust",
     ),

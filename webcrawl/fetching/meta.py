@@ -35,6 +35,21 @@ A weak reference: a kept connection has the context of the request that opened i
 """
 
 
+@dataclass(frozen=True, slots=True)
+class NearDuplicate:
+    """The first page of those with nearly the same main text, and what follows from it for a later page."""
+
+    url: str
+    cluster: str
+    """Identifies the pages with the same first page: 16 hexadecimal digits."""
+    resemblance: float
+    """The estimated share of what both texts have in common."""
+    follows_links: bool = True
+    """False if the links of the page are not followed."""
+    is_stored: bool = True
+    """False if its body is neither archived nor processed: nothing of it reaches item pipelines and feeds."""
+
+
 @dataclass(slots=True)
 class FetchMeta:
     """The crawl's facts about one request.
@@ -68,6 +83,10 @@ class FetchMeta:
     """False if the links of a page that came before under another URL are not followed."""
     text_digest: bytes | None = None
     """A digest of its main text, 16 bytes; empty if there is none, None if it was not computed."""
+    text_sketch: bytes | None = None
+    """A sketch of its main text; empty if the text is short, None if it was not computed."""
+    near_duplicate: NearDuplicate | None = None
+    """The page with nearly the same main text that came before; None if there is none, or it was not looked up."""
     robots_tags: RobotsTags = NOTHING
     """The directives in the response's ``X-Robots-Tag``."""
     usage: tuple[Any, ...] = ()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from unicodedata import normalize
 
 from xxhash import xxh3_128_digest
 
 from webcrawl.processing.main_text import HTML, main_text
+from webcrawl.processing.text_sketch import FIELD as SKETCH
 
 if TYPE_CHECKING:
     from webcrawl.processing.contract import Content
@@ -46,24 +47,37 @@ PATH = f"{__name__}.{TextDigest.__name__}"
 """The import path of the module, for the options of a pool."""
 
 
+class TextMarks(NamedTuple):
+    """What identifies the main text of a page; empty for pages without a text, and for modules that the pool
+    lacks."""
+
+    digest: bytes = b""
+    """16 bytes; see ``text_digest``."""
+    sketch: bytes = b""
+    """See ``text_sketch``."""
+
+
 class TextDigests:
-    """Computes the digests of pages in the processes of a pool."""
+    """Computes the digests and sketches of pages in the processes of a pool; a page is sent once for both."""
 
-    def __init__(self, pool: Pool) -> None:
-        """``pool``: has the module ``PATH``."""
+    def __init__(self, pool: Pool, modules: Sequence[str] = (PATH,)) -> None:
+        """``modules``: those that are wanted, import paths which the pool has."""
         self._pool = pool
-        self._number = pool.number(PATH)
+        self._numbers = [pool.number(path) for path in modules]
 
-    async def of(self, content: Content) -> bytes:
-        """Return the digest of a page's main text; empty if there is no text, for pages of other types, and if the
-        page ended the process.
+    async def of(self, content: Content) -> TextMarks:
+        """Return the marks of a page's main text; they are empty for pages of other types, and if the page ended the
+        process.
 
         :raises ProcessingBroken: no process can be started
         """
         if content.mime not in HTML:
-            return b""
-        [result] = await self._pool.process(content.row(), [self._number])
-        return bytes.fromhex(str(result.fields.get(_FIELD, "")))
+            return TextMarks()
+        fields: dict[str, Any] = {}
+        for result in await self._pool.process(content.row(), self._numbers):
+            fields |= result.fields
+        digest, sketch = (bytes.fromhex(str(fields.get(name, ""))) for name in (_FIELD, SKETCH))
+        return TextMarks(digest, sketch)
 
     def close(self) -> None:
         """End the processes."""

@@ -63,7 +63,8 @@ def index_change(entry: ArchiveEntry) -> IndexChange | None:
     """Return the change that a finished request makes in an index; None if it has no new content of a page.
 
     Pages whose authors do not allow indexing, those that may not be used for what the crawl is for, and those that
-    had the same bytes as another URL, are not indexed; if one was indexed before it is removed.
+    had the same bytes as another URL, or nearly its text and are not stored, are not indexed; if one was indexed
+    before it is removed.
     """
     record = entry.record
     if record.kind != "page" or record.status is None:
@@ -75,7 +76,9 @@ def index_change(entry: ArchiveEntry) -> IndexChange | None:
     if record.status not in _GOOD or "refusal" in record.extra:
         # What the page had before a challenge is not gone.
         return None
-    unwanted = any(record.extra.get(name) for name in ("noindex", "withheld", "duplicate_of"))
+    unwanted = any(
+        record.extra.get(name) for name in ("noindex", "withheld", "duplicate_of", "body_withheld")
+    )
     return IndexChange(record.url, record.end, None if unwanted else _document(entry.fields))
 
 

@@ -29,15 +29,19 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from webcrawl.crawl.running import InFlightRequest
+    from webcrawl.fetching.meta import NearDuplicate
     from webcrawl.frontier.intake import TakenLinks
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.frontier.tally import Tally
+    from webcrawl.processing.contract import FieldType
 
 logger = logging.getLogger(__name__)
 
 
 HEADER, META, REL = "robots-header", "robots-meta", "rel"
 """The rules under which links are counted that authors ask not to follow."""
+NEAR_DUPLICATE = "near-duplicate"
+"""The rule under which links of near-duplicates are counted."""
 EMBED = "embed"
 """The rule under which links are counted of pages that are embedded and not in scope themselves."""
 
@@ -69,6 +73,8 @@ class PageMiddleware:
         """Pages with very many links are processed one at a time: the loop waits for one part of one page."""
         self._avoided = frozenset(context.configuration.nofollow_rels)
         self._usage = context.features.get("usage")
+        near = context.features.get("near_duplicates")
+        self._near_fields: Mapping[str, FieldType] = {} if near is None else near.fields
         self._keeps_links = context.archive is not None and context.archive.wants_links
         self._keeps_fields = context.archive is not None and context.archive.wants_fields
         chain = context.processing
@@ -93,8 +99,10 @@ class PageMiddleware:
                 beside = output.document.beside if output.document is not None else {}
                 if self._processing is not None:
                     self._processing.begin(output)
-                    if self._processing.applies(output):
-                        await self._processing.process(output, response)
+                if self._near_fields:
+                    self._name_cluster(output, response)
+                if self._processing is not None and self._processing.applies(output):
+                    await self._processing.process(output, response)
                 if flight is not None and place is not None:
                     output.robots_received = flight.lease.robots_received
                     self._page(output, flight, in_header)
@@ -103,7 +111,9 @@ class PageMiddleware:
                     continue
             elif isinstance(output, Request):
                 self._detach_request(output, response)
-            elif self._usage is not None and self._is_withheld(response):
+            elif (self._usage is not None and self._is_withheld(response)) or (
+                self._near_fields and (near := _near_duplicate(response)) and not near.is_stored
+            ):
                 continue
             yield output
 
@@ -124,6 +134,14 @@ class PageMiddleware:
             return False
         flight = get_in_flight_request(self._crawler, response.request)
         return bool(self._usage.withholds_response(flight, fetch_meta(response.request), response))
+
+    def _name_cluster(self, page: Page, response: Response) -> None:
+        """Add the first page with nearly the same text to a page, which is withheld if its body is not stored."""
+        page.schema = {**page.schema, **self._near_fields}
+        near = _near_duplicate(response)
+        if near is not None:
+            page.fields |= {"near_duplicate_of": near.url, "cluster": near.cluster}
+            page.withheld = page.withheld or not near.is_stored
 
     def _page_place(self, page: Page, entry: UrlEntry) -> _Place:
         """Return the place of a page in the crawl. One that is only embedded itself is marked as such."""
@@ -207,8 +225,11 @@ class PageMiddleware:
         """Queue the links of a page unless its author asks not to follow them, and show it to the features."""
         tags = RobotsTags(page.noindex, page.nofollow)
         discovered: list[UrlEntry] = []
-        if not tags.nofollow:
+        near = _near_duplicate(response) if self._near_fields else None
+        if not tags.nofollow and (near is None or near.follows_links):
             discovered = await self._take(page, flight, place)
+        elif not tags.nofollow:
+            flight.tally.refused(NEAR_DUPLICATE, len(page.links))
         elif page.links:
             rule = HEADER if in_header.nofollow else META
             flight.tally.refused(rule, len(page.links))
@@ -283,3 +304,7 @@ class PageMiddleware:
         entries += taken.entries
         for _, rule in taken.refused:
             tally.refused(rule)
+
+
+def _near_duplicate(response: Response) -> NearDuplicate | None:
+    return None if response.request is None else fetch_meta(response.request).near_duplicate

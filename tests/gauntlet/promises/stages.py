@@ -28,6 +28,7 @@ from tests.fakeweb.answer import Answer, Pause
 from tests.fakeweb.config import Placement
 from tests.fakeweb.copies import Copies
 from tests.fakeweb.labyrinth import Labyrinth
+from tests.fakeweb.variants import Variants
 from tests.fakeweb.web import Web
 from tests.forked import Files
 from tests.gauntlet.promises.table import Broken, need
@@ -389,6 +390,22 @@ class Copied(Stage):
         )
 
 
+class Varied(Stage):
+    """A crawl of articles that come again, nearly the same, and of others in the same frame."""
+
+    def __init__(self, technology: str, folder: Path) -> None:
+        super().__init__(technology, folder, Variants(8))
+
+    def begin(self) -> None:
+        self.lead(
+            self.site.seeds,
+            NEAR_DUPLICATES="record,nofollow,nostore",
+            POLITENESS_MIN_DELAY=0.03,
+            POLITENESS_FACTOR=0,
+            TRAPS_QUARANTINE=0,
+        )
+
+
 class Short(Stage):
     """No crawl of its own: each judge starts one, on Redis after it was emptied."""
 
@@ -543,6 +560,7 @@ STAGES: dict[str, type[Stage]] = {
     "accident": Accident,
     "trap": Trap,
     "copies": Copied,
+    "variants": Varied,
     "short": Short,
     "story": Story,
     "service": Served,

@@ -21,7 +21,7 @@ def digests(*pages):
     async def all_of_them():
         texts = TextDigests(Pool(PoolOptions(("tests.unit.processing.hostile.Does", PATH), 1, 10.0, 0, 1)))
         try:
-            return [await texts.of(each) for each in pages]
+            return [(await texts.of(each)).digest for each in pages]
         finally:
             texts.close()
 

@@ -108,6 +108,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "FRONTIER_QUEUE_MAX",
             "FRONTIER_REORDERING",
             "FRONTIER_RESTART",
+            "NEAR_DUPLICATES",
             "FRONTIER_SEEN",
             "FRONTIER_SEEN_CAPACITY",
             "FRONTIER_SEEN_ERROR_RATE",
