@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
+from fcntl import LOCK_EX, flock
 from importlib.util import find_spec
 from itertools import count
 from os import SEEK_END
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 
+_LINES = frozenset({"jsonlines", "jsonl", "jl"})
 _ADDED_TO = frozenset({"jsonlines", "jsonl", "jl", "csv", "marshal", "pickle"})
 """Formats of files to which more items may be appended."""
 
@@ -43,6 +45,27 @@ def wrong_feeds(settings: BaseSettings) -> Iterator[Problem]:
                 "FEEDS",
                 f"must not add to {path}: Parquet cannot be continued; say -o {_further(str(uri), 'parquet')}",
             )
+
+
+def unshared_feeds(settings: BaseSettings) -> Iterator[Problem]:
+    """Yield the feeds that several workers cannot write together: all but files of lines of JSON."""
+    for uri, options in settings.getdict("FEEDS").items():
+        is_local = urlsplit(str(uri)).scheme in ("", "file")
+        is_plain = not options.get("postprocessing") and not options.get("batch_item_count")
+        if not is_local or not is_plain or options.get("format") not in _LINES:
+            yield Problem(
+                "FEEDS",
+                f"several workers write lines of JSON to a file, and nothing else: {uri} must be a file such as "
+                "items.jsonl, without postprocessing and batches; or leave WORKERS out",
+            )
+        elif options.get("overwrite") and "%(" in str(uri):
+            yield Problem("FEEDS", f"several workers do not overwrite {uri}: say -o in place of -O")
+
+
+def overwritten_feeds(settings: BaseSettings) -> list[Path]:
+    """Return the files that the feeds overwrite."""
+    feeds = settings.getdict("FEEDS").items()
+    return [_path(uri) for uri, options in feeds if options.get("overwrite")]
 
 
 def lost_feeds(settings: BaseSettings) -> Iterator[Problem]:
@@ -145,6 +168,8 @@ def mend_feeds(settings: BaseSettings) -> Iterator[str]:
             if not path.is_file():
                 continue
             with path.open("r+b") as file:
+                # Several workers of one machine may write to it.
+                flock(file, LOCK_EX)
                 whole, size = end_of(file), file.seek(0, SEEK_END)
                 if whole < size:
                     file.truncate(whole)
@@ -154,7 +179,7 @@ def mend_feeds(settings: BaseSettings) -> Iterator[str]:
                     )
 
 
-def _end_of_lines(file: BinaryIO) -> int:
+def end_of_lines(file: BinaryIO) -> int:
     """Return the position behind the last line of a file that is complete."""
     at = file.seek(0, SEEK_END)
     while at:
@@ -180,9 +205,9 @@ def _end_of_records(file: BinaryIO) -> int:
 
 _BLOCK_BYTES = 1 << 16
 _ENDS: dict[str, Callable[[BinaryIO], int]] = {
-    "jsonlines": _end_of_lines,
-    "jsonl": _end_of_lines,
-    "jl": _end_of_lines,
+    "jsonlines": end_of_lines,
+    "jsonl": end_of_lines,
+    "jl": end_of_lines,
     "csv": _end_of_records,
 }
 

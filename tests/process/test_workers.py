@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests import redis_program
+from tests import processes, redis_program
+from tests.commands import own_process
 from tests.crawl import expectation
 from tests.crawl.crawling import Jobdir
 from tests.fakeweb import witness
@@ -47,7 +49,10 @@ def test_two_workers_stop_at_a_limit_and_go_on_and_fetch_each_page_once(serve, c
     assert 12 <= len(asked) <= 12 + 2 * CONCURRENT
     assert "left in queues" in first.stderr
 
-    second = crawl(web.seeds, of=first, **settings, within=300).assert_ended_well()
+    items = first.path.parent / "items.jsonl"
+    second = crawl(
+        web.seeds, of=first, **settings, options=["-o", str(items)], within=300
+    ).assert_ended_well()
     expected = set(expectation.depths(web))
     assert Counter(expectation.asked(web)) == dict.fromkeys(expected, 1)
     assert witness.most_open(web.hits()) == 1
@@ -61,6 +66,15 @@ def test_two_workers_stop_at_a_limit_and_go_on_and_fetch_each_page_once(serve, c
     }
     assert expected <= archived
     assert (second.path / "report.html").exists()
+    written = Counter(json.loads(line)["url"] for line in items.read_bytes().splitlines())
+    assert written == dict.fromkeys(expected - set(asked), 1)
+
+    assert processes_of(second) == []
+
+    # Commands find the state by the folder, also when the crawl does not run.
+    told = own_process(second.path.parent, "status", second.path, "--json")
+    assert told.status == 0, told.err
+    assert json.loads(told.out)["urls"]["done"] == len(expected)
     for name in ("w1: Spider opened", "w2: Spider opened"):
         assert name in second.stderr
         assert name in (second.path / "crawl.log").read_text()
@@ -84,7 +98,14 @@ def test_what_does_not_fit_together_is_refused_before_anything_begins(serve, cra
         "no number": ({"WORKERS": "many"}, "WORKERS: must be a whole number from 1 to 256, or auto"),
         "a Bloom filter": ({"WORKERS": 2, "FRONTIER_SEEN": "bloom"}, "FRONTIER_SEEN: must be exact"),
         "no seeds": ({"WORKERS": 2, "seeds": None}, "nothing to crawl"),
-        "items": ({"WORKERS": 2, "options": ["-o", "items.jsonl"]}, "FEEDS"),
+        "items as CSV": (
+            {"WORKERS": 2, "options": ["-o", "items.csv"]},
+            "FEEDS: several workers write lines",
+        ),
+        "items to a pipe": (
+            {"WORKERS": 2, "options": ["-o", "-:jsonl"]},
+            "FEEDS: several workers write lines",
+        ),
     }
     wrong = {}
     for name, (given, sentence) in cases.items():
@@ -101,3 +122,69 @@ def test_what_does_not_fit_together_is_refused_before_anything_begins(serve, cra
     assert (refused.status, refused.path.exists()) == (2, False)
     assert "WORKERS: REDIS_SERVER=/nowhere/redis-server is no program" in refused.stderr
     assert len(web.hits()) == before
+
+
+def one_of(crawled, words):
+    """The process of a crawl whose command line has these words."""
+    found = [
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/cmdline")
+        if str(crawled.path) in (line := _read(path)) and words in line
+    ]
+    return min(found, default=None)
+
+
+def _read(path):
+    try:
+        return path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+PROCESSES = {
+    "worker": "webcrawl.workers.worker",
+    "redis": "-server ",
+    "keeper": "webcrawl.storage.redis.keeper",
+}
+LEASE = 3.0
+DELAY = 0.1
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("number", range(3))
+def test_whatever_is_killed_nothing_is_lost(draw, serve, start, number):
+    web = serve(hosts=60, pages=900, seed=draw.randrange(1000), zipf=0.4)
+    settings = {
+        "WORKERS": 2,
+        "WORKER_NAME": None,
+        "CONCURRENT_REQUESTS": 16,
+        "LEASE_SECONDS": LEASE,
+        "POLITENESS_MIN_DELAY": DELAY,
+        "options": ["-o", "items.jsonl"],
+    }
+    crawled = start(web.seeds, **settings)
+    kinds = draw.sample([*PROCESSES, *PROCESSES, "parent"], 7)
+    for place, kind in enumerate(kinds, start=1):
+        crawled.until(lambda place=place: len(web.hits()) >= 100 * place, 300)
+        pid = crawled.process.pid if kind == "parent" else one_of(crawled, PROCESSES[kind])
+        print(f"after {len(web.hits())} requests: kill -9 of the {kind}, process {pid}")
+        if kind == "parent":
+            crawled.kill(alone=True)
+            crawled = start(web.seeds, of=crawled, **settings)
+        elif pid is not None:
+            processes.kill(pid)
+    crawled.wait(600).assert_ended_well()
+
+    expected = set(expectation.depths(web))
+    asked = Counter(expectation.asked(web))
+    assert set(asked) == expected
+    again = sum(times - 1 for times in asked.values())
+    print(f"{len(expected)} pages, {again} of them asked for again")
+    assert again <= 16 * 2 * len(kinds)
+    assert witness.violations(web.hits(), lambda hit: DELAY, tolerance=0.005) == []
+    assert witness.most_open(web.hits()) == 1
+    items = (crawled.path.parent / "items.jsonl").read_bytes().splitlines()
+    assert {json.loads(line)["url"] for line in items} == expected
+    checked = own_process(crawled.path.parent, "frontier", "check", JOBDIR=crawled.path)
+    assert checked.status == 0, checked.out
+    assert processes_of(crawled) == []

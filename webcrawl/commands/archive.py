@@ -13,6 +13,7 @@ from webcrawl.archive.disk import ArchiveError
 from webcrawl.archive.repair import WARC_FOLDER
 from webcrawl.command import ProjectCommand
 from webcrawl.config.vocabulary import nearest
+from webcrawl.crawl.jobdir import folders_with_files
 from webcrawl.errors import Problem
 from webcrawl.terminal import complain
 
@@ -64,7 +65,7 @@ class Command(ProjectCommand):
 
         verb, *folders_named = args
         jobdir = self.configuration.jobdir
-        folders = list(dict.fromkeys(map(Path, folders_named or ([str(jobdir)] if jobdir else []))))
+        folders = folders_with_files(map(Path, folders_named or ([str(jobdir)] if jobdir else [])))
         if problems := list(_problems(folders)):
             return complain(self.name, problems)
         target = opts.merged and Path(opts.merged)

@@ -22,6 +22,7 @@ from webcrawl.archive.records import SOURCE, uri
 from webcrawl.archive.repair import WARC_FOLDER
 from webcrawl.command import ProjectCommand
 from webcrawl.config import Configuration
+from webcrawl.crawl.jobdir import folders_with_files
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.parsing.charset import detect_encoding
 from webcrawl.parsing.mime import document_type, mime_type
@@ -82,7 +83,7 @@ class Command(ProjectCommand):
             return
         configuration = Configuration() if self.wrong_settings() else self.configuration
         named = args[1:] or ([str(configuration.jobdir)] if configuration.jobdir else [])
-        self._folders = list(dict.fromkeys(map(Path, named)))
+        self._folders = folders_with_files(map(Path, named))
         if not self._folders:
             yield Problem("", "which crawl? give the JOBDIRs of all its workers, or -s JOBDIR=DIR")
         for folder in self._folders:

@@ -20,6 +20,7 @@ from webcrawl.archive import fetchlog
 from webcrawl.command import ProjectCommand
 from webcrawl.config import Configuration
 from webcrawl.control.selection import no_inspection_message, select_crawl
+from webcrawl.crawl.jobdir import folders_with_files
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text as units
 from webcrawl.scope.exclusion import ExclusionError
@@ -283,8 +284,8 @@ def _in_states(crawl: StoredCrawl) -> list[tuple[str, str]]:
 def _folders(configuration: Configuration, opts: argparse.Namespace) -> list[Path]:
     """Return the folders of the fetch logs."""
     if opts.jobdir:
-        return [Path(folder) for folder in dict.fromkeys(opts.jobdir)]
-    return [] if configuration.jobdir is None else [configuration.jobdir]
+        return folders_with_files(map(Path, opts.jobdir))
+    return [] if configuration.jobdir is None else folders_with_files([configuration.jobdir])
 
 
 def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:

@@ -32,6 +32,7 @@ from webcrawl.reports import text
 from webcrawl.reports.usage import is_content
 from webcrawl.robots.purposes import PURPOSES
 from webcrawl.scope.patterns import PatternsError
+from webcrawl.storage import technology_in
 from webcrawl.terminal import complain
 from webcrawl.urls.host_rules import HostRulesError
 
@@ -195,9 +196,8 @@ def _crawl(
     if configuration.storage.frontier_file is None or not folders:
         return select_crawl(settings, configuration, spider)
     [folder, *others] = [Path(folder) for folder in folders]
-    if others or not configuration.storage.is_begun_in(folder):
-        return None
-    return select_crawl_in(folder, configuration.storage)
+    technology = None if others else technology_in(folder)
+    return None if technology is None else select_crawl_in(folder, technology)
 
 
 def _remark(sentence: str) -> None:

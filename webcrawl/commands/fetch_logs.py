@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.archive import fetchlog
 from webcrawl.archive import fetchlog as rotation
 from webcrawl.config import Configuration
+from webcrawl.crawl.jobdir import folders_with_files
 from webcrawl.errors import Problem
 from webcrawl.reports.fetch_logs import MergedRequests
 
@@ -72,7 +73,7 @@ def check_folders(arguments: Sequence[str], configuration: Configuration) -> tup
         paths = [configuration.jobdir]
     if not paths:
         return [], [Problem("", "which crawl? give the JOBDIRs of all its workers, or -s JOBDIR=DIR")]
-    folders = list({folder.resolve(): folder for folder in paths}.values())
+    folders = folders_with_files(paths)
     return folders, list(_problems(folders))
 
 

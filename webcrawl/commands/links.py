@@ -19,6 +19,7 @@ from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand, number
 from webcrawl.config import Configuration
 from webcrawl.config.vocabulary import hint
+from webcrawl.crawl.jobdir import folders_with_files
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.links import graph as forms
 from webcrawl.links import graph as parquet
@@ -183,7 +184,7 @@ class LinkQuery:
             paths = [self._configuration.jobdir]
         if not paths:
             raise CrawlError("which crawl? give the JOBDIRs of all its workers, or -s JOBDIR=DIR")
-        folders = list({folder.resolve(): folder for folder in paths}.values())
+        folders = folders_with_files(paths)
         wrong = [
             f"{folder}: holds no link log ({segments.FOLDER}/)"
             if folder.is_dir()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.command import ProjectCommand
 from webcrawl.commands.complaint import parse_begin, parse_domain, parse_end
+from webcrawl.crawl.jobdir import worker_folders
 from webcrawl.errors import Problem
 from webcrawl.terminal import tell
 
@@ -58,6 +59,8 @@ class Command(ProjectCommand):
         self._folders = list(dict.fromkeys(map(Path, args)))
         if not args and not self.wrong_settings() and (jobdir := self.configuration.jobdir) is not None:
             self._folders = [jobdir]
+        # The JOBDIR of several workers has some logs of all of them.
+        self._folders += [one for folder in self._folders for one in worker_folders(folder)]
         if not self._folders:
             yield Problem("", "which crawl? give the JOBDIRs of all its workers, or -s JOBDIR=DIR")
         for folder in self._folders:

@@ -54,7 +54,9 @@ class Command(ProjectCommand):
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         self._logs, problems = open_logs(self, args)
         yield from problems
-        if not problems and opts.output is None and len(self._logs.folders) > 1:
+        given = list(dict.fromkeys(map(Path, args)))
+        self._target = given[0] if given else self._logs.configuration.jobdir
+        if not problems and opts.output is None and len(given) > 1:
             yield Problem("-o", "is needed for the report of several folders")
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
@@ -64,10 +66,12 @@ class Command(ProjectCommand):
         from webcrawl.reports.sections.crawl import Prices
 
         folders = self._logs.folders
-        title = opts.title or crawl_name(folders)
+        assert self._target is not None
+        is_one = opts.output is None and folders != [self._target]
+        title = opts.title or (self._target.resolve().name if is_one else crawl_name(folders))
         about = report_facts(folders, self._logs.configuration)
         prices = Prices(opts.price_per_core_hour, opts.price_per_gb)
-        target = folders[0] / page.NAME if opts.output is None else Path(opts.output)
+        target = self._target / page.NAME if opts.output is None else Path(opts.output)
         window_seconds = self._logs.window_seconds
         text = page.of_logs(folders, title, about=about, prices=prices, window_seconds=window_seconds)
         try:

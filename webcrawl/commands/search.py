@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.command import ProjectCommand
 from webcrawl.config import Configuration
+from webcrawl.crawl.jobdir import folders_with_files
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports.text import second
 from webcrawl.search import engine as query
@@ -90,7 +91,7 @@ def _wrong(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Problem]:
 
 def _folders(named: Sequence[str], configuration: Configuration) -> list[Path]:
     jobdir = configuration.jobdir
-    return [Path(path) for path in named] or ([] if jobdir is None else [jobdir])
+    return folders_with_files([Path(path) for path in named] or ([] if jobdir is None else [jobdir]))
 
 
 def as_json(results: SearchResults) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from webcrawl.control.folders import CrawlFolder, Rates
-    from webcrawl.control.local import LocalCrawl
+    from webcrawl.control.stored import StoredCrawl
     from webcrawl.reports.limiting import Bottleneck, Estimate
 
 
@@ -63,7 +63,8 @@ class Command(ProjectCommand):
         folder = self._folder
         if folder is None and not self.configuration.storage.is_shared:
             folder = self.configuration.jobdir
-        if folder is not None:
+        crawl = None if folder is None else _of_workers(folder)
+        if folder is not None and crawl is None:
             settings = self.settings
             tell(
                 _folder_as_json(folder, settings)
@@ -71,10 +72,18 @@ class Command(ProjectCommand):
                 else "\n".join(_folder_as_text(folder, settings))
             )
             return
-        crawl = require_crawl(self.settings, opts.spider)
+        crawl = crawl or require_crawl(self.settings, opts.spider)
         status = crawl.status()
         ends = read_end(crawl, status, self.settings)
         tell((status_as_json if opts.json else status_as_text)(crawl, status, read_changes(crawl), ends))
+
+
+def _of_workers(folder: Path) -> StoredCrawl | None:
+    """Return the crawl of several workers in a folder; None for another one."""
+    from webcrawl.storage import technology_in
+
+    technology = technology_in(folder)
+    return None if technology is None or technology.keeper is None else select_crawl_in(folder, technology)
 
 
 def _read(folder: Path) -> CrawlFolder:
@@ -158,7 +167,7 @@ def _prospects(folder: Path, settings: BaseSettings) -> tuple[Bottleneck | None,
     return find_verdict(status), read_end(stored, status, settings)
 
 
-def _stored(folder: Path) -> LocalCrawl | None:
+def _stored(folder: Path) -> StoredCrawl | None:
     """Return the crawl of one process in a folder; None if the folder has no storage."""
     from webcrawl.storage import technology_in
 

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from webcrawl.config import Configuration
+from webcrawl.control.local import LocalCrawl
 from webcrawl.control.operating import this_operator
 from webcrawl.control.selection import require_crawl, select_crawl_in
 from webcrawl.crawl.jobdir import Jobdir
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from webcrawl.control.local import LocalCrawl
     from webcrawl.control.stored import StoredCrawl
     from webcrawl.frontier.records import UrlRecord
     from webcrawl.politeness.host_record import HostRecord
@@ -99,8 +99,8 @@ class SharedCopy:
         """:raises CrawlError: there is no such crawl, or the settings name no shared one"""
         technology = technology_in(folder)
         source = None if technology is None else select_crawl_in(folder, technology)
-        if source is None:
-            raise CrawlError(f"{folder} is no crawl with a frontier on disk")
+        if not isinstance(source, LocalCrawl):
+            raise CrawlError(f"{folder} is no crawl of one process with a frontier on disk")
         self._folder = folder
         self._source: LocalCrawl = source
         self._spider = spider

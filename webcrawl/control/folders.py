@@ -205,6 +205,9 @@ def remove(path: Path) -> None:
 
 def _status(path: Path) -> tuple[CrawlStatus | None, str | None]:
     technology = technology_in(path)
+    if technology is not None and technology.keeper is not None and Jobdir(path).holder() is None:
+        # Its server would have to be started.
+        return None, None
     crawl = None if technology is None else select_crawl_in(path, technology)
     try:
         return (None if crawl is None else crawl.status()), None

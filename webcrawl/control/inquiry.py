@@ -22,6 +22,7 @@ from webcrawl.archive.listed_links import LISTED
 from webcrawl.config import Configuration
 from webcrawl.control.selection import no_inspection_message, select_crawl
 from webcrawl.crawl.context import build_scopes, load_exclusions
+from webcrawl.crawl.jobdir import folders_with_files
 from webcrawl.crawl.rules import CrawlRules, build_hours, build_politeness
 from webcrawl.crawl.schemes import supported_schemes
 from webcrawl.crawl.storage import agreed
@@ -430,7 +431,7 @@ class Inquiry:
         for folder in folders:
             if not folder.is_dir():
                 raise JobdirUnusable(f"there is no folder {folder} with a fetch log")
-        return list(dict.fromkeys(folders))
+        return folders_with_files(folders)
 
     def _shared_clocks(
         self, address: Address, crawl: StoredCrawl | None, visits: LoggedFetches | None, now: float

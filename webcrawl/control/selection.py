@@ -8,6 +8,7 @@ from scrapy.spiderloader import get_spider_loader
 
 from webcrawl.config import Configuration
 from webcrawl.errors import CrawlError
+from webcrawl.storage import technology_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.settings import BaseSettings
 
-    from webcrawl.control.local import LocalCrawl
     from webcrawl.control.stored import StoredCrawl
     from webcrawl.storage.technology import Technology
 
@@ -60,11 +60,18 @@ def select_crawl(settings: BaseSettings, configuration: Configuration, spider: s
             spider,
             lambda: storage.inspect_shared(configuration, settings, spider),
         )
-    return None if configuration.jobdir is None else select_crawl_in(configuration.jobdir, storage)
+    if (folder := configuration.jobdir) is None:
+        return None
+    return select_crawl_in(folder, technology_in(folder) or storage)
 
 
-def select_crawl_in(folder: Path, storage: Technology) -> LocalCrawl | None:
+def select_crawl_in(folder: Path, storage: Technology) -> StoredCrawl | None:
     """Return the crawl in a JOBDIR; None if the technology keeps none there."""
+    if storage.keeper is not None and storage.is_begun_in(folder):
+        # Few crawls have several workers in one JOBDIR.
+        from webcrawl.control.shared import WorkersCrawl
+
+        return WorkersCrawl(folder, storage)
     if storage.frontier_file is None:
         return None
     # Scrapy imports all commands at each start.

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from scrapy.settings import BaseSettings
+
+from webcrawl.config import Configuration
 from webcrawl.control import Store, blocking
 from webcrawl.control.operating import get_demand
 from webcrawl.control.stored import StoredCrawl
+from webcrawl.crawl.jobdir import SPIDER
+from webcrawl.errors import JobdirUnusable
 from webcrawl.features.steering.store import SteeringStore
 from webcrawl.features.timeseries.store import SeriesStore
 from webcrawl.reports.standing import LOST_LEASES, leases_missed
@@ -18,6 +22,7 @@ from webcrawl.scope.private import names_that_allow
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+    from pathlib import Path
 
     from webcrawl.features.focus.learner import Learner
     from webcrawl.features.timeseries.store import Latest
@@ -44,6 +49,7 @@ class SharedCrawl(StoredCrawl):
         super().__init__(storage)
         self._spider = spider
         self._inspect = inspection
+        self._inspected: SharedInspection | None = None
 
     @property
     def name(self) -> str:
@@ -53,9 +59,11 @@ class SharedCrawl(StoredCrawl):
     def place(self) -> str:
         return self._inspection.address
 
-    @cached_property
+    @property
     def _inspection(self) -> SharedInspection:
-        return self._inspect()
+        if self._inspected is None:
+            self._inspected = self._inspect()
+        return self._inspected
 
     # -- looking ---------------------------------------------------------------------------------------------
 
@@ -110,6 +118,40 @@ class SharedCrawl(StoredCrawl):
     async def silent_workers(self) -> list[Worker]:
         async with self._inspection.connected() as control:
             return (await _workers(control))[1]
+
+
+class WorkersCrawl(SharedCrawl):
+    """The crawl of several workers in one JOBDIR, whose server is there too. If it does not run, it is started for as
+    long as this process needs it; it may also end with the crawl while a command waits."""
+
+    def __init__(self, folder: Path, storage: Technology) -> None:
+        """:raises CrawlError: the folder does not say which spider's crawl it is"""
+        self._folder = folder
+        self._technology = storage
+        super().__init__(storage, _spider_of(folder), self._reach)
+
+    @property
+    def name(self) -> str:
+        return f"the crawl in {self._folder}"
+
+    @property
+    def place(self) -> str:
+        return str(self._folder)
+
+    @property
+    def _inspection(self) -> SharedInspection:
+        return self._inspect()
+
+    def _reach(self) -> SharedInspection:
+        settings = BaseSettings(dict(self._technology.server_settings(self._folder, start=True)))
+        return self._technology.inspect_shared(Configuration(), settings, self._spider)
+
+
+def _spider_of(folder: Path) -> str:
+    try:
+        return (folder / SPIDER).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise JobdirUnusable(f"{folder / SPIDER} cannot be read: {error}") from error
 
 
 async def _workers(control: ControlConnection) -> tuple[list[Worker], list[Worker]]:

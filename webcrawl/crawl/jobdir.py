@@ -17,6 +17,8 @@ from webcrawl.errors import JobdirDamaged, JobdirLocked, JobdirUnusable
 from webcrawl.reports.standing import CrawlState, folder_state
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from webcrawl.reports.run_log import Run
 
 SPIDER = "spider"
@@ -27,6 +29,9 @@ OWNERS = 0o700
 """The mode of a folder that a crawl makes: requests, logs and the archive may hold what is nobody else's business."""
 CRAWLS = Path("crawls")
 """The folder for crawls without a JOBDIR, relative to the working directory."""
+
+WORKERS = "workers"
+"""The folder in the JOBDIR of a crawl of several workers with a folder for each of them: ``1``, ``2`` and so on."""
 
 AFTERMATH_SECONDS = 600.0
 """Time to wait for the lock of a folder whose crawl is gone: its archive process writes what it was given, which may
@@ -56,6 +61,27 @@ def new_folder(name: str) -> Path:
             path = Path(f"{stem}-{number}")
         else:
             return path
+
+
+def worker_folder(jobdir: Path, number: int) -> Path:
+    """Return the folder of a worker: its fetch log, archive and other files."""
+    return jobdir / WORKERS / str(number)
+
+
+def worker_folders(jobdir: Path) -> list[Path]:
+    """Return the folders of all workers in a JOBDIR, also of those that do not run now; none if it has no workers."""
+    try:
+        numbers = [int(path.name) for path in (jobdir / WORKERS).iterdir() if path.name.isdecimal()]
+    except OSError:
+        return []
+    return [worker_folder(jobdir, number) for number in sorted(numbers)]
+
+
+def folders_with_files(folders: Iterable[Path]) -> list[Path]:
+    """Return the folders in which crawls keep what they fetched, each once: in place of the JOBDIR of a crawl of
+    several workers those of its workers."""
+    found = [one for folder in folders for one in (worker_folders(folder) or [folder])]
+    return list({folder.resolve(): folder for folder in found}.values())
 
 
 class Jobdir:

@@ -10,12 +10,11 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.crawl.context import get_configuration
-from webcrawl.extensions.metrics_reader import get_folder
+from webcrawl.extensions.metrics_reader import get_folder, get_log_folder
 from webcrawl.logs import follow_level, log_level, unfollow_level
 from webcrawl.rotated_log import JsonLines, PlainLines, RotatedLog
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -58,7 +57,11 @@ class CrawlLog:
         return extension
 
     def _opened(self) -> None:
-        directory, configuration, starting = self._directory(), self._configuration, self._handler
+        directory, configuration, starting = (
+            get_log_folder(self._crawler),
+            self._configuration,
+            self._handler,
+        )
         assert directory is not None
         assert isinstance(starting, Starting)
         file = RotatedLog(
@@ -74,10 +77,6 @@ class CrawlLog:
         self._begin(file)
         for record in starting.records:
             file.handle(record)
-
-    def _directory(self) -> Path | None:
-        """Return the folder of the log."""
-        return get_folder(self._crawler)
 
     def _plain_lines(self) -> logging.Formatter:
         return PlainLines()

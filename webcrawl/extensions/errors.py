@@ -20,7 +20,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from webcrawl import fetch_errors
 from webcrawl.crawl.context import get_configuration
-from webcrawl.extensions.metrics_reader import get_folder
+from webcrawl.extensions.metrics_reader import get_log_folder
 from webcrawl.rotated_log import RotatedLog
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Errors:
         self._loop = asyncio.get_running_loop()
         logging.getLogger("asyncio").addFilter(is_no_abandoned_lookup)
         self._handlers = [Counting(self._count)]
-        if (directory := get_folder(self._crawler)) is not None:
+        if (directory := get_log_folder(self._crawler)) is not None:
             unanticipated = ErrorFile(directory / UNANTICIPATED, self._roll_bytes, self._keep_days)
             unanticipated.addFilter(Tracebacks())
             self._handlers.append(unanticipated)

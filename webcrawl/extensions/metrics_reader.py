@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from webcrawl.crawl.context import get_context
@@ -15,8 +16,6 @@ from webcrawl.processes import cpu_seconds
 from webcrawl.reports.pace import CrawlLimits, Means, PaceMeter, Reading
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from scrapy.crawler import Crawler
 
     from webcrawl.config import Configuration
@@ -71,6 +70,17 @@ def get_folder(crawler: Crawler) -> Path | None:
     """Return the crawl's folder; None if it has none."""
     jobdir = get_context(crawler).jobdir
     return None if jobdir is None else jobdir.path
+
+
+WHOLE_CRAWL = "WHOLE_CRAWL_FOLDER"
+"""A setting that the parent of several workers makes for them: the JOBDIR of the crawl."""
+
+
+def get_log_folder(crawler: Crawler) -> Path | None:
+    """Return the folder of the logs that all processes of a crawl with one JOBDIR write together; None if there is
+    none."""
+    whole = crawler.settings.get(WHOLE_CRAWL)
+    return Path(whole) if whole else get_folder(crawler)
 
 
 def cache_figures(crawler: Crawler) -> dict[str, float]:

@@ -22,7 +22,7 @@ from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.extensions.summary import Summary
 from webcrawl.rotated_log import PlainLines
 from webcrawl.workers import figures
-from webcrawl.workers.layout import jobdir_of, named
+from webcrawl.workers.names import named
 
 if TYPE_CHECKING:
     from typing import Self
@@ -48,10 +48,6 @@ class WorkerSummary(Summary):
 
 class WorkerCrawlLog(CrawlLog):
     """Writes to the ``crawl.log`` of the whole crawl. Each line of text names the worker."""
-
-    def _directory(self) -> Path | None:
-        folder = get_folder(self._crawler)
-        return None if folder is None else jobdir_of(folder)
 
     def _plain_lines(self) -> logging.Formatter:
         return PlainLines(named(PlainLines.FORM, self._configuration.worker_name))

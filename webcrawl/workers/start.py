@@ -17,9 +17,10 @@ from webcrawl.archive.disk import ArchiveError
 from webcrawl.atomic_file import replace
 from webcrawl.config import Configuration, check
 from webcrawl.crawl.arguments import STANDARD_INPUT
-from webcrawl.crawl.jobdir import OWNERS, Jobdir
+from webcrawl.crawl.jobdir import OWNERS, Jobdir, worker_folder, worker_folders
 from webcrawl.crawl.report_facts import report_facts
 from webcrawl.errors import CrawlError, Problem
+from webcrawl.feeds import overwritten_feeds, unshared_feeds
 from webcrawl.logs import log_level
 from webcrawl.politeness.groups import GroupsError
 from webcrawl.reports import page, run_log
@@ -28,7 +29,7 @@ from webcrawl.rotated_log import RotatedLog
 from webcrawl.version import __version__
 from webcrawl.workers import figures
 from webcrawl.workers.cores import usable_cores
-from webcrawl.workers.layout import folder_of, folders_in, named, worker_name
+from webcrawl.workers.names import named, worker_name
 from webcrawl.workers.policy import shares
 from webcrawl.workers.processes import WorkerProcess
 from webcrawl.workers.supervisor import WorkerSupervisor, write_line
@@ -87,8 +88,7 @@ def problems(settings: BaseSettings, spider: type[Spider], arguments: Mapping[st
     shared = settings.copy()
     shared.set("FRONTIER_BACKEND", technology.name, priority="cmdline")
     yield from check(shared)
-    if settings.getdict("FEEDS"):
-        yield Problem("FEEDS", "cannot be written by several workers yet; leave -o or WORKERS out")
+    yield from unshared_feeds(settings)
     if arguments.get("segment"):
         yield Problem("-a segment", "a segment is crawled by one process; leave WORKERS out")
 
@@ -165,12 +165,14 @@ class WorkersRun:
     def _prepare(self) -> list[WorkerProcess]:
         """Create the folders of the workers, and return them, not started yet. :raises OSError:"""
         count = worker_count(self._configuration)
+        for path in overwritten_feeds(self._settings):
+            path.unlink(missing_ok=True)
         if self._order.arguments.get("seeds", "").strip() == STANDARD_INPUT:
             self._order.arguments["seeds"] = str(self._copy_seeds())
         limits = {name: shares(total, count) for name in _COUNTED if (total := self._settings.getint(name))}
         workers = []
         for number in range(1, count + 1):
-            folder = folder_of(self._path, number)
+            folder = worker_folder(self._path, number)
             folder.mkdir(mode=OWNERS, parents=True, exist_ok=True)
             figures.forget(folder)
             own = {name: of_each[number - 1] for name, of_each in limits.items() if number <= len(of_each)}
@@ -278,7 +280,7 @@ class WorkersRun:
         return ending.status
 
     def _report(self) -> Path | None:
-        folders = folders_in(self._path)
+        folders = worker_folders(self._path)
         try:
             about = report_facts(folders, self._configuration)
             path = self._path / page.NAME

@@ -37,6 +37,8 @@ KILL_SECONDS = 30.0
 """Seconds after a second signal, or without a server, until workers are killed."""
 REFUSAL = "scrapy crawl: "
 READY = "ready"
+STOPPED = "stopped"
+"""The close reason of workers that an operator has stopped: all of them."""
 _HIDDEN = (FIRST_SIGNAL,)
 """Lines of workers that the parent writes itself."""
 
@@ -210,7 +212,7 @@ class WorkerSupervisor:
                 return
             logger.error("%s was killed %s again and again: it is given up", worker.name, how)
         elif ended.ends_crawl and not self._is_stopping:
-            if any(not other.is_over for other in self._workers):
+            if ended.reason != STOPPED and any(not other.is_over for other in self._workers):
                 logger.info(
                     "%s has ended (%s): the others are stopped", worker.name, ended.reason or ended.status
                 )

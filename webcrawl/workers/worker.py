@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from scrapy.cmdline import execute
+from scrapy.settings import default_settings
 from scrapy.utils.project import get_project_settings
 
 from webcrawl import settings as project
 from webcrawl.errors import StartRefused
+from webcrawl.extensions.metrics_reader import WHOLE_CRAWL
 from webcrawl.storage import technology_in
 
 EXTENSIONS = {
@@ -26,6 +28,7 @@ EXTENSIONS = {
     "webcrawl.extensions.crawl_log.CrawlLog": "webcrawl.workers.extensions.WorkerCrawlLog",
 }
 """Extensions of a crawl of one process, and those in their places."""
+FEED_STORAGES = dict.fromkeys(("", "file"), "webcrawl.workers.feed_storage.SharedFeedStorage")
 FIGURES = {"webcrawl.workers.extensions.Figures": 41}
 
 
@@ -35,7 +38,12 @@ def own_settings(jobdir: Path) -> dict[str, Any]:
     if technology is None or technology.keeper is None:
         raise StartRefused(f"{jobdir} is no crawl of several workers")
     extensions = {EXTENSIONS.get(name, name): place for name, place in project.EXTENSIONS_BASE.items()}
-    return {**technology.server_settings(jobdir, start=False), "EXTENSIONS_BASE": {**extensions, **FIGURES}}
+    return {
+        **technology.server_settings(jobdir, start=False),
+        WHOLE_CRAWL: str(jobdir),
+        "EXTENSIONS_BASE": {**extensions, **FIGURES},
+        "FEED_STORAGES_BASE": {**default_settings.FEED_STORAGES_BASE, **FEED_STORAGES},
+    }
 
 
 def stop_with_parent(life: int) -> None:

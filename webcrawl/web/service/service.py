@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
-    from webcrawl.control.local import LocalCrawl
+    from webcrawl.control.stored import StoredCrawl
     from webcrawl.features.notifications.receivers import Receiver
     from webcrawl.web.service.folder import ServiceFolder
     from webcrawl.web.service.notices import CrashNotices
@@ -419,7 +419,7 @@ class Service:
         self._stored(name).command(command, seconds=OBEY_SECONDS, tell=messages.append, by=by)
         return " ".join(messages)
 
-    def _stored(self, name: str) -> LocalCrawl:
+    def _stored(self, name: str) -> StoredCrawl:
         """Return a crawl as its storage has it. :raises ServiceError: it has not opened its frontier yet"""
         folder = self.crawls.folder(name)
         technology = technology_in(folder)
