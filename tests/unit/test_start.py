@@ -10,7 +10,7 @@ import scrapy
 from scrapy.settings import Settings
 
 from webcrawl import start
-from webcrawl.config import check
+from webcrawl.config import Configuration, check
 from webcrawl.crawl import jobdir
 from webcrawl.crawl.arguments import own_names
 from webcrawl.errors import JobdirUnusable, Problem
@@ -18,6 +18,8 @@ from webcrawl.extensions.summary import RESUME_COMMAND
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from scrapy.settings import BaseSettings
 
 
 class Broad(scrapy.Spider):
@@ -66,6 +68,36 @@ def test_a_jobdir_that_holds_a_crawl_needs_no_seeds(tmp_path: Path) -> None:
     assert problem.startswith("nothing to crawl")
     (tmp_path / "frontier.db").touch()
     assert problems(options(f"JOBDIR={tmp_path}")) == []
+
+
+def test_the_settings_of_the_command_are_left_as_they_are() -> None:
+    class Changing(Broad):
+        @classmethod
+        def update_settings(cls, settings: BaseSettings) -> None:
+            super().update_settings(settings)
+            settings["EXTENSIONS"]["no.such.Extension"] = None
+            settings.getwithbase("DOWNLOADER_MIDDLEWARES")["no.such.Middleware"] = None
+            settings["PATTERNS"].append("b")
+            settings["BY_NAME"]["x"]["y"] = 1
+            settings.set("OF_ALL", 2, priority="spider")
+
+    settings = Settings({"PATTERNS": ["a"], "BY_NAME": {"x": {}}, "OF_ALL": 1})
+    before = settings.copy_to_dict()
+    assert start.find_problems(settings, Changing, options(seeds="http://a.test/"), frozenset()) == []
+    assert settings.copy_to_dict() == before
+
+
+def test_the_settings_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    from_settings = Configuration.from_settings
+
+    def counted(settings: BaseSettings) -> Configuration:
+        read.append(settings)
+        return from_settings(settings)
+
+    monkeypatch.setattr(Configuration, "from_settings", counted)
+    assert problems(options(seeds="http://a.test/")) == []
+    assert len(read) == 1
 
 
 def complete(monkeypatch: pytest.MonkeyPatch, *argv: str, **given: Any) -> Settings:

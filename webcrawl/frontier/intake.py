@@ -48,8 +48,7 @@ class Recent:
     def __init__(self, slots: int = RECENT) -> None:
         """``slots``: a power of two, at least two."""
         self._last = slots - 1
-        self._table = array("q")
-        self.clear()
+        self._make_table()
 
     def unseen(self, values: Iterable[int]) -> list[int]:
         """Return the fingerprints that were not found lately, in their order."""
@@ -58,6 +57,7 @@ class Recent:
 
     def update(self, values: Iterable[int]) -> None:
         table, last = self._table, self._last
+        self._is_empty = False
         for value in values:
             table[value & last] = value
 
@@ -71,9 +71,14 @@ class Recent:
                 table[slot] = 0 if slot else 1
 
     def clear(self) -> None:
-        self._table = array("q", bytes(8 * (self._last + 1)))
+        if not self._is_empty:
+            self._make_table()
+
+    def _make_table(self) -> None:
+        self._table = array("q", (0,)) * (self._last + 1)
         # An empty slot has a value that belongs elsewhere.
         self._table[0] = 1
+        self._is_empty = True
 
 
 def _parts(urls: Sequence[str]) -> Iterator[Sequence[str]]:

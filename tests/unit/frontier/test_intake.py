@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.contract.samples import entry
-from webcrawl.frontier.intake import Intake, Recent
+from webcrawl.frontier.intake import RECENT, Intake, Recent
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.scope.scope import Candidate, Scope
 from webcrawl.scope.url_rules import DepthRule
@@ -203,6 +205,19 @@ def test_data_that_a_page_has_is_no_request_to_anybody(intake: Intake) -> None:
 def test_before_a_fetch_only_the_rules_for_all_urls_are_asked_again(intake: Intake) -> None:
     assert intake.admit(entry("http://far.test/")) is None
     assert intake.admit(entry("http://a.test/bad")) == "badword"
+
+
+def test_the_table_of_what_was_met_lately_is_made_once() -> None:
+    everything = Scope(())
+    tracemalloc.start()
+    try:
+        intake = Intake(PolitenessKey("host"), everything, everything)
+        kept, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert intake.take_links(["http://a.test/"], 1, VIA).entries
+    assert kept >= 8 * RECENT
+    assert most < 9 * RECENT
 
 
 def test_what_was_met_lately_is_remembered_until_another_takes_its_place() -> None:

@@ -23,6 +23,7 @@ from redis import exceptions
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.driver_info import DriverInfo
 from redis.exceptions import BusyLoadingError
 
 from webcrawl.errors import StartRefused, StorageAway, StorageFull, StorageLost
@@ -405,11 +406,19 @@ def raise_first(answers: Sequence[Any]) -> None:
             raise translate(answer) from answer
 
 
+@cache
+def _driver() -> DriverInfo:
+    """What redis-py tells a server of itself. It would read its version from its files for each connection."""
+    return DriverInfo()
+
+
 def _own(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given parameters that decide the connection, with those that are fixed here."""
     own = {name: value for name, value in params.items() if name not in ("redis_cls", "retry_on_timeout")}
     # The crawl itself repeats a failed step, since it knows its meaning; bytes are never decoded by guess.
     own.update(decode_responses=False, retry=Retry(NoBackoff(), 0), health_check_interval=0)
+    if own.keys().isdisjoint(("lib_name", "lib_version")):
+        own.setdefault("driver_info", _driver())
     return own
 
 
