@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 120.0
+SECONDS = 180.0
 """How long a crawl may take before it counts as one that does not end."""
 
 AT_ONCE: dict[str, object] = {

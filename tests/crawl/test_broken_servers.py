@@ -35,7 +35,7 @@ def crawled(web, urls, crawl):
     return crawl(
         list(urls.values()),
         arguments={"allow": goals},
-        DOWNLOAD_TIMEOUT=8,
+        DOWNLOAD_TIMEOUT=20,
         DOWNLOAD_MAXSIZE=100_000,
         DOWNLOAD_TEXT_MAXSIZE=100_000,
         RETRY_TIMES=0,

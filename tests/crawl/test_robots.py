@@ -89,7 +89,7 @@ def crawled(web, absent, crawl, folder):
     return crawl(
         [*expectation.roots(web), *absent.values()],
         DNS_NAMESERVERS=web.nameserver,
-        DOWNLOAD_TIMEOUT=6,
+        DOWNLOAD_TIMEOUT=20,
         FRONTIER_PATIENCE_SECONDS=0,
         EXCLUSION_FILE=exclusions,
         CRAWLER_CONTACT="crawl@owner.test",

@@ -69,9 +69,9 @@ class Peer:
         self.writer.transport.abort()
 
     async def gone(self) -> bool:
-        """Whether the client closes its side within a second."""
+        """Whether the client closes its side; it is waited for."""
         with contextlib.suppress(ConnectionError):
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(60):
                 while await self.reader.read(65536):
                     pass
         return True

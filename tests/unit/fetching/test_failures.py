@@ -195,15 +195,18 @@ def test_a_fetch_that_is_cancelled_closes_its_connection(loop: str) -> None:
 
 
 def test_closing_ends_what_is_still_open() -> None:
+    asked = asyncio.Event()
+
     async def behave(peer: Peer) -> None:
         await peer.request()
+        asked.set()
         await peer.gone()
 
     async def test() -> None:
         async with serving(behave) as site:
             async with Client() as client:
                 task = asyncio.ensure_future(client.fetch(site.url()))
-                await asyncio.sleep(0.05)
+                await asked.wait()
             assert (await task).word in ("empty", "reset")
             await client.handler.close()
 
