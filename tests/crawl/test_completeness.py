@@ -73,8 +73,8 @@ def test_a_web_that_moved_to_https_is_complete_too(serve, crawl):
 
 
 def test_a_robots_txt_is_asked_for_again_when_it_has_grown_old(serve, crawl):
-    """Judged by the order of requests: before each lies the delay, so that few pages fit into the life of a robots.txt,
-    and fewer on a slow machine."""
+    """Judged by the order of requests: before each lies the delay, so that few pages fit into the life of a
+    robots.txt, and fewer on a slow machine."""
     delay, ttl = 0.2, 1
     web = serve(hosts=2, pages=20, zipf=0.0)
     crawl(web.seeds, POLITENESS_MIN_DELAY=delay, ROBOTS_TTL_SECONDS=ttl).assert_ended_well()
