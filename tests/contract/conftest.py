@@ -64,7 +64,16 @@ def on_cluster(runner: asyncio.Runner, cluster: RedisCluster) -> Iterator[MakeBa
     yield from _maker("redis", runner, Path(), cluster)
 
 
-@pytest.fixture(params=[*KINDS, "redis", pytest.param("redis-cluster", marks=pytest.mark.soak)])
+RARELY = ("memory-bloom", "redis-cluster")
+"""What is another kind of a technology, or the same seen test as that of another: ``make soak`` runs all on them."""
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(kind, marks=pytest.mark.soak if kind in RARELY else ())
+        for kind in (*KINDS, "redis", "redis-cluster")
+    ]
+)
 def make_backend(
     request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path: Path
 ) -> Iterator[MakeBackend]:

@@ -124,22 +124,21 @@ def tried_again(one: UrlEntry, status: int | None) -> Batch:
     return batch
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
+def test_a_settled_url_has_the_status_of_its_response(backend: Driven) -> None:
+    records = [
         UrlRecord(state, rule if state in (State.FAILED, State.REFUSED) else None, status)
         for state, _ in ENDS
         for rule in ("some rule", None)
         for status in (None, 200, 301, 404, 999)
-    ],
-)
-def test_a_settled_url_has_the_status_of_its_response(backend: Driven, record: UrlRecord) -> None:
-    backend.commit(found(page := entry("http://a/1"), other := entry("http://a/2")))
+    ]
+    pages = [entry(f"http://a/{number}") for number in range(len(records))]
+    backend.commit(found(*pages, other := entry("http://a/other")))
     backend.activate_one()
-    backend.commit(ended(page, *record))
+    for page, record in zip(pages, records, strict=True):
+        backend.commit(ended(page, *record))
     for _ in range(2):
         if backend.exact:
-            assert backend.record_of(page) == record
+            assert [backend.record_of(page) for page in pages] == records
             assert backend.record_of(other) == UrlRecord(State.QUEUED)
         backend.crash()
 

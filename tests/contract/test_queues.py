@@ -134,9 +134,8 @@ def test_a_carried_value_stays_with_its_url(backend: Driven, name: str) -> None:
     assert backend.read_queue("a").entries == [other, empty, retried]
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_any_url_comes_back_as_it_went_in(backend: Driven) -> None:
+    texts = [
         "http://a/" + "x" * 20_000,
         "http://a/\N{SNOWMAN}/\U0001f577/%zz",
         "http://a/'; DROP TABLE queue; --",
@@ -144,45 +143,53 @@ def test_a_carried_value_stays_with_its_url(backend: Driven, name: str) -> None:
         "http://a/nul\x00inside",
         "http://a/\n\t\r",
         "data:,hello",
-    ],
-)
-def test_any_url_comes_back_as_it_went_in(backend: Driven, url: str) -> None:
-    page = UrlEntry(url, "a", 1, position=1, via=url, **dict.fromkeys(CARRIED, url))
-    backend.commit(found(page))
-    [loaded] = backend.activate_one().queue.entries
-    assert loaded == page
+    ]
+    pages = [
+        UrlEntry(text, "a", number, position=number, via=text, **dict.fromkeys(CARRIED, text))
+        for number, text in enumerate(texts)
+    ]
+    backend.commit(found(*pages))
+    assert backend.activate_one().queue.entries == pages
 
 
-@pytest.mark.parametrize(
-    "key", ["a", "xn--bcher-kva.example", "münchen.example", "[::1]", "data:", "a'b\x00c"]
-)
-def test_any_key_comes_back_as_it_went_in(backend: Driven, key: str) -> None:
-    backend.commit(found(entry("http://a/1", key=key)))
-    active = backend.activate_one()
-    assert (active.record.key, active.queue.entries[0].key) == (key, key)
-    backend.release_keys(active.record)
-    assert backend.active_keys() == [key]
+def test_any_key_comes_back_as_it_went_in(backend: Driven) -> None:
+    keys = ["a", "xn--bcher-kva.example", "münchen.example", "[::1]", "data:", "a'b\x00c"]
+    backend.commit(found(*(entry(f"http://a/{key}", key=key) for key in keys)))
+    active = {one.record.key: one for one in backend.activate_keys()}
+    assert {key: [page.key for page in one.queue.entries] for key, one in active.items()} == {
+        key: [key] for key in keys
+    }
+    backend.release_keys(*(one.record for one in active.values()))
+    assert sorted(backend.active_keys()) == sorted(keys)
 
 
-@pytest.mark.parametrize("fingerprint", BOUNDARY)
-def test_fingerprints_reach_over_all_of_64_bits(backend: Driven, fingerprint: int) -> None:
-    page = entry("http://a/1", fingerprint=fingerprint)
-    backend.commit(found(page))
-    assert [e.fingerprint for e in backend.activate_one().queue.entries] == [fingerprint]
-    assert backend.commit(found(entry("http://a/1", fingerprint=fingerprint))).queued == []
-    backend.commit(settled(page))
-    assert backend.read_counts().done == 1
+def test_fingerprints_reach_over_all_of_64_bits(backend: Driven) -> None:
+    pages = [entry(f"http://a/{number}", fingerprint=number) for number in BOUNDARY]
+    backend.commit(found(*pages))
+    assert [page.fingerprint for page in backend.activate_one().queue.entries] == BOUNDARY
+    assert (
+        backend.commit(found(*(entry("http://a/again", fingerprint=number) for number in BOUNDARY))).queued
+        == []
+    )
+    for page in pages:
+        backend.commit(settled(page))
+    assert backend.read_counts().done == len(pages)
 
 
-@pytest.mark.parametrize("position", [0, 1, -1, (1 << 62) - 1, -(1 << 62)])
-@pytest.mark.parametrize("level", [0, (1 << 40), -(1 << 40)])
-def test_levels_and_positions_may_be_large_and_negative(backend: Driven, level: int, position: int) -> None:
-    page = entry("http://a/1", level, position)
-    backend.commit(found(page))
-    [loaded] = backend.activate_one().queue.entries
-    assert (loaded.level, loaded.position) == (level, position)
-    backend.commit(settled(loaded))
-    assert backend.read_queue("a").entries == []
+def test_levels_and_positions_may_be_large_and_negative(backend: Driven) -> None:
+    places = [
+        (level, position)
+        for level in (0, 1 << 40, -(1 << 40))
+        for position in (0, 1, -1, (1 << 62) - 1, -(1 << 62))
+    ]
+    pages = [entry(f"http://{number}/", *place) for number, place in enumerate(places)]
+    backend.commit(found(*pages))
+    active = {one.record.key: one.queue.entries for one in backend.activate_keys()}
+    loaded = [active[page.key] for page in pages]
+    assert [[(one.level, one.position) for one in queue] for queue in loaded] == [[place] for place in places]
+    for page, [one] in zip(pages, loaded, strict=True):
+        backend.commit(settled(one))
+        assert backend.read_queue(page.key).entries == []
 
 
 @pytest.mark.parametrize("at_once", [True, False])

@@ -338,24 +338,29 @@ def limits_open_requests(stage: Live, promise: Promise) -> str:
 
 @judge
 def limits_bytes_per_second(stage: Live, promise: Promise) -> str:
-    allowed, seconds = 50_000, 6.0
+    """The server knows when it has sent, and not when it was read: what the buffers of the system hold when the limit
+    begins is sent and not yet received. So a rate that lies above the limit is measured again."""
+    allowed, seconds, times = 50_000, 6.0, 5
 
-    def rate(since: float) -> float:
+    def rate() -> float:
+        since = time.time()
+        time.sleep(seconds)
         return sum(hit.sent for hit in stage.web.hits(since=since) if hit.end < since + seconds) / seconds
 
     stage.site.padding = 20_000
     try:
-        now = time.time()
-        time.sleep(seconds)
-        before = rate(now)
-        with changed(stage, BANDWIDTH_MAX=allowed) as since:
-            time.sleep(2.0 + seconds)
-            after = rate(since + 2.0)
+        before = rate()
+        with changed(stage, BANDWIDTH_MAX=allowed):
+            time.sleep(2.0)
+            after = [rate()]
+            while after[-1] >= 1.3 * allowed and len(after) < times:
+                after.append(rate())
     finally:
         stage.site.padding = 0
+    told = ", then ".join(f"{each:,.0f}" for each in after)
     return need(
-        0 < after < 1.3 * allowed < before,
-        f"{before:,.0f} bytes/s sent before, {after:,.0f} after, allowed are {allowed:,}",
+        0 < after[-1] < 1.3 * allowed < before,
+        f"{before:,.0f} bytes/s sent before, {told} after, allowed are {allowed:,}",
     )
 
 
