@@ -77,6 +77,7 @@ FLOORS = {
         "features.hints",
         "features.traps",
         "features.dust",
+        "features.mirrors",
         "features.usage",
         "features.refusals",
         "features.websub",
@@ -144,7 +145,14 @@ MACHINE = {
         "features.seed_refill",
         "features.segments",
     ),
-    *("features.steering.store", "features.timeseries", "features.dust", "features.traps", "features.websub"),
+    *(
+        "features.steering.store",
+        "features.timeseries",
+        "features.dust",
+        "features.mirrors",
+        "features.traps",
+        "features.websub",
+    ),
 }
 """The machine: what decides, without the modules ``WIRED``."""
 

@@ -11,6 +11,7 @@
     process               the server as a process of its own, so that it shares no CPU time with the crawler
     copies                sites that have their pages under several URLs
     variants              articles that come again, nearly the same, and others in the same frame
+    mirrors               hosts that serve the same pages, and those that only seem to
     gallery               a page with all that pages embed, on other hosts
     bench                 the web of the benchmarks: 1,000 hosts, 29 KB and 100 links a page
 

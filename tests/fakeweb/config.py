@@ -29,7 +29,7 @@ class Placement:
 class Config:
     """Everything ``python -m tests.fakeweb`` needs to know."""
 
-    kind: Literal["web", "bench", "labyrinth", "gallery", "copies", "ordinary", "variants"] = "web"
+    kind: Literal["web", "bench", "labyrinth", "gallery", "copies", "ordinary", "variants", "mirrors"] = "web"
     seed: int = 1
     hosts: int = 20
     pages: int | None = 400
@@ -37,7 +37,7 @@ class Config:
     fresh: int = 0
     """For the bench web: how many of a page's hundred links nobody has met before; a multiple of five."""
     sections: tuple[str, ...] = ()
-    """For the labyrinth and the web of copies: the names of its sections or sites, all where there are none."""
+    """For the labyrinth and the webs of copies and mirrors: its sections or sites, all where there are none."""
     links: int = 20
     same_host: float = 0.8
     zipf: float = 1.0

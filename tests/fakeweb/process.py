@@ -26,6 +26,7 @@ from tests.fakeweb.dns import NameServer, Zone
 from tests.fakeweb.gallery import Gallery
 from tests.fakeweb.labyrinth import Labyrinth
 from tests.fakeweb.log import AccessLog, Hit, read_log
+from tests.fakeweb.mirrors import Mirrored
 from tests.fakeweb.names import loopback_address
 from tests.fakeweb.ordinary import OLD_ADDRESS, PAGES_MAX, OrdinaryWeb, OrdinaryZone
 from tests.fakeweb.ports import Ports, closed_port, silent_port
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     from tests.fakeweb.config import Config
 
-Site = Web | BenchWeb | Labyrinth | Gallery | Copies | OrdinaryWeb | Variants
+Site = Web | BenchWeb | Labyrinth | Gallery | Copies | Mirrored | OrdinaryWeb | Variants
 _LOG_READER = "reader-of-the-log"
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,6 +55,8 @@ def build(config: Config) -> Site:
         return OrdinaryWeb(config.seed, config.hosts, config.pages or PAGES_MAX, suffix=config.suffix)
     if config.kind == "variants":
         return Variants(config.pages or 10, suffix=config.suffix)
+    if config.kind == "mirrors":
+        return Mirrored(config.pages or 200, suffix=config.suffix, names=config.sections)
     if config.kind == "labyrinth":
         return Labyrinth(config.hosts, suffix=config.suffix, sections=config.sections)
     if config.kind == "bench":

@@ -26,6 +26,7 @@ COMMANDS: dict[str, list[str]] = {
     "crawls": ["."],
     "delay": [JOB],
     "dust": [JOB],
+    "mirrors": [JOB],
     "errors": [JOB],
     "exclude": ["example.org", "-s", f"JOBDIR={JOB}"],
     "explain": [PAGE, "-s", f"JOBDIR={JOB}"],

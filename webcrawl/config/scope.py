@@ -188,6 +188,13 @@ class ScopeSettings:
         "Learn which parts of the URLs of a site make no difference, and withhold URLs of pages that are known "
         "(experimental).",
     )
+    mirrors_learn: bool = setting(
+        switch(),
+        False,
+        "",
+        "Learn which hosts serve the same pages under another name, and withhold URLs of one whose path the other "
+        "has (experimental).",
+    )
     mime_types_wanted: tuple[str, ...] = setting(
         mime_patterns(),
         ["text/*", "application/xhtml+xml"],

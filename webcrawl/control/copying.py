@@ -29,6 +29,7 @@ from webcrawl.features.content_seen.store import SPEC as CONTENTS
 from webcrawl.features.dust.store import PAGES as DUST_PAGES
 from webcrawl.features.dust.store import SPEC as DUST
 from webcrawl.features.hints.store import SPEC as HINTS
+from webcrawl.features.mirrors.store import SPEC as MIRRORS
 from webcrawl.features.near_duplicates.store import SPEC as SKETCHES
 from webcrawl.features.revisits.store import LESSONS, PAGES
 from webcrawl.features.steering.failures import SPEC as FAILURES
@@ -57,7 +58,19 @@ if TYPE_CHECKING:
     from webcrawl.storage.inspection import CrawlStatus, WholeCrawl
     from webcrawl.storage.tables import Table, TableSpec
 
-TABLES = (FAILURES, TRAPS, DUST, DUST_PAGES, HINTS, PAGES, LESSONS, SUBSCRIPTIONS, CONTENTS, SKETCHES)
+TABLES = (
+    FAILURES,
+    TRAPS,
+    DUST,
+    DUST_PAGES,
+    MIRRORS,
+    HINTS,
+    PAGES,
+    LESSONS,
+    SUBSCRIPTIONS,
+    CONTENTS,
+    SKETCHES,
+)
 """The tables of features that are copied, too. The time series stay: they are of one process."""
 AT_ONCE = 500
 """URLs, answers or rows of a step."""

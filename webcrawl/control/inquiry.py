@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
@@ -55,6 +56,8 @@ from webcrawl.explain.logged_fetches import logged_fetches
 from webcrawl.features.dust.knowledge import DustKnowledge
 from webcrawl.features.dust.store import DustStore
 from webcrawl.features.dust.withholding import DustScopeRule
+from webcrawl.features.mirrors.knowledge import MirrorKnowledge, MirrorScopeRule
+from webcrawl.features.mirrors.store import MirrorStore
 from webcrawl.features.revisits.feature import visit_rules
 from webcrawl.features.revisits.policies import LearningPolicy
 from webcrawl.features.revisits.store import VisitStore
@@ -91,6 +94,8 @@ if TYPE_CHECKING:
     from webcrawl.explain.clocks import WaitReason
     from webcrawl.explain.logged_fetches import LoggedFetches
     from webcrawl.features.dust.learner import TrackedRule
+    from webcrawl.features.mirrors.pair import MirrorPair
+    from webcrawl.features.mirrors.store import WithheldMirrorUrl
     from webcrawl.features.steering.store import Excluded
     from webcrawl.features.traps.quarantine import Trap
     from webcrawl.links.line import Linking, LoggedLink
@@ -275,7 +280,9 @@ class Inquiry:
         named = self._learn_named(address, private, ports)
         if crawl is not None:
             self._learn_stored(address, crawl, private, ports)
-        return self._rules(private, ports, self._traps(crawl), self._dust(crawl)), named
+        return self._rules(
+            private, ports, self._traps(crawl), self._dust(crawl), *self._mirrors(address, crawl)
+        ), named
 
     def _rules(
         self,
@@ -283,6 +290,8 @@ class Inquiry:
         ports: BadPortRule,
         traps: Iterable[Trap],
         dust: Iterable[TrackedRule],
+        mirrors: Iterable[MirrorPair],
+        withheld: Iterable[WithheldMirrorUrl],
     ) -> RulesForUrls:
         configuration = self._configuration
 
@@ -305,6 +314,13 @@ class Inquiry:
             knowledge = DustKnowledge(random.Random(0), asks_known=False)
             knowledge.load(dust)
             learned.append(DustScopeRule(knowledge.withholding))
+        if configuration.mirrors_learn:
+            pairs = MirrorKnowledge()
+            pairs.load(mirrors)
+            of_mirrors = MirrorScopeRule(pairs, refuses_links=True)
+            for each in withheld:
+                of_mirrors.refuse_once(each.url)
+            learned.append(of_mirrors)
         recheck = fixed
         for rule in learned:
             followed, recheck = followed.with_rule(rule), recheck.with_rule(rule)
@@ -401,6 +417,21 @@ class Inquiry:
     def _dust(crawl: StoredCrawl | None) -> list[TrackedRule]:
 
         return [] if crawl is None else crawl.read_store(DustStore, DustStore.rules)
+
+    @staticmethod
+    def _mirrors(
+        address: Address, crawl: StoredCrawl | None
+    ) -> tuple[list[MirrorPair], list[WithheldMirrorUrl]]:
+        """Return the mirrors of a crawl, and the URL if it is withheld because of them."""
+        if crawl is None:
+            return [], []
+        pairs = crawl.read_store(MirrorStore, MirrorStore.pairs)
+        withheld: list[WithheldMirrorUrl] = []
+        for pair in pairs:
+            if address.url.startswith((f"{pair.first}/", f"{pair.mirror}/")):
+                ask = partial(MirrorStore.find_withheld, pair_id=pair.id, urls=[address.url])
+                withheld += crawl.read_store(MirrorStore, ask)
+        return pairs, [each for each in withheld if not each.is_owed]
 
     def _remembered(self, address: Address, key: str, crawl: StoredCrawl | None) -> Remembered | None:
         if crawl is None:

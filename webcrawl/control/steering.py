@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from webcrawl.control.stored import StoredCrawl
     from webcrawl.explain.account import Explanation
     from webcrawl.features.dust.learner import TrackedRule
+    from webcrawl.features.mirrors.pair import MirrorPair
     from webcrawl.features.steering.store import (
         ChangeNumbers,
         Excluded,
@@ -418,6 +419,38 @@ class Steering:
             rules = self._crawl.read_store(DustStore, DustStore.rules)
             chosen = [tracked for tracked in rules if tracked.rule.id in ids]
         return chosen
+
+    def undo_mirrors(self, names: Sequence[str], by: str | None = None) -> list[MirrorPair]:
+        """Undo mirrors, given by the ids of their pairs, or all with ``all``; return those that were applied or being
+        proved. Their URLs are queued within seconds, or when the crawl runs again.
+
+        :raises ConfigurationError: one is unknown
+        """
+        # A crawl without mirrors does not need this import.
+        from webcrawl.features.mirrors.pair import ENDED
+        from webcrawl.features.mirrors.store import MirrorStore
+
+        pairs = self._crawl.read_store(MirrorStore, MirrorStore.pairs)
+        known = {pair.id for pair in pairs}
+        if unknown := [name for name in names if name not in known and list(names) != [ALL]]:
+            raise ConfigurationError(
+                [
+                    Problem("", f"no mirror of this crawl is called {printable(name[:500])}")
+                    for name in unknown
+                ]
+            )
+        ids = [
+            pair.id
+            for pair in pairs
+            if pair.state not in ENDED and (list(names) == [ALL] or pair.id in names)
+        ]
+        if not ids:
+            return []
+        self._crawl.change_store(MirrorStore, lambda store, now: store.undo(ids, now))
+        who = by or this_operator()
+        self._crawl.change_store(SteeringStore, lambda store, now: store.note("undo", ids, who, now))
+        pairs = self._crawl.read_store(MirrorStore, MirrorStore.pairs)
+        return [pair for pair in pairs if pair.id in ids]
 
     # -- URLs --------------------------------------------------------------------------------------------------
 

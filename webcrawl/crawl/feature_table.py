@@ -91,6 +91,7 @@ def _is_segment(parts: Parts) -> bool:
 SHAPING = (
     Entry("traps", lambda parts: parts.configuration.traps_quarantine),
     Entry("dust", lambda parts: parts.configuration.dust_learn),
+    Entry("mirrors", lambda parts: parts.configuration.mirrors_learn),
     Entry("focus", _has_focus),
     Entry("link_scores", lambda parts: parts.configuration.frontier_order in LINK_ORDERS),
     Entry("segments", _is_segment),

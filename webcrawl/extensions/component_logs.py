@@ -34,6 +34,7 @@ _ROOMS = {
         "features.near_duplicates",
         "features.traps",
         "features.dust",
+        "features.mirrors",
     ),
     "archive": ("archive", "links", "search", "export", "features.checkpoints", "features.segments"),
     "visits": ("features.revisits", "features.hints", "features.websub"),

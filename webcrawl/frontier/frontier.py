@@ -198,8 +198,7 @@ class Frontier:
         self._committer.add(FrontierChange(discovered=self._policies.order.place_all(list(entries))))
 
     def place_first(self, entry: UrlEntry) -> UrlEntry:
-        """Give an entry that is to be added the first place in the queue of its key, behind those that got it
-        before."""
+        """Give an entry that is to be added a place at the head of its queue, behind those that got one before."""
         self._policies.order.set_time(self._clock())
         entry.level = FIRST
         return self._policies.order.place_again(entry)
@@ -220,9 +219,12 @@ class Frontier:
         self._changed()
         return is_unparked
 
+    def holds(self, key: str) -> bool:
+        """Return whether a key is active in this process."""
+        return self._keys.get(key) is not None
+
     async def drain(self) -> bool:
-        """Wait until all added entries are durable, for callers that add many. Returns False if they cannot become
-        durable."""
+        """Wait until all added entries are durable. Returns False if they cannot become durable."""
         return await self._committer.drain()
 
     async def with_retry(self, step: Callable[[], Awaitable[_T]]) -> _T:

@@ -28,6 +28,7 @@ from tests.fakeweb.answer import Answer, Pause
 from tests.fakeweb.config import Placement
 from tests.fakeweb.copies import Copies
 from tests.fakeweb.labyrinth import Labyrinth
+from tests.fakeweb.mirrors import Mirrored
 from tests.fakeweb.variants import Variants
 from tests.fakeweb.web import Web
 from tests.forked import Files
@@ -406,6 +407,23 @@ class Varied(Stage):
         )
 
 
+class MirroredHosts(Stage):
+    """A crawl of a host, of a mirror of it, and of a host that has only its home page and robots.txt."""
+
+    def __init__(self, technology: str, folder: Path) -> None:
+        super().__init__(technology, folder, Mirrored(80, names=("original", "mirror", "portal", "imitator")))
+
+    def begin(self) -> None:
+        self.lead(
+            self.site.seeds,
+            POLITENESS_KEY="host",
+            POLITENESS_MIN_DELAY=0.15,
+            POLITENESS_FACTOR=0,
+            MIRRORS_LEARN=1,
+            TRAPS_QUARANTINE=0,
+        )
+
+
 class Short(Stage):
     """No crawl of its own: each judge starts one, on Redis after it was emptied."""
 
@@ -561,6 +579,7 @@ STAGES: dict[str, type[Stage]] = {
     "trap": Trap,
     "copies": Copied,
     "variants": Varied,
+    "mirrors": MirroredHosts,
     "short": Short,
     "story": Story,
     "service": Served,
