@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args
 
 from webcrawl.errors import CrawlError, StorageAway
+from webcrawl.politeness.refusals import KINDS
 from webcrawl.storage.inspection import Activity
 
 if TYPE_CHECKING:
@@ -55,10 +56,14 @@ SORTS = {
 HostState = Literal["active", "ready", "waiting", "parked", "given_up", "empty"]
 STATES: tuple[HostState, ...] = get_args(HostState)
 """``ready`` hosts have URLs and may be contacted now, ``waiting`` ones when their delay is over."""
+REFUSING = "refusing"
+CHOICES = (*STATES, REFUSING)
+"""What hosts can be chosen by: their states, and whether they are parked since they refuse the crawler."""
 
 _ACTIVE, _IDLE, _PARKED, _GIVEN_UP, _EMPTY = range(5)
 _NAMES: dict[int, HostState] = {_ACTIVE: "active", _PARKED: "parked", _GIVEN_UP: "given_up", _EMPTY: "empty"}
 _COLUMNS = ("key", "state", "queued", "requests", "pages", "delay", "next_at", "failures", "health")
+_REFUSALS = ", ".join(f"'{kind}'" for kind, about in KINDS.items() if about.is_of_host)
 _WHERE = {
     "active": f"state = {_ACTIVE}",
     "ready": f"state = {_IDLE} AND next_at <= :now",
@@ -66,6 +71,7 @@ _WHERE = {
     "parked": f"state = {_PARKED}",
     "given_up": f"state = {_GIVEN_UP}",
     "empty": f"state = {_EMPTY}",
+    REFUSING: f"state = {_PARKED} AND health IN ({_REFUSALS})",
 }
 _SCHEMA = (
     "CREATE TABLE hosts (key TEXT NOT NULL UNIQUE, state INTEGER NOT NULL, "
@@ -203,7 +209,7 @@ class HostIndex:
         offset: int = 0,
     ) -> HostsAnswer:
         """Return some hosts: ``total`` that match, ``as_of`` and ``rows`` (see ``_object``). ``search``: a part of
-        the name. ``state``: one of ``STATES``; empty for all. ``sort``: one of ``SORTS``.
+        the name. ``state``: one of ``CHOICES``; empty for all. ``sort``: one of ``SORTS``.
 
         :raises ValueError: an argument is wrong, in a sentence :raises StorageAway: no host could be read yet
         """
@@ -325,7 +331,7 @@ def _where(search: str, state: str) -> str:
 def _check(search: str, state: str, sort: str, order: str, limit: int, offset: int) -> None:
     """:raises ValueError: an argument is wrong"""
     for name, value, allowed in (
-        ("state", state, ("", *STATES)),
+        ("state", state, ("", *CHOICES)),
         ("sort", sort, tuple(SORTS)),
         ("order", order, ("asc", "desc")),
     ):

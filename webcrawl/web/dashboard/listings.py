@@ -126,7 +126,7 @@ def fetches(source: CrawlSource, values: Mapping[str, Any]) -> FetchesAnswer:
     """Return ``rows``, the last requests, the last one first: fields of the fetch log, and ``seconds``.
 
     ``values``: ``search`` in the URL, ``status`` (a class such as ``4xx``, or ``none``), ``kind``, ``host`` (a
-    politeness key), ``error`` and ``limit``.
+    politeness key), ``error``, ``refusal`` (a kind, or ``any``), ``withheld`` (``yes``) and ``limit``.
     """
     rows: list[FetchRow] = []
     since = None
@@ -156,6 +156,11 @@ def _is_wanted(line: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
     if wanted == "none" and status is not None:
         return False
     if wanted not in ("", "none") and not (isinstance(status, int) and f"{status // 100}xx" == wanted):
+        return False
+    if values["withheld"] and line.get("withheld") is not True:
+        return False
+    refusal = values["refusal"]
+    if refusal and (line.get("refusal") is None if refusal == "any" else line.get("refusal") != refusal):
         return False
     pairs = (("kind", "kind"), ("key", "host"), ("error", "error"))
     return all(not values[value_name] or line.get(name) == values[value_name] for name, value_name in pairs)

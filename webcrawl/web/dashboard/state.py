@@ -21,6 +21,7 @@ from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.features.steering.store import SteeringStore
 from webcrawl.features.timeseries.store import SeriesStore
 from webcrawl.frontier.figures import STATUS_CLASSES
+from webcrawl.politeness.refusals import KINDS
 from webcrawl.reports import progress_log, run_log
 from webcrawl.reports.counting import number_in
 from webcrawl.reports.limiting import EstimateObject, limiting
@@ -109,6 +110,9 @@ class CrawlAnswer(TypedDict):
     memory: Figures
     bandwidth: Figures
     limits: Figures
+    refusals: Annotated[
+        Figures, "Responses by which sites refused, by kind, that the processes that run have counted."
+    ]
     workers: list[WorkerAnswer]
     overlay: dict[str, OverrideAnswer]
     public: bool
@@ -266,6 +270,8 @@ class StateReader:
                 "ready": _sum(latest, "ready"),
                 "parked": counts.parked_hosts,
                 "given_up": counts.given_up_hosts,
+                "refusing": _of_run(latest, progress, "refusing_hosts"),
+                "withheld": _of_run(latest, progress, "withheld"),
             },
             "rates": self._speed(latest, status.now, progress),
             "totals": totals,
@@ -277,6 +283,7 @@ class StateReader:
                 "used": _sum(latest, "bandwidth_used"),
             },
             "limits": self._limits(overlay),
+            "refusals": {kind: _sum(latest, f"site_refusals_{kind}") for kind in KINDS},
             "workers": self._workers(status, latest),
             "overlay": {
                 name: {"value": override.value, "by": override.by, "at": override.at}
@@ -417,7 +424,7 @@ class StateReader:
             return {}
         last = lines[-1]
         began, at, pages = (number_in(last.get(name)) for name in ("run", "at", "pages"))
-        progress = {name: number_in(last.get(name)) for name in _TOTALS}
+        progress = {name: number_in(last.get(name)) for name in (*_TOTALS, "refusing_hosts", "withheld")}
         if began is not None and at is not None and pages is not None and at > began:
             progress["pages_mean"] = pages / (at - began)
         return progress
@@ -455,6 +462,11 @@ def _live(published: Iterable[Latest], status: CrawlStatus) -> list[Latest]:
 def _sum(latest: list[Latest], name: str) -> float | None:
     values = [process.figures[name] for process in latest if name in process.figures]
     return sum(values) if values else None
+
+
+def _of_run(latest: list[Latest], progress: Mapping[str, float | None], name: str) -> float | None:
+    """Return what the processes that run have counted; without any, what the last run had."""
+    return _sum(latest, name) if latest else progress.get(name)
 
 
 _TOTALS = ("pages", "bytes", "errors", *(f"pages_{name}" for name in STATUS_CLASSES))

@@ -122,6 +122,23 @@ def test_a_row_has_what_is_known_of_the_host(index: HostIndex, crawl: Crawl) -> 
     ]
 
 
+def test_hosts_are_chosen_that_are_parked_since_they_refuse(crawl: Crawl) -> None:
+    parked = [one for one in crawl.hosts if crawl.state(one) == "parked"]
+    reasons = ["challenge", "timeout", "blocked", "legal"]
+    told = {one.key: reason for one, reason in zip(parked, reasons, strict=False)}
+    crawl.hosts = [one._replace(last_error=told.get(one.key, "challenge")) for one in crawl.hosts]
+    index = HostIndex(crawl.read, clock=lambda: NOW, cpu_share=1e9)
+    try:
+        index.refresh()
+        page = index.page(state="refusing", limit=500)
+        found = {row["key"] for row in page["rows"]}
+    finally:
+        index.close()
+    # A page that is not available for legal reasons says nothing of its host.
+    assert found == {one.key for one in parked if told.get(one.key) not in ("timeout", "legal")}
+    assert page["total"] == len(found) > 2
+
+
 def test_what_changed_and_what_was_added_is_there_after_the_next_pass(index: HostIndex, crawl: Crawl) -> None:
     crawl.hosts[7] = crawl.hosts[7]._replace(queued=1_000_000)
     crawl.hosts.append(crawl.host(5000)._replace(key="added.example", queued=2_000_000))

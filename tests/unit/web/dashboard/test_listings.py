@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +18,7 @@ from webcrawl.features.steering.store import SteeringStore
 from webcrawl.features.traps.quarantine import Trap
 from webcrawl.features.traps.store import TrapStore
 from webcrawl.frontier.order import LevelSampler
+from webcrawl.politeness.refusals import KINDS
 from webcrawl.storage.contract import Batch
 from webcrawl.storage.sqlite.frontier import SqliteBackend, SqliteOptions
 from webcrawl.web.dashboard import listings
@@ -26,9 +29,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+STATIC = files("webcrawl.web.dashboard") / "static"
+
+
 def asked(search: str = "", limit: int = 100, **filters: str) -> dict[str, Any]:
     """The values of a request for a list."""
-    return {"search": search, "limit": limit, "status": "", "kind": "", "host": "", "error": "", **filters}
+    names = ("status", "kind", "host", "error", "refusal", "withheld")
+    return {"search": search, "limit": limit, **dict.fromkeys(names, ""), **filters}
 
 
 @pytest.fixture
@@ -186,3 +193,32 @@ def test_traps_and_parked_hosts_are_listed(source: CrawlSource) -> None:
     assert listings.traps(source, asked("calendar", 9))["total"] == 1
     [row] = listings.parked(source, asked("", 1000))["rows"]
     assert (row["key"], row["queued"], row["failures"], row["reason"]) == ("parked.test", 3, 2, "timeout")
+
+
+def test_requests_are_chosen_by_what_sites_refused_and_what_was_withheld(
+    folder: Path, source: CrawlSource
+) -> None:
+    facts: dict[str, dict[str, object]] = {
+        "/1": {"refusal": "challenge", "status": 403},
+        "/2": {"refusal": "blocked", "status": 403},
+        "/3": {"withheld": True, "status": 200},
+        "/4": {"status": 200},
+    }
+    lines = [{"url": url, "kind": "page", "end": NOW, **more} for url, more in facts.items()]
+    (folder / "fetch.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    expected = [
+        ({"refusal": "challenge"}, ["/1"]),
+        ({"refusal": "any"}, ["/2", "/1"]),
+        ({"withheld": "yes"}, ["/3"]),
+        ({"refusal": "legal"}, []),
+        ({}, ["/4", "/3", "/2", "/1"]),
+    ]
+    for filters, urls in expected:
+        rows = listings.fetches(source, asked(**filters))["rows"]
+        assert [row["url"] for row in rows] == urls, filters
+
+
+def test_the_page_offers_all_kinds_of_refusals() -> None:
+    script = (STATIC / "lists.js").read_text()
+    [kinds] = re.findall(r"const REFUSALS = (\[.*?\]);", script, re.DOTALL)
+    assert json.loads(re.sub(r",\s*\]", "]", kinds)) == list(KINDS)

@@ -8,7 +8,7 @@ from webcrawl.errors import CrawlError
 from webcrawl.web.access import Denial
 from webcrawl.web.answers import json_schema
 from webcrawl.web.dashboard.endpoint import Api, Call, Endpoint, error_sentence
-from webcrawl.web.dashboard.host_index import LIMIT_MAX, OFFSET_MAX, SEARCH_MAX, SORTS, STATES, HostsAnswer
+from webcrawl.web.dashboard.host_index import CHOICES, LIMIT_MAX, OFFSET_MAX, SEARCH_MAX, SORTS, HostsAnswer
 from webcrawl.web.fields import Field
 
 KEY_MAX = 300
@@ -45,7 +45,12 @@ ENDPOINTS = (
         answer=hosts,
         query=(
             Field(name="search", meaning="a part of the name", default="", most=SEARCH_MAX),
-            Field(name="state", meaning="only hosts of this state; all", default="", choices=("", *STATES)),
+            Field(
+                name="state",
+                meaning="only hosts of this state; refusing: parked since they refuse",
+                default="",
+                choices=("", *CHOICES),
+            ),
             Field(name="sort", meaning="the column", default="queued", choices=tuple(SORTS)),
             Field(name="order", meaning="the direction", default="desc", choices=("asc", "desc")),
             Field(name="limit", meaning="rows", kind="integer", default=50, least=1, most=LIMIT_MAX),

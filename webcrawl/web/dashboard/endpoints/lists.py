@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import CrawlError
+from webcrawl.politeness.refusals import KINDS
 from webcrawl.web.access import Denial
 from webcrawl.web.answers import json_schema
 from webcrawl.web.dashboard import listings, log_tail
@@ -80,6 +81,18 @@ ENDPOINTS = (
             Field(name="kind", meaning="only this kind: page, robots", default="", most=50),
             Field(name="host", meaning="only this politeness key", default="", most=300),
             _ERROR,
+            Field(
+                name="refusal",
+                meaning="only responses by which sites refused, of this kind; any: of all kinds",
+                default="",
+                choices=("", "any", *KINDS),
+            ),
+            Field(
+                name="withheld",
+                meaning="yes: only what may not be used for what the crawl is for",
+                default="",
+                choices=("", "yes"),
+            ),
         ),
     ),
     _endpoint(

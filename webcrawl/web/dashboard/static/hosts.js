@@ -35,7 +35,7 @@ export function list(page) {
     filter: {
       name: "state",
       label: "State",
-      choices: [["", "all"], ...Object.keys(STATES).map((name) => [name, name.replaceAll("_", " ")])],
+      choices: [["", "all"], ...[...Object.keys(STATES), "refusing"].map((name) => [name, name.replaceAll("_", " ")])],
     },
     sort: { name: "queued", order: "desc" },
     every: 5,

@@ -10,6 +10,10 @@ const REFRESH_SECONDS = 10;
 const TYPING_MS = 300;
 
 const KINDS = { "2xx": "good", "3xx": "plain", "4xx": "warn", "5xx": "bad" };
+const REFUSALS = [
+  "challenge", "blocked", "signature-wanted", "login-required", "license-required", "payment-required",
+  "legal", "protocol-wanted", "rate-limited", "script-required", "consent-required", "parked",
+];
 const LEVELS = { WARNING: "warn", ERROR: "bad", CRITICAL: "bad" };
 
 function time(name) {
@@ -82,6 +86,8 @@ export function fetches(page) {
       { name: "kind", label: "Kind", choices: ["", "page", "robots", "sitemap", "feed", "usage", "inline"] },
       { name: "host", label: "Host" },
       { name: "error", label: "Error" },
+      { name: "refusal", label: "Refusal", choices: ["", "any", ...REFUSALS] },
+      { name: "withheld", label: "Withheld", choices: ["", "yes"] },
     ],
     nothing: "Nothing was fetched yet.",
     help: () => ["Fetches appear when the first host was asked for its robots.txt. ", link("Add URLs", "add")],

@@ -45,6 +45,7 @@ const LABELS = { active: "with URLs", loop_seconds: "event loop", open_max: "mos
 export async function show(page) {
   const large = figures();
   const polite = h("p", { class: "verdict" });
+  const refused = h("p", { class: "statuses" });
   const classes = h("p", { class: "statuses" });
   const about = h("div");
   const workers = h("div");
@@ -54,6 +55,7 @@ export async function show(page) {
   add(page.body, [
     large.element,
     classes,
+    refused,
     polite,
     hasSeries && section("Over time", ranges, graphs),
     section("This crawl", about),
@@ -65,6 +67,7 @@ export async function show(page) {
     large.show(state);
     showVerdict(polite, state);
     fill(classes, statuses(state));
+    fill(refused, refusals(state));
     fill(about, aboutCrawl(state));
     showWorkers(workers, state);
     course.follow(state);
@@ -120,6 +123,23 @@ function statuses({ totals = {} }) {
     return offers("GET /fetches") ? h("a", { href: route("fetches", { kind: "page", status: name }) }, text) : text;
   };
   return [h("span", {}, "Pages by status:"), known.map(shown)];
+}
+
+/** Return what sites refused: responses by kind, hosts that are left alone, pages that may not be used. Each leads to
+ * its list. */
+function refusals({ refusals: kinds = {}, counts = {} }) {
+  const rows = Object.entries(kinds)
+    .filter(([, number]) => number > 0)
+    .sort(([, a], [, b]) => b - a)
+    .map(([kind, number]) => [`${kind} ${count(number)}`, "fetches", { refusal: kind }]);
+  if (counts.refusing > 0) rows.push([`${things(counts.refusing, "host")} left alone`, "hosts", { state: "refusing" }]);
+  if (counts.withheld > 0) rows.push([`${things(counts.withheld, "page")} withheld`, "fetches", { withheld: "yes" }]);
+  if (!rows.length) return [...Object.values(kinds), counts.refusing].some(isNumber) ? h("span", {}, "Refused by sites: nothing") : null;
+  const shown = ([text, view, query]) => {
+    const mark = badge(text, "warn");
+    return offers(`GET /${view}`) ? h("a", { href: route(view, query) }, mark) : mark;
+  };
+  return [h("span", {}, "Refused by sites:"), rows.map(shown)];
 }
 
 /** Say what limits the speed of the crawl, and when it ends. */
