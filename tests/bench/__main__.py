@@ -7,7 +7,19 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import breadth, crawls, engine, handshakes, links, near_duplicates, planning, scale, shared
+from tests.bench import (
+    breadth,
+    crawls,
+    documentation,
+    engine,
+    handshakes,
+    links,
+    near_duplicates,
+    planning,
+    scale,
+    shared,
+    switching,
+)
 
 
 def main() -> int:
@@ -39,6 +51,9 @@ PARTS = {
     "workers": shared.several_workers,
     "million": shared.a_million_in_redis,
     "sizes": planning.sizes,
+    "recording": switching.recording,
+    "signing": switching.signing,
+    "documentation": documentation.recognised,
 }
 
 if __name__ == "__main__":
