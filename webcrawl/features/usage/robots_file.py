@@ -103,13 +103,13 @@ def read(
     tokens: Iterable[str] = (),
     *,
     tdm: str = "",
-    licence: tuple[str, bytes] | None = None,
+    licences: Iterable[tuple[str, bytes]] = (),
 ) -> RobotsUsage | None:
     """Return what a robots.txt says about use to ``agents``, our product tokens; None if it says nothing.
 
     ``tokens``: product tokens of others, of which a prohibition counts as one of what they crawl for. ``tdm``: the
-    text of the tdmrep.json beside it. ``licence``: URL and body of the file that its License line names. Never
-    raises.
+    text of the tdmrep.json beside it. ``licences``: URL and body of each file that its License lines name.
+    Never raises.
     """
     rules: tuple[tuple[UsageRule, ...], ...] = ()
     licenses: tuple[LicenseLine, ...] = ()
@@ -120,7 +120,7 @@ def read(
     others = tuple((token, RobotsRules(text, token)) for token in tokens) if text else ()
     others = tuple((token, each) for token, each in others if len(each))
     reserved = tdmrep.parse_file(tdm) if tdm else ()
-    contents = rsl.parse_file(licence[1], licence[0]) if licence else ()
+    contents = tuple(content for url, body in licences for content in rsl.parse_file(body, url))
     if not (rules or licenses or others or reserved or contents):
         return None
     fixed = None

@@ -1,11 +1,11 @@
 """RSL, Really Simple Licensing: the licence file that a ``License`` line of robots.txt names, and ``Link`` fields.
 
 Followed: RSL 1.0 of the RSL Technical Steering Committee (https://rslstandard.org/rsl). Read are ``permits`` and
-``prohibits`` of type ``usage`` in the ``content`` elements that match a path; the most specific one decides. A
-``permits`` is a closed list: what it does not name is not allowed. What a licence permits for a payment, a report
-or a token is not allowed either, since webcrawl gives none; what it permits to certain users or countries stays
-unknown. Not read: inline licences in pages, feeds and media, and licences that ``Link`` fields name, which are kept
-as text.
+``prohibits`` of type ``usage`` in all ``content`` elements that match a path; they count together, and the most
+restrictive decides. A ``permits`` is a closed list: what it does not name is not allowed. What a licence permits for
+a payment, a report or a token is not allowed either, since webcrawl gives none; what it permits to certain users or
+in certain countries, or not to some, stays unknown, and the condition is recorded. Not read: inline licences in
+pages, feeds and media, and licences that ``Link`` fields name, which are kept as text.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Licence:
     has_price: bool = False
     """A payment, a report or a token is due."""
     is_for_some: bool = False
-    """It is for certain users or countries."""
+    """It is for certain users or countries, or not for some."""
 
 
 class LicensedPath(NamedTuple):
@@ -105,10 +105,10 @@ def parse_meaning(licences: Sequence[Licence]) -> Meaning:
 
 
 def in_file(contents: Iterable[LicensedPath], target: str) -> list[Statement]:
-    """Return the statements of the most specific contents that match a path (``comparable``)."""
+    """Return the statements of all contents that match a path (``comparable``), the most specific first."""
     matching = [content for content in contents if content.path.matches(target)]
-    longest = max((content.path.length for content in matching), default=0)
-    return [content.statement for content in matching if content.path.length == longest]
+    matching.sort(key=lambda content: -content.path.length)
+    return [content.statement for content in matching]
 
 
 def in_links(lines: Iterable[str]) -> list[Statement]:
@@ -183,7 +183,7 @@ class _Reader:
                 licence.permits = (licence.permits or set()) | purposes
             else:
                 licence.prohibits |= purposes
-        elif local == "permits":
+        elif words:
             licence.is_for_some = True
         licence.words.append(f"{local} {self._type}: {' '.join(words)}")
 
@@ -197,5 +197,9 @@ class _Reader:
 
 
 def _text(url: str, licences: Iterable[Licence]) -> str:
-    """Return what the licences of a path say, in one line."""
-    return f"{url} " + "; ".join(word for licence in licences for word in licence.words)
+    """Return what the licences of a path say, in one line. Conditions come first: a long text is cut."""
+    words = sorted(
+        (word for licence in licences for word in licence.words),
+        key=lambda word: word.startswith(("permits usage", "prohibits usage")),
+    )
+    return f"{url} " + "; ".join(words)

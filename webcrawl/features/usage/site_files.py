@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from webcrawl.robots.rules import RobotsRules
 
 TDMREP, LICENCE = "tdmrep", "licence"
+LICENCES_MAX = 3
+"""Licence files of an origin that are requested."""
 
 
 class SiteFiles:
@@ -21,8 +23,7 @@ class SiteFiles:
 
     def __init__(self, agents: Sequence[str], *, tdmrep: bool, licences: bool) -> None:
         """``agents``: the crawler's product tokens. ``tdmrep``: request that file of each origin. ``licences``:
-        request
-        the file that a License line names, if it is of the same origin."""
+        request the files that License lines name, if they are of the same origin."""
         self._agents = tuple(agents)
         self._tdmrep = tdmrep
         self._licences = licences
@@ -37,7 +38,8 @@ class SiteFiles:
         files = [SiteFile(TDMREP, f"{origin}{tdmrep.PATH}")] if self._tdmrep else []
         if self._licences and (usage := robots_file.read(text, self._agents)) is not None:
             own = [line.url for line in usage.licenses if line.url.startswith(f"{origin}/")]
-            files += [SiteFile(LICENCE, url) for url in own[:1]]
+            own = list(dict.fromkeys(own))[:LICENCES_MAX]
+            files += [SiteFile(_licence_kind(number), url) for number, url in enumerate(own)]
         return [file for file in files if rules.allows(file.url)]
 
 
@@ -45,4 +47,10 @@ def read(text: str, agents: Iterable[str], tokens: Iterable[str] = ()) -> Robots
     """Return what a stored text says about use, with the files behind it; see ``robots_file.read``."""
     own, bodies = parted(text)
     reservations = bodies[TDMREP][1].decode("utf-8-sig", "replace") if TDMREP in bodies else ""
-    return robots_file.read(own, agents, tokens, tdm=reservations, licence=bodies.get(LICENCE))
+    licences = [bodies[kind] for kind in map(_licence_kind, range(LICENCES_MAX)) if kind in bodies]
+    return robots_file.read(own, agents, tokens, tdm=reservations, licences=licences)
+
+
+def _licence_kind(number: int) -> str:
+    """Return the kind of a licence file, by its place among those of its robots.txt."""
+    return f"{LICENCE}-{number + 1}" if number else LICENCE

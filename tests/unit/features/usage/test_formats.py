@@ -183,6 +183,15 @@ NONE = {"search": "no", "ai-input": "no", "train-ai": "no", "tdm": "no"}
             '<permits type="usage">search</permits><permits type="user">education</permits>',
             {"ai-input": "no", "train-ai": "no", "tdm": "no"},
         ),
+        (
+            '<permits type="usage">search</permits><prohibits type="geo">DE FR</prohibits>',
+            {"ai-input": "no", "train-ai": "no", "tdm": "no"},
+        ),
+        # Nobody may what is prohibited
+        (
+            '<prohibits type="usage">ai-train</prohibits><permits type="user">education</permits>',
+            {"train-ai": "no"},
+        ),
         # Two licences are two offers
         (
             '<permits type="usage">search</permits></license><license>'
@@ -198,7 +207,17 @@ def test_a_licence(inner, verdicts):
     assert verdicts_of(licensed(inner)) == verdicts
 
 
-def test_the_most_specific_content_decides():
+def test_conditions_by_user_and_country_are_recorded():
+    inner = (
+        '<permits type="usage">search</permits><permits type="user">education</permits>'
+        '<prohibits type="geo">US</prohibits>'
+    )
+    [content] = rsl.parse_file(licensed(inner), "https://example.com/l.xml")
+    text = content.statement.text
+    assert text == "/ permits user: education; prohibits geo: US; permits usage: search"
+
+
+def test_all_contents_that_match_count_together_and_the_most_restrictive_decides():
     body = (
         b'<rsl xmlns="https://rslstandard.org/rsl">'
         b'<content url="/"><license><prohibits type="usage">all</prohibits></license></content>'
@@ -206,7 +225,18 @@ def test_the_most_specific_content_decides():
         b"</rsl>"
     )
     assert verdicts_of(body) == NONE
-    assert verdicts_of(body, "https://example.com/open/x") == dict.fromkeys(NONE, "yes")
+    assert verdicts_of(body, "https://example.com/open/x") == NONE
+    # The example of section 3.1.2
+    body = (
+        b'<rsl xmlns="https://rslstandard.org/rsl">'
+        b'<content url="/articles/"><license><prohibits type="usage">ai-train</prohibits></license></content>'
+        b'<content url="/"><license><permits type="usage">all</permits></license></content>'
+        b"</rsl>"
+    )
+    assert verdicts_of(body) == dict.fromkeys(NONE, "yes")
+    assert verdicts_of(body, "https://example.com/articles/1") == dict.fromkeys(NONE, "yes") | {
+        "train-ai": "no"
+    }
 
 
 def test_a_licence_server_wants_a_token():

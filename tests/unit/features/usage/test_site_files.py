@@ -41,12 +41,20 @@ def wanted(text, *, tdmrep=True, licences=True, origin=ORIGIN):
         ("License: http://other.test/l.xml", [FILE]),
         ("License: http://h.test.evil.test/l.xml", [FILE]),
         ("License: file:///etc/passwd", [FILE]),
-        (f"License: {ORIGIN}/l.xml\nLicense: {ORIGIN}/m.xml", [FILE, LICENCE]),
+        (
+            "".join(f"License: {ORIGIN}/{name}.xml\n" for name in "llmno"),
+            [
+                FILE,
+                LICENCE,
+                SiteFile("licence-2", f"{ORIGIN}/m.xml"),
+                SiteFile("licence-3", f"{ORIGIN}/n.xml"),
+            ],
+        ),
     ],
 )
 def test_the_files_of_an_origin(text, files):
     assert wanted(text) == files
-    assert wanted(text, tdmrep=False) == [file for file in files if file.kind == "licence"]
+    assert wanted(text, tdmrep=False) == [file for file in files if file.kind != "tdmrep"]
     assert wanted(text, licences=False) == [file for file in files if file.kind == "tdmrep"]
     assert wanted(text, origin="ftp://h.test") == []
 
@@ -157,3 +165,14 @@ def test_no_file_is_requested_of_a_host_that_is_skipped():
     reply = RobotsReply(200, b"User-agent: *\nCrawl-delay: 100000\n")
     record, _ = requests.answer(entry, reply, None, NOW, POLICY)
     assert requests.begin_site_files(entry, "h.test", record, NOW, POLICIES) == (record, None)
+
+
+def test_all_licences_of_an_origin_count_together():
+    prohibiting = licensed('<prohibits type="usage">ai-train</prohibits>')
+    permitting = licensed('<permits type="usage">all</permits>')
+    files = {"licence": (LICENCE.url, permitting), "licence-2": (f"{ORIGIN}/m.xml", prohibiting)}
+    usage = site_files.read(with_files(LICENSED, files), ["webcrawl"])
+    verdicts = resolve(usage.statements(f"{ORIGIN}/a"))
+    assert verdicts == {"search": "yes", "ai-input": "yes", "train-ai": "no", "tdm": "yes"}
+    places = [each.place for each in usage.statements(f"{ORIGIN}/a")]
+    assert places == ["robots.txt:4", LICENCE.url, f"{ORIGIN}/m.xml"]
