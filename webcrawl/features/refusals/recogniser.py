@@ -27,7 +27,7 @@ from webcrawl.politeness.refusals import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from webcrawl.features.refusals.signatures import RefusalSignature
 
@@ -140,7 +140,7 @@ class _Marks:
                 signature.comes_with(status)
                 and all(mark in begin for mark in signature.body)
                 and _has_fields(signature, header())
-                and not (signature.empty and len(visible_text(body, TEXT_MAX)) > TEXT_MAX)
+                and not (signature.empty and has_content(body))
             ):
                 return SiteRefusal(signature.kind, signature.by)
         return None
@@ -164,25 +164,43 @@ _SILENT = (b"script", b"style", b"noscript", b"template", b"title", b"svg")
 def visible_text(body: bytes, most: int) -> str:
     """Return the text of a page that is shown, without that of ``noscript``: more than ``most`` characters if it has
     more, and perhaps cut there. Reads ``READ_BYTES`` in linear time."""
-    begin, texts, at, length = body[:READ_BYTES], [], 0, 0
-    lower = begin.lower()
-    while at < len(begin) and length <= most:
-        tag = begin.find(b"<", at)
-        text = begin[at : tag if tag >= 0 else len(begin)].strip()
+    texts, length = [], 0
+    for text, _ in _shown(body):
         if text:
             texts.append(text)
             length += len(text)
-        if tag < 0:
-            break
-        end = begin.find(b">", tag)
+            if length > most:
+                break
+    return b" ".join(texts).decode("utf-8", "replace")
+
+
+def has_content(body: bytes) -> bool:
+    """Return whether a page shows something without scripts: more than a few words, or a heading of its own."""
+    length = 0
+    for text, element in _shown(body):
+        length += len(text)
+        if length > TEXT_MAX or element == b"h1":
+            return True
+    return False
+
+
+def _shown(body: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield each text that is shown, with the name of the tag behind it. Reads ``READ_BYTES`` in linear time."""
+    begin, at = body[:READ_BYTES], 0
+    lower = begin.lower()
+    while at < len(begin):
+        tag = begin.find(b"<", at)
+        text = begin[at : tag if tag >= 0 else len(begin)].strip()
+        end = -1 if tag < 0 else begin.find(b">", tag)
         if end < 0:
-            break
+            yield text, b""
+            return
         name = lower[tag + 1 : tag + 12].split(b">", 1)[0].split(b" ", 1)[0].strip()
+        yield text, name
         at = end + 1
         if name in _SILENT:
             close = lower.find(b"</" + name, at)
             at = len(begin) if close < 0 else close
-    return b" ".join(texts).decode("utf-8", "replace")
 
 
 def _has_fields(signature: RefusalSignature, header: Header) -> bool:

@@ -125,6 +125,12 @@ def test_an_application_without_content_needs_scripts_and_one_with_content_does_
     assert seen(200, body=shell % (b"<p>Today we sell apples.</p>" * 10)) is None
 
 
+def test_a_page_with_a_heading_and_a_note_about_scripts_is_a_page():
+    note = b"<noscript><h1>Shop</h1>Please enable JavaScript.</noscript>"
+    assert seen(200, body=note) == SiteRefusal("script-required")
+    assert seen(200, body=b"<h1>Settings</h1>" + note) is None
+
+
 def test_an_error_page_is_no_application_without_content():
     assert seen(404, body=b"<noscript>Please enable JavaScript</noscript>") is None
 
