@@ -260,19 +260,7 @@ class StateReader:
             "jobdir": None if source.folder is None else str(source.folder),
             "storage": source.crawl.storage,
             "version": __version__,
-            "counts": {
-                "queued": counts.queued,
-                "done": counts.done,
-                "failed": counts.failed,
-                "refused": counts.refused,
-                "hosts": counts.hosts,
-                "active": status.active_hosts if (active := _sum(latest, "active")) is None else active,
-                "ready": _sum(latest, "ready"),
-                "parked": counts.parked_hosts,
-                "given_up": counts.given_up_hosts,
-                "refusing": _of_run(latest, progress, "refusing_hosts"),
-                "withheld": _of_run(latest, progress, "withheld"),
-            },
+            "counts": _counts(status, latest, progress),
             "rates": self._speed(latest, status.now, progress),
             "totals": totals,
             "politeness": politeness,
@@ -462,6 +450,24 @@ def _live(published: Iterable[Latest], status: CrawlStatus) -> list[Latest]:
 def _sum(latest: list[Latest], name: str) -> float | None:
     values = [process.figures[name] for process in latest if name in process.figures]
     return sum(values) if values else None
+
+
+def _counts(status: CrawlStatus, latest: list[Latest], progress: Mapping[str, float | None]) -> Figures:
+    """Return the numbers of URLs and hosts in their states."""
+    counts = status.counts
+    return {
+        "queued": counts.queued,
+        "done": counts.done,
+        "failed": counts.failed,
+        "refused": counts.refused,
+        "hosts": counts.hosts,
+        "active": status.active_hosts if (active := _sum(latest, "active")) is None else active,
+        "ready": _sum(latest, "ready"),
+        "parked": counts.parked_hosts,
+        "given_up": counts.given_up_hosts,
+        "refusing": _of_run(latest, progress, "refusing_hosts"),
+        "withheld": _of_run(latest, progress, "withheld"),
+    }
 
 
 def _of_run(latest: list[Latest], progress: Mapping[str, float | None], name: str) -> float | None:
