@@ -10,8 +10,9 @@ for its threads, calls what is to be called and flushes, as an interpreter does.
     tests -> one process of this module, which tells how each ends -> the crawl
              by a socket
 
-But for the list of public suffixes, and the entry points of the packages that are installed, nothing of the crawl is
-read before the fork. Some tests start theirs afresh.
+But for files that are the same for all, as the list of public suffixes and the entry points of the packages that are
+installed, nothing of the crawl is read before the fork. Settings are copied without a copy of each word and number in
+them, which was the largest part of a start. Some tests start theirs afresh.
 """
 
 from __future__ import annotations
@@ -211,8 +212,11 @@ def afresh(
 
 def _import_everything() -> None:
     import scrapy.cmdline
+    from scrapy.settings import BaseSettings
 
     import webcrawl
+    from webcrawl.features.refusals.signatures import signatures_of_package
+    from webcrawl.start import copy_settings
     from webcrawl.urls.politeness_key import load_suffixes
 
     with warnings.catch_warnings(action="ignore"):
@@ -227,7 +231,9 @@ def _import_everything() -> None:
         import_module("uvloop")
     # What is read at the start of each, and is the same for all.
     load_suffixes()
+    signatures_of_package()
     _keep_entry_points()
+    BaseSettings.copy = copy_settings
     gc.collect()
     gc.freeze()
     assert "twisted.internet.reactor" not in sys.modules, "each crawl installs its own"

@@ -19,7 +19,7 @@ from contextlib import suppress
 from copy import copy, deepcopy
 from pathlib import Path
 from shlex import join, quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_Kind = TypeVar("_Kind", bound=BaseSettings)
 _CHANGEABLE = (BaseSettings, dict, list, set)
 """Values of settings that a change alters in place."""
 
@@ -171,17 +172,23 @@ def find_problems(
     return problems
 
 
-def _merged(settings: Settings, spider: type[Spider]) -> Settings:
-    """Return the settings with those of the spider. The given ones are left as they are."""
-    merged = copy(settings)
-    # ``Settings.copy`` copies every word and number too, which takes a tenth of the time of a start.
-    merged.attributes = {
+def copy_settings(settings: _Kind) -> _Kind:
+    """Return a copy that can be changed while the given settings stay. ``Settings.copy`` copies every word
+    and number too, which takes a tenth of the time of a start."""
+    copied = copy(settings)
+    copied.attributes = {
         name: SettingsAttribute(
             deepcopy(attribute.value) if isinstance(attribute.value, _CHANGEABLE) else attribute.value,
             attribute.priority,
         )
         for name, attribute in settings.attributes.items()
     }
+    return copied
+
+
+def _merged(settings: Settings, spider: type[Spider]) -> Settings:
+    """Return the settings with those of the spider."""
+    merged = copy_settings(settings)
     spider.update_settings(merged)
     if agent := getattr(spider, "user_agent", None):
         merged.set("USER_AGENT", agent, priority="cmdline")

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -92,13 +93,19 @@ def parse_sample(text: str) -> SampleResponse:
     return SampleResponse(int(words[1]), headers, body.encode())
 
 
+@cache
+def signatures_of_package() -> tuple[RefusalSignature, ...]:
+    """Return the signatures that come with the package. A process reads them once."""
+    return tuple(parse(OWN.read_text(encoding="utf-8"), str(OWN)))
+
+
 def load(path: Path | None) -> list[RefusalSignature]:
     """Return the signatures of the package, and those of a file of the operator in front of them. One of the file
     replaces that of the package with the same name; with ``off = true`` it only removes it.
 
     :raises SignaturesError: the file cannot be read or is wrong
     """
-    own = {signature.name: signature for signature in parse(OWN.read_text(encoding="utf-8"), str(OWN))}
+    own = {signature.name: signature for signature in signatures_of_package()}
     if path is None:
         return list(own.values())
     try:
