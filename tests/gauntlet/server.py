@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -46,6 +47,27 @@ class Ready:
     seeds: list[str]
 
 
+UNSHARED = range(20_000, 25_000)
+"""Ports that systems do not give to a program which asks for any one: nobody still knows them as those of another
+server, which has ended."""
+
+
+def _bound(wire: Wire) -> socket.socket | None:
+    """Bind a listener; None if the system does not allow it."""
+    family = socket.AF_INET6 if ":" in wire.address else socket.AF_INET
+    for port in [wire.port] if wire.port else random.sample(UNSHARED, 50):
+        listener = socket.socket(family)
+        if wire.port:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((wire.address, port))
+        except OSError:
+            listener.close()
+            continue
+        return listener
+    return None
+
+
 class Wires:
     """Listeners that nobody has a reason to contact, and the log of those who did."""
 
@@ -58,13 +80,8 @@ class Wires:
         """Bind each; one that the system does not allow has no ``bound``."""
         loop = asyncio.get_running_loop()
         for wire in (wire for wire in self._wires if wire.address):
-            family = socket.AF_INET6 if ":" in wire.address else socket.AF_INET
-            listener = socket.socket(family)
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                listener.bind((wire.address, wire.port))
-            except OSError:
-                listener.close()
+            listener = _bound(wire)
+            if listener is None:
                 continue
             wire.bound = int(listener.getsockname()[1])
             made = await loop.create_server(partial(_Tripped, self.note, wire.name), sock=listener)
