@@ -3,6 +3,10 @@
 Two crawls differ by more than a feature that costs a hundredth of a page: by the places of their memory, and by what
 the machine does beside them. Here all calls of a page are in place, and neighbouring groups of pages differ in one
 feature. CPU time is that of the crawl's own process, where these features run.
+
+On a busy machine neighbouring groups differ by more than the feature, too. Therefore the CPU time of the event loop
+is read before and after each of its calls as well, in place and with the caches as they are then. What the clock
+itself costs is part of that.
 """
 
 from __future__ import annotations
@@ -11,6 +15,8 @@ import json
 import os
 import subprocess
 import time
+from functools import wraps
+from inspect import unwrap
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Self
@@ -58,6 +64,7 @@ class Switch:
         self._seen = -WARM_UP
         self._mode, self._begun = "", 0.0
         self._setters: dict[str, Callable[[bool], None]] = {}
+        self._clocks: dict[str, _Clock] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -70,8 +77,13 @@ class Switch:
         if self._seen < 0:
             return
         if not self._setters:
+            self._clocks = _with_clocks(self._crawler)
             self._setters = {"usage": _Usage(self._crawler), "refusals": _Refusals(self._crawler)}
-            self._setters |= {"head": _Signing(self._crawler, True), "signed": _Signing(self._crawler, False)}
+            signed = self._clocks["signed"]
+            self._setters |= {
+                "head": _Signing(self._crawler, None),
+                "signed": _Signing(self._crawler, signed),
+            }
         group, page = divmod(self._seen, self._pages)
         if page == 0:
             if self._mode:
@@ -94,8 +106,60 @@ class Switch:
     def _end(self) -> None:
         self._mode = ""
         self._seen = -1 << 60
-        self._file.write_text(json.dumps(self._taken))
+        timed = {
+            f"{name} timed": [clock.seconds / clock.pages]
+            for name, clock in self._clocks.items()
+            if clock.pages
+        }
+        self._file.write_text(json.dumps({**self._taken, **timed}))
         deferred_from_coro(self._crawler.engine.close_spider_async(reason="measured"))
+
+
+class _Clock:
+    """The CPU time of this thread in some calls, and the number of pages for which they were made."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.pages = 0
+
+    def around(self, call: Callable[..., Any], *, is_once_a_page: bool = False) -> Callable[..., Any]:
+        """Return a call with the clock around it."""
+
+        @wraps(call)
+        def timed(*arguments: Any, **named: Any) -> Any:
+            begun = time.thread_time()
+            try:
+                return call(*arguments, **named)
+            finally:
+                self.seconds += time.thread_time() - begun
+                self.pages += is_once_a_page
+
+        return timed
+
+
+def _with_clocks(crawler: Crawler) -> dict[str, _Clock]:
+    """Put clocks around all calls of both features, and return them by the names of modes."""
+    outcome: Any = crawler.get_downloader_middleware(OutcomeMiddleware)
+    page: Any = crawler.get_spider_middleware(PageMiddleware)
+    context = get_context(crawler)
+    rules: Any = context.policies.robots.rules
+    usage, refusals = _Clock(), _Clock()
+    outcome._record_usage = usage.around(outcome._record_usage, is_once_a_page=True)
+    page._complete_usage = usage.around(page._complete_usage)
+    rules.usage = usage.around(rules.usage)
+    feature: Any = context.features.get("usage")
+    feature.settled = usage.around(feature.settled)
+    chain = crawler.engine.downloader.middleware.methods["process_response"]
+    for place, method in enumerate(chain):
+        if _is_of_refusals(method):
+            chain[place] = refusals.around(method, is_once_a_page=True)
+    recognised: Any = context.features.get("refusals")
+    recognised.of_response = refusals.around(recognised.of_response)
+    return {"usage": usage, "refusals": refusals, "signed": _Clock()}
+
+
+def _is_of_refusals(method: Any) -> bool:
+    return type(getattr(unwrap(method), "__self__", None)).__name__ == "RefusalsMiddleware"
 
 
 class _Usage:
@@ -122,9 +186,7 @@ class _Refusals:
         self._outcome = crawler.get_downloader_middleware(OutcomeMiddleware)
         self._methods = crawler.engine.downloader.middleware.methods
         self._all = self._methods["process_response"]
-        self._others = type(self._all)(
-            method for method in self._all if type(method.__self__).__name__ != "RefusalsMiddleware"
-        )
+        self._others = type(self._all)(method for method in self._all if not _is_of_refusals(method))
 
     def __call__(self, on: bool) -> None:
         self._outcome._refusals = self._feature if on else None
@@ -134,13 +196,18 @@ class _Refusals:
 class _Signing:
     """The signature of each request; or fields of the same length that are always the same."""
 
-    def __init__(self, crawler: Crawler, is_constant: bool) -> None:
+    def __init__(self, crawler: Crawler, clock: _Clock | None) -> None:
+        """``clock``: that of the signatures; None for the constant fields."""
         self._crawler = crawler
         self._signer: Any = None
         key_file = crawler.settings["SWITCH_KEY"]
         if key_file:
             signer = RequestSigner(load_file(Path(key_file)), AGENT, ("@method", "@authority", "@path"))
-            self._signer = _Constant(signer) if is_constant else signer
+            if clock is None:
+                self._signer = _Constant(signer)
+            else:
+                self._signer = signer
+                self._signer.head_fields = clock.around(signer.head_fields, is_once_a_page=True)
 
     def __call__(self, on: bool) -> None:
         if self._signer is None:
@@ -173,6 +240,9 @@ def recording(folder: Path, seconds: float) -> None:
     print(f"  a page takes {median(taken['none']) * 1e6:.0f} us of the crawl's process without both")
     for name in ("usage", "refusals"):
         _tell(f"  {name}", taken["none"], taken[name])
+        timed = taken[f"{name} timed"][0]
+        print(f"    by the clock around its calls {timed * 1e6:.1f} us, {timed / median(taken['none']):.2%}")
+    print(f"    of which the clock {_best(time.thread_time):.1f} us a call")
     recogniser = Recogniser(load(None))
     page = b"<html><head><title>A page</title></head><body>" + b"<p>Some words of a text. </p>\n" * 970
     linked = page.replace(b"<p>", b'<p><a href="/x">A link.</a>')[: len(page)]
@@ -197,6 +267,7 @@ def signing(folder: Path, seconds: float) -> None:
     _tell("  signed requests", taken["plain"], taken["signed"])
     _tell("  the longer head alone", taken["plain"], taken["head"])
     _tell("  signing, with the head as long", taken["head"], taken["signed"])
+    print(f"    by the clock around the signer {taken['signed timed'][0] * 1e6:.1f} us a request")
     signer = RequestSigner(KeyRing([key]), AGENT, ("@method", "@authority", "@path"))
     message = os.urandom(400)
     print(f"  Ed25519 alone, in a loop: {_best(lambda: key.private.sign(message)):.1f} us")
