@@ -75,7 +75,7 @@ class Progress:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         configuration = get_configuration(crawler)
-        if not _shows_display(configuration.progress_display, sys.stderr):
+        if not shows_display(configuration.progress_display, sys.stderr):
             raise NotConfigured  # without a message: there is nothing to warn about
         from rich.console import Console  # a crawl without a display does not need rich
 
@@ -188,7 +188,7 @@ def table(
     return grid
 
 
-def _shows_display(choice: str, stream: TextIO) -> bool:
+def shows_display(choice: str, stream: TextIO) -> bool:
     """Return True if a display is wanted on ``stream``; ``auto`` means: on an interactive terminal."""
     if choice == "auto":
         return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"

@@ -29,6 +29,7 @@ from webcrawl.rotated_log import RotatedLog
 from webcrawl.version import __version__
 from webcrawl.workers import figures
 from webcrawl.workers.cores import usable_cores
+from webcrawl.workers.display import WorkersDisplay
 from webcrawl.workers.names import named, worker_name
 from webcrawl.workers.policy import shares
 from webcrawl.workers.processes import WorkerProcess
@@ -129,6 +130,14 @@ class WorkersRun:
         self._path = Path(self._settings["JOBDIR"])
         self._jobdir = Jobdir(self._path)
         self._touched_at = 0.0
+        self._workers: list[WorkerProcess] = []
+        self._supervisor: WorkerSupervisor | None = None
+        self._display = WorkersDisplay.wanted(
+            f"{order.spider}  {self._path}",
+            self._configuration,
+            self._settings.getint("CLOSESPIDER_ITEMCOUNT"),
+            lambda: self._figures(self._workers),
+        )
         self._begun_at = time.time()
         self._started_at = time.monotonic()
 
@@ -143,8 +152,8 @@ class WorkersRun:
             configure_logging(self._settings)
             if (handler := get_scrapy_root_handler()) is not None:
                 handler.setLevel(log_level(self._settings))
-            workers = self._prepare()
-            supervisor = WorkerSupervisor(
+            workers = self._workers = self._prepare()
+            supervisor = self._supervisor = WorkerSupervisor(
                 self._path,
                 str(keeping_technology().keeper),
                 self._jobdir.descriptors(),
@@ -155,9 +164,15 @@ class WorkersRun:
             self._jobdir.belongs_to(self._order.spider)
             self._tell_of_beginning(workers)
             self._record_begin()
+            if self._display is not None:
+                self._display.begin()
             ending = supervisor.run()
+            if self._display is not None:
+                self._display.end()
             return self._end(ending, workers, resume)
         finally:
+            if self._display is not None:
+                self._display.end()
             self._jobdir.leave()
 
     # -- the beginning ---------------------------------------------------------------------------------------
@@ -197,6 +212,9 @@ class WorkersRun:
             "LOG_FILE": self._settings.get("LOG_FILE") or "",
             "LOG_FILE_APPEND": 1,
         }
+        if self._display is not None:
+            # It shows the same figures.
+            own["STATISTICS_INTERVAL_SECONDS"] = 0
         if number > 1:
             own |= _OF_THE_FIRST
         if self._configuration.metrics_port:
@@ -242,6 +260,8 @@ class WorkersRun:
             self._touched_at = time.monotonic()
             with suppress(OSError):
                 self._jobdir.touch()
+        if self._display is not None and self._supervisor is not None:
+            self._display.tick(is_stopping=self._supervisor.is_stopping)
 
     def _figures(self, workers: Sequence[WorkerProcess]) -> WorkerFigures | None:
         """Return what all processes of this run have counted; those that run come last."""

@@ -33,7 +33,7 @@ KEEPER_PAUSES = (0.0, 1.0, 5.0, 15.0)
 """Seconds before each new start of a keeper that was killed; after the last one the crawl ends."""
 KEEPER_END_SECONDS = 90.0
 """Seconds that the server of the storage may take to write its file at the end."""
-KILL_SECONDS = 30.0
+KILL_SECONDS = 10.0
 """Seconds after a second signal, or without a server, until workers are killed."""
 REFUSAL = "scrapy crawl: "
 READY = "ready"
@@ -245,7 +245,7 @@ class WorkerSupervisor:
 
     def _ending(self) -> Ending:
         ends = [worker.ended or WorkerExit(0, None) for worker in self._workers]
-        is_forced = self._answered > 1
+        is_forced = self._answered > 1 and any(end.status for end in ends)
         status = exit_status(ends)
         if self._trouble is not None:
             status = max(status, 1)

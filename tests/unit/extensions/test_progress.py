@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tests.unit.reports.figures import snapshot
 from webcrawl import fetch_errors
-from webcrawl.extensions.progress import LastErrors, _shows_display, table
+from webcrawl.extensions.progress import LastErrors, shows_display, table
 from webcrawl.reports.limiting import Bottleneck, Bound, Estimate
 from webcrawl.reports.live import RecentError, fitted, rows
 from webcrawl.reports.pace import Limit, Reading
@@ -197,4 +197,4 @@ def test_auto_means_where_a_person_looks(
     choice: str, terminal: bool, term: str, wanted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", term)
-    assert _shows_display(choice, Stream(terminal)) is wanted
+    assert shows_display(choice, Stream(terminal)) is wanted

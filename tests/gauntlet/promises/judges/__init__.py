@@ -24,6 +24,7 @@ from tests.gauntlet.promises.judges import (
     steering,
     tools,
     usage,
+    workers,
 )
 
 __all__ = [
@@ -46,4 +47,5 @@ __all__ = [
     "steering",
     "tools",
     "usage",
+    "workers",
 ]
