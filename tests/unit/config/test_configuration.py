@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
+from tests.rows import each_row
 from webcrawl import settings as project
 from webcrawl.config import SETTINGS, Configuration, Setting, check, defaults, features
 from webcrawl.errors import ConfigurationError, CrawlError
@@ -61,21 +62,21 @@ def test_every_setting_that_is_read_in_its_own_way_has_cases() -> None:
     assert sorted({setting.name for setting in SETTINGS if not is_simple(setting)} - CASES.keys()) == []
 
 
-@pytest.mark.parametrize("setting", list(filter(is_simple, SETTINGS)), ids=lambda setting: setting.name)
+@each_row("setting", list(filter(is_simple, SETTINGS)), ids=lambda setting: setting.name)
 def test_a_word_that_means_nothing_is_wrong_for_a_number_a_switch_and_a_choice(setting: Setting) -> None:
     assert problems({setting.name: "xyzzy"}) == [
         f"{setting.name}: must be {setting.reader.allowed}, not 'xyzzy'"
     ]
 
 
-@pytest.mark.parametrize(("name", "given", "read"), GOOD)
+@each_row(("name", "given", "read"), GOOD)
 def test_a_right_value_is_read_as_its_type(name: str, given: Any, read: Any) -> None:
     configuration = Configuration.from_settings(Settings({name: given}))
     assert as_case(getattr(configuration, name.lower())) == read
     assert type(as_case(getattr(configuration, name.lower()))) is type(read)
 
 
-@pytest.mark.parametrize(("name", "given"), BAD)
+@each_row(("name", "given"), BAD)
 def test_a_wrong_value_is_named_with_what_is_allowed(name: str, given: Any) -> None:
     (problem,) = problems({name: given})
     assert problem.startswith(f"{name}: ")
@@ -123,7 +124,7 @@ def test_all_wrong_settings_are_found_at_once() -> None:
     assert {problem.name for problem in caught.value.problems} == set(wrong)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "backend"),
     [
         ({"REDIS_URL": "redis://10.0.0.5/0"}, "redis"),
@@ -197,7 +198,7 @@ def test_no_limit_contradicts_nothing() -> None:
     assert problems({"DOWNLOAD_MAXSIZE": 1 << 30, "DOWNLOAD_ANNOUNCED_MAXSIZE": 0}) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "meant"),
     [
         ("POLITENESS_MINDELAY", "POLITENESS_MIN_DELAY"),
@@ -248,7 +249,7 @@ def test_a_misspelt_name_in_a_spider_or_a_settings_module_is_found(priority: str
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     ["USER_AGENTS", "SMTP_PASSWORD", "HTTP_USER", "MAIL_TO", "MY_DELAY", "REDIS_KEY", "LOG_DIR", "DEBUG"],
 )
@@ -256,7 +257,7 @@ def test_names_of_a_projects_own_are_no_misspellings(name: str) -> None:
     assert problems({name: 1}) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     ["POLITENESS_KEY", "DEPTH_LIMIT", "FEEDS", "REDIS_URL", "FILES_EXPIRES", "SCHEDULER_PERSIST", "MINE"],
 )
@@ -264,7 +265,7 @@ def test_names_of_ours_of_scrapy_of_scrapy_redis_and_of_the_project_are_known(na
     assert not any("is not a setting" in problem for problem in problems({}, given=[name], known=["MINE"]))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "value", "allowed"),
     [
         ("CONCURRENT_ITEMS", "x", "a whole number"),

@@ -73,7 +73,7 @@ def test_the_case_table_holds(case: dict[str, Any], url: str, allowed: bool) -> 
         assert rules.allows(address) is allowed
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+@each_row("case", CASES, ids=lambda case: case["name"])
 def test_the_case_table_holds_in_hexadecimal_digits(
     case: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
