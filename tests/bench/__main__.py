@@ -17,6 +17,7 @@ from tests.bench import (
     near_duplicates,
     planning,
     scale,
+    seen,
     shared,
     switching,
 )
@@ -51,6 +52,7 @@ PARTS = {
     "workers": shared.several_workers,
     "million": shared.a_million_in_redis,
     "sizes": planning.sizes,
+    "seen": seen.seen_tests,
     "recording": switching.recording,
     "signing": switching.signing,
     "documentation": documentation.recognised,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CLUSTER_SHARDS = 5
 """Enough for each of three nodes to have one, whatever the crawl is called."""
 
-_SERVERS = {"redis": "redis_server", "redis-cluster": "redis_cluster"}
+_SERVERS = {"redis": "redis_server", "redis-bloom": "redis_server", "redis-cluster": "redis_cluster"}
 """Fixtures of servers, by the name of the technology."""
 
 _names = (f"crawl{number}" for number in itertools.count())
@@ -46,7 +46,8 @@ def _maker(
             shards = {"shards": CLUSTER_SHARDS, **options}
             one: Driven = DrivenRedis(runner, server.url, next(_names), server.client(), **shards)
         elif server is not None:
-            one = DrivenRedis(runner, server.url, next(_names), **options)
+            exact = not kind.endswith("-bloom")
+            one = DrivenRedis(runner, server.url, next(_names), exact=exact, **options)
         else:
             one = make(kind, runner, directory / str(len(made)), **options)
         made.append(one)
@@ -64,14 +65,14 @@ def on_cluster(runner: asyncio.Runner, cluster: RedisCluster) -> Iterator[MakeBa
     yield from _maker("redis", runner, Path(), cluster)
 
 
-RARELY = ("memory-bloom", "redis-cluster")
+RARELY = ("memory-bloom", "redis-bloom", "redis-cluster")
 """What is another kind of a technology, or the same seen test as that of another: ``make soak`` runs all on them."""
 
 
 @pytest.fixture(
     params=[
         pytest.param(kind, marks=pytest.mark.soak if kind in RARELY else ())
-        for kind in (*KINDS, "redis", "redis-cluster")
+        for kind in (*KINDS, "redis", "redis-bloom", "redis-cluster")
     ]
 )
 def make_backend(

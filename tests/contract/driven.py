@@ -87,6 +87,8 @@ class Driven(ABC):
         self.runner = runner
         self.exact = exact
         """Whether the seen test keeps the state of each URL."""
+        self.knows_pruned = True
+        """Whether a URL that was pruned while it was fetched ends as its fetch did; else it stays refused."""
         self.sampler = LevelSampler(2.0, seed=7)
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:

@@ -11,7 +11,6 @@ import pytest
 from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis
 from tests.contract.samples import NOW, found, pages, settled
 from webcrawl.errors import StorageAway
-from webcrawl.frontier.records import State
 from webcrawl.storage.contract import Batch
 from webcrawl.storage.redis.server import OPERATIONS, script
 
@@ -24,13 +23,16 @@ if TYPE_CHECKING:
     Crawl = Callable[..., DrivenRedis]
 
 
-@pytest.fixture
-def crawl(redis_server: RedisServer, runner: asyncio.Runner) -> Iterator[Crawl]:
-    """Makes members of a crawl on the session's server, opened."""
+@pytest.fixture(params=["exact", "bloom"])
+def crawl(
+    request: pytest.FixtureRequest, redis_server: RedisServer, runner: asyncio.Runner
+) -> Iterator[Crawl]:
+    """Makes members of a crawl on the session's server, opened; with each seen test."""
     workers: list[DrivenRedis] = []
 
     def one(spider: str = "broad", **options: Any) -> DrivenRedis:
-        workers.append(DrivenRedis(runner, redis_server.url, spider, **options))
+        exact = request.param == "exact"
+        workers.append(DrivenRedis(runner, redis_server.url, spider, exact=exact, **options))
         workers[-1].open()
         return workers[-1]
 
@@ -53,7 +55,8 @@ def epochs(crawl: DrivenRedis) -> list[int]:
 
 def test_a_server_that_started_knows_no_operation(redis_server: RedisServer, crawl: Crawl) -> None:
     worker = crawl()
-    shas = [script(name, worker.backend._server.crawl).sha for name in OPERATIONS]
+    server = worker.backend._server
+    shas = [script(name, server.crawl, server.filters).sha for name in OPERATIONS]
     assert redis_server.call("SCRIPT", "EXISTS", *shas) == [1] * len(shas)
     redis_server.kill().start()
     assert redis_server.call("SCRIPT", "EXISTS", *shas) == [0] * len(shas)
@@ -136,11 +139,12 @@ def test_nothing_is_settled_while_its_links_may_be_forgotten(redis_server: Redis
     for _ in range(2):
         with pytest.raises(StorageAway):
             worker.commit(batch)
-    assert worker.states() == {State.QUEUED: 2}
+    counts = worker.counts_now()
+    assert (counts.queued, counts.done) == (2, 0)
     worker.run(worker.backend.heartbeat({}))
     worker.commit(batch)
-    assert worker.state_of(second) == State.DONE
-    assert worker.state_of(link) == State.QUEUED
+    assert {one.url for one in worker.queued()} == {first.url, link.url}
+    assert worker.counts_now().done == 1
     worker.check_consistency()
 
 

@@ -85,6 +85,17 @@ def test_a_bloom_filter_survives_a_stop(serve, crawl):
     assert witness.repeated(web.hits()) == {}
 
 
+def test_a_bloom_filter_in_redis_is_shared_and_survives_a_stop(serve, crawl, serve_redis):
+    web = serve(hosts=15, pages=180, seed=6)
+    shared = {**CHOICES["bloom"], "REDIS_URL": serve_redis().url}
+    first = crawl(web.seeds, **shared, CLOSESPIDER_PAGECOUNT=60).assert_ended_well()
+    second = crawl(web.seeds, **shared).assert_ended_well()
+
+    fetched = {**first.fetched(), **second.fetched()}
+    assert fetched == dict.fromkeys(expectation.depths(web), 1)
+    assert witness.repeated(web.hits()) == {}
+
+
 def test_priority_fetches_high_levels_first(serve, crawl):
     """Of one host the front page comes first, and what lies deeper in folders later, as far as it is known."""
     web = serve(hosts=1, pages=60, links=60)

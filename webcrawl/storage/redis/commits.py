@@ -78,8 +78,7 @@ def push_call(
         packed = pack_entries(key, entries)
         text = b"".join(packed)
         args += (encoded(key), _marks(entries, len(text) - len(packed[-1]) + 1), text)
-    names = portion.shard.names
-    return [*names.fixed, names.reasons], args
+    return portion.shard.names.of_seen_test, args
 
 
 _PLAIN, _REPEATED, _NEVER_SEEN = 0, 1, 2
@@ -157,8 +156,7 @@ def settle_call(portion: Portion, member: str, epoch: int | str, slack_seconds: 
         args.append(len(verdict.settled))
         for settled in verdict.settled:
             args += (settled.fence, _pack_settled(settled, words))
-    names = portion.shard.names
-    return [*names.fixed, names.reasons], [member, epoch, long, len(words), *map(encoded, words), *args]
+    return portion.shard.names.of_seen_test, [member, epoch, long, len(words), *map(encoded, words), *args]
 
 
 def _pack_settled(settled: Settled, words: dict[str, int]) -> bytes:

@@ -11,7 +11,7 @@ from webcrawl.storage.contract import Counts
 from webcrawl.storage.inspection import CrawlStatus, Worker
 from webcrawl.storage.redis.counted import read_counted
 from webcrawl.storage.redis.leases import ServerClock, set_clock
-from webcrawl.storage.redis.names import CrawlNames, ShardNames
+from webcrawl.storage.redis.names import CrawlNames, ShardNames, filter_sizes
 from webcrawl.storage.redis.packing import PROTOCOL, encoded, pairs
 from webcrawl.storage.redis.server import RedisServer
 from webcrawl.storage.redis.tables import RedisTables
@@ -54,7 +54,11 @@ class Control:
         except BaseException:
             await self.close()
             raise
-        self.shards = [ShardNames(self.spider, number) for number in range(int(meta["shards"]))]
+        self.server.filters = filters = filter_sizes(meta)
+        self.shards = [
+            ShardNames(self.spider, number, has_filters=filters is not None)
+            for number in range(int(meta["shards"]))
+        ]
 
     async def close(self) -> None:
         await self.server.close()

@@ -38,7 +38,15 @@ from webcrawl.storage.redis.learned import SharedLearning
 from webcrawl.storage.redis.leases import FIRST_READINGS, ServerClock
 from webcrawl.storage.redis.loading import Loader, QueueScanner
 from webcrawl.storage.redis.marks import Words, mark_bytes
-from webcrawl.storage.redis.names import CrawlNames, RedisOptions, ShardNames, shard_number
+from webcrawl.storage.redis.names import (
+    SEEN,
+    CrawlNames,
+    RedisOptions,
+    ShardNames,
+    filter_sizes,
+    seen_settings,
+    shard_number,
+)
 from webcrawl.storage.redis.packing import PROTOCOL, encoded, unpack_robots
 from webcrawl.storage.redis.server import Call, RedisServer
 from webcrawl.storage.redis.shard import Shard
@@ -133,12 +141,22 @@ class RedisBackend:
             for _ in range(FIRST_READINGS):
                 await self._set_clock()
             shards = self._options.shards or (SHARDS_OF_CLUSTER if self._server.is_cluster else SHARDS)
-            begun_with = {"protocol": PROTOCOL, "shards": str(shards), "crawl": uuid4().hex, **self._identity}
+            begun_with = {
+                "protocol": PROTOCOL,
+                "shards": str(shards),
+                "crawl": uuid4().hex,
+                **seen_settings(self._options),
+                **self._identity,
+            }
             meta = await self._workers.begin_crawl(begun_with)
             self._meta = {name: value for name, value in meta.items() if name not in PASSING}
             self._server.crawl = meta.get("crawl", "")
-            alone = await self._workers.agree(meta, self._identity, self._clock())
-            self._shards += [Shard(ShardNames(self._options.spider, n)) for n in range(int(meta["shards"]))]
+            agreed = {SEEN: self._options.seen, **self._identity}
+            alone = await self._workers.agree({SEEN: "exact", **meta}, agreed, self._clock())
+            self._server.filters = filters = filter_sizes(meta)
+            spider, has_filters = self._options.spider, filters is not None
+            numbers = range(int(meta["shards"]))
+            self._shards += [Shard(ShardNames(spider, n, has_filters=has_filters)) for n in numbers]
             await self._seeded.learn()
             await self._holding.join()
             if alone:
@@ -297,8 +315,10 @@ class RedisBackend:
         return await self._writer.counts()
 
     async def url_record(self, key: str, fingerprint: int) -> UrlRecord | None:
+        if self._server.filters is not None:
+            return None
         names, args = self._get_shard(key).names, [encoded(key), mark_bytes(fingerprint)]
-        [answer] = await self._server.call("url_state", [([*names.fixed, names.reasons], args)])
+        [answer] = await self._server.call("url_state", [(names.of_seen_test, args)])
         return None if answer is None else Words(answer[1]).record(answer[0])
 
     async def read_robots(self, origin: str, key: str) -> RobotsRecord | None:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from webcrawl.errors import StorageLost
-from webcrawl.frontier.records import Kind, State, UrlEntry, UrlRecord
+from webcrawl.frontier.records import QUEUED, Kind, State, UrlEntry, UrlRecord
 from webcrawl.politeness.host_record import Pauses, RobotsRecord
 from webcrawl.storage.inspection import (
     HOSTS_COUNTED,
@@ -57,6 +57,7 @@ class RedisUrlStateReader:
 
     def __init__(self, control: Control) -> None:
         self._readers = [ShardReader(control.server, control.spider, n) for n in range(len(control.shards))]
+        self.states_kept = control.server.filters is None
         self._words: dict[int, Words] = {}
         """The words of each shard that was read."""
 
@@ -74,6 +75,8 @@ class RedisUrlStateReader:
 
     async def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, UrlRecord]:
         reader = self._readers[shard_number(key, len(self._readers))]
+        if reader.filters is not None:
+            return {}
         name = encoded(key)
         [record] = await reader.records([name])
         if not record:
@@ -98,6 +101,8 @@ class RedisUrlStateReader:
 
     async def refused(self) -> AsyncIterator[Sequence[int]]:
         for reader in self._readers:
+            if reader.filters is not None:
+                continue
             async for segments in reader.scan("HSCAN", reader.names.seen):
                 try:
                     yield [
@@ -118,9 +123,8 @@ class RedisUrlStateReader:
 class BlockingUrlStateReader:
     """The same with methods that block: a ``UrlStateReader``."""
 
-    states_kept = True
-
     def __init__(self, runner: asyncio.Runner, reader: RedisUrlStateReader) -> None:
+        self.states_kept = reader.states_kept
         self._runner = runner
         self._reader = reader
 
@@ -283,18 +287,27 @@ async def read_snapshot(
     # Before the key is read: a URL that is queued then may be fetched while the rest is read.
     now = await control.now()
     found = await _look(reader, key, fingerprint)
+    is_exact = reader.filters is None
     for _ in range(READINGS - 1):
-        if found.agrees:
+        if found.agrees or not is_exact:
             break
         found = await _look(reader, key, fingerprint)
+    if is_exact:
+        known = found.code is not None
+        record = None if found.code is None else (await _read_words(reader)).record(found.code)
+    else:
+        queued = found.entry is not None and not found.entry.repeat
+        known = queued or (await reader.in_filters([fingerprint]))[0]
+        record = QUEUED if queued else None
     return UrlSnapshot(
         now=now,
-        known=found.code is not None,
-        record=None if found.code is None else (await _read_words(reader)).record(found.code),
+        known=known,
+        record=record,
         entry=found.entry,
         before=found.before,
         key=await _of_key(control, reader, found),
         robots=await _robots(reader, origin),
+        rules_kept=is_exact,
         running_workers=tuple(sorted(await control.running_workers())),
         settings=settings,
     )
@@ -305,7 +318,7 @@ async def _look(reader: ShardReader, key: str, fingerprint: int) -> _Found:
     if not view.record:
         return _Found(view, None)
     host = unpack_host(key, view.record)
-    code = await _code(reader, view, host, fingerprint)
+    code = None if reader.filters is not None else await _code(reader, view, host, fingerprint)
     before = 0
     async for part in reader.queue(view):
         for mark in marks_in(part):

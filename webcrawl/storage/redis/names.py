@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from webcrawl.storage.redis.packing import encoded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _FIXED = (
     "hosts",
@@ -28,6 +32,28 @@ def shard_number(key: str, shards: int) -> int:
     return crc32(encoded(key)) % shards
 
 
+SEEN = "FRONTIER_SEEN"
+_CAPACITY, _ERROR_RATE = "FRONTIER_SEEN_CAPACITY", "FRONTIER_SEEN_ERROR_RATE"
+
+FILTERS = 16
+"""The number of Bloom filters of a shard, one after another in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSizes:
+    """The Bloom filters of each shard: see ``lua/filters.lua``."""
+
+    urls: int
+    """URLs of the first one."""
+    error_rate: float
+    """Share of new URLs that all together may take for known."""
+
+    @property
+    def lua(self) -> str:
+        """The sizes as the operations read them."""
+        return f"local FILTER_URLS, FILTER_ERROR = {self.urls}, {self.error_rate!r}\n"
+
+
 class CrawlNames:
     """Keys of the whole crawl. ``spider`` is the prefix, as in scrapy-redis."""
 
@@ -45,7 +71,7 @@ class CrawlNames:
 class ShardNames:
     """Keys of one shard: all in one slot of a cluster."""
 
-    def __init__(self, spider: str, number: int) -> None:
+    def __init__(self, spider: str, number: int, *, has_filters: bool = False) -> None:
         self._tag = f"{{{spider}:{number}}}:".encode()
         self.fixed = [self._tag + name.encode() for name in _FIXED]
         self.hosts, self.idle, self.held, self.changed_queues, self.queues = self.fixed[:5]
@@ -53,7 +79,10 @@ class ShardNames:
         self.reasons = self._tag + b"reasons"
         self.robots = self._tag + b"robots"
         self.robots_ends = self._tag + b"robots_ends"
-        self.others = [self.reasons, self.robots, self.robots_ends]
+        filters = [self._tag + b"filter:%d" % n for n in range(1, FILTERS + 1)] if has_filters else []
+        self.of_seen_test = [*self.fixed, self.reasons, *filters]
+        """Keys of the operations that use the seen test."""
+        self.others = [self.reasons, *filters, self.robots, self.robots_ends]
         """Keys that only some operations need."""
         self.clocks = self._tag + b"clock:"
         """The prefix of the names of clocks that politeness keys share."""
@@ -87,6 +116,11 @@ class RedisOptions:
     lease_seconds: float = 60.0
     queue_max: int = 0
     """URLs per key; more are pruned, lowest level first. 0 for no limit."""
+    seen: str = "exact"
+    """``FRONTIER_SEEN``."""
+    seen_capacity: int = 10_000_000
+    """URLs of a new crawl for which the first Bloom filters are sized."""
+    seen_error_rate: float = 1e-4
     robots_max: int = 1 << 18
     """robots.txt answers kept, in the whole crawl."""
     budget_bytes: int = 0
@@ -97,3 +131,23 @@ class RedisOptions:
     """Time for which a fetch may keep clocks that it shares with others."""
     worker: str = "worker"
     """The name of this process, for messages."""
+
+
+def seen_settings(options: RedisOptions) -> dict[str, str]:
+    """Return the settings of the seen test with which a crawl begins: those of a Bloom filter never change then."""
+    if options.seen == "exact":
+        return {SEEN: options.seen}
+    return {
+        SEEN: options.seen,
+        _CAPACITY: str(options.seen_capacity),
+        _ERROR_RATE: repr(options.seen_error_rate),
+    }
+
+
+def filter_sizes(meta: Mapping[str, str]) -> FilterSizes | None:
+    """Return the sizes of the Bloom filters of a crawl that was begun with these settings; None for the exact
+    test."""
+    if meta.get(SEEN, "exact") == "exact":
+        return None
+    shards = max(int(meta["shards"]), 1)
+    return FilterSizes(max(int(meta[_CAPACITY]) // shards, 1), float(meta[_ERROR_RATE]))

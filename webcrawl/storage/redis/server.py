@@ -28,6 +28,7 @@ from redis.exceptions import BusyLoadingError
 
 from webcrawl.errors import StartRefused, StorageAway, StorageFull, StorageLost
 from webcrawl.storage.redis.cluster import Nodes
+from webcrawl.storage.redis.names import FilterSizes
 from webcrawl.storage.redis.packing import encoded
 
 _USES = "-- uses: "
@@ -43,16 +44,19 @@ class Script:
 
 
 @cache
-def script(name: str, crawl: str = "") -> Script:
+def script(name: str, crawl: str = "", filters: FilterSizes | None = None) -> Script:
     """Return the operation in ``lua/<name>.lua``; a line ``-- uses: a b`` in it puts ``a.lua`` and ``b.lua`` before
     it.
 
     Called without keys it does nothing. Each ``crawl`` (letters and digits) has an operation of its own, so that it
-    does not become known to a server by the calls of another crawl.
+    does not become known to a server by the calls of another crawl. With ``filters`` the seen test is that of
+    ``filters.lua``.
     """
     text = _read(name)
     uses = next((line for line in text.splitlines() if line.startswith(_USES)), _USES)
-    parts = [_read(part) for part in ("preamble", *uses.removeprefix(_USES).split())]
+    parts = [_read(part) for part in ("preamble", *uses.removeprefix(_USES).split()) if part != "seen"]
+    if "seen" in uses.split():
+        parts.append(_read("seen") if filters is None else filters.lua + _read("filters"))
     whole = "\n".join([*parts, text, f"-- of the crawl {crawl}\n"])
     return Script(name, whole, hashlib.sha1(whole.encode(), usedforsecurity=False).hexdigest())
 
@@ -195,6 +199,8 @@ class RedisServer:
         self._cluster: Nodes | None = None
         self.crawl = ""
         """Distinguishes this crawl from others on the same server; letters and digits."""
+        self.filters: FilterSizes | None = None
+        """The Bloom filters of the crawl; None for the exact seen test."""
 
     @property
     def address(self) -> str:
@@ -260,7 +266,7 @@ class RedisServer:
     def calling(self, name: str, call: Call) -> tuple[Any, ...]:
         """Return the command that calls an operation; for ``send``."""
         keys, args = call
-        return ("EVALSHA", script(name, self.crawl).sha, len(keys), *keys, *args)
+        return ("EVALSHA", script(name, self.crawl, self.filters).sha, len(keys), *keys, *args)
 
     async def lock(self, key: str, holder: str | bytes, seconds: float) -> bool:
         """Return whether ``holder`` has the lock ``key`` for ``seconds`` from now: it is free, or was held by
@@ -364,7 +370,7 @@ class RedisServer:
         the scripts."""
         text = script("recover").text
         first = [("EVAL", text, len(keys), *keys, *args) for keys, args in self._recover_calls()]
-        known = [("EVAL", script(name, self.crawl).text, 0) for name in OPERATIONS]
+        known = [("EVAL", script(name, self.crawl, self.filters).text, 0) for name in OPERATIONS]
         async with self._recovering:
             try:
                 # On one connection, that is to one server: another one may take its place at any moment.

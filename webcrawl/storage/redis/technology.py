@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class RedisTechnology(Technology):
     name = "redis"
     is_shared = True
+    seen_tests = ("exact", "bloom")
     copied_otherwise = "Redis is copied as any Redis is"
     implied_by = "REDIS_URL"
     keeper = "webcrawl.storage.redis.keeper"
@@ -50,6 +51,9 @@ class RedisTechnology(Technology):
             spider=facts.spider or "crawl",
             lease_seconds=configured.lease_seconds,
             queue_max=configured.frontier_queue_max,
+            seen=configured.frontier_seen,
+            seen_capacity=configured.frontier_seen_capacity,
+            seen_error_rate=configured.frontier_seen_error_rate,
             robots_max=configured.robots_cache_size,
             budget_bytes=configured.redis_budget_bytes,
             delay_seconds=configured.first_delay,

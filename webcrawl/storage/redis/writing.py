@@ -223,7 +223,9 @@ class Writer:
         return new
 
     def _let_return(self, fingerprints: Iterable[int]) -> None:
-        """Let pruned URLs be sent again when they are found again."""
+        """Let pruned URLs be sent again when they are found again. Bloom filters forget none."""
+        if self._server.filters is not None:
+            return
         gone = list(fingerprints)
         self._known.discard(gone)
         self._may_return += gone

@@ -67,6 +67,7 @@ class ConsistencyCheck:
                 doubtful = await self._check_again(doubtful, checked, is_last=not left)
         await self._add_strays(checked)
         checked.running_workers |= await self._control.running_workers()
+        self._tell_unchecked(checked)
         return checked
 
     async def _check_again(
@@ -97,7 +98,12 @@ class ConsistencyCheck:
             result = await self._repaired(reader, checked.repaired)
             self._count(result, None, checked)
         await self._add_strays(checked)
+        self._tell_unchecked(checked)
         return checked
+
+    def _tell_unchecked(self, checked: CheckResult) -> None:
+        if any(reader.filters is not None for reader in self._readers):
+            checked.unchecked.append("states of single URLs, which FRONTIER_SEEN=bloom does not keep")
 
     def _count(self, result: ShardResult, sure: set[Finding] | None, checked: CheckResult) -> None:
         """Count the findings of a check, or only those that are ``sure``."""

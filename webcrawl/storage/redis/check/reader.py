@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webcrawl.frontier.queue_head import QueuePosition
-from webcrawl.storage.redis.marks import segment_field
+from webcrawl.storage.redis.marks import mark_bytes, segment_field
 from webcrawl.storage.redis.names import ShardNames
 from webcrawl.storage.redis.packing import chunk_prefix, decoded, pairs, position_from
 from webcrawl.storage.redis.server import RedisServer, script
@@ -85,7 +85,9 @@ class ShardReader:
 
     def __init__(self, server: RedisServer, spider: str, number: int) -> None:
         self.number = number
-        self.names = ShardNames(spider, number)
+        self.filters = server.filters
+        """The Bloom filters of the crawl; None for the exact seen test."""
+        self.names = ShardNames(spider, number, has_filters=self.filters is not None)
         self._server = server
 
     async def totals(self) -> dict[str, bytes]:
@@ -164,6 +166,16 @@ class ShardReader:
             chunks = await self.send("ZRANGEBYLEX", self.names.chunks, start, end, "LIMIT", 0, CHUNKS_AT_ONCE)
         if view.tail:
             yield view.tail
+
+    async def in_filters(self, fingerprints: Sequence[int]) -> list[bool]:
+        """Return for each URL whether the Bloom filters have it."""
+        found: list[bool] = []
+        text, keys = script("known_marks", filters=self.filters).text, self.names.of_seen_test
+        for first in range(0, len(fingerprints), AT_ONCE):
+            marks = b"".join(mark_bytes(one) + b"\0" for one in fingerprints[first : first + AT_ONCE])
+            digits = await self.send("EVAL", text, len(keys), *keys, 0, marks)
+            found += [digit == ord("1") for digit in digits]
+        return found
 
     async def segments(self, key: bytes, numbers: range) -> AsyncIterator[tuple[int, bytes]]:
         """Yield the marks of a key in those of the segments that exist."""

@@ -202,7 +202,7 @@ class QueueCheck:
         names, send = self._reader.names, self._reader.send
         if await send("HLEN", names.queues) != sums.tails or await send("ZCARD", names.chunks) != sums.chunks:
             await self._find_ownerless(sums)
-        if await send("HLEN", names.seen) != sums.marks.segments:
+        if self._reader.filters is None and await send("HLEN", names.seen) != sums.marks.segments:
             await self._seen.find_strays()
 
     async def _check_key(self, view: KeyView, sums: Sums) -> None:
@@ -215,10 +215,13 @@ class QueueCheck:
             walk = await self._walk(view, waiting, is_first=part == 0)
             if part == 0:
                 self._check_host(view, host, walk, sums)
-            counted += await self._seen.compare(view, waiting, sums.marks)
+            if self._reader.filters is None:
+                counted += await self._seen.compare(view, waiting, sums.marks)
+            else:
+                await self._remove_known(waiting)
             if waiting.marks:
                 await self._report_unknown(view, waiting)
-        if host is not None and counted != known:
+        if self._reader.filters is None and host is not None and counted != known:
             known_otherwise(self._flaws, view, known, counted)
 
     async def _walk(self, view: KeyView, waiting: QueuedOfKey, *, is_first: bool) -> _Walk:
@@ -259,6 +262,12 @@ class QueueCheck:
         repair = Repair(RepairStage.STATES, "repair_key", view.key, (mark.place,))
         self._flaws.add(FindingKind.TWICE, _url(view, mark), f"again at {mark.where}", repair)
 
+    async def _remove_known(self, waiting: QueuedOfKey) -> None:
+        """Remove the URLs that the Bloom filters have."""
+        marks = list(waiting.marks)
+        known = await self._reader.in_filters(marks)
+        waiting.marks.difference_update(mark for mark, is_known in zip(marks, known, strict=True) if is_known)
+
     async def _report_unknown(self, view: KeyView, waiting: QueuedOfKey) -> None:
         """Report the queued URLs that are left in ``waiting``: the seen test does not have them as queued."""
         with suppress(ValueError):
@@ -273,13 +282,12 @@ class QueueCheck:
             drop = Repair(RepairStage.STATES, "repair_key", view.key, (mark.place,))
             self._flaws.add(FindingKind.SETTLED, _url(view, mark), f"state {int(state)}", drop)
             return
-        know = b"+" + mark_bytes(mark.fingerprint) + bytes((State.QUEUED,))
-        self._flaws.add(
-            FindingKind.UNKNOWN,
-            _url(view, mark),
-            "",
-            Repair(RepairStage.STATES, "repair_known", view.key, (know,)),
-        )
+        if self._reader.filters is None:
+            know = b"+" + mark_bytes(mark.fingerprint) + bytes((State.QUEUED,))
+            repair = Repair(RepairStage.STATES, "repair_known", view.key, (know,))
+        else:
+            repair = Repair(RepairStage.STATES, "known_marks", view.key, (mark_bytes(mark.fingerprint),))
+        self._flaws.add(FindingKind.UNKNOWN, _url(view, mark), "", repair)
 
     # -- hosts -----------------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class Repair:
 
     stage: RepairStage
     operation: str
-    """``repair_key``, ``repair_known``, ``remove_entries`` or ``adjust_totals``."""
+    """``repair_key``, ``repair_known``, ``known_marks``, ``remove_entries`` or ``adjust_totals``."""
     subject: bytes
     """The politeness key, the name of a key in Redis, or of a total."""
     args: tuple[bytes | int, ...] = ()
@@ -93,6 +93,8 @@ class Repairer:
                 await self._repair_keys(some)
             elif operation == "repair_known":
                 await self._repair_known(some)
+            elif operation == "known_marks":
+                await self._add_to_filters(some)
             elif operation == "remove_entries":
                 await self._remove_entries(some)
             else:
@@ -110,6 +112,12 @@ class Repairer:
                 args = [key, *corrections[first : first + AT_ONCE]]
                 await self._call("repair_known", self._reader.names.fixed, args)
 
+    async def _add_to_filters(self, repairs: Sequence[Repair]) -> None:
+        marks = [bytes(mark) + b"\0" for repair in repairs for mark in repair.args if isinstance(mark, bytes)]
+        for first in range(0, len(marks), AT_ONCE):
+            args = [1, b"".join(marks[first : first + AT_ONCE])]
+            await self._call("known_marks", self._reader.names.of_seen_test, args)
+
     async def _remove_entries(self, repairs: Sequence[Repair]) -> None:
         for first in range(0, len(repairs), AT_ONCE):
             some = repairs[first : first + AT_ONCE]
@@ -125,7 +133,9 @@ class Repairer:
 
     async def _call(self, operation: str, keys: Sequence[bytes], args: Sequence[Any]) -> None:
         # The whole text is sent: a server that started knows no script, and a worker must be the one to notice that.
-        await self._reader.send("EVAL", script(operation).text, len(keys), *keys, *args)
+        await self._reader.send(
+            "EVAL", script(operation, filters=self._reader.filters).text, len(keys), *keys, *args
+        )
 
 
 def _by_key(repairs: Sequence[Repair]) -> dict[bytes, list[bytes | int]]:

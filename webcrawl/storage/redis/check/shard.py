@@ -30,6 +30,8 @@ class ShardResult:
     moved: bool = False
     """Its totals changed meanwhile, and were not compared."""
     number: int = 0
+    in_filters: int = 0
+    """URLs that the Bloom filters have, as they count them."""
 
     @property
     def where(self) -> str:
@@ -37,7 +39,7 @@ class ShardResult:
 
     @property
     def urls(self) -> int:
-        return sum(self.sums.marks.states)
+        return sum(self.sums.marks.states) or self.in_filters
 
 
 async def check_shard(reader: ShardReader, shards: int) -> ShardResult:
@@ -47,15 +49,21 @@ async def check_shard(reader: ShardReader, shards: int) -> ShardResult:
     members = set(await reader.send("ZRANGE", reader.names.members, 0, -1))
     await QueueCheck(reader, result.flaws, shards, members, URLS_AT_ONCE).run(result.sums)
     await IndexCheck(reader, result.flaws).run(result.sums)
-    _compare_totals(result, before, await reader.totals())
+    if reader.filters is not None:
+        result.in_filters = whole(await reader.send("HGET", reader.names.seen, "added")) or 0
+    _compare_totals(result, before, await reader.totals(), has_states=reader.filters is None)
     return result
 
 
-def _compare_totals(result: ShardResult, before: dict[str, bytes], after: dict[str, bytes]) -> None:
+def _compare_totals(
+    result: ShardResult, before: dict[str, bytes], after: dict[str, bytes], *, has_states: bool
+) -> None:
     result.moved = _lasting(before) != _lasting(after)
     if result.moved:
         return
     for name, counted in _counted(result.sums).items():
+        if not has_states and name in _OF_STATES:
+            continue
         stored = whole(before.get(name))
         if stored != counted:
             says = "nothing that is a number" if stored is None else stored
@@ -66,6 +74,10 @@ def _compare_totals(result: ShardResult, before: dict[str, bytes], after: dict[s
     if fence < result.sums.highest_fence:
         adjust = Repair(RepairStage.TOTALS, "adjust_totals", b"fence", (result.sums.highest_fence - fence,))
         result.flaws.add(FindingKind.FENCE, "fence", f"says {fence}, is {result.sums.highest_fence}", adjust)
+
+
+_OF_STATES = ("done", "failed", "refused", "seen")
+"""Totals that Bloom filters cannot say anew."""
 
 
 def _counted(sums: Sums) -> dict[str, int]:
