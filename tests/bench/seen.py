@@ -34,7 +34,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 CHOICES: dict[str, dict[str, Any]] = {
     "exact": {},
-    "bloom, one filter": {"seen": "bloom", "seen_capacity": URLS},
+    "bloom, one filter": {"seen": "bloom", "seen_capacity": URLS * 11 // 10},
     "bloom, four filters": {"seen": "bloom", "seen_capacity": URLS // 10},
 }
 

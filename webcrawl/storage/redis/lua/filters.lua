@@ -77,7 +77,8 @@ local function append(args, mark, bits, first, last, command, value)
     for slice = first, last do
         local hashed = (high * factors[2 * slice - 1] + low * factors[2 * slice]) % PRIME
         args[next + 1], args[next + 2] = command, 'u1'
-        args[next + 3], next = string.format('%.0f', (slice - 1) * bits + hashed % bits), next + 3
+        -- The server turns a number into text for less than Lua does.
+        args[next + 3], next = (slice - 1) * bits + hashed % bits, next + 3
         if value then
             args[next + 1], next = value, next + 1
         end
