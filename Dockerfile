@@ -19,7 +19,7 @@ RUN groupadd --gid 10001 crawler \
  && useradd --uid 10001 --gid crawler --no-create-home --home-dir /crawls --shell /usr/sbin/nologin crawler \
  && install -d -o crawler -g crawler /crawls
 COPY --from=build /venv /venv
-COPY docker/worker docker/healthy /usr/local/bin/
+COPY docker/worker docker/healthy docker/until-done /usr/local/bin/
 # CRAWLS holds a JOBDIR for each worker. In SCRAPY_SETTINGS_MODULE every setting NAME can be given as WEBCRAWL_NAME. A
 # project of your own has its place in /app.
 ENV PATH=/venv/bin:$PATH \

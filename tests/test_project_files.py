@@ -61,7 +61,7 @@ def test_every_image_and_wheel_has_the_version_of_the_package(texts: dict[str, b
         for name, text in texts.items()
         for version in re.findall(rb"\bwebcrawl[:-](\d+\.\d+\.\d+)\b", text)
     }
-    assert {"compose.yaml", "deploy/kubernetes/workers.yaml", "CONTRIBUTING.md"} <= {
+    assert {"compose.yaml", "deploy/kubernetes/base/workers.yaml", "CONTRIBUTING.md"} <= {
         name for name, _ in found
     }
     assert {version for _, version in found} == {webcrawl.__version__}
