@@ -25,6 +25,8 @@ class MadeSite:
     seed: str
     look: Look
     truth: set[str] = field(default_factory=set)
+    prose: Callable[[str, str], str] = lambda url, text: text
+    """Returns the prose of a page, by its URL and its text."""
 
 
 def shop(base: str, size: int) -> MadeSite:
@@ -199,6 +201,46 @@ def turning(base: str, size: int) -> MadeSite:
     return MadeSite(f"{base}/page-0", look, truth | {f"page {number} " for number in range(size // 5)})
 
 
+def daily(base: str, size: int) -> MadeSite:
+    """A site whose URLs carry the day, of which there are ten: the same page is linked with ever other days."""
+    first, days = 20260101, 10
+
+    def look(url: str) -> tuple[str, list[str]] | None:
+        number = int(urlsplit(url).path.removeprefix("/page-"))
+        day = int(parse_qs(urlsplit(url).query).get("day", [str(first)])[0])
+        if not (number < size and first <= day < first + days):
+            return None
+        links = [
+            f"{base}/page-{(number + step) % size}?day={first + (number * 7 + step) % days}"
+            for step in range(6)
+        ]
+        return f"page {number}", links
+
+    return MadeSite(f"{base}/page-0?day={first}", look, {f"page {number}" for number in range(size)})
+
+
+def counted(base: str, size: int) -> MadeSite:
+    """Articles under four URLs each, with a visitor counter in their text."""
+
+    def look(url: str) -> tuple[str, list[str]] | None:
+        number = int(urlsplit(url).path.removeprefix("/article-"))
+        if number >= size:
+            return None
+        links = [
+            f"{base}/article-{other}{query}"
+            for other in {(number + 1) % size, number * 3 % size, number * 7 % size}
+            for query in ("", "?from=top", "?from=list", "?from=feed")
+        ]
+        return f"article {number}", links
+
+    def prose(url: str, text: str) -> str:
+        words, visitors = random.Random(text), random.Random(url)
+        body = " ".join("".join(words.choices("abcdefghijklm", k=words.randint(3, 9))) for _ in range(300))
+        return f"{text} {body}. This article was read {visitors.randrange(10_000)} times."
+
+    return MadeSite(f"{base}/article-0", look, {f"article {number}" for number in range(size)}, prose)
+
+
 def statics(base: str, size: int) -> MadeSite:
     """Documentation: each URL has a page of its own, and pages of several versions share their names."""
 
@@ -229,6 +271,8 @@ SITES: dict[str, Callable[[str, int], MadeSite]] = {
     "liar": liar,
     "turning": turning,
     "docs": statics,
+    "daily": daily,
+    "counted": counted,
 }
 
 
@@ -280,4 +324,5 @@ class Copies:
         shown = self.sites[text.partition(":")[0]].look(url)
         assert shown is not None
         links = "".join(f'<a href="{html.escape(link)}">page</a>\n' for link in shown[1])
-        return http_answer(200, f"<!DOCTYPE html>\n<title>{text}</title>\n<p>{text}</p>\n{links}".encode())
+        prose = self.sites[text.partition(":")[0]].prose(url, text)
+        return http_answer(200, f"<!DOCTYPE html>\n<title>{text}</title>\n<p>{prose}</p>\n{links}".encode())

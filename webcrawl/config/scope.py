@@ -195,6 +195,13 @@ class ScopeSettings:
         "Learn which hosts serve the same pages under another name, and withhold URLs of one whose path the other "
         "has (experimental).",
     )
+    dust_equality: str = setting(
+        choice("body", "text"),
+        "body",
+        "",
+        "When pages of DUST rules are equal: with equal bodies, or with main texts that have 95 % of their runs of "
+        "three words in common.",
+    )
     mime_types_wanted: tuple[str, ...] = setting(
         mime_patterns(),
         ["text/*", "application/xhtml+xml"],

@@ -215,6 +215,7 @@ def _intake(
             feature.rule.name: feature.withhold for feature in features if feature.rule and feature.withhold
         },
         linked=next((feature.linked for feature in features if feature.linked is not None), None),
+        stands_for=next((feature.stands_for for feature in features if feature.stands_for is not None), None),
         embed_hops_max=hops,
         schemes=schemes,
     )

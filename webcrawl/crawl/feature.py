@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from webcrawl.fetching.signing import HeadSigner
     from webcrawl.frontier.committer import ArchiveThread, Store
     from webcrawl.frontier.frontier import Frontier
-    from webcrawl.frontier.intake import Intake, Linked, Withhold
+    from webcrawl.frontier.intake import Intake, Linked, StandsFor, Withhold
     from webcrawl.frontier.order import Scorer
     from webcrawl.frontier.policies import Policies
     from webcrawl.frontier.records import UrlEntry
@@ -56,6 +56,8 @@ class Feature:
     """Called with each URL that the rule has refused."""
     linked: Linked | None = None
     """Called with the links of each page."""
+    stands_for: StandsFor | None = None
+    """Names the known pages of which links are other URLs, for ``linked``. It counts like ``rule``."""
     scorer: Scorer | None = None
     """Gives URLs their levels."""
     results: Store | None = None

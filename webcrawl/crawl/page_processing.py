@@ -41,9 +41,14 @@ def build_processing(configuration: Configuration) -> tuple[Chain | None, TextDi
     modules, links_max = configuration.processing_modules, configuration.links_per_page_max
     revisits = configuration.crawl_mode == "continuous"
     marks = []
-    if configuration.content_seen == "text" or (revisits and configuration.revisit_change == "text"):
+    by_text = configuration.dust_learn and configuration.dust_equality == "text"
+    if (
+        by_text
+        or configuration.content_seen == "text"
+        or (revisits and configuration.revisit_change == "text")
+    ):
         marks.append(text_digest.PATH)
-    if configuration.near_duplicates:
+    if by_text or configuration.near_duplicates:
         marks.append(text_sketch.PATH)
     pool = Pool(
         PoolOptions(

@@ -103,6 +103,10 @@ Linked = Callable[[int, Sequence[int]], None]
 """Called with the links of a page, including those to known pages: the fingerprints of the page and of its links."""
 
 
+StandsFor = Callable[[Sequence[str]], Mapping[str, str]]
+"""Returns for links of a page that are other URLs of known pages the URLs of these."""
+
+
 class Intake:
     """Gives links their key, their fingerprint and the scope's verdict."""
 
@@ -117,13 +121,15 @@ class Intake:
         standing: Scope | None = None,
         withheld: Mapping[str, Withhold] | None = None,
         linked: Linked | None = None,
+        stands_for: StandsFor | None = None,
         embed_hops_max: int = 0,
         schemes: Schemes = WEB,
     ) -> None:
         """``scope`` decides about followed links, ``requested`` about a spider's own Requests (None: ``scope`` does),
         ``fixed`` about seeds, which need not match a whitelist.
         ``standing`` decides again about followed URLs when their turn comes; None: ``fixed`` does. ``withheld`` is
-        called with URLs that rules of these names refuse, ``linked`` with all links. ``embed_hops_max``: for so many
+        called with URLs that rules of these names refuse, ``linked`` with all links, in which ``stands_for`` replaces
+        other URLs of known pages. ``embed_hops_max``: for so many
         hops from a page, the rules of ``NOT_FOR_EMBEDS`` do not apply to what it embeds."""
         self._key = key.of_host
         self._recent = Recent()
@@ -133,6 +139,7 @@ class Intake:
         self._withheld = dict(withheld or {})
         self._rules = rules
         self._linked = linked
+        self._stands_for = stands_for
         self.schemes = schemes
         """The schemes whose URLs are taken."""
 
@@ -155,7 +162,8 @@ class Intake:
     def take_links(self, urls: Sequence[str], depth: int, via: str) -> TakenLinks:
         """Take the links of one page, found at ``depth`` - 1 under the URL ``via``."""
         marks = fingerprint_all(canonical_all(urls, self._rules))
-        self._report_links(via, marks)
+        if self._linked is not None:
+            self._report_links(self._linked, via, self._known_marks(urls, marks))
         return self._filter_links(urls, marks, depth, via)
 
     def in_parts(
@@ -166,17 +174,26 @@ class Intake:
         every: list[int] = []
         for part in _parts(embeds) if embeds else ():
             marks = fingerprint_all(canonical_all(part, self._rules))
-            every += marks
+            every += self._known_marks(part, marks)
             yield self._filter_links(part, marks, depth, via, embed_hops)
         for part in _parts(urls):
             marks = fingerprint_all(canonical_all(part, self._rules))
-            every += marks
+            every += self._known_marks(part, marks)
             yield self._filter_links(part, marks, depth, via)
-        self._report_links(via, every)
-
-    def _report_links(self, via: str, marks: Sequence[int]) -> None:
         if self._linked is not None:
-            self._linked(fingerprint(canonical(via, self._rules)), marks)
+            self._report_links(self._linked, via, every)
+
+    def _report_links(self, linked: Linked, via: str, marks: Sequence[int]) -> None:
+        linked(fingerprint(canonical(via, self._rules)), marks)
+
+    def _known_marks(self, urls: Sequence[str], marks: Sequence[int]) -> Sequence[int]:
+        """Return the fingerprints of links; of other URLs of known pages those of these pages."""
+        if self._linked is None or self._stands_for is None or not (known := self._stands_for(urls)):
+            return marks
+        return [
+            fingerprint(canonical(known[url], self._rules)) if url in known else mark
+            for url, mark in zip(urls, marks, strict=True)
+        ]
 
     def _filter_links(
         self, urls: Sequence[str], marks: Sequence[int], depth: int, via: str, embed_hops: int = 0

@@ -424,6 +424,35 @@ class MirroredHosts(Stage):
         )
 
 
+class Hostile(Stage):
+    """A crawl of a site that has equal pages until a rule is proved, and of one that has other URLs each day."""
+
+    def __init__(self, technology: str, folder: Path) -> None:
+        super().__init__(technology, folder, Copies(60, names=("liar", "daily")))
+
+    def begin(self) -> None:
+        self.lead(
+            self.site.seeds, POLITENESS_MIN_DELAY=0.03, POLITENESS_FACTOR=0, DUST_LEARN=1, TRAPS_QUARANTINE=0
+        )
+
+
+class Counted(Stage):
+    """A crawl of a site that has each article under four URLs, with a counter in its text."""
+
+    def __init__(self, technology: str, folder: Path) -> None:
+        super().__init__(technology, folder, Copies(80, names=("counted",)))
+
+    def begin(self) -> None:
+        self.lead(
+            self.site.seeds,
+            POLITENESS_MIN_DELAY=0.03,
+            POLITENESS_FACTOR=0,
+            DUST_LEARN=1,
+            DUST_EQUALITY="text",
+            TRAPS_QUARANTINE=0,
+        )
+
+
 class Short(Stage):
     """No crawl of its own: each judge starts one, on Redis after it was emptied."""
 
@@ -580,6 +609,8 @@ STAGES: dict[str, type[Stage]] = {
     "copies": Copied,
     "variants": Varied,
     "mirrors": MirroredHosts,
+    "hostile": Hostile,
+    "counted": Counted,
     "short": Short,
     "story": Story,
     "service": Served,

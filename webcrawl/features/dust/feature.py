@@ -7,22 +7,25 @@ import asyncio
 import logging
 import os
 import random
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webcrawl.crawl import request_codec
 from webcrawl.crawl.feature import Feature, stop
 from webcrawl.errors import CrawlError, StorageFull, StorageLost
-from webcrawl.features.dust.knowledge import DustKnowledge
+from webcrawl.features.dust.knowledge import ENDED, DustKnowledge
 from webcrawl.features.dust.learner import DustPage, DustState, PageContent
-from webcrawl.features.dust.shared_pages import SharedPages
+from webcrawl.features.dust.shared_pages import LOOKED_AT, SharedPages
 from webcrawl.features.dust.store import DustPages, DustStore
 from webcrawl.features.dust.url_parts import url_parts
 from webcrawl.features.dust.withholding import CLOSING_SAMPLES, DOUBT_SECONDS, DustScopeRule
-from webcrawl.fetching.meta import fetch_meta
+from webcrawl.fetching.meta import FetchMeta, fetch_meta
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import QUEUED, RELEASED, Kind, State, UrlEntry, UrlRecord
 from webcrawl.parsing.links import LinkColumns
+from webcrawl.processing.contract import Content
+from webcrawl.processing.pool import ProcessingBroken
 from webcrawl.reports import text
 from webcrawl.storage.tables import HEADER
 
@@ -53,9 +56,9 @@ LOOK_AGAIN_SECONDS = 5.0
 OTHERS_IDLE_SECONDS = 20.0
 """Time after which an idle crawl undoes a rule that a process doubts which may have been killed."""
 LOOKS_MAX = 10
-"""How often a last sample is looked for that has no page, once a second in an idle crawl."""
-LOOKED_AT = -2
-"""The fence under which a site is read whose key this process does not hold."""
+"""How often a last sample, or the page that it is to have, is looked for, once a second in an idle crawl."""
+QUEUED_LOOKS_MAX = 60
+"""How often that is done as long as the sample is queued: another process may be about to fetch it."""
 WITHHELD = DustScopeRule.name
 CONSIDERED = 100
 """Withheld URLs of a site among which the last samples of its rules are chosen."""
@@ -63,6 +66,7 @@ CONSIDERED = 100
 
 @dataclass(slots=True)
 class _LastSample:
+    entry: UrlEntry
     site: str
     rules: tuple[TrackedRule, ...]
     known: DustPage
@@ -85,13 +89,15 @@ class DustFeature(Feature):
         pages: DustPages,
         keeps_states: bool,
         is_shared: bool,
+        by_text: bool = False,
         chance: random.Random,
     ) -> None:
         """``keeps_states``: whether the storage has the states of URLs. ``is_shared``: other processes may work on
-        the same crawl."""
+        the same crawl. ``by_text``: pages with nearly the same main text are equal."""
         self.knowledge = knowledge
         self.rule = DustScopeRule(knowledge.withholding)
         self.withhold = knowledge.withholding.withheld
+        self.stands_for = knowledge.withholding.known_pages
         self._store = store
         self._backend = backend
         self._clock = clock
@@ -102,18 +108,22 @@ class DustFeature(Feature):
         self._version: str | None = None
         self._changed: dict[str, TrackedRule] = {}
         """Rules that are to be stored, by their ids."""
+        self._being_stored: set[str] = set()
         self._undone: dict[str, tuple[str, float]] = {}
         """Undone rules that may still have URLs to be queued: the site, and the time until which it is looked."""
         self._look_at = 0.0
         self._is_owing = False
         """True if URLs of undone rules were queued when they were looked at last, and may still be refused."""
         self._is_shared = is_shared
+        self._by_text = by_text
         self._pages_store = pages
         self._pages = SharedPages(pages, knowledge, clock)
         self._samples: dict[str, _LastSample] = {}
         """The last samples that are to be compared, by their URLs."""
         self._checking: dict[str, dict[str, int]] = {}
         """By site and rule how many URLs were withheld when these samples were chosen."""
+        self._fruitless: Counter[str] = Counter()
+        """By rule how often no sample of it could be compared."""
         self._is_checked = False
         """True if all rules were checked, and nothing was fetched since."""
         self._store_first: Callable[[], Awaitable[None]] = self.before_commit
@@ -163,10 +173,28 @@ class DustFeature(Feature):
         links = None
         if (facts.original is None or facts.follows_links) and not page.links_dropped:
             links = LinkColumns.of(page.links).values(0)
-        content = PageContent.of(facts.text_digest or response.body, links, parts.site)
-        self._pages.fetched(flight.lease.id, DustPage(entry.url, parts, content, now))
+        text, sketch = await self._read_text(page, response, facts)
+        content = PageContent.of(text or response.body, links, parts.site, sketch)
         self._note(self.knowledge.page(entry.url, content, now))
+        if (known := self.knowledge.learner.find_page(parts.site, entry.url)) is not None:
+            self._pages.fetched(flight.lease.id, known)
         self._queue_probes(entry.depth)
+
+    async def _read_text(self, page: Page, response: Response, facts: FetchMeta) -> tuple[bytes, bytes]:
+        """Return the digest of the main text of a page, if any setting has it computed, and its sketch if texts
+        count; both are empty otherwise."""
+        if not self._by_text:
+            return facts.text_digest or b"", b""
+        if facts.text_sketch is None and self._context is not None and self._context.texts is not None:
+            content = Content(
+                response.url, response.status, page.mime or "", page.encoding, {}, response.body
+            )
+            try:
+                facts.text_digest, facts.text_sketch = await self._context.texts.of(content)
+            except ProcessingBroken:
+                # It counts by its body; who needs the processes ends the crawl.
+                return b"", b""
+        return facts.text_digest or b"", facts.text_sketch or b""
 
     def refused(self, entry: UrlEntry) -> None:
         self._is_checked = False
@@ -216,6 +244,10 @@ class DustFeature(Feature):
 
     async def drained(self) -> None:
         await self._pages.write(self._pages.take_settled())
+
+    async def close(self) -> None:
+        if self._by_text and self._context is not None and self._context.texts is not None:
+            self._context.texts.close()
 
     async def _watch(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         while True:
@@ -282,12 +314,15 @@ class DustFeature(Feature):
             if tracked.is_changed:
                 self._changed[tracked.rule.id] = tracked
         changed, self._changed = self._changed, {}
+        self._being_stored = set(changed)
         try:
             await self._store.put(list(changed.values()))
         except BaseException:
             # Also when it is cancelled, at the end of the crawl.
             self._changed = changed | self._changed
             raise
+        finally:
+            self._being_stored = set()
         for tracked in changed.values():
             tracked.stored_pairs = len(tracked.pairs)
 
@@ -296,8 +331,13 @@ class DustFeature(Feature):
         version = await self._store.version()
         if version == self._version:
             return False
+        before = self._being_stored.union(self._changed)
         stored = await self._store.rules()
-        entered, left = self.knowledge.load(stored)
+        # What is stored of a rule whose state changed here meanwhile is old, unless it has ended.
+        mine = before.union(self._changed, self._being_stored)
+        entered, left = self.knowledge.load(
+            [tracked for tracked in stored if tracked.rule.id not in mine or tracked.state in ENDED]
+        )
         if self._version is not None:
             for tracked in entered:
                 logger.info("DUST: %s makes no difference; another process proved it", tracked.rule)
@@ -428,21 +468,28 @@ class DustFeature(Feature):
         unchecked = [
             tracked
             for rule_id, tracked in stored.items()
-            if rule_id in mine and tracked.state is DustState.CONFIRMED and tracked.withheld > tracked.checked
+            if rule_id in mine
+            and tracked.state is DustState.CONFIRMED
+            and tracked.withheld > tracked.checked
+            and self._fruitless[rule_id] < LOOKS_MAX
         ]
         entries: dict[str, UrlEntry] = {}
         for tracked in unchecked:
-            await self._pages.hold(tracked.rule.site, LOOKED_AT)
+            site, rule_id = tracked.rule.site, tracked.rule.id
+            self._note(await self._pages.hold(site, LOOKED_AT))
             withheld = await self._choose(tracked)
+            found = {each.url: self.knowledge.withholding.find_known(each.url) for each in withheld}
+            if withheld and not any(found.values()):
+                # Another process may not have stored yet which pages it knows.
+                self._fruitless[rule_id] += 1
+                continue
             for each in withheld:
-                found = self.knowledge.withholding.find_known(each.url)
-                if found is None:
+                if (known := found[each.url]) is None:
                     continue
-                entry = await self._sample(each, intake)
-                if entry is not None:
+                if (entry := await self._sample(each, intake)) is not None:
                     entries[each.url] = entry
-                    self._samples[each.url] = _LastSample(tracked.rule.site, *found)
-            self._checking.setdefault(tracked.rule.site, {})[tracked.rule.id] = tracked.withheld
+                    self._samples[each.url] = _LastSample(entry, site, *known)
+            self._checking.setdefault(site, {})[rule_id] = tracked.withheld
         self._is_checked = not unchecked
         if entries:
             await scheduler.add_seeds(list(entries.values()))
@@ -478,15 +525,28 @@ class DustFeature(Feature):
                 self._note(rules)
                 continue
             sample.looks += 1
-            if sample.looks > LOOKS_MAX:
-                # It has no page, which says nothing.
-                del self._samples[url]
+            if sample.looks <= LOOKS_MAX or (
+                sample.looks <= QUEUED_LOOKS_MAX and await self._is_queued(sample.entry)
+            ):
+                continue
+            # It has no page, or none in time, which says nothing: the next run samples these rules again.
+            del self._samples[url]
+            for tracked in sample.rules:
+                self._fruitless[tracked.rule.id] = LOOKS_MAX
         if self._samples:
             return True
         checking, self._checking = self._checking, {}
         for site, checked in checking.items():
-            await self._store.check(site, checked)
+            answered = {
+                rule_id: count for rule_id, count in checked.items() if self._fruitless[rule_id] < LOOKS_MAX
+            }
+            if answered:
+                await self._store.check(site, answered)
         return False
+
+    async def _is_queued(self, entry: UrlEntry) -> bool:
+        record = await self._backend.url_record(entry.key, entry.fingerprint)
+        return record is not None and record.state is State.QUEUED
 
     def _tell_failure(self, error: CrawlError) -> None:
         if not self._failed:
@@ -513,6 +573,7 @@ def build(parts: Parts) -> DustFeature:
         configuration.worker_name,
         pages=DustPages(backend.tables),
         is_shared=configuration.storage.is_shared,
+        by_text=configuration.dust_equality == "text",
         keeps_states=configuration.frontier_seen != "bloom",
         chance=chance,
     )

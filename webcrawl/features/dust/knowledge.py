@@ -34,7 +34,7 @@ class DustKnowledge:
         parts = url_parts(url)
         if parts is None:
             return []
-        page, site = DustPage(url, parts, content, now), parts.site
+        page, site = self.learner.with_known_content(DustPage(url, parts, content, now)), parts.site
         changed = self.learner.page(page, now)
         changed += self.withholding.page(page, self.learner.pages(site), now)
         self._apply(changed)

@@ -15,6 +15,7 @@ from xxhash import xxh3_64_intdigest
 
 from webcrawl.features.dust.rule import ANY, explanations
 from webcrawl.features.dust.url_parts import without_origins
+from webcrawl.processing.text_sketch import hashes_in, resemblance
 
 if TYPE_CHECKING:
     import random
@@ -32,6 +33,8 @@ PREDICTIONS = 3
 """Pairs among these of which the second page was fetched after the rule became a candidate."""
 VALUES = 3
 """Different values among the pairs of a rule that covers several."""
+RESEMBLANCE = 0.95
+"""Share of the runs of three words, of those that any of two texts has, that equal texts have in common."""
 PAGES_PER_SITE, PAGES_IN_ALL = 1000, 20_000
 """Pages that are remembered as evidence."""
 OPEN_PER_SITE, OPEN_IN_ALL = 16, 500
@@ -53,6 +56,8 @@ PROBE_SECONDS = 600.0
 CONSIDERED, PAUSE = 50, 10
 """Pages among which the page of a probe is chosen, and pages of the site that are fetched before the next attempt if
 there is none."""
+PAUSES_MAX = 1
+"""How often that number of pages is doubled, at most, if there is none again."""
 
 
 class DustState(StrEnum):
@@ -73,16 +78,29 @@ class PageContent(NamedTuple):
     """Of its body, or of its main text."""
     links: int | None
     """Of its links; None if they are not known."""
+    sketch: bytes = b""
+    """Of its main text, if pages with nearly the same text are equal. ``body`` is then that of the first of them."""
 
     @classmethod
-    def of(cls, body: bytes, links: Iterable[str] | None, site: str) -> PageContent:
+    def of(cls, body: bytes, links: Iterable[str] | None, site: str, sketch: bytes = b"") -> PageContent:
         """Return the digests of a page. ``links``: its resolved links, None if they were not read. The case of links
         does not count, nor which origin of its site they name."""
         marked = None
         if links is not None:
             text = without_origins("\n".join(links).lower(), site)
             marked = xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
-        return cls(xxh3_64_intdigest(body), marked)
+        return cls(xxh3_64_intdigest(body), marked, sketch)
+
+    def resembles(self, other: PageContent) -> bool:
+        """Return whether two pages have the same content, links aside."""
+        if self.body == other.body and not self.sketch:
+            return True
+        if not self.sketch or not other.sketch:
+            return False
+        if self.sketch == other.sketch:
+            return True
+        share, _ = resemblance(hashes_in(self.sketch), hashes_in(other.sketch))
+        return share >= RESEMBLANCE
 
 
 class DustPage(NamedTuple):
@@ -134,6 +152,8 @@ class TrackedRule:
     open_probes: dict[str, float] = field(default_factory=dict, repr=False)
     next_attempt: int = field(default=0, repr=False)
     """The number of fetched pages of the site from which on its next probe is sought."""
+    fruitless: int = field(default=0, repr=False)
+    """Attempts in a row that found no page for a probe."""
 
     stored_pairs: int = field(default=0, repr=False)
     """The number of pairs with which it was stored last."""
@@ -156,6 +176,8 @@ class _Evidence:
 
     pages: OrderedDict[str, DustPage] = field(default_factory=OrderedDict)
     by_body: dict[int, list[str]] = field(default_factory=dict)
+    by_key: dict[int, str] = field(default_factory=dict)
+    """The last page with each key of a sketch."""
     supported: OrderedDict[DustRule, dict[int, set[str]]] = field(default_factory=OrderedDict)
     open: dict[DustRule, TrackedRule] = field(default_factory=dict)
     decided: OrderedDict[DustRule, None] = field(default_factory=OrderedDict)
@@ -166,7 +188,7 @@ class _Evidence:
 def are_equal(one: DustPage, other: DustPage) -> bool | None:
     """Return whether two pages have the same content and lead to the same pages; None if that is not known: the links
     of one were not read, and relative links may differ since their paths do."""
-    if one.content.body != other.content.body:
+    if not one.content.resembles(other.content):
         return False
     if one.content.links is not None and other.content.links is not None:
         return one.content.links == other.content.links
@@ -218,6 +240,16 @@ class DustLearner:
             evidence.open[tracked.rule] = tracked
             evidence.probes += tracked.probes
             self._open += 1
+
+    def with_known_content(self, page: DustPage) -> DustPage:
+        """Return a page with the body of one whose text it resembles, so that both count as one content."""
+        evidence, content = self._sites.get(page.parts.site), page.content
+        if evidence is not None and content.sketch:
+            for key in _keys(content.sketch):
+                known = evidence.pages.get(evidence.by_key.get(key, ""))
+                if known is not None and known.content.resembles(content):
+                    return page._replace(content=content._replace(body=known.content.body))
+        return page
 
     def page(self, page: DustPage, now: float) -> list[TrackedRule]:
         """Learn from a page that was fetched. Return the rules that became candidates or were decided by it."""
@@ -320,7 +352,8 @@ class DustLearner:
         budget = PROBES_AT_LEAST + int(evidence.fetched * PROBE_SHARE) - evidence.probes
         if min(room, budget) <= 0:
             return
-        tracked.next_attempt = evidence.fetched + PAUSE
+        tracked.next_attempt = evidence.fetched + (PAUSE << min(tracked.fruitless, PAUSES_MAX))
+        tracked.fruitless += 1
         bodies = set(tracked.pairs)
         urls = self._chance.sample(list(evidence.pages), min(CONSIDERED, len(evidence.pages)))
         for url in urls:
@@ -339,7 +372,7 @@ class DustLearner:
             assert form is not None
             tracked.forms.setdefault(form, page)
             tracked.probes += 1
-            tracked.next_attempt = 0
+            tracked.next_attempt = tracked.fruitless = 0
             evidence.probes += 1
             room, budget = room - 1, budget - 1
             self._probes.append(DustProbe(probe, url))
@@ -402,6 +435,8 @@ class DustLearner:
             self._forget(evidence, next(iter(evidence.pages)))
         evidence.pages[page.url] = page
         self._pages += 1
+        for key in _keys(page.content.sketch):
+            evidence.by_key[key] = page.url
         urls = evidence.by_body.setdefault(page.content.body, [])
         urls.append(page.url)
         if len(urls) > PEERS:
@@ -412,6 +447,9 @@ class DustLearner:
         if page is None:
             return
         self._pages -= 1
+        for key in _keys(page.content.sketch):
+            if evidence.by_key.get(key) == url:
+                del evidence.by_key[key]
         urls = evidence.by_body.get(page.content.body, [])
         if url in urls:
             urls.remove(url)
@@ -423,6 +461,17 @@ class DustLearner:
             _, evidence = self._sites.popitem(last=False)
             self._pages -= len(evidence.pages)
             self._open -= len(evidence.open)
+
+
+def _keys(sketch: bytes) -> list[int]:
+    """Return up to eight numbers of which texts that resemble each other have one in common: the smallest hashes of
+    eight kinds. At a share of 0.95 each is the same with that probability."""
+    if not sketch:
+        return []
+    smallest: dict[int, int] = {}
+    for value in hashes_in(sketch):
+        smallest.setdefault(value & 7, value)
+    return list(smallest.values())
 
 
 def _note_values(tracked: TrackedRule, pages: Iterable[DustPage]) -> None:

@@ -86,8 +86,7 @@ class DustRule:
         """Return False if the rule clearly leaves a URL as it is: the first step of applying it, for all links."""
         kind = self.kind
         if kind is DustKind.PARAMETER:
-            start = self.name
-            return any(piece.startswith(start) for piece in parts.query)
+            return bool(parts.query) and any(piece.startswith(self.name) for piece in parts.query)
         if kind is DustKind.SEGMENT:
             return len(parts.segments) > int(self.name) + 1
         if kind is DustKind.SLASH or kind is DustKind.INDEX:

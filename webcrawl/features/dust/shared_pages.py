@@ -36,6 +36,8 @@ WRITTEN_BETWEEN_COUNTS = 5_000
 """Pages that are written before the pages of all sites are counted again."""
 SETTLED_MAX = 20_000
 """Pages that wait to be stored; further ones are not stored."""
+LOOKED_AT = -2
+"""The fence under which a site is read whose key this process does not hold; each time, if others have written."""
 PER_TURN = 100
 """Pages that are learned from in one turn of the event loop."""
 
@@ -69,7 +71,7 @@ class SharedPages:
         """Let the rules know all that is stored of a site, before they learn from a page of it. ``fence``: under
         which its key is held. Return the rules whose state changed."""
         held = self._site(site)
-        if held.fence == fence and self._knowledge.knows(site):
+        if held.fence == fence and fence != LOOKED_AT and self._knowledge.knows(site):
             return []
         async with held.lock:
             try:

@@ -63,8 +63,9 @@ _LATER = {
     DustState.UNDONE: 3,
 }
 """The order in which one state replaces another. A doubt may end either way."""
-_PAGE = struct.Struct("<QQ?")
-"""The digests of the content of a page, and whether its links are known; the URL follows."""
+_PAGE = struct.Struct("<QQ?H")
+"""The digests of the content of a page, whether its links are known, and the length of its sketch; that and the URL
+follow."""
 
 
 class StoredSite(NamedTuple):
@@ -325,19 +326,21 @@ def _withheld(row: Row) -> WithheldUrl:
 
 
 def _page_row(page: DustPage) -> Row:
-    body, links = page.content
-    value = _PAGE.pack(body, links or 0, links is not None) + page.url.encode("utf-8", "surrogatepass")
+    body, links, sketch = page.content
+    head = _PAGE.pack(body, links or 0, links is not None, len(sketch))
+    value = head + sketch + page.url.encode("utf-8", "surrogatepass")
     return Row(_id(page.url), value, page.at)
 
 
 def _page(row: Row) -> DustPage | None:
     try:
-        body, links, has_links = _PAGE.unpack_from(row.value)
+        body, links, has_links, length = _PAGE.unpack_from(row.value)
     except struct.error as error:
         raise ValueError(error) from error
-    url = row.value[_PAGE.size :].decode("utf-8", "surrogatepass")
+    sketch, rest = row.value[_PAGE.size :][:length], row.value[_PAGE.size + length :]
+    url = rest.decode("utf-8", "surrogatepass")
     parts = url_parts(url)
-    content = PageContent(body, links if has_links else None)
+    content = PageContent(body, links if has_links else None, sketch)
     return None if parts is None else DustPage(url, parts, content, row.at or 0.0)
 
 

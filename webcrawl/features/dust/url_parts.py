@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 URL_LENGTH_MAX = 500
@@ -71,6 +72,7 @@ def is_token(value: str) -> bool:
     return _TOKEN.fullmatch(value) is not None
 
 
+@lru_cache(maxsize=1024)
 def place(parts: UrlParts, without: str | None = None) -> str:
     """Return the place of a URL: URLs with the same place are made by the same part of a site, as far as their form
     tells. ``without``: the name of a parameter that is not a part of it.
@@ -88,6 +90,7 @@ def place(parts: UrlParts, without: str | None = None) -> str:
     return f"/{first}/{_form(segments[-1]) if segments else ''}?{'&'.join(sorted(names))}"
 
 
+@lru_cache(maxsize=1024)
 def path_place(parts: UrlParts, position: int) -> str:
     """Return the place of a segment in paths: their number of segments, the first one unless it is this one, the form
     of the last one, and the names of the parameters."""
@@ -96,6 +99,7 @@ def path_place(parts: UrlParts, position: int) -> str:
     return f"/{first}/{len(parts.segments)}/{_form(parts.segments[-1])}?{names}"
 
 
+@lru_cache(maxsize=1024)
 def _form(segment: str) -> str:
     """Return the form of a segment: the name of a script, or which kinds of characters it has."""
     name, dot, extension = segment.lower().rpartition(".")

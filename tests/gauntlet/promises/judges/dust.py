@@ -39,6 +39,22 @@ def saves_copies(stage: Copied, promise: Promise) -> str:
 
 
 @judge
+def withstands_lies(stage: Copied, promise: Promise) -> str:
+    """No page of a site is missed, and it gets at most so many requests for each of its ``given`` kind of pages."""
+    name, most = promise.given["site"], promise.given["requests_for_page"]
+    urls = _requested(stage)
+    texts = [
+        text for url in urls if (text := stage.site.text(url)) is not None and text.startswith(f"{name}: ")
+    ]
+    truth = stage.site.truth(name)
+    missed = sorted(truth - set(texts))
+    return need(
+        not missed and len(texts) <= most * len(truth),
+        f"{len(texts)} requests for {len(truth)} pages of the site; missed: {missed[:3]}",
+    )
+
+
+@judge
 def tells_dust(stage: Copied, promise: Promise) -> str:
     requested = set(_requested(stage))
     rules = _rules(stage)

@@ -363,3 +363,26 @@ def test_what_is_withheld_is_stored_while_a_step_stores_it(start, runner, monkey
     monkeypatch.setattr(one.feature._store, "withhold", slowly)
     runner.run(both())
     assert owed(one) == ["http://a.test/item-3?ref=a"]
+
+
+def test_links_to_withheld_urls_count_for_the_page_that_they_equal(start):
+    one = start()
+    one.prove()
+    one.fetch("/item-30", "item 30")
+    linked = []
+    intake = Intake(
+        PolitenessKey("host"),
+        Scope([one.feature.rule]),
+        Scope([]),
+        withheld={"dust": one.feature.withhold},
+        linked=lambda page, marks: linked.extend(marks),
+        stands_for=one.feature.stands_for,
+    )
+    links = [f"http://a.test{path}" for path in ("/item-30?ref=a", "/item-30", "/item-99?ref=a", "/b")]
+    taken = intake.take_links(links, 1, "http://b.test/")
+    assert linked == [mark(one, path) for path in ("/item-30", "/item-30", "/item-99?ref=a", "/b")]
+    assert [entry.url for entry in taken.entries] == links[1:]
+    linked.clear()
+    # Also when the links were found before.
+    assert [list(part.entries) for part in intake.in_parts(links, 1, "http://c.test/")] == [[]]
+    assert linked[:2] == [mark(one, "/item-30")] * 2

@@ -10,6 +10,7 @@ from tests.unit.features.dust.model import ModelCrawl
 from webcrawl.features.dust import learner, withholding
 from webcrawl.features.dust.knowledge import DustKnowledge
 from webcrawl.features.dust.learner import DustState, PageContent
+from webcrawl.processing.text_sketch import sketch
 
 SIZE = 500
 SEEDS = range(5)
@@ -206,3 +207,36 @@ def test_the_memory_of_many_sites_is_bounded(monkeypatch):
     assert len(knowledge.withholding) == 30
     assert sum(1 for site in range(30) for _ in knowledge.learner.pages(f"s{site}.test")) <= 200
     assert sum(len(site.members) for site in knowledge.withholding._sites.values()) <= 100
+
+
+def written(words, number, of=300):
+    """The text of a page, with something that differs each time it is shown."""
+    chance = random.Random(number)
+    return " ".join([*("".join(chance.choices("abcdefghij", k=6)) for _ in range(of)), *words])
+
+
+def show_text(knowledge, url, text):
+    content = PageContent.of(text.encode(), [], "a.test", sketch(text))
+    return knowledge.page(url, content, 0.0)
+
+
+def test_pages_with_nearly_the_same_text_are_equal_if_texts_count():
+    knowledge = DustKnowledge(random.Random(1), share=0.0)
+    for number in range(8):
+        show_text(knowledge, f"http://a.test/item-{number}", written(["shown", "7"], number))
+        show_text(knowledge, f"http://a.test/item-{number}?ref=a", written(["shown", f"{number}8"], number))
+    assert [tracked.rule.value for tracked in knowledge.withholding.rules()] == ["a"]
+    [tracked] = knowledge.withholding.rules()
+    assert len(tracked.pairs) == 5
+
+
+def test_texts_of_one_template_that_differ_are_not_equal():
+    knowledge = DustKnowledge(random.Random(1), share=0.0)
+    template = written([], 0, of=60)
+    for number in range(40):
+        show_text(knowledge, f"http://a.test/item-{number}", f"{template} {written([], number, of=10)}")
+        show_text(
+            knowledge, f"http://a.test/item-{number}?v=1", f"{template} {written([], 100 + number, of=10)}"
+        )
+    assert not knowledge.withholding.rules()
+    assert not list(knowledge.learner.open_rules())
