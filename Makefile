@@ -10,7 +10,7 @@ SEEDS ?=
 JOBDIR ?=
 ARGS ?=
 
-.PHONY: help crawl quick test versions scrapy-tests check lint format types bench compose-test soak gauntlet redis packages compiled docs clean
+.PHONY: help crawl quick test versions scrapy-tests check lint format types bench compose-test soak real gauntlet redis packages compiled docs clean
 
 help:
 	@echo "make crawl                  crawl a small web that is served on this machine"
@@ -21,6 +21,7 @@ help:
 	@echo "make scrapy-tests           Scrapy's own tests with the add-on in force, compared with plain Scrapy"
 	@echo "make bench                  this crawler and a plain Scrapy broad crawl side by side"
 	@echo "make compose-test           the image and compose.yaml in a container engine: scaled, killed, taken down (10 minutes)"
+	@echo "make real                   real software on loopback, with and without DUST rules"
 	@echo "make soak                   the long runs: scale, memory, many kills"
 	@echo "make gauntlet               every promise judged from outside by a hostile web: a quarter of an hour"
 	@echo "make redis                  a Redis server for the tests, into $(VENV) if there is none on the PATH"
@@ -32,7 +33,7 @@ crawl: $(VENV)/.crawl
 	@SEEDS="$(SEEDS)" JOBDIR="$(JOBDIR)" CONTACT="$(CONTACT)" $(BIN)/python -m tests.demo $(ARGS)
 
 # Hundreds of processes would compile the same modules each for itself where the environment forbids to keep them.
-crawl quick test versions bench soak gauntlet scrapy-tests: export PYTHONDONTWRITEBYTECODE =
+crawl quick test versions bench soak real gauntlet scrapy-tests: export PYTHONDONTWRITEBYTECODE =
 
 # Most tests wait for other processes: two cores are busy with five of them at a time.
 test: $(VENV)/.test
@@ -80,6 +81,9 @@ bench: $(VENV)/.test redis
 
 soak: $(VENV)/.test redis
 	HYPOTHESIS_PROFILE=searching $(BIN)/python -m pytest -q -m soak --timeout=0
+
+real: $(VENV)/.test
+	$(BIN)/python -m tests.real $(ARGS)
 
 gauntlet: $(VENV)/.test redis
 	$(BIN)/python -m tests.gauntlet $(ARGS)
