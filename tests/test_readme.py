@@ -108,6 +108,9 @@ SHOWN_BY = {
     "a worker of the same crawl": f"{ELASTIC} two_become_six_and_six_become_one",
     "only one contacts a site at a time": "tests/process/test_shared_crawl.py "
     "a_crawl_in_chaos_is_complete_and_polite",
+    "of one command": "tests/process/test_workers.py "
+    "two_workers_stop_at_a_limit_and_go_on_and_fetch_each_page_once; "
+    "tests/unit/workers/test_cores.py the_least_limit_of_all_groups_counts",
     "Workers come and go": f"{CONTAINER} scaled_workers_are_one_crawl_and_one_that_is_stopped_hands_over_at_once; "
     f"{ELASTIC} a_dead_worker_s_hosts_are_taken_over_after_the_lease_time",
     "has the details": INSTRUCTION,
