@@ -96,7 +96,6 @@ def test_what_does_not_fit_together_is_refused_before_anything_begins(serve, cra
         "a Redis of others": ({"WORKERS": 2, "REDIS_URL": "redis://localhost:1/0"}, "leave REDIS_URL out"),
         "another storage": ({"WORKERS": 2, "FRONTIER_BACKEND": "memory"}, "leave FRONTIER_BACKEND out"),
         "no number": ({"WORKERS": "many"}, "WORKERS: must be a whole number from 1 to 256, or auto"),
-        "a Bloom filter": ({"WORKERS": 2, "FRONTIER_SEEN": "bloom"}, "FRONTIER_SEEN: must be exact"),
         "no seeds": ({"WORKERS": 2, "seeds": None}, "nothing to crawl"),
         "items as CSV": (
             {"WORKERS": 2, "options": ["-o", "items.csv"]},

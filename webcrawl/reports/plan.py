@@ -164,7 +164,7 @@ ARCHIVED_SHARE = 0.31
 """The share of a body after compression (level 2), measured on the pages of ``make bench``, which are simpler than
 most, and denser.
 """
-LOG_BYTES = 315
+LOG_BYTES = 378
 """Bytes of a line of the fetch log."""
 
 # Time -------------------------------------------------------------------------------------------------------------
