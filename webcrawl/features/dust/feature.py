@@ -19,7 +19,7 @@ from webcrawl.features.dust.learner import DustPage, DustState, PageContent
 from webcrawl.features.dust.shared_pages import LOOKED_AT, SharedPages
 from webcrawl.features.dust.store import DustPages, DustStore
 from webcrawl.features.dust.url_parts import url_parts
-from webcrawl.features.dust.withholding import CLOSING_SAMPLES, DOUBT_SECONDS, DustScopeRule
+from webcrawl.features.dust.withholding import DOUBT_SECONDS, DustScopeRule, closing_samples
 from webcrawl.fetching.meta import FetchMeta, fetch_meta
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import QUEUED, RELEASED, Kind, State, UrlEntry, UrlRecord
@@ -496,14 +496,14 @@ class DustFeature(Feature):
 
     async def _choose(self, tracked: TrackedRule) -> list[WithheldUrl]:
         """Return some of the URLs that a rule withheld, by chance."""
-        start = self._chance.randbytes(16)
+        start, wanted = self._chance.randbytes(16), closing_samples(tracked.withheld)
         mine: list[WithheldUrl] = []
         for after in (start, HEADER):
             withheld, _ = await self._store.owed(tracked.rule.site, after, CONSIDERED)
             mine += [each for each in withheld if tracked.rule.id in each.rules and each not in mine]
-            if len(mine) >= CLOSING_SAMPLES:
+            if len(mine) >= wanted:
                 break
-        return self._chance.sample(mine, min(CLOSING_SAMPLES, len(mine)))
+        return self._chance.sample(mine, min(wanted, len(mine)))
 
     async def _sample(self, withheld: WithheldUrl, intake: Intake) -> UrlEntry | None:
         """Return a withheld URL as a queue entry that no process withholds; None if it was fetched."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from math import isqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.features.dust.learner import DustProbe, DustState, are_equal
@@ -33,8 +34,14 @@ DOUBT_SECONDS = 600.0
 """Time after which a rule that is doubted is undone, if the page that was known did not come again."""
 ROUNDS = 3
 """How often the rules of a site are applied to a URL, until they change nothing more."""
-CLOSING_SAMPLES = 4
+CLOSING_SAMPLES_MIN, CLOSING_SAMPLES_MAX = 4, 16
 """Samples of a rule before a crawl ends: chosen among all URLs that it withheld."""
+
+
+def closing_samples(withheld: int) -> int:
+    """Return the number of last samples of a rule that withheld so many URLs: of a rule that is wrong for half of
+    them, four miss all wrong ones one time in sixteen, and 16 of 130 one time in 65,536."""
+    return min(max(isqrt(2 * withheld), CLOSING_SAMPLES_MIN), CLOSING_SAMPLES_MAX)
 
 
 class WithheldUrl(NamedTuple):

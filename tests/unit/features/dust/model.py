@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from webcrawl.features.dust.knowledge import DustKnowledge
 from webcrawl.features.dust.learner import DustState, PageContent
 from webcrawl.features.dust.url_parts import url_parts
-from webcrawl.features.dust.withholding import CLOSING_SAMPLES, DustScopeRule
+from webcrawl.features.dust.withholding import DustScopeRule, closing_samples
 from webcrawl.scope.scope import Candidate
 from webcrawl.urls.politeness_key import get_host
 
@@ -107,7 +107,7 @@ class ModelCrawl:
                 for each in self.stored.values()
                 if tracked.rule.id in each.rules and each.url not in self.fetched
             ]
-            for withheld in self.chance.sample(mine, min(CLOSING_SAMPLES, len(mine))):
+            for withheld in self.chance.sample(mine, min(closing_samples(tracked.withheld), len(mine))):
                 found = self.withholding.find_known(withheld.url)
                 if found is not None:
                     self.closing[withheld.url] = found
