@@ -30,11 +30,20 @@ class WorkerExit:
     """The exit status; negative for a signal."""
     reason: str | None
     """Scrapy's close reason; None if it has recorded none."""
+    is_restart: bool = False
+    """True if an earlier process of this worker was killed. If this one could not begin, nothing is wrong with the
+    crawl: the server may be away, since it was killed too."""
+
+    @property
+    def is_refused(self) -> bool:
+        """True if the crawl cannot begin."""
+        return self.status == WRONG and not self.is_restart
 
     @property
     def is_killed(self) -> bool:
-        """True if it ended neither by itself nor because it was refused: by a signal, or for lack of memory."""
-        return self.status not in (0, ERROR, WRONG)
+        """True if it is to be started again: it ended neither by itself nor because it was refused, but by a signal,
+        for lack of memory, or when it could not begin again."""
+        return self.status not in (0, ERROR) and not self.is_refused
 
     @property
     def ends_crawl(self) -> bool:
@@ -66,7 +75,7 @@ def shares(total: int, workers: int) -> list[int]:
 def exit_status(ends: Sequence[WorkerExit]) -> int:
     """Return the exit status of the crawl: 2 if a worker was refused, 1 if one ended because of errors or was given
     up, else 0."""
-    if any(end.status == WRONG for end in ends):
+    if any(end.is_refused for end in ends):
         return WRONG
     return ERROR if any(end.status for end in ends) else 0
 

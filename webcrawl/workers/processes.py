@@ -126,7 +126,7 @@ class WorkerProcess:
         with suppress(OSError):
             runs = run_log.read(self.folder)
         reason = runs[-1].reason if len(runs) > self._runs_before else None
-        self.ended = WorkerExit(status, reason)
+        self.ended = WorkerExit(status, reason, is_restart=len(self.figure_files) > 1)
         return self.ended
 
     def let_go(self) -> None:

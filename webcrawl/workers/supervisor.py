@@ -207,10 +207,10 @@ class WorkerSupervisor:
             how = f"by signal {-ended.status}" if ended.status < 0 else f"with status {ended.status}"
             pause = worker.restarts.pause(lived)
             if pause is not None:
-                logger.warning("%s was killed %s, and is started again in %g s", worker.name, how, pause)
+                logger.warning("%s was ended %s, and is started again in %g s", worker.name, how, pause)
                 worker.due_at = time.monotonic() + pause
                 return
-            logger.error("%s was killed %s again and again: it is given up", worker.name, how)
+            logger.error("%s was ended %s again and again: it is given up", worker.name, how)
         elif ended.ends_crawl and not self._is_stopping:
             if ended.reason != STOPPED and any(not other.is_over for other in self._workers):
                 logger.info(

@@ -51,12 +51,15 @@ def test_what_the_end_of_a_worker_means_for_the_crawl():
         (-9, None): (True, False),
         (-15, None): (True, False),
         (86, None): (True, False),
+        # The server was away when it was started again.
+        (2, None, True): (True, False),
+        (1, None, True): (False, True),
     }
     wrong = {}
-    for (status, reason), expected in cases.items():
-        end = WorkerExit(status, reason)
+    for given, expected in cases.items():
+        end = WorkerExit(*given)
         if (end.is_killed, end.ends_crawl) != expected:
-            wrong[status, reason] = (end.is_killed, end.ends_crawl)
+            wrong[given] = (end.is_killed, end.ends_crawl)
     assert wrong == {}
 
 
@@ -68,6 +71,7 @@ def test_the_crawl_has_the_worst_status_and_the_reason_that_ended_it():
         ([(0, "shutdown"), (1, "unanticipated_errors")], 1, "unanticipated_errors"),
         ([(0, "finished"), (-9, None)], 1, "finished"),
         ([(2, None), (0, "shutdown")], 2, "shutdown"),
+        ([(2, None, True), (0, "finished")], 1, "finished"),
         ([(0, None)], 0, "shutdown"),
     ]
     wrong = []
