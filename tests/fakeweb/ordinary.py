@@ -1,4 +1,4 @@
-"""A web with the sizes, codings, hosts and failures of the real one, for ``make bench ARGS=web``.
+"""A web with the sizes, codings, hosts and failures of the real one.
 
 What is published (HTTP Archive's Web Almanac 2024 and 2025 unless another source is named), and what is chosen:
 
