@@ -28,7 +28,7 @@ from webcrawl.parsing.sitemap_limits import MAX_BYTES, URLS_MAX
 from webcrawl.scope.url_rules import USELESS_EXTENSIONS
 
 NEAR_DUPLICATES = ("record", "nofollow", "nostore")
-"""What can be done with a page whose main text is nearly that of an earlier one."""
+"""The actions on a page whose main text is nearly that of an earlier one."""
 
 
 @dataclass(frozen=True, kw_only=True)

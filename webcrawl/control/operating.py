@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from webcrawl.errors import CrawlError
+from webcrawl.errors import CrawlError, StartRefused, StorageAway, StorageLost
 from webcrawl.features.steering.store import LASTING, ChangeNumbers, Operation, SteeringStore, WorkerState
 from webcrawl.reports import text
 from webcrawl.reports.standing import HANGING_SECONDS
@@ -135,7 +135,13 @@ def operate(
     tell(f"{crawl.name} {_effect(command, get_demand(before), workers, is_shared=crawl.is_shared)}")
     if workers and not _Waiting(crawl, command, number, workers, tell, run, clock).wait(seconds):
         return False
-    if names := ", ".join(sorted({worker.name for worker in crawl.silent_workers()})):
+    try:
+        silent = crawl.silent_workers()
+    except (StartRefused, StorageAway, StorageLost):
+        # The server of a crawl of several workers on one machine ends with them.
+        if command is not Operation.STOP:
+            raise
+    if names := ", ".join(sorted({worker.name for worker in silent})):
         tell(f"without a heartbeat for its lease time, and not waited for: {names}")
     return True
 

@@ -20,7 +20,7 @@ from webcrawl.parsing.text import LOOKED_AT
 
 
 class Limits(NamedTuple):
-    """What a page may have that is read at once. The time is that of the worst known page, whose tags are all left
+    """The limits of a page that is read at once. The time is that of the worst known page, whose tags are all left
     open: it grows with their square."""
 
     characters: int

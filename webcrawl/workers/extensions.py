@@ -1,4 +1,4 @@
-"""Extensions of a worker, in place of those of a crawl of one process: what they tell is told by the parent, once."""
+"""Extensions of a worker, in place of those of a crawl of one process: the parent prints their sentences, once."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from webcrawl.control.operating import Clock, NotObeyed, operate, this_operator
+from webcrawl.errors import StartRefused
 from webcrawl.features.steering.store import Operation, SteeringStore, WorkerState
 from webcrawl.storage.inspection import Worker
 from webcrawl.storage.memory.tables import MemoryTables
@@ -127,6 +128,19 @@ def test_a_stop_waits_for_the_end_of_the_process_however_long_and_says_so() -> N
     assert said[1] == "after 10.2 s: process 7 has not ended yet, 3 requests open"
     assert said[-1] == "it has ended"
     assert len(said) > 40
+
+
+def test_the_storage_of_a_crawl_may_end_with_it() -> None:
+    def goes_away(crawl: Crawl) -> None:
+        def silent_workers() -> list[Worker]:
+            raise StartRefused("Redis cannot be reached")
+
+        crawl.silent_workers = silent_workers  # type: ignore[method-assign]
+
+    crawl = Crawl((1.0, obeys), (2.0, ends), (2.0, goes_away))
+    assert crawl.ask(Operation.STOP)[-1] == "it has ended"
+    with pytest.raises(StartRefused):
+        Crawl((1.0, goes_away), (2.0, obeys)).ask(Operation.PAUSE)
 
 
 def test_nothing_is_waited_for_without_a_process() -> None:

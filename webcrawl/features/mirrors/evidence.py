@@ -1,4 +1,4 @@
-"""What is remembered of hosts: digests of pages, with which two hosts are compared, and signs that two hosts may be
+"""The evidence about hosts: digests of pages, with which two hosts are compared, and signs that two hosts may be
 one. A host is an origin here: scheme, name and port."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ORIGIN_LENGTH_MAX, TARGET_LENGTH_MAX = 200, 2000
 
 
 class Sign(StrEnum):
-    """What two hosts can have in common."""
+    """The signs that two hosts can have in common."""
 
     ROBOTS = "robots.txt"
     HOME = "home page"
@@ -66,7 +66,7 @@ class PageMark(NamedTuple):
 
 
 _ENDS = (b"/", b'"', b"'")
-"""What can follow the name of a host in a URL, so that it is not the beginning of another name."""
+"""The characters that can follow the name of a host in a URL, so that it is not the beginning of another name."""
 UNREAD = -1
 """The digest without the name of the host, where it was not computed."""
 MISSING = 0

@@ -1,4 +1,4 @@
-"""What a crawl knows of mirrors: its pairs of hosts, and the scope rule that refuses URLs of mirrors."""
+"""The pairs of hosts that a crawl knows as mirrors, and the scope rule that refuses URLs of mirrors."""
 
 from __future__ import annotations
 

@@ -414,7 +414,7 @@ def raise_first(answers: Sequence[Any]) -> None:
 
 @cache
 def _driver() -> DriverInfo:
-    """What redis-py tells a server of itself. It would read its version from its files for each connection."""
+    """The name and version that redis-py gives a server. Read from its files, once and not for each connection."""
     return DriverInfo()
 
 

@@ -58,7 +58,7 @@ STATES: tuple[HostState, ...] = get_args(HostState)
 """``ready`` hosts have URLs and may be contacted now, ``waiting`` ones when their delay is over."""
 REFUSING = "refusing"
 CHOICES = (*STATES, REFUSING)
-"""What hosts can be chosen by: their states, and whether they are parked since they refuse the crawler."""
+"""The choices of hosts: their states, and whether they are parked since they refuse the crawler."""
 
 _ACTIVE, _IDLE, _PARKED, _GIVEN_UP, _EMPTY = range(5)
 _NAMES: dict[int, HostState] = {_ACTIVE: "active", _PARKED: "parked", _GIVEN_UP: "given_up", _EMPTY: "empty"}
