@@ -71,6 +71,7 @@ FLOORS = {
         "features",
         "features.identity",
         "features.batched_lookups",
+        "features.beliefs",
         "features.content_seen",
         "features.near_duplicates",
         "features.revisits",
@@ -99,6 +100,7 @@ FLOORS = {
         "commands.fetch_logs",
         "archive.command",
         "audit.command",
+        "features.beliefs.command",
         "features.identity.command",
         "features.notifications.command",
         "features.segments.command",
@@ -131,6 +133,7 @@ MACHINE = {
     *("reports", "audit", "export", "explain", "storage.contract", "storage.inspection", "storage.tables"),
     *(
         "features.batched_lookups",
+        "features.beliefs",
         "features.content_seen",
         "features.focus",
         "features.hints",

@@ -58,7 +58,7 @@ def everything(runner: asyncio.Runner, store: DustStore, site: str = "a.test") -
 
 
 def test_an_empty_store_has_nothing(runner: asyncio.Runner, store: DustStore) -> None:
-    assert runner.run(store.rules()) == []
+    assert runner.run(store.beliefs()) == []
     assert runner.run(store.owed("a.test", HEADER, 10)) == ([], None)
     assert runner.run(store.version()) == ""
 
@@ -68,7 +68,7 @@ def test_a_rule_that_was_stored_is_known_to_all(
 ) -> None:
     stored = tracked(SLASH)
     runner.run(open_store().put([tracked(VIEW, DustState.CONFIRMED), stored]))
-    first, second = runner.run(open_store().rules())
+    first, second = runner.run(open_store().beliefs())
     assert (first.rule, first.state, second.rule, second.state) == (SLASH, "probing", VIEW, "confirmed")
     for name in ("since", "pairs", "predictions", "probes", "samples", "why", "pair"):
         assert getattr(first, name) == getattr(stored, name)
@@ -92,7 +92,7 @@ def test_a_rule_never_goes_back_to_an_earlier_state(
 ) -> None:
     runner.run(store.put([tracked(SLASH, state)]))
     runner.run(store.put([tracked(SLASH, later)]))
-    assert [each.state for each in runner.run(store.rules())] == [stays]
+    assert [each.state for each in runner.run(store.beliefs())] == [stays]
 
 
 def test_a_rule_is_undone_by_hand(runner: asyncio.Runner, store: DustStore) -> None:
@@ -100,7 +100,7 @@ def test_a_rule_is_undone_by_hand(runner: asyncio.Runner, store: DustStore) -> N
     before = runner.run(store.version())
     runner.run(store.undo([SLASH.id, "0123abcd"], 9.0))
     assert runner.run(store.version()) != before
-    first, second = runner.run(store.rules())
+    first, second = runner.run(store.beliefs())
     assert (first.state, first.why, first.since) == (DustState.UNDONE, BY_HAND, 9.0)
     assert second.state is DustState.CONFIRMED
 
@@ -119,7 +119,7 @@ def test_withheld_urls_are_stored_once_and_counted_for_each_rule(
         ("b.test:8080", 1, 1),
     }
     assert everything(runner, store) == urls
-    assert [each.withheld for each in runner.run(store.rules())] == [5, 1]
+    assert [each.withheld for each in runner.run(store.beliefs())] == [5, 1]
     assert runner.run(store.version()) == version
 
 
@@ -129,7 +129,7 @@ def test_urls_that_are_queued_again_leave_the_store(runner: asyncio.Runner, stor
     runner.run(store.withhold(urls))
     runner.run(store.requeued("a.test", [urls[1].url, urls[3].url, "http://a.test/unknown"]))
     assert everything(runner, store) == [urls[0], urls[2], urls[4]]
-    assert [each.withheld for each in runner.run(store.rules())] == [3]
+    assert [each.withheld for each in runner.run(store.beliefs())] == [3]
     [result] = runner.run(store.withhold([urls[1]]))
     assert (result.new, result.stored) == ([urls[1]], 4)
 
@@ -158,7 +158,7 @@ def test_how_many_urls_were_checked_is_known_to_all(
     runner.run(store.withhold([withheld(number) for number in range(3)]))
     runner.run(store.check("a.test", {SLASH.id: 3}))
     runner.run(store.withhold([withheld(7)]))
-    assert [(each.withheld, each.checked) for each in runner.run(open_store().rules())] == [(4, 3), (0, 0)]
+    assert [(each.withheld, each.checked) for each in runner.run(open_store().beliefs())] == [(4, 3), (0, 0)]
 
 
 def dust_page(number: int, at: float, *, site: str = "a.test", links: int | None = 7) -> DustPage:
@@ -208,4 +208,4 @@ def test_rows_that_cannot_be_read_are_reported(
 ) -> None:
     runner.run(open_tables(SPEC).table(SPEC).add([("rules", Row(b"0123abcd", b'{"rule": 1}'))]))
     with pytest.raises(StorageLost, match="DUST rules cannot be read"):
-        runner.run(store.rules())
+        runner.run(store.beliefs())

@@ -44,9 +44,9 @@ def test_a_pair_that_was_stored_is_known_to_all(
     runner: asyncio.Runner, open_store: Callable[[], MirrorStore]
 ) -> None:
     store = open_store()
-    assert (runner.run(store.pairs()), runner.run(store.version())) == ([], "")
+    assert (runner.run(store.beliefs()), runner.run(store.version())) == ([], "")
     runner.run(store.put([pair()]))
-    [stored] = runner.run(open_store().pairs())
+    [stored] = runner.run(open_store().beliefs())
     for name in ("first", "mirror", "state", "since", "signs", "equal", "later", "probes", "samples", "why"):
         assert getattr(stored, name) == getattr(pair(), name)
 
@@ -63,7 +63,7 @@ def test_a_pair_never_goes_back_and_what_proves_it_is_added_up(
             new = pair(other, mirror=origin)
             new.equal = {"0e": "/x"}
             runner.run(store.put([new]))
-            [stored] = [each for each in runner.run(store.pairs()) if each.mirror == origin]
+            [stored] = [each for each in runner.run(store.beliefs()) if each.mirror == origin]
             if (stored.state, set(stored.equal)) != (states[max(number, later)], {"0e", "0f"}):
                 wrong.append((one, other, stored))
     assert wrong == []
@@ -72,7 +72,7 @@ def test_a_pair_never_goes_back_and_what_proves_it_is_added_up(
 def test_of_two_first_hosts_the_one_that_was_stored_stays(runner: asyncio.Runner, store: MirrorStore) -> None:
     runner.run(store.put([pair(MirrorState.CONFIRMED)]))
     runner.run(store.put([pair(MirrorState.CONFIRMED, first=B, mirror=A)]))
-    [stored] = runner.run(store.pairs())
+    [stored] = runner.run(store.beliefs())
     assert stored.first == A
 
 
@@ -81,7 +81,7 @@ def test_a_pair_is_undone_by_hand(runner: asyncio.Runner, store: MirrorStore) ->
     before = runner.run(store.version())
     runner.run(store.undo([pair().id, "0123abcd"], 9.0))
     assert runner.run(store.version()) != before
-    [undone] = runner.run(store.pairs())
+    [undone] = runner.run(store.beliefs())
     assert (undone.state, undone.why, undone.since) == (MirrorState.UNDONE, BY_HAND, 9.0)
 
 
@@ -121,7 +121,7 @@ def test_withheld_urls_are_stored_once_until_they_are_finished(
     runner.run(store.finished(key, [urls[0].url, urls[3].url]))
     found, after = runner.run(store.withheld(key, HEADER, 10))
     assert (sorted(each.depth for each in found), after) == ([1, 2, 4], None)
-    assert [each.withheld for each in runner.run(store.pairs())] == [3]
+    assert [each.withheld for each in runner.run(store.beliefs())] == [3]
     assert runner.run(store.version()) == version
 
 
@@ -130,4 +130,4 @@ def test_rows_that_cannot_be_read_are_reported(
 ) -> None:
     runner.run(open_tables(SPEC).table(SPEC).add([("pairs", Row(b"0123abcd", b'{"first": 1}'))]))
     with pytest.raises(StorageLost, match="mirrors cannot be read"):
-        runner.run(store.pairs())
+        runner.run(store.beliefs())

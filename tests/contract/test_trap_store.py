@@ -41,7 +41,7 @@ def owed(runner: asyncio.Runner, store: TrapStore, pattern: str, most: int) -> l
 
 
 def test_an_empty_store_has_nothing(runner: asyncio.Runner, store: TrapStore) -> None:
-    assert runner.run(store.traps()) == []
+    assert runner.run(store.beliefs()) == []
     assert owed(runner, store, "h.test/cal/#", 10) == []
     assert runner.run(store.version()) == runner.run(store.version())
 
@@ -49,15 +49,15 @@ def test_an_empty_store_has_nothing(runner: asyncio.Runner, store: TrapStore) ->
 def test_what_was_put_in_is_known_to_all_and_the_oldest_first(
     runner: asyncio.Runner, open_store: Callable[[], TrapStore]
 ) -> None:
-    runner.run(open_store().add([TWO, ONE]))
-    assert runner.run(open_store().traps()) == [ONE, TWO]
+    runner.run(open_store().put([TWO, ONE]))
+    assert runner.run(open_store().beliefs()) == [ONE, TWO]
 
 
 def test_each_change_of_a_pattern_changes_the_version_and_nothing_else_does(
     runner: asyncio.Runner, store: TrapStore
 ) -> None:
     versions = [runner.run(store.version())]
-    for step in (store.add([ONE]), store.add([TWO]), store.release([ONE.pattern], 9.0)):
+    for step in (store.put([ONE]), store.put([TWO]), store.undo([ONE.pattern], 9.0)):
         runner.run(step)
         versions.append(runner.run(store.version()))
     assert len(set(versions)) == 4
@@ -66,20 +66,20 @@ def test_each_change_of_a_pattern_changes_the_version_and_nothing_else_does(
 
 
 def test_a_pattern_that_is_known_stays_as_it_is(runner: asyncio.Runner, store: TrapStore) -> None:
-    runner.run(store.add([ONE]))
-    runner.run(store.release([ONE.pattern, "unknown"], 9.0))
-    runner.run(store.release([ONE.pattern], 11.0))
-    runner.run(store.add([Trap(ONE.pattern, "again", 10.0, 99, ())]))
-    [trap] = runner.run(store.traps())
+    runner.run(store.put([ONE]))
+    runner.run(store.undo([ONE.pattern, "unknown"], 9.0))
+    runner.run(store.undo([ONE.pattern], 11.0))
+    runner.run(store.put([Trap(ONE.pattern, "again", 10.0, 99, ())]))
+    [trap] = runner.run(store.beliefs())
     assert (trap.why, trap.since, trap.released_at) == (ONE.why, 5.0, 9.0)
 
 
 def test_so_many_urls_are_remembered_and_all_are_counted(runner: asyncio.Runner, store: TrapStore) -> None:
-    runner.run(store.add([ONE, TWO]))
+    runner.run(store.put([ONE, TWO]))
     urls = [f"http://h.test/cal/{n}" for n in range(7)]
     runner.run(store.withhold({ONE.pattern: kept(*urls[:4], count=10)}, 5))
     runner.run(store.withhold({ONE.pattern: kept(*urls[4:]), TWO.pattern: kept("http://h.test/shop")}, 5))
-    assert [trap.withheld for trap in runner.run(store.traps())] == [13, 1]
+    assert [trap.withheld for trap in runner.run(store.beliefs())] == [13, 1]
     stored = owed(runner, store, ONE.pattern, 100)
     assert len({one.url for one in stored}) == len(stored) == 5
     assert {(one.depth, one.via) for one in stored} == {(3, "http://h.test/")}
@@ -91,14 +91,14 @@ def test_what_is_queued_again_is_owed_no_more(
 ) -> None:
     store = open_store()
     urls = [f"http://h.test/cal/{n}" for n in range(700)]
-    runner.run(store.add([ONE]))
+    runner.run(store.put([ONE]))
     runner.run(store.withhold({ONE.pattern: kept(*urls)}, 1000))
     found: list[str] = []
     while some := owed(runner, open_store(), ONE.pattern, 300):
         found += [one.url for one in some]
         runner.run(store.requeued(ONE.pattern, [one.url for one in some]))
     assert sorted(found) == sorted(urls)
-    assert [trap.withheld for trap in runner.run(store.traps())] == [700]
+    assert [trap.withheld for trap in runner.run(store.beliefs())] == [700]
 
 
 def test_what_is_owed_can_be_read_in_parts(runner: asyncio.Runner, store: TrapStore) -> None:
@@ -134,9 +134,9 @@ def test_what_several_withhold_at_once_is_stored_and_counted(
         await asyncio.gather(*(withhold(store, worker) for worker, store in enumerate(stores)))
 
     stores = [open_store() for _ in range(3)]
-    runner.run(stores[0].add([ONE, TWO]))
+    runner.run(stores[0].put([ONE, TWO]))
     runner.run(all_at_once())
-    assert [trap.withheld for trap in runner.run(stores[0].traps())] == [60, 60]
+    assert [trap.withheld for trap in runner.run(stores[0].beliefs())] == [60, 60]
     stored = owed(runner, stores[1], ONE.pattern, 100)
     assert len(stored) == 40
     runner.run(stores[2].requeued(ONE.pattern, [one.url for one in stored[:30]] * 2))
@@ -152,15 +152,15 @@ def test_patterns_that_several_add_and_release_at_once_are_all_there(
 
     async def play(store: TrapStore, worker: int) -> None:
         for pattern in patterns[worker:] + patterns[:worker]:
-            await store.add([Trap(pattern, f"found by {worker}", 1.0, 12, ())])
-            await store.release([pattern], float(worker))
+            await store.put([Trap(pattern, f"found by {worker}", 1.0, 12, ())])
+            await store.undo([pattern], float(worker))
 
     async def all_at_once() -> None:
         await asyncio.gather(*(play(store, worker) for worker, store in enumerate(stores)))
 
     stores = [open_store() for _ in range(3)]
     runner.run(all_at_once())
-    traps = runner.run(open_store().traps())
+    traps = runner.run(open_store().beliefs())
     assert [trap.pattern for trap in traps] == patterns
     assert all(trap.released_at is not None for trap in traps)
 
@@ -171,9 +171,9 @@ def test_what_is_no_pattern_is_an_error_of_the_storage(
 ) -> None:
     tables = open_tables(SPEC)
     store = TrapStore(tables)
-    runner.run(store.add([ONE]))
+    runner.run(store.put([ONE]))
     [row] = runner.run(tables.table(SPEC).scan("patterns", 10, HEADER))
     runner.run(tables.table(SPEC).swap([("patterns", Row(row.id, value))]))
-    for step in (store.traps(), store.release([ONE.pattern], 9.0)):
+    for step in (store.beliefs(), store.undo([ONE.pattern], 9.0)):
         with pytest.raises(StorageLost, match="traps cannot be read"):
             runner.run(step)

@@ -125,7 +125,7 @@ def withhold(crawl: Any, url: str) -> None:
     assert stored is not None
     trap = Trap("h.test/endless/#", "no end of pages", 5.0, 14, (url,))
     kept = {trap.pattern: Kept([Withheld(url, 1, None)], 1)}
-    stored.change_store(TrapStore, lambda store, now: store.add([trap]))
+    stored.change_store(TrapStore, lambda store, now: store.put([trap]))
     stored.change_store(TrapStore, lambda store, now: store.withhold(kept, 10))
 
 

@@ -210,13 +210,13 @@ def fossil(folder: Path) -> Iterator[Served]:
 def datasette(folder: Path) -> Iterator[Served]:
     """Datasette with two tables."""
     programs = pypi(folder, "datasette")
-    file = folder / "shop.db"
+    file = folder / "store.db"
     if not file.exists():
         with sqlite3.connect(file) as base:
             base.execute("CREATE TABLE makers (id INTEGER PRIMARY KEY, name TEXT)")
             base.execute(
                 "CREATE TABLE goods (id INTEGER PRIMARY KEY, name TEXT, colour TEXT, price INTEGER, "
-                "maker INTEGER REFERENCES makers)"
+                "maker INTEGER REFERENCES makers(id))"
             )
             base.executemany("INSERT INTO makers VALUES (?, ?)", [(row, f"maker {row}") for row in range(6)])
             rows = [(row, f"good {row}", "rgb"[row % 3], row * 7 % 90, row % 6) for row in range(250)]

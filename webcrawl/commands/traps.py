@@ -60,7 +60,7 @@ class Command(ProjectCommand):
 
         crawl = require_crawl(self.settings, opts.spider)
         if not args:
-            traps = crawl.read_store(TrapStore, TrapStore.traps)
+            traps = crawl.read_store(TrapStore, TrapStore.beliefs)
             tell(_as_json(crawl, traps) if opts.json else _as_text(crawl, traps))
             return
         chosen = Steering(crawl, self.settings, opts.spider).release(args[1:], is_trial=opts.dry_run)

@@ -411,12 +411,12 @@ class Inquiry:
     @staticmethod
     def _traps(crawl: StoredCrawl | None) -> list[Trap]:
 
-        return [] if crawl is None else crawl.read_store(TrapStore, TrapStore.traps)
+        return [] if crawl is None else crawl.read_store(TrapStore, TrapStore.beliefs)
 
     @staticmethod
     def _dust(crawl: StoredCrawl | None) -> list[TrackedRule]:
 
-        return [] if crawl is None else crawl.read_store(DustStore, DustStore.rules)
+        return [] if crawl is None else crawl.read_store(DustStore, DustStore.beliefs)
 
     @staticmethod
     def _mirrors(
@@ -425,7 +425,7 @@ class Inquiry:
         """Return the mirrors of a crawl, and the URL if it is withheld because of them."""
         if crawl is None:
             return [], []
-        pairs = crawl.read_store(MirrorStore, MirrorStore.pairs)
+        pairs = crawl.read_store(MirrorStore, MirrorStore.beliefs)
         withheld: list[WithheldMirrorUrl] = []
         for pair in pairs:
             if address.url.startswith((f"{pair.first}/", f"{pair.mirror}/")):

@@ -10,13 +10,14 @@ import time
 from dataclasses import dataclass
 from operator import attrgetter
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from webcrawl.config import SETTINGS, Configuration
 from webcrawl.config.readers import real
 from webcrawl.config.setting import DAY
 from webcrawl.control.operating import find_state, this_operator
 from webcrawl.errors import ConfigurationError, CrawlError, Problem
+from webcrawl.features.beliefs.belief import ENDED, Belief
 from webcrawl.features.steering.failures import FailureStore, Selection
 from webcrawl.features.steering.kept_settings import settings_of_crawl
 from webcrawl.features.steering.live_settings import LIVE, as_text, find_problems, normal, values_at_start
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
     from webcrawl.control.adding import Added
     from webcrawl.control.stored import StoredCrawl
     from webcrawl.explain.account import Explanation
-    from webcrawl.features.dust.learner import TrackedRule
-    from webcrawl.features.mirrors.pair import MirrorPair
+    from webcrawl.features.beliefs.store import BeliefStore
     from webcrawl.features.steering.store import (
         ChangeNumbers,
         Excluded,
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     )
     from webcrawl.features.traps.quarantine import Trap
     from webcrawl.storage.inspection import UrlSnapshot
+
+Held = TypeVar("Held", bound=Belief)
 
 ADDED_MOST = 1000
 """URLs that are judged and added at a time."""
@@ -366,7 +368,7 @@ class Steering:
         # A crawl without traps does not need this import.
         from webcrawl.features.traps.store import TrapStore
 
-        traps = self._crawl.read_store(TrapStore, TrapStore.traps)
+        traps = self._crawl.read_store(TrapStore, TrapStore.beliefs)
         known = {name for trap in traps for name in (trap.id, trap.pattern)}
         if unknown := [name for name in names if name not in known and list(names) != [ALL]]:
             raise ConfigurationError(
@@ -380,77 +382,39 @@ class Steering:
         if is_trial or not chosen:
             return chosen
         patterns = [trap.pattern for trap in chosen]
-        self._crawl.change_store(TrapStore, lambda store, now: store.release(patterns, now))
+        self._crawl.change_store(TrapStore, lambda store, now: store.undo(patterns, now))
         who = by or this_operator()
         self._crawl.change_store(SteeringStore, lambda store, now: store.note("release", patterns, who, now))
-        after = {trap.pattern: trap for trap in self._crawl.read_store(TrapStore, TrapStore.traps)}
+        after = {trap.pattern: trap for trap in self._crawl.read_store(TrapStore, TrapStore.beliefs)}
         return [after[pattern] for pattern in patterns]
 
-    def undo_dust(self, names: Sequence[str], by: str | None = None) -> list[TrackedRule]:
-        """Undo DUST rules, given by their ids, or all with ``all``; return those that were applied or being proved.
-        Their URLs are queued within seconds, or when the crawl runs again.
+    def undo_beliefs(
+        self, store: type[BeliefStore[Held]], noun: str, names: Sequence[str], by: str | None = None
+    ) -> list[Held]:
+        """Undo DUST rules or mirrors, given by their ids, or all with ``all``; return those that were applied or
+        being proved. Their URLs are queued within seconds, or when the crawl runs again. ``store``: the class of
+        their store; ``noun``: what one is called.
 
         :raises ConfigurationError: one is unknown
         """
-        # A crawl without rules does not need this import.
-        from webcrawl.features.dust.learner import DustState
-        from webcrawl.features.dust.store import DustStore
-
-        rules = self._crawl.read_store(DustStore, DustStore.rules)
-        known = {tracked.rule.id for tracked in rules}
-        if unknown := [name for name in names if name not in known and list(names) != [ALL]]:
+        beliefs = self._crawl.read_store(store, store.beliefs)
+        are_all, known = list(names) == [ALL], {belief.id for belief in beliefs}
+        if unknown := [name for name in names if name not in known and not are_all]:
             raise ConfigurationError(
                 [
-                    Problem("", f"no DUST rule of this crawl is called {printable(name[:500])}")
-                    for name in unknown
-                ]
-            )
-        chosen = [
-            tracked
-            for tracked in rules
-            if tracked.state in (DustState.PROBING, DustState.CONFIRMED, DustState.DOUBTED)
-            and (list(names) == [ALL] or tracked.rule.id in names)
-        ]
-        if chosen:
-            ids = [tracked.rule.id for tracked in chosen]
-            self._crawl.change_store(DustStore, lambda store, now: store.undo(ids, now))
-            who = by or this_operator()
-            self._crawl.change_store(SteeringStore, lambda store, now: store.note("undo", ids, who, now))
-            rules = self._crawl.read_store(DustStore, DustStore.rules)
-            chosen = [tracked for tracked in rules if tracked.rule.id in ids]
-        return chosen
-
-    def undo_mirrors(self, names: Sequence[str], by: str | None = None) -> list[MirrorPair]:
-        """Undo mirrors, given by the ids of their pairs, or all with ``all``; return those that were applied or being
-        proved. Their URLs are queued within seconds, or when the crawl runs again.
-
-        :raises ConfigurationError: one is unknown
-        """
-        # A crawl without mirrors does not need this import.
-        from webcrawl.features.mirrors.pair import ENDED
-        from webcrawl.features.mirrors.store import MirrorStore
-
-        pairs = self._crawl.read_store(MirrorStore, MirrorStore.pairs)
-        known = {pair.id for pair in pairs}
-        if unknown := [name for name in names if name not in known and list(names) != [ALL]]:
-            raise ConfigurationError(
-                [
-                    Problem("", f"no mirror of this crawl is called {printable(name[:500])}")
+                    Problem("", f"no {noun} of this crawl is called {printable(name[:500])}")
                     for name in unknown
                 ]
             )
         ids = [
-            pair.id
-            for pair in pairs
-            if pair.state not in ENDED and (list(names) == [ALL] or pair.id in names)
+            belief.id for belief in beliefs if belief.state not in ENDED and (are_all or belief.id in names)
         ]
         if not ids:
             return []
-        self._crawl.change_store(MirrorStore, lambda store, now: store.undo(ids, now))
+        self._crawl.change_store(store, lambda opened, now: opened.undo(ids, now))
         who = by or this_operator()
-        self._crawl.change_store(SteeringStore, lambda store, now: store.note("undo", ids, who, now))
-        pairs = self._crawl.read_store(MirrorStore, MirrorStore.pairs)
-        return [pair for pair in pairs if pair.id in ids]
+        self._crawl.change_store(SteeringStore, lambda opened, now: opened.note("undo", ids, who, now))
+        return [belief for belief in self._crawl.read_store(store, store.beliefs) if belief.id in ids]
 
     # -- URLs --------------------------------------------------------------------------------------------------
 

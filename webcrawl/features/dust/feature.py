@@ -11,9 +11,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webcrawl.crawl import request_codec
-from webcrawl.crawl.feature import Feature, stop
-from webcrawl.errors import CrawlError, StorageFull, StorageLost
+from webcrawl.errors import StorageLost
+from webcrawl.features.beliefs.feature import LATE_SECONDS, BeliefFeature, is_plain_page, queued_again
 from webcrawl.features.dust.knowledge import ENDED, DustKnowledge
 from webcrawl.features.dust.learner import DustPage, DustState, PageContent
 from webcrawl.features.dust.shared_pages import LOOKED_AT, SharedPages
@@ -22,7 +21,7 @@ from webcrawl.features.dust.url_parts import url_parts
 from webcrawl.features.dust.withholding import DOUBT_SECONDS, DustScopeRule, closing_samples
 from webcrawl.fetching.meta import FetchMeta, fetch_meta
 from webcrawl.frontier.lease import Result
-from webcrawl.frontier.records import QUEUED, RELEASED, Kind, State, UrlEntry, UrlRecord
+from webcrawl.frontier.records import QUEUED, RELEASED, Kind, State, UrlEntry
 from webcrawl.parsing.links import LinkColumns
 from webcrawl.processing.contract import Content
 from webcrawl.processing.pool import ProcessingBroken
@@ -44,13 +43,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SECONDS = 1.0
-"""Interval between two synchronisations."""
 REQUEUED_AT_ONCE = 500
 CLAIM_SECONDS = 60.0
 """Time for which one process has the exclusive right to queue URLs of undone rules."""
-LATE_SECONDS = 60.0
-"""Time after which processes that learn late that a rule was undone withhold nothing more."""
 LOOK_AGAIN_SECONDS = 5.0
 """Interval at which withheld URLs of undone rules are looked at again."""
 OTHERS_IDLE_SECONDS = 20.0
@@ -74,9 +69,11 @@ class _LastSample:
     looks: int = 0
 
 
-class DustFeature(Feature):
+class DustFeature(BeliefFeature["TrackedRule"]):
     """Shows pages to the rules, and synchronises them with their store once a second, so that all processes of a
     crawl agree."""
+
+    what = "DUST rules"
 
     def __init__(
         self,
@@ -94,23 +91,15 @@ class DustFeature(Feature):
     ) -> None:
         """``keeps_states``: whether the storage has the states of URLs. ``is_shared``: other processes may work on
         the same crawl. ``by_text``: pages with nearly the same main text are equal."""
+        super().__init__(store, clock, worker)
         self.knowledge = knowledge
         self.rule = DustScopeRule(knowledge.withholding)
         self.withhold = knowledge.withholding.withheld
         self.stands_for = knowledge.withholding.known_pages
         self._store = store
         self._backend = backend
-        self._clock = clock
-        self._worker = worker
         self._keeps_states = keeps_states
         self._chance = chance
-        self._context: CrawlContext | None = None
-        self._version: str | None = None
-        self._changed: dict[str, TrackedRule] = {}
-        """Rules that are to be stored, by their ids."""
-        self._being_stored: set[str] = set()
-        self._undone: dict[str, tuple[str, float]] = {}
-        """Undone rules that may still have URLs to be queued: the site, and the time until which it is looked."""
         self._look_at = 0.0
         self._is_owing = False
         """True if URLs of undone rules were queued when they were looked at last, and may still be refused."""
@@ -129,26 +118,18 @@ class DustFeature(Feature):
         self._store_first: Callable[[], Awaitable[None]] = self.before_commit
         """Stores what rules have withheld, those of other features too."""
         self._storing = asyncio.Lock()
-        self._failed = self._stepped = self._is_idle = False
-        self._task: asyncio.Task[None] | None = None
 
     async def open(self, counts: Counts) -> None:
-        """Load the stored rules before anything is fetched. The first step queues URLs of rules that were undone.
-
-        :raises webcrawl.errors.CrawlError: they cannot be read
-        """
-        now = self._clock()
-        await self._learn(now)
+        await super().open(counts)
         if not self._is_shared:
             # An earlier run was ended in the midst of these doubts.
-            self._note(self.knowledge.expire(now, -1.0))
+            self._note(self.knowledge.expire(self._clock(), -1.0))
         if count := len(self.knowledge.withholding):
             logger.info("%s; see scrapy dust", text.things(count, "DUST rule"))
 
     def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
-        self._context = context
         self._store_first = context.features.find_before_commit() or self.before_commit
-        self._task = scheduler.run_beside(self._watch(context, scheduler))
+        super().begin(context, scheduler)
 
     async def page(
         self,
@@ -163,7 +144,7 @@ class DustFeature(Feature):
         parts = url_parts(entry.url)
         if parts is None:
             return
-        if not _is_plain(entry, response) or page.nofollow:
+        if not is_plain_page(entry, response) or page.nofollow:
             # As a sample it says nothing: its links are not followed.
             self.knowledge.skipped(entry.url, parts.site)
             return
@@ -225,7 +206,7 @@ class DustFeature(Feature):
     def keeps_open(self) -> bool:
         """Return True until the rules were doubted for the last time: the crawl is idle, and samples of what they
         withheld are still to come."""
-        if self._task is None or self._task.done():
+        if self._ends_soon():
             return False
         withholding = self.knowledge.withholding
         is_done = not len(withholding) or self._is_checked
@@ -234,13 +215,9 @@ class DustFeature(Feature):
         self._is_idle, self._look_at = True, 0.0
         return True
 
-    async def before_close(self) -> None:
-        await stop(self._task)
-        try:
-            await self._store_withheld()
-            await self._store_rules()
-        except CrawlError as error:
-            logger.warning("The DUST rules of the last moments cannot be stored and are lost: %s", error)
+    async def _store_last(self) -> None:
+        await self._store_withheld()
+        await self._store_changed()
 
     async def drained(self) -> None:
         await self._pages.write(self._pages.take_settled())
@@ -249,44 +226,30 @@ class DustFeature(Feature):
         if self._by_text and self._context is not None and self._context.texts is not None:
             self._context.texts.close()
 
-    async def _watch(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
-        while True:
-            is_idle = self._is_idle
-            await self.step(context, scheduler, self._clock())
-            if is_idle or not self._stepped:
-                self._stepped = True
-                scheduler.wake()
-            await asyncio.sleep(SECONDS)
-
-    async def step(self, context: CrawlContext, scheduler: RunningCrawl, now: float) -> None:
+    async def _take_step(self, context: CrawlContext, scheduler: RunningCrawl, now: float) -> None:
         """Store what is new, load changes of other processes, queue URLs of undone rules, and samples if the crawl is
-        idle. A failed step is repeated later."""
-        try:
-            if self._pages.has_settled():
-                pages = self._pages.take_settled()
-                # Only what is durable may be known: a URL is withheld for a page that is there.
-                if await context.frontier.drain():
-                    await self._pages.write(pages)
-            self._note(self.knowledge.expire(now, OTHERS_IDLE_SECONDS if self._is_idle else DOUBT_SECONDS))
-            await self._store_withheld()
-            await self._doubt(scheduler, context.intake, now)
-            self._queue_probes(0)
-            await self._store_rules()
-            if await self._learn(now):
-                context.intake.forget()
-            await self._requeue(scheduler, context.intake, now)
-            self._is_idle = False
-        except (StorageFull, StorageLost) as error:
-            self._tell_failure(error)
-        else:
-            self._failed = False
+        idle."""
+        if self._pages.has_settled():
+            pages = self._pages.take_settled()
+            # Only what is durable may be known: a URL is withheld for a page that is there.
+            if await context.frontier.drain():
+                await self._pages.write(pages)
+        self._note(self.knowledge.expire(now, OTHERS_IDLE_SECONDS if self._is_idle else DOUBT_SECONDS))
+        await self._store_withheld()
+        await self._doubt(scheduler, context.intake, now)
+        self._queue_probes(0)
+        await self._store_changed()
+        if await self._learn(now):
+            context.intake.forget()
+        await self._requeue(scheduler, context.intake, now)
+        self._is_idle = False
 
     # -- rules ---------------------------------------------------------------------------------------------------
 
     def _note(self, changed: Iterable[TrackedRule]) -> None:
         now = self._clock()
         for tracked in changed:
-            self._changed[tracked.rule.id] = tracked
+            self._changed[tracked.id] = tracked
             match tracked.state:
                 case DustState.CONFIRMED:
                     logger.info(
@@ -294,60 +257,44 @@ class DustFeature(Feature):
                         tracked.rule,
                         text.things(len(tracked.pairs), "pair"),
                         *tracked.pair,
-                        tracked.rule.id,
+                        tracked.id,
                     )
                 case DustState.DOUBTED:
                     logger.info("DUST: %s is doubted, since a sample differs", tracked.rule)
                 case DustState.UNDONE:
                     logger.warning("DUST: %s is undone: %s", tracked.rule, tracked.why)
-                    self._undo(tracked, now)
+                    self._undo(tracked, now + LATE_SECONDS)
 
-    def _undo(self, tracked: TrackedRule, now: float) -> None:
-        self._undone[tracked.rule.id] = (tracked.rule.site, now + LATE_SECONDS)
+    def _undo(self, belief: TrackedRule, until: float) -> None:
+        super()._undo(belief, until)
         self._look_at = 0.0
         if self._context is not None:
             # Links of its URLs are found again.
             self._context.intake.forget()
 
-    async def _store_rules(self) -> None:
+    async def _store_changed(self) -> None:
         for tracked in self.knowledge.learner.open_rules():
             if tracked.is_changed:
-                self._changed[tracked.rule.id] = tracked
-        changed, self._changed = self._changed, {}
-        self._being_stored = set(changed)
-        try:
-            await self._store.put(list(changed.values()))
-        except BaseException:
-            # Also when it is cancelled, at the end of the crawl.
-            self._changed = changed | self._changed
-            raise
-        finally:
-            self._being_stored = set()
-        for tracked in changed.values():
-            tracked.stored_pairs = len(tracked.pairs)
+                self._changed[tracked.id] = tracked
+        await super()._store_changed()
 
-    async def _learn(self, now: float) -> bool:
-        """Load changes from the store; return whether a rule was undone."""
-        version = await self._store.version()
-        if version == self._version:
-            return False
-        before = self._being_stored.union(self._changed)
-        stored = await self._store.rules()
+    def _note_stored(self, belief: TrackedRule) -> None:
+        belief.stored_pairs = len(belief.pairs)
+
+    def _load(self, stored: Sequence[TrackedRule], mine: set[str], now: float, *, is_first: bool) -> bool:
         # What is stored of a rule whose state changed here meanwhile is old, unless it has ended.
-        mine = before.union(self._changed, self._being_stored)
         entered, left = self.knowledge.load(
-            [tracked for tracked in stored if tracked.rule.id not in mine or tracked.state in ENDED]
+            [tracked for tracked in stored if tracked.id not in mine or tracked.state in ENDED]
         )
-        if self._version is not None:
+        if not is_first:
             for tracked in entered:
                 logger.info("DUST: %s makes no difference; another process proved it", tracked.rule)
         for tracked in left:
             what = "is undone" if tracked.state is DustState.UNDONE else "is refuted"
             logger.info("DUST: %s %s: %s", tracked.rule, what, tracked.why)
         for tracked in stored:
-            if tracked.state is DustState.UNDONE and tracked.rule.id not in self._undone:
-                self._undo(tracked, max(now if tracked in left else 0.0, tracked.since))
-        self._version = version
+            if tracked.state is DustState.UNDONE and tracked.id not in self._undone:
+                self._undo(tracked, max(now if tracked in left else 0.0, tracked.since) + LATE_SECONDS)
         return bool(left)
 
     # -- URLs ----------------------------------------------------------------------------------------------------
@@ -393,18 +340,21 @@ class DustFeature(Feature):
             self._is_owing = False
             return
         self._look_at, is_owing = now + LOOK_AGAIN_SECONDS, False
-        for rule_id in await self._store.owing({each: site for each, (site, _) in self._undone.items()}):
-            site, until = self._undone[rule_id]
-            count = waiting = 0
+        for rule_id in await self._store.owing(
+            {rule_id: tracked.rule.site for rule_id, (tracked, _) in self._undone.items()}
+        ):
+            (tracked, until), count, waiting = self._undone[rule_id], 0, 0
+            site = tracked.rule.site
             async for withheld in self._withheld_urls(site):
                 entries, gone = [], []
                 for each in withheld:
                     if rule_id not in each.rules:
                         continue
-                    entry = await self._entry(each, intake)
+                    place = each.url, each.depth, each.via
+                    entry = await queued_again(*place, intake, self._backend, keeps_states=self._keeps_states)
                     if entry is QUEUED and until > now:
                         waiting += 1
-                    elif entry is WITHHELD:
+                    elif entry == WITHHELD:
                         # By other rules, which replace these in the store.
                         continue
                     else:
@@ -429,20 +379,6 @@ class DustFeature(Feature):
             urls, after = await self._store.owed(site, after, REQUEUED_AT_ONCE)
             yield urls
 
-    async def _entry(self, withheld: WithheldUrl, intake: Intake) -> UrlEntry | UrlRecord | str | None:
-        """Return the URL as a queue entry; ``QUEUED`` if it is queued, ``WITHHELD`` if other rules withhold it, None
-        if it is done by now or something else refuses it."""
-        entry = intake.link_entry(withheld.url, withheld.depth, withheld.via)
-        if not isinstance(entry, UrlEntry):
-            return WITHHELD if entry == WITHHELD else None
-        record = await self._backend.url_record(entry.key, entry.fingerprint)
-        if record is not None and record.state is not State.REFUSED:
-            return QUEUED if record.state is State.QUEUED else None
-        # The backend has the URL: it was queued before its rule was proved.
-        entry.repeat = record is not None or not self._keeps_states
-        entry.listed = RELEASED
-        return entry
-
     # -- doubts --------------------------------------------------------------------------------------------------
 
     async def _doubt(self, scheduler: RunningCrawl, intake: Intake, now: float) -> None:
@@ -463,8 +399,8 @@ class DustFeature(Feature):
             return
         if await self._compare_samples(now):
             return
-        stored = {tracked.rule.id: tracked for tracked in await self._store.rules()}
-        mine = {tracked.rule.id: tracked for tracked in self.knowledge.withholding.rules()}
+        stored = {tracked.id: tracked for tracked in await self._store.beliefs()}
+        mine = {tracked.id: tracked for tracked in self.knowledge.withholding.rules()}
         unchecked = [
             tracked
             for rule_id, tracked in stored.items()
@@ -475,7 +411,7 @@ class DustFeature(Feature):
         ]
         entries: dict[str, UrlEntry] = {}
         for tracked in unchecked:
-            site, rule_id = tracked.rule.site, tracked.rule.id
+            site, rule_id = tracked.rule.site, tracked.id
             self._note(await self._pages.hold(site, LOOKED_AT))
             withheld = await self._choose(tracked)
             found = {each.url: self.knowledge.withholding.find_known(each.url) for each in withheld}
@@ -500,7 +436,7 @@ class DustFeature(Feature):
         mine: list[WithheldUrl] = []
         for after in (start, HEADER):
             withheld, _ = await self._store.owed(tracked.rule.site, after, CONSIDERED)
-            mine += [each for each in withheld if tracked.rule.id in each.rules and each not in mine]
+            mine += [each for each in withheld if tracked.id in each.rules and each not in mine]
             if len(mine) >= wanted:
                 break
         return self._chance.sample(mine, min(wanted, len(mine)))
@@ -532,7 +468,7 @@ class DustFeature(Feature):
             # It has no page, or none in time, which says nothing: the next run samples these rules again.
             del self._samples[url]
             for tracked in sample.rules:
-                self._fruitless[tracked.rule.id] = LOOKS_MAX
+                self._fruitless[tracked.id] = LOOKS_MAX
         if self._samples:
             return True
         checking, self._checking = self._checking, {}
@@ -547,18 +483,6 @@ class DustFeature(Feature):
     async def _is_queued(self, entry: UrlEntry) -> bool:
         record = await self._backend.url_record(entry.key, entry.fingerprint)
         return record is not None and record.state is State.QUEUED
-
-    def _tell_failure(self, error: CrawlError) -> None:
-        if not self._failed:
-            logger.warning("DUST rules cannot be stored at the moment: %s", error)
-        self._failed = True
-
-
-def _is_plain(entry: UrlEntry, response: Response) -> bool:
-    """Return whether a page is whole, and that of a link: other Requests may have header fields that change it."""
-    if entry.kind != Kind.PAGE or entry.embed_hops or "truncated" in response.flags:
-        return False
-    return 200 <= response.status < 300 and not request_codec.is_explicit(entry.payload)
 
 
 def build(parts: Parts) -> DustFeature:

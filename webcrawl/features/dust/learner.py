@@ -159,6 +159,11 @@ class TrackedRule:
     """The number of pairs with which it was stored last."""
 
     @property
+    def id(self) -> str:
+        """The id of the rule."""
+        return self.rule.id
+
+    @property
     def is_changed(self) -> bool:
         """True if it has more pairs than are stored."""
         return len(self.pairs) > self.stored_pairs

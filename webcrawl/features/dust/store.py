@@ -7,14 +7,12 @@ import asyncio
 import json
 import struct
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
-from xxhash import xxh3_128_digest
-
-from webcrawl.errors import StorageLost
+from webcrawl.features.beliefs.belief import BY_HAND
+from webcrawl.features.beliefs.store import BeliefStore, Edit, digest_id, reading
 from webcrawl.features.dust.learner import DustPage, DustState, PageContent, TrackedRule
 from webcrawl.features.dust.rule import DustKind, DustRule
 from webcrawl.features.dust.url_parts import url_parts
@@ -22,7 +20,7 @@ from webcrawl.features.dust.withholding import WithheldUrl
 from webcrawl.storage.tables import HEADER, Change, Durability, Row, RowId, TableSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from webcrawl.storage.tables import Tables
 
@@ -48,10 +46,6 @@ PAGES = TableSpec(
 )
 """A partition of each site has its pages with the times of their fetches; its header changes with each write."""
 
-BY_HAND = "undone by an operator"
-
-_RULES = "rules"
-_AT_ONCE = 500
 PAGES_AT_ONCE = 2000
 """Pages that are read or deleted at once."""
 _LATEST = 1e12
@@ -78,63 +72,34 @@ class StoredSite(NamedTuple):
     """The number of all."""
 
 
-class DustStore:
-    """Every method may raise the CrawlError of its storage. Then nothing was changed, or the call can safely be
-    repeated."""
+class DustStore(BeliefStore[TrackedRule]):
+    """The rules and the withheld URLs of their sites."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._table = tables.table(SPEC)
+    spec = SPEC
+    partition = "rules"
+    what = "DUST rules"
 
-    async def version(self) -> str:
-        """Return a text that differs after each change of a rule; withheld URLs do not change it."""
-        [header] = await self._table.get([RowId(_RULES, HEADER)])
-        return "" if header is None else header.value.hex()
+    def _pack(self, belief: TrackedRule) -> Row:
+        return _row(belief)
 
-    async def rules(self) -> list[TrackedRule]:
-        """Return all rules, oldest first, with the number of URLs withheld."""
-        rows: list[Row] = []
-        while some := await self._table.scan(_RULES, _AT_ONCE, rows[-1].id if rows else HEADER):
-            rows += some
-        with _reading():
-            rules = [_tracked(row) for row in rows]
-            sites = sorted({tracked.rule.site for tracked in rules})
-            headers = await self._table.get([RowId(_partition(site), HEADER) for site in sites])
-            counts = dict(zip(sites, map(_counts, headers), strict=True))
-        for tracked in rules:
-            tracked.withheld, tracked.checked = counts[tracked.rule.site].of(tracked.rule.id)
-        return sorted(rules, key=lambda tracked: (tracked.rule.site, tracked.since, tracked.rule.id))
+    def _unpack(self, row: Row) -> TrackedRule:
+        return _tracked(row)
 
-    async def put(self, rules: Sequence[TrackedRule]) -> None:
-        """Store rules. A state does not replace a later one: a rule that was undone stays so."""
-        new = {tracked.rule.id.encode(): tracked for tracked in rules}
+    def _join(self, kept: TrackedRule, new: TrackedRule) -> TrackedRule | None:
+        return new if _LATER[kept.state] <= _LATER[new.state] else None
 
-        def change(_: Row | None, stored: Rows) -> Change | None:
-            kept = {row.id: _tracked(row) for row in stored if row is not None}
-            rows = [
-                _row(tracked)
-                for row_id, tracked in new.items()
-                if row_id not in kept or _LATER[kept[row_id].state] <= _LATER[tracked.state]
-            ]
-            return Change(_RULES, [*rows, Row(HEADER, uuid4().bytes)]) if rows else None
+    def _undone(self, belief: TrackedRule, now: float) -> TrackedRule | None:
+        if belief.state is DustState.UNDONE:
+            return None
+        return replace(belief, state=DustState.UNDONE, since=now, why=BY_HAND)
 
-        if new:
-            await self._edit(_RULES, list(new), change)
-
-    async def undo(self, rule_ids: Sequence[str], now: float) -> None:
-        """Undo rules at ``now``, in epoch seconds: nothing is withheld by them from then on."""
-
-        def change(_: Row | None, stored: Rows) -> Change | None:
-            rules = [_tracked(row) for row in stored if row is not None]
-            undone = [
-                _row(replace(tracked, state=DustState.UNDONE, since=now, why=BY_HAND))
-                for tracked in rules
-                if tracked.state is not DustState.UNDONE
-            ]
-            return Change(_RULES, [*undone, Row(HEADER, uuid4().bytes)]) if undone else None
-
-        if rule_ids:
-            await self._edit(_RULES, [rule_id.encode() for rule_id in rule_ids], change)
+    async def _count(self, beliefs: Sequence[TrackedRule]) -> list[TrackedRule]:
+        sites = sorted({tracked.rule.site for tracked in beliefs})
+        headers = await self._table.get([RowId(_partition(site), HEADER) for site in sites])
+        counts = dict(zip(sites, map(_counts, headers), strict=True))
+        for tracked in beliefs:
+            tracked.withheld, tracked.checked = counts[tracked.rule.site].of(tracked.id)
+        return sorted(beliefs, key=lambda tracked: (tracked.rule.site, tracked.since, tracked.id))
 
     async def withhold(self, withheld: Sequence[WithheldUrl]) -> list[StoredSite]:
         """Record withheld URLs. Of those that are stored already, the rules that withhold them now count."""
@@ -142,7 +107,7 @@ class DustStore:
         for each in withheld:
             parts = url_parts(each.url)
             if parts is not None:
-                by_site.setdefault(parts.site, {})[_id(each.url)] = each
+                by_site.setdefault(parts.site, {})[digest_id(each.url)] = each
         results = []
         for site, urls in by_site.items():
             outcome: dict[str, Any] = {}
@@ -167,16 +132,13 @@ class DustStore:
                 rows = [Row(row_id, json.dumps(urls[row_id]).encode()) for row_id in (*new, *changed)]  # noqa: B023
                 return Change(_partition(site), [*rows, counts.header()])  # noqa: B023
 
-            await self._edit(_partition(site), list(urls), change)
+            await self._edit(Edit(_partition(site), list(urls), change))
             results.append(StoredSite(site, outcome["new"], outcome["stored"]))
         return results
 
     async def owed(self, site: str, after: bytes, most: int) -> tuple[list[WithheldUrl], bytes | None]:
         """Return some of the withheld URLs of a site, and where to go on; None if there are no more."""
-        rows = await self._table.scan(_partition(site), most, after)
-        with _reading():
-            urls = [_withheld(row) for row in rows]
-        return urls, rows[-1].id if len(rows) == most else None
+        return await self._page(_partition(site), after, most, _withheld)
 
     async def requeued(self, site: str, urls: Sequence[str]) -> None:
         """Delete withheld URLs: they are in the queue again or can no longer be queued."""
@@ -189,13 +151,13 @@ class DustStore:
             counts.all -= len(gone)
             return Change(_partition(site), [counts.header()], [row.id for row in gone]) if gone else None
 
-        await self._edit(_partition(site), [_id(url) for url in urls], change)
+        await self._edit(Edit(_partition(site), [digest_id(url) for url in urls], change))
 
     async def owing(self, rules: Mapping[str, str]) -> list[str]:
         """Return those of some rules, given by their ids with their sites, that have withheld URLs."""
         sites = sorted(set(rules.values()))
         headers = await self._table.get([RowId(_partition(site), HEADER) for site in sites]) if sites else []
-        with _reading():
+        with reading(self.what):
             counts = dict(zip(sites, map(_counts, headers), strict=True))
         return [rule_id for rule_id, site in rules.items() if counts[site].of(rule_id)[0]]
 
@@ -207,28 +169,7 @@ class DustStore:
             counts.checked |= checked
             return Change(_partition(site), [counts.header()])
 
-        await self._edit(_partition(site), [], change)
-
-    async def claim(self, worker: str, seconds: float) -> bool:
-        """Return whether ``worker`` has the exclusive right to queue URLs of undone rules, for ``seconds`` from now;
-        it can be renewed."""
-        return await self._tables.lock("dust", worker, seconds)
-
-    async def _edit(
-        self, partition: str, ids: Sequence[bytes], change: Callable[[Row | None, Rows], Change | None]
-    ) -> None:
-        """Make a change of a partition that depends on its header and on some rows, again if another process changed
-        them meanwhile."""
-        while True:
-            header, *stored = await self._table.get([RowId(partition, row_id) for row_id in (HEADER, *ids)])
-            with _reading():
-                edit = change(header, stored)
-            if edit is None:
-                return
-            expected = {HEADER: None if header is None else header.value}
-            [is_made] = await self._table.update([replace(edit, expected=expected)])
-            if is_made:
-                return
+        await self._edit(Edit(_partition(site), [], change))
 
 
 class DustPages:
@@ -247,15 +188,15 @@ class DustPages:
         pages: list[DustPage] = []
         after = HEADER
         while rows := await self._table.scan(site, PAGES_AT_ONCE, after):
-            with _reading():
+            with reading("DUST rules"):
                 pages += filter(None, map(_page, rows))
             after = rows[-1].id
         return sorted(pages, key=lambda page: page.at)
 
     async def find(self, site: str, urls: Sequence[str]) -> list[DustPage | None]:
         """Return the page that is stored of each of some URLs of a site."""
-        rows = await self._table.get([RowId(site, _id(url)) for url in urls])
-        with _reading():
+        rows = await self._table.get([RowId(site, digest_id(url)) for url in urls])
+        with reading("DUST rules"):
             return [None if row is None else _page(row) for row in rows]
 
     async def put(self, by_site: Mapping[str, Sequence[DustPage]]) -> dict[str, tuple[int, bytes]]:
@@ -329,7 +270,7 @@ def _page_row(page: DustPage) -> Row:
     body, links, sketch = page.content
     head = _PAGE.pack(body, links or 0, links is not None, len(sketch))
     value = head + sketch + page.url.encode("utf-8", "surrogatepass")
-    return Row(_id(page.url), value, page.at)
+    return Row(digest_id(page.url), value, page.at)
 
 
 def _page(row: Row) -> DustPage | None:
@@ -371,16 +312,4 @@ def _counts(header: Row | None) -> _WithheldCounts:
 
 
 def _partition(site: str) -> str:
-    return _id(site).hex()
-
-
-def _id(text: str) -> bytes:
-    return xxh3_128_digest(text.encode("utf-8", "surrogatepass"))
-
-
-@contextmanager
-def _reading() -> Iterator[None]:
-    try:
-        yield
-    except (ValueError, TypeError, KeyError) as error:
-        raise StorageLost(f"what is stored of DUST rules cannot be read: {error}") from error
+    return digest_id(site).hex()

@@ -3,16 +3,13 @@ out of pages and queues, and queued again if they are owed."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import random
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from webcrawl.crawl import request_codec
-from webcrawl.crawl.feature import Feature, stop
-from webcrawl.errors import CrawlError, StorageFull, StorageLost
+from webcrawl.errors import StorageFull, StorageLost
+from webcrawl.features.beliefs.feature import LATE_SECONDS, SECONDS, BeliefFeature, is_plain_page
 from webcrawl.features.mirrors.evidence import (
     MISSING,
     MirrorEvidence,
@@ -41,14 +38,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SECONDS = 1.0
-"""Interval between two steps; while a pair is being proved, each of its pages begins one."""
 APPLIED_SECONDS = 0.25
 """The interval while mirrors are applied: their queues are looked at before their next URLs are fetched."""
 CLAIM_SECONDS = 15.0
 """Time for which one process has the exclusive right to queue probes and URLs that are owed."""
-LATE_SECONDS = 60.0
-"""Time after which processes that learn late that a pair was undone withhold nothing more."""
 PUBLISHED_MAX = 100_000
 """Hosts whose signs a process publishes."""
 PAGES_PER_HOST_MAX = 20_000
@@ -61,8 +54,10 @@ PROBED_AMONG = 1000
 """Stored pages of a host among which paths for probes are chosen."""
 
 
-class MirrorsFeature(Feature):
-    """Compares hosts once a second, and keeps all processes of a crawl in agreement by their store."""
+class MirrorsFeature(BeliefFeature["MirrorPair"]):
+    """Compares hosts once a second; while a pair is being proved, each of its pages begins a step."""
+
+    what = "mirrors"
 
     def __init__(
         self,
@@ -75,6 +70,7 @@ class MirrorsFeature(Feature):
         chance: random.Random,
     ) -> None:
         """``keeps_states``: whether the storage has the states of URLs."""
+        super().__init__(store, clock, worker)
         self.knowledge = MirrorKnowledge()
         self.evidence = MirrorEvidence()
         self.rule = self._rule = MirrorScopeRule(self.knowledge)
@@ -82,34 +78,17 @@ class MirrorsFeature(Feature):
             self.knowledge, self._rule, store, backend, chance, keeps_states=keeps_states
         )
         self._store = store
-        self._clock = clock
-        self._worker = worker
         self._chance = chance
-        self._version: str | None = None
         self._fresh: list[tuple[str, PageMark]] = []
         self._stored_pages: dict[str, int] = {}
-        self._changed: dict[str, MirrorPair] = {}
-        self._undone: dict[str, float] = {}
-        """Undone pairs that may still have URLs to be queued, with the time until which it is looked."""
         self._without_page: dict[str, list[str]] = {}
         """URLs whose counterparts turned out to have no page, by the ids of pairs."""
         self._published = self._scanned = 0
-        self._is_urgent = asyncio.Event()
-        self._failed = self._stepped = self._is_idle = False
-        self._task: asyncio.Task[None] | None = None
 
     async def open(self, counts: Counts) -> None:
-        """Load the stored pairs before anything is fetched. The first step queues URLs of pairs that were undone.
-
-        :raises webcrawl.errors.CrawlError: they cannot be read
-        """
-        await self._learn(self._clock())
+        await super().open(counts)
         if count := len(self.knowledge.mirrors):
             logger.info("%s; see scrapy mirrors", text.things(count, "mirror"))
-
-    def begin(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
-        self._task = scheduler.run_beside(self._watch(context, scheduler))
-        self._context = context
 
     async def page(
         self,
@@ -123,7 +102,7 @@ class MirrorsFeature(Feature):
         before the page is settled: if the process is killed, the page and its links come again."""
         entry, kept = flight.lease.entry, flight.outcome.entry
         parts = split(entry.url)
-        if parts is not None and _is_plain(entry, response):
+        if parts is not None and is_plain_page(entry, response):
             origin, target = parts
             reads_all = target == "/" or self.knowledge.has(origin)
             digests = body_digests(response.body, origin, reads_all=reads_all)
@@ -165,7 +144,7 @@ class MirrorsFeature(Feature):
         """Let the other host be asked for a path that is not fetched."""
         parts = split(entry.url)
         if parts is not None and (entries := self._counterparts(parts[0], entry)):
-            self._context.frontier.add_entries(entries)
+            self.context.frontier.add_entries(entries)
 
     def _counterparts(self, origin: str, entry: UrlEntry) -> list[UrlEntry]:
         """Return entries of the other hosts for a URL that has no page: pages with links to it may be withheld there.
@@ -174,7 +153,7 @@ class MirrorsFeature(Feature):
         for pair in self.knowledge.applied(origin) if self.knowledge.mirrors else ():
             url = pair.counterpart(entry.url)
             self._without_page.setdefault(pair.id, []).append(url)
-            found = self._context.intake.link_entry(url, entry.depth, entry.via)
+            found = self.context.intake.link_entry(url, entry.depth, entry.via)
             if isinstance(found, UrlEntry):
                 entries.append(found)
         return entries
@@ -182,7 +161,7 @@ class MirrorsFeature(Feature):
     def keeps_open(self) -> bool:
         """Return True until all withheld URLs were looked over: whether their counterparts have pages, and whether
         samples of them are equal."""
-        if self._task is None or self._task.done():
+        if self._ends_soon():
             return False
         is_open = bool(self._fresh or self._changed) or any(
             pair.state is MirrorState.DOUBTED or pair.unchecked for pair in self.knowledge.pairs.values()
@@ -192,54 +171,35 @@ class MirrorsFeature(Feature):
             self._is_urgent.set()
         return self._is_idle
 
-    async def before_close(self) -> None:
-        await stop(self._task)
-        try:
-            await self._compare(self._clock())
-            await self._store_changed()
-        except CrawlError as error:
-            logger.warning("What the last moments said of mirrors cannot be stored and is lost: %s", error)
+    async def _store_last(self) -> None:
+        await self._compare(self._clock())
+        await self._store_changed()
 
-    async def _watch(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
-        while True:
-            is_idle = self._is_idle
-            self._is_urgent.clear()
-            await self.step(context, scheduler, self._clock())
-            if is_idle or not self._stepped:
-                self._stepped = True
-                scheduler.wake()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(APPLIED_SECONDS if self.knowledge.mirrors else SECONDS):
-                    await self._is_urgent.wait()
+    def _pause(self) -> float:
+        # The queues of mirrors are looked at before their next URLs are fetched.
+        return APPLIED_SECONDS if self.knowledge.mirrors else SECONDS
 
-    async def step(self, context: CrawlContext, scheduler: RunningCrawl, now: float) -> None:
+    async def _take_step(self, context: CrawlContext, scheduler: RunningCrawl, now: float) -> None:
         """Publish what is new, compare hosts, load changes of other processes, withhold queued URLs of mirrors and
-        queue those that are owed. A failed step is repeated later."""
+        queue those that are owed."""
         is_idle, self._is_idle = self._is_idle, False
-        try:
-            await self._publish(now)
-            await self._compare(now)
-            await self._expire(now)
-            await self._store_changed()
-            await self._learn(now)
-            await self._probe(context, now)
-            await self._scan(context)
-            await self._release(context, scheduler)
-            await self._requeue(context, scheduler, now)
-            if is_idle:
-                await self._look_over(context, scheduler)
-        except (StorageFull, StorageLost) as error:
-            if not self._failed:
-                logger.warning("Mirrors cannot be stored at the moment: %s", error)
-            self._failed = True
-        else:
-            self._failed = False
+        await self._publish(now)
+        await self._compare(now)
+        await self._expire(now)
+        await self._store_changed()
+        await self._learn(now)
+        await self._probe(context, now)
+        await self._scan(context)
+        await self._release(context, scheduler)
+        await self._requeue(context, scheduler, now)
+        if is_idle:
+            await self._look_over(context, scheduler)
 
     # -- links -----------------------------------------------------------------------------------------------------
 
     async def _withhold(self, flight: InFlightRequest, discovered: Sequence[UrlEntry]) -> None:
         try:
-            withheld, samples = await self.withholding.withhold(discovered, self._context.intake)
+            withheld, samples = await self.withholding.withhold(discovered, self.context.intake)
         except (StorageFull, StorageLost):
             # They are queued then.
             return
@@ -340,19 +300,19 @@ class MirrorsFeature(Feature):
 
     async def _imply_pages(self, pair: MirrorPair, origin: str, pages: Sequence[PageMark]) -> None:
         """Withhold the counterparts of pages that were fetched before their pair was proved."""
-        intake = self._context.intake
+        intake = self.context.intake
         found = [intake.link_entry(origin + page.target, page.depth, f"{origin}/") for page in pages]
         entries = [entry for entry in found if isinstance(entry, UrlEntry)]
         if samples := await self.withholding.imply(pair, entries, intake):
-            self._context.frontier.add_entries(samples)
+            self.context.frontier.add_entries(samples)
 
     async def _ask_other(self, other: str, origin: str, lacking: Sequence[PageMark]) -> None:
         """Queue paths of ``other`` that ``origin`` lacks, unless they are known."""
-        intake = self._context.intake
+        intake = self.context.intake
         found = [intake.link_entry(other + page.target, page.depth, origin + page.target) for page in lacking]
         if entries := [entry for entry in found if isinstance(entry, UrlEntry)]:
-            self._context.frontier.add_entries(entries)
-            await self._context.frontier.drain()
+            self.context.frontier.add_entries(entries)
+            await self.context.frontier.drain()
 
     def _tell(self, pair: MirrorPair, before: MirrorState) -> None:
         """Take a pair that changed, and log its new state."""
@@ -373,46 +333,32 @@ class MirrorsFeature(Feature):
                 self._fetch_again(pair)
             case MirrorState.UNDONE:
                 logger.warning("Mirrors: %s is undone: %s", pair, pair.why)
-                self._undone[pair.id] = self._clock() + LATE_SECONDS
+                self._undo(pair, self._clock() + LATE_SECONDS)
 
     def _fetch_again(self, pair: MirrorPair) -> None:
         """Queue the known page of a pair that is doubted: it may have changed since it was fetched."""
         assert pair.doubt is not None
         url = pair.first + pair.doubt.page.target
-        entry = self._context.intake.link_entry(url, pair.doubt.known.depth, None)
+        entry = self.context.intake.link_entry(url, pair.doubt.known.depth, None)
         if isinstance(entry, UrlEntry):
             entry.repeat = True
-            self._context.frontier.add_entries([self._context.frontier.place_first(entry)])
+            self.context.frontier.add_entries([self.context.frontier.place_first(entry)])
 
     async def _expire(self, now: float) -> None:
         for pair in list(self.knowledge.pairs.values()):
             if pair.state not in ENDED and pair.expire(now):
                 self._tell(pair, MirrorState.DOUBTED)
 
-    async def _store_changed(self) -> None:
-        changed, self._changed = self._changed, {}
-        try:
-            await self._store.put(list(changed.values()))
-        except BaseException:
-            # Also when it is cancelled, at the end of the crawl.
-            self._changed = changed | self._changed
-            raise
-
-    async def _learn(self, now: float) -> None:
-        """Load changes from the store."""
-        version = await self._store.version()
-        if version == self._version:
-            return
-        is_first = self._version is None
-        for pair in self.knowledge.load(await self._store.pairs()):
+    def _load(self, stored: Sequence[MirrorPair], mine: set[str], now: float, *, is_first: bool) -> bool:
+        for pair in self.knowledge.load(stored):
             if pair.state is MirrorState.UNDONE:
-                self._undone[pair.id] = now if is_first else now + LATE_SECONDS
+                self._undo(pair, now if is_first else now + LATE_SECONDS)
                 self._rule.clear()
             elif pair.state is MirrorState.PROVING:
                 self._entered(pair)
             if not is_first:
                 logger.info("Mirrors: %s is %s", pair, pair.state)
-        self._version = version
+        return False
 
     # -- URLs ------------------------------------------------------------------------------------------------------
 
@@ -467,8 +413,7 @@ class MirrorsFeature(Feature):
 
     async def _requeue(self, context: CrawlContext, scheduler: RunningCrawl, now: float) -> None:
         """Queue the withheld URLs of undone pairs again."""
-        for pair_id, until in list(self._undone.items()):
-            pair = self.knowledge.pairs[pair_id]
+        for pair, until in list(self._undone.values()):
             if not await self._store.claim(self._worker, CLAIM_SECONDS):
                 return
             count = await self.withholding.requeue(pair, context.intake, scheduler.add_seeds, is_idle=False)
@@ -477,7 +422,7 @@ class MirrorsFeature(Feature):
             if count:
                 logger.info("Mirrors: %s of %s queued again", text.things(count, "URL"), pair.mirror)
             if until <= now:
-                del self._undone[pair_id]
+                del self._undone[pair.id]
 
     async def _look_over(self, context: CrawlContext, scheduler: RunningCrawl) -> None:
         """Queue withheld URLs whose counterparts have no page, then samples of those that each pair withheld since it
@@ -501,13 +446,6 @@ class MirrorsFeature(Feature):
             pair.checked = pair.withheld
             self._changed[pair.id] = pair
         await self._store_changed()
-
-
-def _is_plain(entry: UrlEntry, response: Response) -> bool:
-    """Return whether a page is whole, and that of a link: other Requests may have header fields that change it."""
-    if entry.kind != Kind.PAGE or entry.embed_hops or "truncated" in response.flags:
-        return False
-    return 200 <= response.status < 300 and not request_codec.is_explicit(entry.payload)
 
 
 def build(parts: Parts) -> MirrorsFeature:

@@ -4,22 +4,20 @@ survives a process and is shared by all processes of the crawl."""
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
-from xxhash import xxh3_128_digest, xxh3_128_hexdigest
+from xxhash import xxh3_128_hexdigest
 
-from webcrawl.errors import StorageLost
+from webcrawl.features.beliefs.belief import BY_HAND
+from webcrawl.features.beliefs.store import AT_ONCE, BeliefStore, Edit, digest_id, reading
 from webcrawl.features.mirrors.evidence import PageMark, Sign, target_id
 from webcrawl.features.mirrors.pair import MirrorPair, MirrorState
 from webcrawl.storage.tables import HEADER, Change, Durability, Row, RowId, TableSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from webcrawl.storage.tables import Tables
+    from collections.abc import Mapping, Sequence
 
     Rows = Sequence[Row | None]
 
@@ -33,14 +31,11 @@ SPEC = TableSpec(
 """One partition has all pairs; its header is their version. Each value of a sign has a partition with its hosts, each
 host of a pair one with its pages, and each pair one with its withheld URLs; its header has their number."""
 
-BY_HAND = "undone by an operator"
 SHARED_MAX = 8
 """A sign that more hosts have says nothing: an address of a hosting company, the robots.txt of a software."""
 WITHHELD_PER_PAIR = 100_000
 """URLs of a pair that are stored so that they can be queued again. Further ones are not withheld."""
 
-_PAIRS = "pairs"
-_AT_ONCE = 500
 _LATER = (MirrorState.PROVING, MirrorState.CONFIRMED, MirrorState.REFUTED, MirrorState.UNDONE)
 """The states that are stored, in the order in which one replaces another."""
 
@@ -55,67 +50,34 @@ class WithheldMirrorUrl(NamedTuple):
     """True if it is to be fetched: it is withheld no more, and stays stored until it was fetched."""
 
 
-class MirrorStore:
-    """Every method may raise the CrawlError of its storage. Then nothing was changed, or the call can safely be
-    repeated."""
+class MirrorStore(BeliefStore[MirrorPair]):
+    """The pairs, the signs and pages of hosts, and the withheld URLs of each pair."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._table = tables.table(SPEC)
+    spec = SPEC
+    partition = "pairs"
+    what = "mirrors"
 
-    # -- pairs -----------------------------------------------------------------------------------------------------
+    def _pack(self, belief: MirrorPair) -> Row:
+        return _row(belief)
 
-    async def version(self) -> str:
-        """Return a text that differs after each change of a pair; withheld URLs do not change it."""
-        [header] = await self._table.get([RowId(_PAIRS, HEADER)])
-        return "" if header is None else header.value.hex()
+    def _unpack(self, row: Row) -> MirrorPair:
+        return _pair(row)
 
-    async def pairs(self) -> list[MirrorPair]:
-        """Return all pairs, with the number of URLs withheld."""
-        rows: list[Row] = []
-        while some := await self._table.scan(_PAIRS, _AT_ONCE, rows[-1].id if rows else HEADER):
-            rows += some
-        with _reading():
-            pairs = [_pair(row) for row in rows]
-            headers = await self._table.get([RowId(_withheld_of(pair.id), HEADER) for pair in pairs])
-        for pair, header in zip(pairs, headers, strict=True):
+    def _join(self, kept: MirrorPair, new: MirrorPair) -> MirrorPair:
+        return _joined(kept, new)
+
+    def _undone(self, belief: MirrorPair, now: float) -> MirrorPair | None:
+        if belief.state is MirrorState.UNDONE:
+            return None
+        belief.end(MirrorState.UNDONE, BY_HAND, now)
+        return belief
+
+    async def _count(self, beliefs: Sequence[MirrorPair]) -> list[MirrorPair]:
+        headers = await self._table.get([RowId(_withheld_of(pair.id), HEADER) for pair in beliefs])
+        for pair, header in zip(beliefs, headers, strict=True):
             if pair.state in (MirrorState.CONFIRMED, MirrorState.UNDONE):
                 pair.withheld = _count(header)
-        return sorted(pairs, key=lambda pair: (pair.since, pair.id))
-
-    async def put(self, pairs: Sequence[MirrorPair]) -> None:
-        """Store pairs. A state does not replace a later one, and what proves a pair is added up."""
-        new = {pair.id.encode(): pair for pair in pairs}
-
-        def change(_: Row | None, stored: Rows) -> Change | None:
-            kept = {row.id: _pair(row) for row in stored if row is not None}
-            rows = [
-                _row(pair if row_id not in kept else _joined(kept[row_id], pair))
-                for row_id, pair in new.items()
-            ]
-            return Change(_PAIRS, [*rows, Row(HEADER, uuid4().bytes)])
-
-        if new:
-            await self._edit(_PAIRS, list(new), change)
-
-    async def undo(self, pair_ids: Sequence[str], now: float) -> None:
-        """Undo pairs at ``now``, in epoch seconds: nothing is withheld by them from then on."""
-
-        def change(_: Row | None, stored: Rows) -> Change | None:
-            undone = []
-            for row in stored:
-                if row is not None and (pair := _pair(row)).state is not MirrorState.UNDONE:
-                    pair.end(MirrorState.UNDONE, BY_HAND, now)
-                    undone.append(_row(pair))
-            return Change(_PAIRS, [*undone, Row(HEADER, uuid4().bytes)]) if undone else None
-
-        if pair_ids:
-            await self._edit(_PAIRS, [pair_id.encode() for pair_id in pair_ids], change)
-
-    async def claim(self, worker: str, seconds: float) -> bool:
-        """Return whether ``worker`` has the exclusive right to queue probes and URLs that are owed, for ``seconds``
-        from now; it can be renewed."""
-        return await self._tables.lock("mirrors", worker, seconds)
+        return sorted(beliefs, key=lambda pair: (pair.since, pair.id))
 
     # -- signs and pages -------------------------------------------------------------------------------------------
 
@@ -142,21 +104,21 @@ class MirrorStore:
     async def keep_pages(self, pages: Sequence[tuple[str, PageMark]]) -> None:
         """Store pages of hosts, in place of those that were stored under their paths."""
         rows = [(_pages_of(origin), Row(page.id, json.dumps(page).encode())) for origin, page in pages]
-        for start in range(0, len(rows), _AT_ONCE):
-            await self._table.swap(rows[start : start + _AT_ONCE])
+        for start in range(0, len(rows), AT_ONCE):
+            await self._table.swap(rows[start : start + AT_ONCE])
 
     async def pages(self, places: Sequence[tuple[str, str]]) -> list[PageMark | None]:
         """Return the stored pages of hosts under paths."""
         rows = await self._table.get(
             [RowId(_pages_of(origin), target_id(target)) for origin, target in places]
         )
-        with _reading():
+        with reading(self.what):
             return [None if row is None else _page(row) for row in rows]
 
     async def some_pages(self, origin: str, most: int) -> list[PageMark]:
         """Return some of the stored pages of a host."""
         rows = await self._table.scan(_pages_of(origin), most)
-        with _reading():
+        with reading(self.what):
             return [_page(row) for row in rows]
 
     # -- withheld URLs ---------------------------------------------------------------------------------------------
@@ -166,7 +128,7 @@ class MirrorStore:
         for which there is no room), and the number of all stored URLs of the pair."""
         withheld: set[str] = set()
         total = 0
-        ids = {_id(each.url): each for each in urls}
+        ids = {digest_id(each.url): each for each in urls}
 
         def change(header: Row | None, stored: Rows) -> Change | None:
             nonlocal total
@@ -182,22 +144,19 @@ class MirrorStore:
             return Change(_withheld_of(pair_id), [*rows, _header(total)]) if new else None
 
         if ids:
-            await self._edit(_withheld_of(pair_id), list(ids), change)
+            await self._edit(Edit(_withheld_of(pair_id), list(ids), change))
         return withheld, total
 
     async def withheld(
-        self, pair_id: str, after: bytes, most: int = _AT_ONCE
+        self, pair_id: str, after: bytes, most: int = AT_ONCE
     ) -> tuple[list[WithheldMirrorUrl], bytes | None]:
         """Return some of the stored URLs of a pair, and where to go on; None if there are no more."""
-        rows = await self._table.scan(_withheld_of(pair_id), most, after)
-        with _reading():
-            urls = [_withheld(row) for row in rows]
-        return urls, rows[-1].id if len(rows) == most else None
+        return await self._page(_withheld_of(pair_id), after, most, _withheld)
 
     async def find_withheld(self, pair_id: str, urls: Sequence[str]) -> list[WithheldMirrorUrl]:
         """Return those of the given URLs that are stored."""
-        rows = await self._table.get([RowId(_withheld_of(pair_id), _id(url)) for url in urls])
-        with _reading():
+        rows = await self._table.get([RowId(_withheld_of(pair_id), digest_id(url)) for url in urls])
+        with reading(self.what):
             return [_withheld(row) for row in rows if row is not None]
 
     async def owe(self, pair_id: str, urls: Sequence[str]) -> None:
@@ -212,7 +171,7 @@ class MirrorStore:
             return Change(_withheld_of(pair_id), [*rows, _header(_count(header))]) if rows else None
 
         if urls:
-            await self._edit(_withheld_of(pair_id), [_id(url) for url in urls], change)
+            await self._edit(Edit(_withheld_of(pair_id), [digest_id(url) for url in urls], change))
 
     async def finished(self, pair_id: str, urls: Sequence[str]) -> None:
         """Delete URLs that were fetched, or that can no longer be queued."""
@@ -224,23 +183,7 @@ class MirrorStore:
             )
 
         if urls:
-            await self._edit(_withheld_of(pair_id), [_id(url) for url in urls], change)
-
-    async def _edit(
-        self, partition: str, ids: Sequence[bytes], change: Callable[[Row | None, Rows], Change | None]
-    ) -> None:
-        """Make a change of a partition that depends on its header and on some rows, again if another process changed
-        them meanwhile."""
-        while True:
-            header, *stored = await self._table.get([RowId(partition, row_id) for row_id in (HEADER, *ids)])
-            with _reading():
-                edit = change(header, stored)
-            if edit is None:
-                return
-            expected = {HEADER: None if header is None else header.value}
-            [is_made] = await self._table.update([replace(edit, expected=expected)])
-            if is_made:
-                return
+            await self._edit(Edit(_withheld_of(pair_id), [digest_id(url) for url in urls], change))
 
 
 def _as_stored(state: MirrorState) -> MirrorState:
@@ -311,15 +254,3 @@ def _pages_of(origin: str) -> str:
 
 def _withheld_of(pair_id: str) -> str:
     return xxh3_128_hexdigest(f"withheld {pair_id}".encode())
-
-
-def _id(text: str) -> bytes:
-    return xxh3_128_digest(text.encode("utf-8", "surrogatepass"))
-
-
-@contextmanager
-def _reading() -> Iterator[None]:
-    try:
-        yield
-    except (ValueError, TypeError, KeyError) as error:
-        raise StorageLost(f"what is stored of mirrors cannot be read: {error}") from error

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Protocol
 from webcrawl.crawl import request_codec
 from webcrawl.crawl.feature import Feature, stop
 from webcrawl.errors import CrawlError, StorageFull, StorageLost
+from webcrawl.features.beliefs.feature import LATE_SECONDS, queued_again
 from webcrawl.features.traps.detector import TrapDetector
 from webcrawl.features.traps.novelty import page_shingles
 from webcrawl.features.traps.pattern import place_and_segments
 from webcrawl.features.traps.quarantine import TrapRule, in_words
 from webcrawl.features.traps.shared_evidence import SharedEvidence
 from webcrawl.features.traps.store import TrapStore
-from webcrawl.frontier.records import QUEUED, RELEASED, State, UrlEntry, UrlRecord
+from webcrawl.frontier.records import QUEUED, UrlEntry
 from webcrawl.parsing.mime import HTML_TYPES
 from webcrawl.reports import text
 from webcrawl.storage.tables import HEADER
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from webcrawl.crawl.feature import CrawlContext, Parts
     from webcrawl.crawl.running import InFlightRequest, RunningCrawl
     from webcrawl.features.traps.detector import TrapEvidence
-    from webcrawl.features.traps.quarantine import Withheld
     from webcrawl.frontier.intake import Intake
     from webcrawl.items import Page
     from webcrawl.storage.contract import Backend, Counts
@@ -41,8 +41,6 @@ SECONDS = 1.0
 REQUEUED_AT_ONCE = 500
 CLAIM_SECONDS = 60.0
 """Time for which one process has the exclusive right to queue released URLs."""
-LATE_SECONDS = 60.0
-"""Time after a release during which processes that learn of it late may still withhold URLs."""
 LOOK_AGAIN_SECONDS = 5.0
 """Interval at which the released URLs are looked at that are queued: a process that learns late may refuse them."""
 
@@ -98,7 +96,7 @@ class TrapsFeature(Feature):
         :raises webcrawl.errors.CrawlError: it cannot be read
         """
         now = self._clock()
-        for trap in await self._store.traps():
+        for trap in await self._store.beliefs():
             if trap.released_at is not None:
                 self._released[trap.pattern] = now
         await self._learn(now)
@@ -201,7 +199,7 @@ class TrapsFeature(Feature):
         async with self._storing:
             new, kept = quarantine.take_news()
             try:
-                await self._store.add(new)
+                await self._store.put(new)
                 await self._store.withhold(kept, self._withheld_max)
             except BaseException:
                 # Also when it is cancelled, at the end of the crawl.
@@ -214,7 +212,7 @@ class TrapsFeature(Feature):
         if version == self._version:
             return False
         quarantine = self.detector.quarantine
-        entered, left = quarantine.learn(await self._store.traps())
+        entered, left = quarantine.learn(await self._store.beliefs())
         if self._version is not None:
             for trap in entered:
                 logger.warning("Trap: %s is in quarantine; another process found it", in_words(trap.pattern))
@@ -240,7 +238,8 @@ class TrapsFeature(Feature):
                 owed, after = await self._store.owed(pattern, after, REQUEUED_AT_ONCE)
                 entries, gone = [], []
                 for withheld in owed:
-                    entry = await self._entry(withheld, intake)
+                    place = withheld.url, withheld.depth, withheld.via
+                    entry = await queued_again(*place, intake, self._backend, keeps_states=self._keeps_states)
                     if entry is QUEUED and until > now:
                         waiting += 1
                         continue
@@ -260,20 +259,6 @@ class TrapsFeature(Feature):
             if until <= now:
                 del self._released[pattern]
         self._is_owing = is_owing
-
-    async def _entry(self, withheld: Withheld, intake: Intake) -> UrlEntry | UrlRecord | None:
-        """Return the URL as a queue entry; ``QUEUED`` if it is queued, None if it is done by now or another rule
-        refuses it."""
-        entry = intake.link_entry(withheld.url, withheld.depth, withheld.via)
-        if not isinstance(entry, UrlEntry):
-            return None
-        record = await self._backend.url_record(entry.key, entry.fingerprint)
-        if record is not None and record.state is not State.REFUSED:
-            return QUEUED if record.state is State.QUEUED else None
-        # The backend has the URL: it was queued before its pattern came into quarantine.
-        entry.repeat = record is not None or not self._keeps_states
-        entry.listed = RELEASED
-        return entry
 
 
 def build(parts: Parts) -> TrapsFeature:

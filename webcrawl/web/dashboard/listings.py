@@ -236,7 +236,7 @@ def traps(source: CrawlSource, values: Mapping[str, Any]) -> TrapsAnswer:
     # A crawl without traps does not need this import.
     from webcrawl.features.traps.store import TrapStore
 
-    stored = source.crawl.read_store(TrapStore, TrapStore.traps)
+    stored = source.crawl.read_store(TrapStore, TrapStore.beliefs)
     search, limit = values["search"], values["limit"]
     chosen = [trap for trap in reversed(stored) if search in trap.pattern or search in trap.id]
     return {"rows": [_trap(trap) for trap in chosen[:limit]], "total": len(chosen)}

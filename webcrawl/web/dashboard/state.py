@@ -355,7 +355,7 @@ class StateReader:
             self._has_at = now
             crawl = self._source.crawl
             self._has_rows = {
-                "traps": bool(crawl.read_store(TrapStore, TrapStore.traps)),
+                "traps": bool(crawl.read_store(TrapStore, TrapStore.beliefs)),
                 "suggestions": bool(crawl.read_store(SteeringStore, SteeringStore.suggestions)),
             }
         return sections | self._has_rows

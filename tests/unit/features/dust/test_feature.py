@@ -289,7 +289,7 @@ def test_a_doubt_in_whose_midst_a_crawl_was_killed_ends_the_rule(start, runner, 
     assert after.rules == set()
     after.step()
     assert [entry.url for entry in after.queued] == ["http://a.test/item-40?ref=a"]
-    [tracked] = [each for each in runner.run(DustStore(tables).rules()) if each.rule.value == "a"]
+    [tracked] = [each for each in runner.run(DustStore(tables).beliefs()) if each.rule.value == "a"]
     assert tracked.state is DustState.UNDONE
     assert "item-3?ref=a differ" in tracked.why
 
@@ -320,7 +320,7 @@ def test_before_the_end_samples_are_taken_of_what_a_killed_process_withheld(
     after = start("w2")
     after.text = lambda url: text if "ref" in url else "item 30"
     assert "http://a.test/item-30?ref=a" in close(after)
-    states = [each.state for each in runner.run(DustStore(tables).rules()) if each.rule.value == "a"]
+    states = [each.state for each in runner.run(DustStore(tables).beliefs()) if each.rule.value == "a"]
     assert states == [state]
     # They were checked: the next run takes no more samples of them.
     again = start("w3")

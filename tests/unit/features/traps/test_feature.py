@@ -125,7 +125,7 @@ def test_what_is_let_go_is_queued_once_and_by_all_taken_for_innocent(make, store
         assert one.withhold(url)
     one.step()
     other.step()
-    runner.run(store.release([PATTERN], 9.0))
+    runner.run(store.undo([PATTERN], 9.0))
     other.step()
     one.step()
     assert sorted((entry.url, entry.depth, entry.via) for entry in [*one.queued, *other.queued]) == [
@@ -143,7 +143,7 @@ def test_what_others_withheld_before_they_heard_of_it_is_queued_too(make, store,
     one.find()
     one.step()
     other.step()
-    runner.run(store.release([PATTERN], 9.0))
+    runner.run(store.undo([PATTERN], 9.0))
     one.step(10.0)
     assert other.withhold("http://h.test/cal/7")
     other.step(11.0)
@@ -156,9 +156,9 @@ def test_what_is_stored_when_the_crawl_ends_is_not_lost(make, runner, monkeypatc
     crawl = make(store)
     crawl.find()
     crawl.withhold("http://h.test/cal/1")
-    add, entered = store.add, asyncio.Event()
+    put, entered = store.put, asyncio.Event()
 
-    async def add_slowly(traps):
+    async def put_slowly(traps):
         entered.set()
         await asyncio.Event().wait()
 
@@ -166,12 +166,12 @@ def test_what_is_stored_when_the_crawl_ends_is_not_lost(make, runner, monkeypatc
         step = asyncio.create_task(crawl.traps_feature.step(crawl, crawl, 0.0))
         crawl.traps_feature._task = step
         await entered.wait()
-        monkeypatch.setattr(store, "add", add)
+        monkeypatch.setattr(store, "put", put)
         await crawl.traps_feature.before_close()
 
-    monkeypatch.setattr(store, "add", add_slowly)
+    monkeypatch.setattr(store, "put", put_slowly)
     runner.run(end())
-    assert [trap.pattern for trap in runner.run(store.traps())] == [PATTERN]
+    assert [trap.pattern for trap in runner.run(store.beliefs())] == [PATTERN]
     assert [one.url for one in owed(runner, store)] == ["http://h.test/cal/1"]
 
 
@@ -180,7 +180,7 @@ def test_a_crawl_that_goes_on_queues_what_was_let_go_meanwhile(make, store, runn
     before.find()
     before.withhold("http://h.test/cal/1")
     runner.run(before.traps_feature.store_news())
-    runner.run(store.release([PATTERN], 9.0))
+    runner.run(store.undo([PATTERN], 9.0))
     after = make(store)
     assert after.queued == []
     after.step()
@@ -203,7 +203,7 @@ def test_only_what_was_never_queued_or_is_refused_is_queued(make, runner, state,
     if state is not None:
         crawl.states[f"{entry.fingerprint}"] = state
     crawl.step()
-    runner.run(store.release([PATTERN], 9.0))
+    runner.run(store.undo([PATTERN], 9.0))
     crawl.step()
     assert [one.repeat for one in crawl.queued] == queued
     assert owed(runner, store) == []
@@ -220,7 +220,7 @@ def test_what_is_queued_is_owed_until_nobody_refuses_it_any_more(make, runner):
         crawl.withhold(url)
     crawl.states = dict.fromkeys(marks, State.QUEUED)
     crawl.step()
-    runner.run(store.release([PATTERN], 9.0))
+    runner.run(store.undo([PATTERN], 9.0))
     crawl.step(10.0)
     assert (crawl.queued, len(owed(runner, store))) == ([], 3)
     crawl.states |= {marks[0]: State.REFUSED, marks[1]: State.DONE}
@@ -238,7 +238,7 @@ def test_what_is_queued_again_is_not_refused_by_who_learns_late(make, runner):
     late.find()
     crawl.withhold("http://h.test/cal/1")
     crawl.step()
-    runner.run(store.release([PATTERN], 9.0))
+    runner.run(store.undo([PATTERN], 9.0))
     crawl.step(10.0)
     [entry] = crawl.queued
     rule = Scope([late.traps_feature.rule])
@@ -276,7 +276,7 @@ def test_what_cannot_be_stored_now_is_stored_later_and_said_once(make, monkeypat
         crawl.step()
     assert len([record for record in caplog.records if "cannot be stored" in record.message]) == 1
     crawl.step()
-    [trap] = crawl.runner.run(store.traps())
+    [trap] = crawl.runner.run(store.beliefs())
     assert (trap.pattern, trap.withheld) == (PATTERN, 1)
 
 
@@ -294,7 +294,7 @@ def test_on_redis_too(make, runner, redis_server):
     other.step()
     assert other.withhold("http://h.test/cal/2")
     other.step()
-    runner.run(store().release([PATTERN], 9.0))
+    runner.run(store().undo([PATTERN], 9.0))
     one.step()
     other.step()
     assert sorted(entry.url for entry in [*one.queued, *other.queued]) == [
@@ -306,7 +306,7 @@ def test_on_redis_too(make, runner, redis_server):
     one.step()
     one.step()
     # Patterns that Redis has lost are stored again.
-    assert [trap.pattern for trap in runner.run(store().traps())] == ["h.test/x/+"]
+    assert [trap.pattern for trap in runner.run(store().beliefs())] == ["h.test/x/+"]
     runner.run(server.close())
 
 

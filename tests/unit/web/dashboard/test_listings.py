@@ -184,7 +184,7 @@ def test_traps_and_parked_hosts_are_listed(source: CrawlSource) -> None:
         Trap("a.test/calendar/*", "the pages say the same", NOW, 20, ("http://a.test/calendar/1",)),
         Trap("b.test/?s=*", "the pages say the same", NOW + 1, 20, ()),
     ]
-    source.crawl.change_store(TrapStore, lambda store, now: store.add(traps))
+    source.crawl.change_store(TrapStore, lambda store, now: store.put(traps))
     answer = listings.traps(source, asked("", 9))
     assert [(row["pattern"], row["examined"], row["withheld"]) for row in answer["rows"]] == [
         ("b.test/?s=*", 20, 0),
