@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import html
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
@@ -201,6 +202,26 @@ def turning(base: str, size: int) -> MadeSite:
     return MadeSite(f"{base}/page-0", look, truth | {f"page {number} " for number in range(size // 5)})
 
 
+def impostor(base: str, size: int) -> MadeSite:
+    """A hostile site: the first topics have one page with and without their names, the others have one for each."""
+
+    def look(url: str) -> tuple[str, list[str]] | None:
+        words = urlsplit(url).path.strip("/").split("/")
+        if words[0] == "list":
+            number = int(words[1])
+            links = [f"{base}/t/{number}"] + [
+                f"{base}/t/name-{number * 7 + turn}-x/{number}" for turn in range(4)
+            ]
+            return f"list {number}", [*links, *([f"{base}/list/{number + 1}"] if number + 1 < size else [])]
+        name, number = words[1] if len(words) == 3 else "", int(words[-1])
+        return f"topic {number} {name if number >= size * 3 // 5 else ''}", [f"{base}/list/0"]
+
+    truth = {f"list {number}" for number in range(size)} | {f"topic {number} " for number in range(size)}
+    late = range(size * 3 // 5, size)
+    truth |= {f"topic {number} name-{number * 7 + turn}-x" for number in late for turn in range(4)}
+    return MadeSite(f"{base}/list/0", look, truth)
+
+
 def daily(base: str, size: int) -> MadeSite:
     """A site whose URLs carry the day, of which there are ten: the same page is linked with ever other days."""
     first, days = 20260101, 10
@@ -241,6 +262,184 @@ def counted(base: str, size: int) -> MadeSite:
     return MadeSite(f"{base}/article-0", look, {f"article {number}" for number in range(size)}, prose)
 
 
+def repository(base: str, size: int) -> MadeSite:
+    """A viewer of commits like gitweb and hgweb: parameters behind semicolons in any order, a default action, default
+    values, and names that stand for the last commit. Half of the pages take a name in the path."""
+
+    def read(query: str) -> dict[str, str]:
+        return dict(piece.partition("=")[::2] for piece in re.split("[;&]", query) if piece)
+
+    def named(name: str) -> int:
+        if name in ("", "HEAD", "tip", "master"):
+            return size - 1
+        number = int(name[1:], 16)
+        if not 0 <= number < size:
+            raise KeyError(name)
+        return number
+
+    def links(commit: int) -> list[str]:
+        near = [f"c{each:07x}" for each in (commit - 1, commit - 2) if each >= 0]
+        script = f"{base}/git?p=work.git"
+        urls = [f"{script};a=summary", f"{script};a=log", f"{base}/log", f"{base}/file/tip/part1.txt"]
+        urls += [f"{script};a=tree", f"{script};a=tree;hb=HEAD", f"{base}/rev/tip", f"{base}/rev/master"]
+        for name in near:
+            file = commit % 7
+            urls += [
+                f"{script};a=commit;h={name}",
+                f"{script};h={name};a=commit",
+                f"{script};a=commitdiff;h={name}",
+            ]
+            urls += [f"{base}/git?a=commit;p=work.git;h={name}", f"{script};a=tree;h={name};hb={name}"]
+            urls += [f"{script};a=tree;h={name}", f"{script};a=blob;f=part{file}.txt;hb={name}"]
+            urls += [f"{base}/rev/{name}", f"{base}/rev/{name}?revcount=30", f"{base}/rev/{name}?revcount=60"]
+            urls += [f"{base}/file/{name}/part{file}.txt", f"{base}/file/{name}/part{file}.txt?style=paper"]
+            urls += [f"{base}/log/{name}", f"{base}/log/{name}?revcount=30", f"{base}/shortlog/{name}"]
+        return urls
+
+    def script(query: dict[str, str]) -> tuple[str, int]:
+        action, commit = query.get("a", "summary"), named(query.get("h", query.get("hb", "")))
+        return f"{action} {query.get('f', '') if action == 'blob' else ''}", commit
+
+    def viewer(words: list[str], query: dict[str, str]) -> tuple[str, int]:
+        if words[0] not in ("rev", "log", "file", "shortlog") or len(words) > 2 + (words[0] == "file"):
+            raise KeyError(words[0])
+        count = query.get("revcount", "30") if words[0] == "log" else ""
+        return f"hg {words[0]} {words[2] if words[0] == 'file' else ''} {count}", named("".join(words[1:2]))
+
+    def look(url: str) -> tuple[str, list[str]] | None:
+        parts = urlsplit(url)
+        words, query = parts.path.strip("/").split("/"), read(parts.query)
+        try:
+            text, commit = script(query) if words[0] == "git" else viewer(words, query)
+        except (KeyError, ValueError, IndexError):
+            return None
+        return f"{text} {commit}", links(commit)
+
+    return MadeSite(f"{base}/git?p=work.git;a=summary", look)
+
+
+def board(base: str, size: int) -> MadeSite:
+    """Topics like those of Discourse: with and without their names, with the numbers of posts, which have the page
+    of 20 posts around them, and with the number of the first page. One topic in five has 45 posts, the others 9."""
+
+    def posts(number: int) -> int:
+        return 45 if number % 5 == 0 else 9
+
+    def look(url: str) -> tuple[str, list[str]] | None:
+        parts, query = urlsplit(url), parse_qs(urlsplit(url).query)
+        words = parts.path.strip("/").split("/")
+        shown = int(query.get("page", ["1"])[0])
+        if words[0] == "latest":
+            links = []
+            for number in range(25 * (shown - 1), min(25 * shown, size)):
+                topic = f"{base}/t/topic-{number}-about/{number}"
+                links += [topic, f"{topic}/1", f"{topic}/{posts(number)}", f"{base}/t/{number}"]
+                links += [f"{topic}?page=1", f"{topic}/{number % 7 + 2}", f"{topic}?u=user{number % 9}"]
+            links += [
+                f"{base}/latest?page={shown + 1}",
+                f"{base}/latest?no_definitions=true&page={shown + 1}",
+            ]
+            return (f"latest {shown}", [*links, f"{base}/latest"]) if 0 < shown <= -(-size // 25) else None
+        numbers = [int(word) for word in words[1:] if word.isdigit()]
+        if words[0] != "t" or not 1 <= len(numbers) <= 2 or numbers[0] >= size:
+            return None
+        number, last = numbers[0], (posts(numbers[0]) - 1) // 20
+        block = min(((numbers[1] if len(numbers) == 2 else 20 * (shown - 1) + 1) - 1) // 20, last)
+        links = [
+            f"{base}/t/topic-{other}-about/{other}/{(number + other) % 7 + 2}"
+            for other in ((number * 3 + 1) % size, (number + 1) % size)
+        ]
+        links += [f"{base}/t/topic-{number}-about/{number}?page={block + 2}"] if block < last else []
+        return f"topic {number} block {block}", links
+
+    truth = {
+        f"topic {number} block {block}" for number in range(size) for block in range(posts(number) // 20 + 1)
+    }
+    return MadeSite(f"{base}/latest", look, truth | {f"latest {page + 1}" for page in range(-(-size // 25))})
+
+
+def encyclopedia(base: str, size: int) -> MadeSite:
+    """Articles like those of MediaWiki: under their names, from ``index.php``, with parameters that change nothing,
+    and by the number of the current version, which is another one for each article."""
+
+    def look(url: str) -> tuple[str, list[str]] | None:
+        parts, query = urlsplit(url), {name: last[-1] for name, last in parse_qs(urlsplit(url).query).items()}
+        name = (
+            parts.path.removeprefix("/wiki/") if parts.path.startswith("/wiki/") else query.get("title", "")
+        )
+        if parts.path != "/index.php" and not parts.path.startswith("/wiki/"):
+            return None
+        if not name.startswith("Topic_"):
+            return None
+        number = int(name.removeprefix("Topic_"))
+        if not 0 <= number < size:
+            return None
+        action, current = query.get("action", "view"), 1000 + 3 * number
+        script = f"{base}/index.php?title={name}"
+        links = [f"{script}&action=history", f"{script}&oldid={current}", f"{script}&action=view"]
+        links += [f"{base}/wiki/{name}?redirect=no"]
+        links += [f"{script}&printable=yes", f"{script}&action=edit", f"{script}&action=edit&section=0"]
+        for other in ((number * 3 + 1) % size, (number + 1) % size):
+            links += [f"{base}/wiki/Topic_{other}", f"{base}/index.php?title=Topic_{other}"]
+            links += [
+                f"{base}/index.php?title=Topic_{other}&redirect=no",
+                f"{base}/wiki/Topic_{other}?useskin=old",
+            ]
+        if action == "history":
+            old = [f"{script}&oldid={current - 1 - back}" for back in range(2)]
+            return f"history {number}", [
+                *old,
+                f"{script}&oldid={current}",
+                f"{script}&action=history&limit=50",
+            ]
+        if action == "edit":
+            return f"edit {number} {query.get('section', 'all')}", links
+        version = int(query.get("oldid", current))
+        return (f"article {number} {version}", links) if current - 3 < version <= current else None
+
+    truth = {f"article {number} {1000 + 3 * number - back}" for number in range(size) for back in range(3)}
+    truth |= {f"history {number}" for number in range(size)}
+    return MadeSite(f"{base}/wiki/Topic_0", look, truth)
+
+
+def tables(base: str, size: int) -> MadeSite:
+    """Tables like those of Datasette: facets, sorts and hidden columns in any order, the default sort among them."""
+
+    def look(url: str) -> tuple[str, list[str]] | None:
+        parts, query = urlsplit(url), parse_qs(urlsplit(url).query)
+        words = parts.path.strip("/").split("/")
+        if words[0] != "base" or len(words) < 2 or not words[1].startswith("table"):
+            return None
+        table = int(words[1].removeprefix("table"))
+        if table >= size // 4:
+            return None
+        if len(words) == 3:
+            row = int(words[2])
+            table_url = f"{base}/base/table{table}"
+            return (f"row {table} {row}", [table_url, f"{table_url}?_sort=id"]) if row < 8 else None
+        facets = "+".join(sorted(query.get("_facet", [])))
+        sort, hidden = query.get("_sort", ["id"])[0], "+".join(sorted(query.get("_nocol", [])))
+        one = f"{base}/base/table{table}"
+        links = [f"{one}/{row}" for row in range(8)] + [f"{base}/base/table{table + 1}"]
+        links += [f"{one}?_sort=id", f"{one}?_sort=name", f"{one}?_facet=kind", f"{one}?_facet=maker"]
+        links += [
+            f"{one}?_facet=kind&_sort=id",
+            f"{one}?_sort=id&_facet=kind",
+            f"{one}?_facet=kind&_facet=maker",
+        ]
+        links += [f"{one}?_facet=maker&_facet=kind", f"{one}?_sort=name&_facet=kind", f"{one}?_nocol=kind"]
+        links += [
+            f"{one}?_nocol=kind&_sort=id",
+            f"{one}?_facet=maker&_nocol=kind",
+            f"{one}?_nocol=kind&_facet=maker",
+        ]
+        links += [f"{one}?_facet_size=max", f"{one}?_facet=kind&_facet_size=max", f"{one}?_size=100"]
+        return f"table {table} {facets} {sort} {hidden}", links
+
+    truth = {f"row {table} {row}" for table in range(size // 4) for row in range(8)}
+    return MadeSite(f"{base}/base/table0", look, truth)
+
+
 def statics(base: str, size: int) -> MadeSite:
     """Documentation: each URL has a page of its own, and pages of several versions share their names."""
 
@@ -270,9 +469,14 @@ SITES: dict[str, Callable[[str, int], MadeSite]] = {
     "mail": mail,
     "liar": liar,
     "turning": turning,
+    "impostor": impostor,
     "docs": statics,
     "daily": daily,
     "counted": counted,
+    "repository": repository,
+    "board": board,
+    "encyclopedia": encyclopedia,
+    "tables": tables,
 }
 
 

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
-from webcrawl.features.dust.rule import ANY, explanations
+from webcrawl.features.dust.rule import ANY, explanations, rewriting_rules
+from webcrawl.features.dust.template import size
 from webcrawl.features.dust.url_parts import without_origins
 from webcrawl.processing.text_sketch import hashes_in, resemblance
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from webcrawl.features.dust.rule import DustRule
     from webcrawl.features.dust.url_parts import UrlParts
@@ -39,7 +40,7 @@ PAGES_PER_SITE, PAGES_IN_ALL = 1000, 20_000
 """Pages that are remembered as evidence."""
 OPEN_PER_SITE, OPEN_IN_ALL = 16, 500
 """Rules that are being proved."""
-SUPPORTED_PER_SITE = 64
+SUPPORTED_PER_SITE = 128
 """Rules of a site that are not yet candidates."""
 DECIDED_PER_SITE = 256
 """Rules of a site that are remembered as refuted, so that they are not tried again."""
@@ -204,8 +205,10 @@ class DustLearner:
     """Finds and proves the rules of all sites. Its memory is bounded: the site that was not seen for longest is
     forgotten first."""
 
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random, form_of: Callable[[UrlParts], UrlParts]) -> None:
+        """``form_of``: returns the form of a URL under the rules that are proved."""
         self._chance = chance
+        self._form_of = form_of
         self._sites: OrderedDict[str, _Evidence] = OrderedDict()
         self._pages = self._open = 0
         self._probes: list[DustProbe] = []
@@ -385,29 +388,54 @@ class DustLearner:
     # -- rules that would explain equal pages ------------------------------------------------------------------
 
     def _search(self, evidence: _Evidence, page: DustPage, now: float) -> list[TrackedRule]:
-        changed = []
-        for url in evidence.by_body.get(page.content.body, ()):
-            peer = evidence.pages[url]
-            if url == page.url or not are_equal(peer, page):
+        """Seek rules that would explain why other pages are equal to this one. One that is made of the words of the
+        other is sought for the shortest URL only, and if nothing else explains it."""
+        urls = evidence.by_body.get(page.content.body)
+        if not urls or urls == [page.url]:
+            return []
+        changed: list[TrackedRule] = []
+        form = self._form_of(page.parts)
+        is_explained, shortest = False, None
+        for peer in [evidence.pages[url] for url in urls if url != page.url]:
+            if not are_equal(peer, page):
+                continue
+            of_peer = self._form_of(peer.parts)
+            if of_peer == form:
+                is_explained = True
                 continue
             for rule in explanations(peer.parts, page.parts):
-                if rule in evidence.decided:
-                    continue
-                if (tracked := evidence.open.get(rule)) is not None:
-                    _note_values(tracked, (peer, page))
-                    continue
-                support = evidence.supported.setdefault(rule, {})
-                values = {value for one in (peer, page) if (value := rule.value_in(one.parts))}
-                support.setdefault(page.content.body, set()).update(values)
-                if len(evidence.supported) > SUPPORTED_PER_SITE:
-                    evidence.supported.popitem(last=False)
-                is_enough = len(support) >= (SUPPORT_OF_ANY if rule.value == ANY else SUPPORT)
-                if rule.value == ANY and len(set().union(*support.values())) < SUPPORT_OF_ANY:
-                    is_enough = False
-                if is_enough and self._has_room(evidence):
-                    evidence.supported.pop(rule, None)
-                    changed.append(self._begin(evidence, rule, (peer, page), now))
+                is_explained = is_explained or rule.form(peer.parts) == rule.form(page.parts)
+                changed += self._support(evidence, rule, (peer, page), now)
+            if shortest is None or size(of_peer) < size(shortest[0]):
+                shortest = of_peer, peer
+        if not is_explained and shortest is not None:
+            for rule in rewriting_rules(shortest[0], form):
+                changed += self._support(evidence, rule, (shortest[1], page), now)
         return changed
+
+    def _support(
+        self, evidence: _Evidence, rule: DustRule, pair: tuple[DustPage, DustPage], now: float
+    ) -> list[TrackedRule]:
+        """Take a pair of pages as evidence for a rule. Return the rule if it becomes a candidate."""
+        if rule in evidence.decided:
+            return []
+        if (tracked := evidence.open.get(rule)) is not None:
+            _note_values(tracked, pair)
+            return []
+        support = evidence.supported.setdefault(rule, {})
+        evidence.supported.move_to_end(rule)
+        values = {value for one in pair if (value := rule.value_in(one.parts))}
+        support.setdefault(pair[1].content.body, set()).update(values)
+        if len(evidence.supported) > SUPPORTED_PER_SITE:
+            evidence.supported.popitem(last=False)
+        if len(support) < (SUPPORT_OF_ANY if rule.value == ANY else SUPPORT):
+            return []
+        if rule.has_values and rule.value == ANY and len(set().union(*support.values())) < SUPPORT_OF_ANY:
+            return []
+        if not self._has_room(evidence):
+            return []
+        evidence.supported.pop(rule, None)
+        return [self._begin(evidence, rule, pair, now)]
 
     def _has_room(self, evidence: _Evidence) -> bool:
         return len(evidence.open) < OPEN_PER_SITE and self._open < OPEN_IN_ALL
@@ -445,7 +473,9 @@ class DustLearner:
         urls = evidence.by_body.setdefault(page.content.body, [])
         urls.append(page.url)
         if len(urls) > PEERS:
-            urls.pop(0)
+            # The shortest one stays.
+            shortest = min(urls, key=lambda url: size(evidence.pages[url].parts))
+            urls.remove(next(url for url in urls if url != shortest))
 
     def _forget(self, evidence: _Evidence, url: str) -> None:
         page = evidence.pages.pop(url, None)

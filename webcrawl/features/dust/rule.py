@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from webcrawl.features.dust.template import fill, rewritings, template
 from webcrawl.features.dust.url_parts import UrlParts, is_token, parameter_name, path_place, place
 from webcrawl.urls.fingerprint import fingerprint
 
@@ -39,6 +40,8 @@ class DustKind(StrEnum):
     SEGMENT = "segment"
     """A segment of the path, whatever it is."""
     PARAMETER = "parameter"
+    REWRITING = "rewriting"
+    """Another URL of the site that is made of the same words."""
     ORDER = "order"
     """The order of the parameters."""
 
@@ -58,9 +61,11 @@ class DustRule:
     place: str = ""
     """The URLs that it applies to, see ``url_parts.place``; empty: all of the site."""
     name: str = ""
-    """The name of the parameter or of the index file, or the position of the segment."""
+    """The name of the parameter or of the index file, the position of the segment, or the template of the other URL;
+    its place is a template then too."""
     value: str = ""
-    """The value of the parameter, or ``ANY`` or ``TOKEN``."""
+    """The value of the parameter, or ``ANY`` or ``TOKEN``. Of an order: ``ANY`` if that of parameters with one name
+    counts as little. Of a rewriting: ``ANY`` if a word of its place stands for anything."""
 
     @property
     def id(self) -> str:
@@ -76,6 +81,8 @@ class DustRule:
     @property
     def has_values(self) -> bool:
         """True if it covers several values, so that it must be proved with several."""
+        if self.kind is DustKind.ORDER:
+            return False
         return self.kind in (DustKind.SEGMENT, DustKind.MATRIX) or self.value in (ANY, TOKEN)
 
     def covers(self, parts: UrlParts) -> bool:
@@ -89,6 +96,9 @@ class DustRule:
             return bool(parts.query) and any(piece.startswith(self.name) for piece in parts.query)
         if kind is DustKind.SEGMENT:
             return len(parts.segments) > int(self.name) + 1
+        if kind is DustKind.REWRITING:
+            source = template(self.place)
+            return source is not None and source.may_match(parts)
         if kind is DustKind.SLASH or kind is DustKind.INDEX:
             return parts.slash is (kind is DustKind.SLASH)
         return len(parts.query) > 1 if kind is DustKind.ORDER else True
@@ -99,6 +109,9 @@ class DustRule:
             return next((piece for piece in parts.query if parameter_name(piece) == self.name), "")
         if self.kind is DustKind.SEGMENT:
             return parts.segments[int(self.name)] if int(self.name) < len(parts.segments) else ""
+        if self.kind is DustKind.REWRITING:
+            found = self._match(parts) or {}
+            return "/".join(value for word, value in sorted(found.items()) if word.endswith("*>"))
         if self.kind is DustKind.MATRIX:
             return parts.segments[-1].rpartition(";")[2] if parts.segments else ""
         return ""
@@ -116,7 +129,11 @@ class DustRule:
                 segments = parts.segments
                 return parts._replace(segments=(*segments[:position], "*", *segments[position + 1 :]))
             case DustKind.ORDER:
-                return parts._replace(query=tuple(sorted(parts.query, key=parameter_name)))
+                by = None if self.value == ANY else parameter_name
+                return parts._replace(query=tuple(sorted(parts.query, key=by)))
+            case DustKind.REWRITING:
+                found = self._match(parts)
+                return parts if found is None else fill(self.name, found, parts)
             case DustKind.SCHEME:
                 return parts if ":" in parts.authority else parts._replace(scheme="https")
             case DustKind.WWW:
@@ -125,6 +142,10 @@ class DustRule:
                 return parts._replace(segments=tuple(segment.lower() for segment in parts.segments))
             case _:
                 return self._with_other_end(parts)
+
+    def _match(self, parts: UrlParts) -> dict[str, str] | None:
+        source = template(self.place)
+        return None if source is None else source.match(parts)
 
     def _with_other_end(self, parts: UrlParts) -> UrlParts | None:
         segments = parts.segments
@@ -152,7 +173,7 @@ class DustRule:
         is_covered = self.value == ANY or (is_token(value) if self.value == TOKEN else value == self.value)
         if not is_covered:
             return None
-        return parts._replace(query=tuple(piece for piece in parts.query if piece is not with_name[0]))
+        return parts.with_query([piece for piece in parts.query if piece is not with_name[0]])
 
     def probe(self, parts: UrlParts, other: str) -> str | None:
         """Return a URL that has the same page as this one if the rule is true; None if there is none. ``other``: the
@@ -187,15 +208,25 @@ class DustRule:
             case DustKind.CASE:
                 return f"{self.site}: the case of the path"
             case DustKind.ORDER:
-                return f"{self.site}: the order of the parameters"
+                return f"{self.site}: the order of the parameters" + ", and of values" * (self.value == ANY)
+            case DustKind.REWRITING:
+                return f"{where}: the same as {self.name}"
             case DustKind.WWW:
                 return f"{self.site}: www. before the name of the host"
             case _:
                 return f"{self.site}: http and https"
 
 
+def rewriting_rules(one: UrlParts, other: UrlParts) -> Iterator[DustRule]:
+    """Yield the rules by which one of two URLs of a site with the same page is made of the words of the other."""
+    if one[:2] == other[:2]:
+        for source, target, is_any in rewritings(one, other):
+            yield DustRule(one.site, DustKind.REWRITING, source, target, ANY if is_any else "")
+
+
 def explanations(one: UrlParts, other: UrlParts) -> Iterator[DustRule]:
-    """Yield the rules that would explain why two URLs of a site have the same page: those that differ in one way."""
+    """Yield the rules that would explain why two URLs of a site have the same page: those by which they differ in one
+    way."""
     site = one.site
     if (one.scheme, one.authority) != (other.scheme, other.authority):
         if one[2:] != other[2:] or site != other.site:
@@ -212,7 +243,8 @@ def explanations(one: UrlParts, other: UrlParts) -> Iterator[DustRule]:
 
 def _by_query(one: UrlParts, other: UrlParts) -> Iterator[DustRule]:
     if sorted(one.query) == sorted(other.query):
-        yield DustRule(one.site, DustKind.ORDER)
+        is_by_name = sorted(one.query, key=parameter_name) == sorted(other.query, key=parameter_name)
+        yield DustRule(one.site, DustKind.ORDER, value="" if is_by_name else ANY)
         return
     pieces = set(one.query) ^ set(other.query)
     if len(set(map(parameter_name, pieces))) > PARAMETERS_MAX:

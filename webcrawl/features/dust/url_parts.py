@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 URL_LENGTH_MAX = 500
 """Longer URLs are neither learned from nor rewritten."""
 
 _SCRIPTS = frozenset({"php", "cgi", "asp", "aspx", "jsp", "pl", "do", "py", "cfm"})
 _DISPATCHERS = frozenset(
-    {"act", "action", "area", "cmd", "controller", "do", "feed", "func", "function", "mod", "mode", "module"}
+    {
+        "a",
+        "act",
+        "action",
+        "area",
+        "cmd",
+        "controller",
+        "do",
+        "feed",
+        "func",
+        "function",
+        "mod",
+        "mode",
+        "module",
+    }
     | {"op", "option", "r", "route", "section", "task", "type", "view"}
 )
 """Parameters that often choose the function of a script: their values are a part of the place, if they are words."""
@@ -33,19 +50,36 @@ class UrlParts(NamedTuple):
     slash: bool
     """True if the path ends with a slash."""
     query: tuple[str, ...]
-    """The parameters as they are written, without the ampersands."""
+    """The parameters as they are written, without what separates them."""
+    separator: str = "&"
+    """What separates the parameters: a semicolon if there is no ampersand (HTML 4.01, appendix B.2.2)."""
 
     @property
     def site(self) -> str:
         """The name of the site: the authority without ``www.``."""
         return self.authority.removeprefix("www.")
 
+    def with_query(self, pieces: Sequence[str], separator: str | None = None) -> UrlParts:
+        """Return the URL with other parameters."""
+        several = len(pieces) > 1
+        return self._replace(query=tuple(pieces), separator=(separator or self.separator) if several else "&")
+
     @property
     def url(self) -> str:
         """The URL."""
         path = "/".join(self.segments) + ("/" if self.slash and self.segments else "")
-        query = "?" + "&".join(self.query) if self.query else ""
+        query = "?" + self.separator.join(self.query) if self.query else ""
         return f"{self.scheme}://{self.authority}/{path}{query}"
+
+
+def is_script(segment: str) -> bool:
+    """Return whether a segment names a script."""
+    return segment.lower().rpartition(".")[2] in _SCRIPTS
+
+
+def is_dispatcher(name: str, value: str) -> bool:
+    """Return whether a parameter chooses the function of a script."""
+    return name in _DISPATCHERS and _WORD.fullmatch(value) is not None
 
 
 def url_parts(url: str) -> UrlParts | None:
@@ -59,7 +93,9 @@ def url_parts(url: str) -> UrlParts | None:
     slash = not segments[-1]
     if slash:
         segments.pop()
-    return UrlParts(scheme, authority, tuple(segments), slash, tuple(query.split("&")) if query else ())
+    separator = ";" if ";" in query and "&" not in query else "&"
+    pieces = tuple(query.split(separator)) if query else ()
+    return UrlParts(scheme, authority, tuple(segments), slash, pieces, separator)
 
 
 def parameter_name(piece: str) -> str:
@@ -85,8 +121,7 @@ def place(parts: UrlParts, without: str | None = None) -> str:
     for piece in parts.query:
         name, _, value = piece.partition("=")
         if name != without:
-            is_dispatcher = name in _DISPATCHERS and _WORD.fullmatch(value)
-            names.append(f"{name}={value}" if is_dispatcher else name)
+            names.append(f"{name}={value}" if is_dispatcher(name, value) else name)
     return f"/{first}/{_form(segments[-1]) if segments else ''}?{'&'.join(sorted(names))}"
 
 

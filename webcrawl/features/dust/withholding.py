@@ -137,6 +137,11 @@ class Withholding:
             return None
         return DustMatch(applied, form, member.url)
 
+    def form(self, parts: UrlParts) -> UrlParts:
+        """Return the form of a URL under the rules that are applied."""
+        site = self._sites.get(parts.site)
+        return parts if site is None else _form(site.rules, parts)[0]
+
     def refuse(self, url: str, host: str) -> DustMatch | None:
         """Return why a URL is withheld, and keep that for ``withheld``, which is called next."""
         match = self.find_match(url, host)
