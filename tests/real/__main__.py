@@ -28,11 +28,15 @@ def main() -> int:
         "--folder", type=Path, metavar="DIR", help="where it is installed, and is found again"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON")
+    parser.add_argument(
+        "--show", action="store_true", help="print the rules, and some of the copies that are left"
+    )
     options = parser.parse_args()
     if wrong := [name for name in options.names if name not in SOFTWARE]:
         parser.error(f"{wrong[0]} is none of {', '.join(SOFTWARE)}")
     with tempfile.TemporaryDirectory() as temporary:
-        verdicts = _judge(options.names or list(SOFTWARE), options.folder or Path(temporary), options.pages)
+        folder = options.folder or Path(temporary)
+        verdicts = _judge(options.names or list(SOFTWARE), folder, options.pages, shows=options.show)
     if options.json is not None:
         options.json.write_text(json.dumps([verdict.as_object() for verdict in verdicts], indent=2) + "\n")
     if not verdicts:
@@ -40,7 +44,7 @@ def main() -> int:
     return int(any(verdict.lost for verdict in verdicts))
 
 
-def _judge(names: list[str], folder: Path, pages: int) -> list[Verdict]:
+def _judge(names: list[str], folder: Path, pages: int, *, shows: bool) -> list[Verdict]:
     heads = ("software", "requests", "with", "copies", "with", "saved", "rules", "withheld", "lost")
     print(_LINE.format(*heads), flush=True)
     verdicts = []
@@ -63,12 +67,16 @@ def _judge(names: list[str], folder: Path, pages: int) -> list[Verdict]:
                 verdict.copies_without,
                 verdict.copies_with,
                 saved,
-                verdict.rules,
+                len(verdict.rules),
                 verdict.withheld,
                 len(verdict.lost),
             ),
             flush=True,
         )
+        for rule in verdict.rules if shows else ():
+            print(f"    withheld {rule}", flush=True)
+        for url, first in verdict.left[:: max(len(verdict.left) // 12, 1)] if shows else ():
+            print(f"    fetched  {url}, which {first} has", flush=True)
         for url in verdict.lost[:5]:
             print(f"    lost: {url}", flush=True)
     return verdicts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -40,7 +41,10 @@ class Verdict:
     """URLs that DUST rules withheld."""
     lost: tuple[str, ...]
     """Of these, those whose body no fetched page has."""
-    rules: int
+    rules: tuple[str, ...]
+    """The rules that are applied, each with the number of URLs that it withheld."""
+    left: tuple[tuple[str, str], ...]
+    """Copies that were fetched with rules, each with the page that came first."""
 
     @property
     def saved(self) -> float | None:
@@ -55,7 +59,8 @@ class Verdict:
 class Bodies:
     """The digests of the bodies that a software gives, each asked for once."""
 
-    def __init__(self) -> None:
+    def __init__(self, noise: bytes = b"") -> None:
+        self._noise = re.compile(noise) if noise else None
         self._digests: dict[str, bytes | None] = {}
 
     def digest(self, url: str) -> bytes | None:
@@ -63,7 +68,8 @@ class Bodies:
         if url not in self._digests:
             try:
                 with urllib.request.urlopen(url, timeout=60) as response:
-                    self._digests[url] = hashlib.sha256(response.read()).digest()
+                    body = response.read() if self._noise is None else self._noise.sub(b"", response.read())
+                    self._digests[url] = hashlib.sha256(body).digest()
             except (OSError, urllib.error.URLError, ValueError):
                 self._digests[url] = None
         return self._digests[url]
@@ -76,7 +82,7 @@ def judge(name: str, served: Served, folder: Path, pages: int) -> Verdict:
     """
     without = _crawl(served, folder / "without", pages, learns=False)
     with_rules = _crawl(served, folder / "with", pages, learns=True)
-    bodies = Bodies()
+    bodies = Bodies(served.noise)
     fetched = {digest for url in with_rules if (digest := bodies.digest(url)) is not None}
     withheld = _withheld(folder / "with" / "dust.db")
     lost = [url for url in withheld if (digest := bodies.digest(url)) is not None and digest not in fetched]
@@ -89,6 +95,7 @@ def judge(name: str, served: Served, folder: Path, pages: int) -> Verdict:
         len(withheld),
         tuple(sorted(lost)),
         _rules(folder / "with"),
+        _left(with_rules, bodies),
     )
 
 
@@ -99,6 +106,7 @@ def _crawl(served: Served, jobdir: Path, pages: int, *, learns: bool) -> list[st
     settings = {
         "JOBDIR": jobdir,
         "DUST_LEARN": int(learns),
+        "DUST_EQUALITY": "text" if served.noise else "body",
         "FETCH_PRIVATE_ADDRESSES": 1,
         # In which a page is processed before the next request begins.
         "POLITENESS_MIN_DELAY": 0.03,
@@ -129,6 +137,16 @@ def _copies(urls: Iterable[str], bodies: Bodies) -> int:
     return len(digests) - len(set(digests))
 
 
+def _left(urls: Iterable[str], bodies: Bodies) -> tuple[tuple[str, str], ...]:
+    first: dict[bytes, str] = {}
+    pairs = []
+    for url in urls:
+        digest = bodies.digest(url)
+        if digest is not None and first.setdefault(digest, url) != url:
+            pairs.append((url, first[digest]))
+    return tuple(pairs)
+
+
 def _withheld(file: Path) -> list[str]:
     """Return the URLs that are stored as withheld: rows whose value begins with a URL."""
     if not file.exists():
@@ -146,9 +164,13 @@ def _withheld(file: Path) -> list[str]:
     return sorted(found)
 
 
-def _rules(jobdir: Path) -> int:
+def _rules(jobdir: Path) -> tuple[str, ...]:
     program = Path(sys.executable).with_name("scrapy")
     told = subprocess.run(
         [program, "dust", jobdir, "--json"], cwd=PROJECT, check=True, capture_output=True, text=True
     )
-    return sum(rule["state"] == "confirmed" for rule in json.loads(told.stdout)["rules"])
+    rules = [rule for rule in json.loads(told.stdout)["rules"] if rule["state"] == "confirmed"]
+    return tuple(
+        f"{rule['withheld']:6} by {rule['rule']}"
+        for rule in sorted(rules, key=lambda rule: -rule["withheld"])
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import sqlite3
 import subprocess
@@ -34,6 +35,9 @@ class Served:
 
     seed: str
     is_documentation: bool = False
+    noise: bytes = b""
+    """A pattern of what differs between two requests for one page: times, numbers of requests. Its pages are equal
+    for DUST rules if their main texts are, since their bodies never are."""
 
 
 def debian(folder: Path, *packages: str) -> Path:
@@ -225,7 +229,65 @@ def datasette(folder: Path) -> Iterator[Served]:
     port = free_port()
     seed = f"http://127.0.0.1:{port}/"
     with running([programs / "datasette", "serve", file, "-h", "127.0.0.1", "-p", str(port)], seed, folder):
-        yield Served(seed)
+        yield Served(seed, noise=rb"Queries took [0-9.]+ms")
+
+
+PHP = ("php8.2-cli", "php8.2-common", "php8.2-intl", "php8.2-xml", "php8.2-sqlite3", "php8.2-mbstring")
+EXTENSIONS = "ctype dom fileinfo iconv intl mbstring pdo pdo_sqlite simplexml sqlite3 tokenizer xml xmlreader"
+ARTICLES = 40
+
+
+@contextmanager
+def mediawiki(folder: Path) -> Iterator[Served]:
+    """MediaWiki on PHP's own server, with some articles."""
+    root = debian(folder, *PHP, "mediawiki", "mediawiki-classes")
+    php, home, port = root / "usr/bin/php8.2", folder / "wiki", free_port()
+    [modules] = (root / "usr/lib/php").glob("2*")
+    lines = [f"extension_dir={modules}", *(f"extension={name}" for name in EXTENSIONS.split())]
+    (folder / "php.ini").write_text("\n".join(lines) + "\n")
+    own = {"PHPRC": str(folder / "php.ini"), "PHP_CLI_SERVER_WORKERS": "2"}
+    origin = f"http://127.0.0.1:{port}"
+    run = {"cwd": folder, "check": True, "capture_output": True, "env": {**os.environ, **own}}
+    shutil.rmtree(home, ignore_errors=True)
+    shutil.rmtree(folder / "db", ignore_errors=True)
+    (folder / "db").mkdir()
+    # Some of its links lead to folders of the system, which are not unpacked here.
+    shutil.copytree(root / "usr/share/mediawiki", home, ignore_dangling_symlinks=True)
+    (home / "LocalSettings.php").unlink(missing_ok=True)
+    words = [
+        "--dbtype",
+        "sqlite",
+        "--dbpath",
+        folder / "db",
+        "--dbname",
+        "wiki",
+        "--pass",
+        "ofThisTestOnly12",
+    ]
+    words += ["--server", origin, "--scriptpath", "", "--confpath", home, "Test", "admin"]
+    articles = folder / "articles"
+    articles.mkdir(exist_ok=True)
+    for number in range(ARTICLES):
+        chance = random.Random(number)
+        text = " ".join("".join(chance.choices("abcdefghij", k=5)) for _ in range(150))
+        links = " ".join(f"[[Topic {(number * step + 1) % ARTICLES}]]" for step in (1, 2, 3))
+        (articles / f"Topic {number}.txt").write_text(
+            f"{text} {links} [[Category:Kind {number % 3}]]\n== Part ==\n{text}\n"
+        )
+    files = sorted(articles.iterdir())
+    importing = [php, home / "maintenance/importTextFiles.php", "--overwrite", "-s", "test"]
+    try:
+        subprocess.run([php, home / "maintenance/install.php", *words], **run)  # type: ignore[call-overload]
+        for changed in range(2):
+            for file in files[:: 2 * changed or 1]:
+                file.write_text(f"{file.read_text()}changed {changed}\n")
+            subprocess.run([*importing, *files], **run)  # type: ignore[call-overload]
+        subprocess.run([php, home / "maintenance/runJobs.php"], **run)  # type: ignore[call-overload]
+    except (OSError, subprocess.SubprocessError) as error:
+        raise MissingError(f"mediawiki cannot be installed: {error}") from error
+    noise = rb"(?s)<script.*?</script>|<!--.*?-->"
+    with running([php, "-S", f"127.0.0.1:{port}", "-t", home], f"{origin}/index.php", folder, **own):
+        yield Served(f"{origin}/index.php/Topic_0", noise=noise)
 
 
 def documentation(package: str, path: str) -> Callable[[Path], object]:
@@ -247,6 +309,7 @@ SOFTWARE: dict[str, Callable[[Path], object]] = {
     "gitweb": gitweb,
     "fossil": fossil,
     "datasette": datasette,
+    "mediawiki": mediawiki,
     "sqlite-doc": documentation("sqlite3-doc", "usr/share/doc/sqlite3"),
     "python-doc": documentation("python3.11-doc", "usr/share/doc/python3.11/html"),
 }

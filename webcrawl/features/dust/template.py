@@ -29,7 +29,7 @@ _CONSTANT = re.compile(r"[0-9]{1,8}|[A-Za-z_-]{1,24}")
 """Words that may be the same in all URLs of a template although only one of two URLs has them."""
 
 
-class Template(NamedTuple):
+class UrlTemplate(NamedTuple):
     """The first of two templates, as it is compared with URLs."""
 
     segments: tuple[str, ...]
@@ -72,7 +72,7 @@ class Template(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def template(text: str) -> Template | None:
+def template(text: str) -> UrlTemplate | None:
     """Return a template; None for a text that is none."""
     parts = url_parts(f"http://h{text}")
     if parts is None:
@@ -85,7 +85,7 @@ def template(text: str) -> Template | None:
     ]
     fixed = [(index, word) for index, word in enumerate(parts.segments) if holes[index] is None]
     named = tuple((name, value) for name, _, value in query)
-    return Template(parts.segments, parts.slash, named, tuple(marked), tuple(fixed))
+    return UrlTemplate(parts.segments, parts.slash, named, tuple(marked), tuple(fixed))
 
 
 def fill(text: str, found: dict[str, str], parts: UrlParts) -> UrlParts:
