@@ -307,6 +307,8 @@ def _become(told: dict[str, Any]) -> None:
     os.chdir(told["folder"])
     os.environ.clear()
     os.environ.update(told["environment"])
+    # It reads the environment when it is imported.
+    sys.modules.pop("webcrawl.environment", None)
     for number, (path, flags) in enumerate(
         zip(told["files"], (os.O_RDONLY, _WRITTEN, _WRITTEN), strict=True)
     ):

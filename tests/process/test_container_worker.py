@@ -12,20 +12,24 @@ from pathlib import Path
 
 import pytest
 
+from tests import forked
 from tests.crawl import expectation
 from tests.crawl.crawling import AT_ONCE, ROOT, Crawl, Jobdir
 from tests.fakeweb import witness
+from tests.forked import Files
 from tests.process import containers
 from tests.process.workers import WorkerProcesses
 from tests.redis_server import RedisServer
 from webcrawl import settings
 
-PAGES = 240
+PAGES = 160
 SERVICES = containers.compose()["services"]
 WORKER = SERVICES["worker"]
 GRACE = containers.seconds(WORKER["stop_grace_period"])
 AGES_SECONDS = 60
 """So long after its last sign of life a worker cannot pass for healthy."""
+TELLS = """for word in "$@"; do printf '%s\\0' "$word"; done; printf '\\0'; env -0"""
+"""A program that tells its words and its environment."""
 
 
 class Container:
@@ -39,7 +43,8 @@ class Container:
         self.host = host
         binaries = crawls.parent / f"bin-{host}"
         binaries.mkdir(parents=True, exist_ok=True)
-        for name, text in (("hostname", f"echo {host}"), ("scrapy", f'exec {sys.executable} -m scrapy "$@"')):
+        self.scrapy = binaries / "scrapy"
+        for name, text in (("hostname", f"echo {host}"), ("scrapy", TELLS)):
             (binaries / name).write_text(f"#!/bin/sh\n{text}\n")
             (binaries / name).chmod(0o755)
         mine = {**AT_ONCE, **given}
@@ -56,28 +61,51 @@ class Container:
             **{f"WEBCRAWL_{name}": str(value) for name, value in mine.items()},
         }
 
-    def run(self, *words: str) -> Crawl:
-        """Start the entry point with these words behind it."""
-        self.crawls.mkdir(exist_ok=True)
+    def told(self, *words: str) -> tuple[list[str], dict[str, str]]:
+        """What the entry point starts with these words behind it: the words behind ``scrapy``, and the environment."""
+        self.crawls.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(
+            [*containers.last("ENTRYPOINT").words, *words],
+            cwd=self.crawls.parent,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+        started, _, environment = done.stdout.decode().partition("\0\0")
+        variables = (variable.split("=", 1) for variable in environment.split("\0") if variable)
+        return started.split("\0"), dict(variables)
+
+    def run(self, *words: str, itself: bool = False) -> Crawl:
+        """Start what the entry point starts; or the entry point ``itself``, which becomes the crawl."""
         number = len(list(self.crawls.parent.glob("stderr-*"))) + 1
         output, errors = self.crawls.parent / f"stdout-{number}", self.crawls.parent / f"stderr-{number}"
-        with output.open("wb") as out, errors.open("wb") as err:
-            process = subprocess.Popen(
-                [*containers.last("ENTRYPOINT").words, *words],
-                cwd=self.crawls.parent,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-            )
+        errors.touch()
+        process: forked.Process
+        if itself:
+            self.crawls.mkdir(exist_ok=True)
+            self.scrapy.write_text(f'#!/bin/sh\nexec {sys.executable} -m scrapy "$@"\n')
+            with output.open("wb") as out, errors.open("wb") as err:
+                process = subprocess.Popen(
+                    [*containers.last("ENTRYPOINT").words, *words],
+                    cwd=self.crawls.parent,
+                    env=self.environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                )
+        else:
+            started, environment = self.told(*words)
+            files = Files(Path(os.devnull), output, errors)
+            process = forked.scrapy(started, self.crawls.parent, environment, files)
         return Crawl(process, self.crawls / self.host, output, errors)
 
-    def crawl(self, seeds: list[str]) -> Crawl:
+    def crawl(self, seeds: list[str], itself: bool = False) -> Crawl:
         """Start what compose.yaml says, with these seeds in the file that is mounted there."""
         file = self.crawls.parent / "seeds.txt"
         file.parent.mkdir(exist_ok=True)
         file.write_text("\n".join(seeds))
-        return self.run(*(word.replace("/seeds.txt", str(file)) for word in WORKER["command"]))
+        words = (word.replace("/seeds.txt", str(file)) for word in WORKER["command"])
+        return self.run(*words, itself=itself)
 
     def is_healthy(self) -> bool:
         """What the image's health check says."""
@@ -100,8 +128,8 @@ def containers_of(folder):
         container = Container(folder / crawl / "crawls", host, redis, **given)
         start = container.run
 
-        def run(*words):
-            started.append(start(*words))
+        def run(*words, **more):
+            started.append(start(*words, **more))
             return started[-1]
 
         container.run = run
@@ -129,9 +157,7 @@ def fetched(*crawls):
 )
 def test_every_crawl_in_a_container_is_a_worker_of_its_name(containers_of, given, run):
     container = containers_of("words")
-    program = container.crawls.parent / f"bin-{container.host}" / "scrapy"
-    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-    words = container.run(*given).wait().output.splitlines()
+    words, _ = container.told(*given)
 
     assert words[0] == "crawl"
     assert words[1:5] == ["-s", "WORKER_NAME=4f1c0de", "-s", f"JOBDIR={container.crawls / '4f1c0de'}"]
@@ -141,7 +167,7 @@ def test_every_crawl_in_a_container_is_a_worker_of_its_name(containers_of, given
 def test_a_container_by_itself_is_stopped_and_goes_on(serve, containers_of):
     web = serve(hosts=12, pages=PAGES, zipf=0.3, seed=31)
     container = containers_of("stop", POLITENESS_MIN_DELAY=0.03)
-    first = container.crawl(web.seeds)
+    first = container.crawl(web.seeds, itself=True)
     first.until_logged(60)
     first.signal(signal.Signals[containers.last("STOPSIGNAL").text])
     first.wait(GRACE).assert_ended_well()
