@@ -9,7 +9,7 @@ import pytest
 from tests.commands import own_process
 from tests.crawl import crawling, expectation
 
-PAGES = 300
+PAGES = 150
 CONCURRENT = 64
 
 
@@ -20,8 +20,8 @@ def checkpoint(source, target):
 @pytest.mark.parametrize("seen", ["exact", pytest.param("bloom", marks=pytest.mark.soak)])
 def test_a_checkpoint_of_a_running_crawl_is_finished_elsewhere(serve, start, crawl, folder, seen):
     web = serve(hosts=12, pages=PAGES, zipf=0.4, seed=14)
-    running = start(web.seeds, POLITENESS_MIN_DELAY=0.08, FRONTIER_SEEN=seen, CONCURRENT_REQUESTS=CONCURRENT)
-    running.until_logged(60)
+    running = start(web.seeds, POLITENESS_MIN_DELAY=0.15, FRONTIER_SEEN=seen, CONCURRENT_REQUESTS=CONCURRENT)
+    running.until_logged(30)
     done = checkpoint(running.path, folder / f"copy-{seen}")
     assert done.status == 0, done.err
     still_running = running.process.poll() is None
@@ -70,12 +70,12 @@ def test_a_crawl_takes_checkpoints_by_itself_and_keeps_the_last_ones(serve, star
         crawled.until(lambda: crawled.stderr.count("INFO: Checkpoint ") >= count)
         return sorted(path.name for path in kept.iterdir() if path.suffix != ".part")
 
-    first = start(web.seeds, jobdir=home, POLITENESS_MIN_DELAY=0.1, **given)
+    first = start(web.seeds, jobdir=home, POLITENESS_MIN_DELAY=0.3, **given)
     before = taken(first, 3)
     first.kill()
     (kept / "checkpoint-20200101T000000Z.part").mkdir()
     (kept / "mine").mkdir()
-    second = start(web.seeds, jobdir=home, POLITENESS_MIN_DELAY=0.1, **given)
+    second = start(web.seeds, jobdir=home, POLITENESS_MIN_DELAY=0.3, **given)
     after = taken(second, 2)
     second.signal()
     second.wait().assert_ended_well()

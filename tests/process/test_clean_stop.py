@@ -10,7 +10,7 @@ from tests.crawl import expectation
 from tests.fakeweb import witness
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-PAGES = 240
+PAGES = 120
 DELAY = 0.1
 
 
@@ -22,7 +22,7 @@ def stopped(serve, start):
         web = serve(hosts=12, pages=PAGES, zipf=0.3, seed=8)
         crawl = start(web.seeds, afresh=True, POLITENESS_MIN_DELAY=DELAY)
         # It runs on alone until it has its signal: while another is waited for, it would end.
-        crawl.until_logged(60)
+        crawl.until_logged(30)
         crawl.signal(number)
         started[number] = (web, crawl)
     for _, crawl in started.values():

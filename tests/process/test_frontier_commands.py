@@ -51,7 +51,7 @@ def explained(redis, urls):
 @pytest.fixture(scope="module")
 def story(serve, start, serve_redis):
     """What happened, moment by moment."""
-    web = serve(hosts=20, pages=600, zipf=0.2, seed=9)
+    web = serve(hosts=20, pages=400, zipf=0.2, seed=9)
     redis = serve_redis()
     processes = WorkerProcesses(start, redis, web.seeds, **SETTINGS)
     told = {"web": web, "redis": redis, "processes": processes}

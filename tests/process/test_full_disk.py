@@ -37,10 +37,11 @@ def disk(tmp_path):
 
 @pytest.mark.parametrize("warc", [1, 0], ids=["the archive fills it", "the frontier fills it"])
 def test_a_full_disk_pauses_the_crawl_until_there_is_room(serve, start, disk, warc):
-    web = serve(hosts=30, pages=900, words=600 if warc else 5, links=20 if warc else 60, zipf=0.3, seed=12)
+    pages = 600
+    web = serve(hosts=30, pages=pages, words=600 if warc else 5, links=20 if warc else 60, zipf=0.3, seed=12)
     ballast = disk / "ballast"
     with ballast.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, DISK - (ROOM if warc else 500_000))
+        os.posix_fallocate(file.fileno(), 0, DISK - (ROOM // 2 if warc else 400_000))
     crawl = start(web.seeds, jobdir=disk / "job", WARC_ENABLED=warc, CONCURRENT_REQUESTS=CONCURRENT)
     crawl.until(lambda: "No room left, the crawl pauses" in crawl.stderr)
 
@@ -50,7 +51,7 @@ def test_a_full_disk_pauses_the_crawl_until_there_is_room(serve, start, disk, wa
     assert crawl.process.poll() is None
     assert paused - before <= CONCURRENT
     time.sleep(LOOK / 2)
-    assert len(web.hits()) == paused < 900
+    assert len(web.hits()) == paused < pages
 
     ballast.unlink()
     crawl.wait().assert_ended_well()

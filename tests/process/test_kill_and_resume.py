@@ -13,8 +13,6 @@ from tests.fakeweb import witness
 from webcrawl.control.selection import select_crawl_in
 from webcrawl.storage import technology_in
 
-KILLS = 20
-PAGES = 1500
 CONCURRENT = 32
 DELAY = 0.3
 
@@ -27,13 +25,13 @@ def draw():
     return random.Random(seed)
 
 
-def killed_legs(draw, kills, begin):
+def killed_legs(draw, kills, pages, begin):
     """Start again and again, and kill each time: while it starts, in a burst of commits, or somewhere."""
     crawl = None
     for left in range(kills, 0, -1):
         lines = len(crawl.log()) if crawl else 0
         # However fast the crawl is, every kill comes before its end.
-        most = max((PAGES - lines) // (left + 1), 2)
+        most = max((pages - lines) // (left + 1), 2)
         crawl = begin(crawl)
         if draw.random() < 0.15:
             time.sleep(draw.uniform(0.0, 0.8))  # the moment of the kill is what this test draws
@@ -48,13 +46,19 @@ def in_flight(crawl, asked):
     return {url for (url,) in crawl.query("SELECT url FROM queue")} & set(asked)
 
 
-@pytest.mark.parametrize("seen", ["exact", pytest.param("bloom", marks=pytest.mark.soak)])
-def test_twenty_kills_lose_nothing(serve, start, crawl, draw, seen):
-    web = serve(hosts=40, pages=PAGES, zipf=0.5, seed=9)
-    kills = KILLS if seen == "exact" else 5
+@pytest.mark.parametrize(
+    ("seen", "kills", "pages"),
+    [
+        ("exact", 8, 500),
+        pytest.param("exact", 20, 1500, marks=pytest.mark.soak),
+        pytest.param("bloom", 5, 1500, marks=pytest.mark.soak),
+    ],
+)
+def test_kills_lose_nothing(serve, start, crawl, draw, seen, kills, pages):
+    web = serve(hosts=40, pages=pages, zipf=0.5, seed=9)
     settings = {"CONCURRENT_REQUESTS": CONCURRENT, "FRONTIER_SEEN": seen}
     refetched, before = 0, 0
-    for killed in killed_legs(draw, kills, lambda last: start(web.seeds, of=last, **settings)):
+    for killed in killed_legs(draw, kills, pages, lambda last: start(web.seeds, of=last, **settings)):
         if not (killed.path / "frontier.db").exists() or not killed.query("SELECT 1 FROM sqlite_master"):
             continue
         asked = expectation.asked(web)
@@ -70,10 +74,10 @@ def test_twenty_kills_lose_nothing(serve, start, crawl, draw, seen):
 
     done = crawl(web.seeds, of=last, **settings).assert_ended_well()
     expected = set(expectation.depths(web))
-    assert len(expected) == PAGES
+    assert len(expected) == pages
     assert set(expectation.asked(web)) == expected == set(done.fetched())
     assert sum(witness.repeated(web.hits()).values()) <= 2 * refetched
-    assert done.figures().totals["done"] == PAGES
+    assert done.figures().totals["done"] == pages
     assert done.figures().queued == 0
     if seen == "exact":
         done.assert_sound()
@@ -83,13 +87,13 @@ def test_twenty_kills_lose_nothing(serve, start, crawl, draw, seen):
 
 def test_a_kill_is_no_excuse_for_haste(serve, start, crawl, draw):
     """Across kills the server sees every delay kept, and never two requests open on a host."""
-    web = serve(hosts=30, pages=180, zipf=0.2, seed=10)
+    web = serve(hosts=20, pages=120, zipf=0.2, seed=10)
     settings = {"POLITENESS_MIN_DELAY": DELAY}
     crawled = None
     for _ in range(3):
         lines = len(crawled.log()) if crawled else 0
         crawled = start(web.seeds, of=crawled, **settings)
-        crawled.until_logged(lines + draw.randrange(10, 60))
+        crawled.until_logged(lines + draw.randrange(10, 35))
         crawled.kill()
     crawl(web.seeds, of=crawled, **settings).assert_ended_well()
 

@@ -155,7 +155,7 @@ def chaos(draw, serve, start, redis, *, pages, hosts, strikes):
 
 
 def test_a_crawl_in_chaos_is_complete_and_polite(draw, serve, start, serve_redis):
-    chaos(draw, serve, start, serve_redis(), pages=1000, hosts=100, strikes=6)
+    chaos(draw, serve, start, serve_redis(), pages=600, hosts=60, strikes=6)
 
 
 @pytest.mark.soak

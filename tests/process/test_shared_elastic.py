@@ -68,11 +68,11 @@ def test_two_become_six_and_six_become_one(serve, start, serve_redis):
 
 
 def test_a_dead_worker_s_hosts_are_taken_over_after_the_lease_time(serve, start, serve_redis):
-    web = serve(hosts=40, pages=400, zipf=0.0, seed=4)
+    web = serve(hosts=30, pages=240, zipf=0.0, seed=4)
     processes = WorkerProcesses(start, serve_redis(), web.seeds, LEASE_SECONDS=4, **SETTINGS)
     processes.start("w1")
     processes.start("w2")
-    processes.workers["w1"].until_logged(60)
+    processes.workers["w1"].until_logged(15)
     processes.kill("w1")
     held = set(processes.queued("w1"))
     assert held
@@ -92,7 +92,7 @@ def test_few_hosts_are_shared_out_although_they_are_never_at_rest(serve, start, 
     processes.until_joined()
     for worker in processes.workers.values():
         before = len(worker.lines())
-        worker.until(lambda worker=worker, before=before: len(worker.lines()) >= before + 40, 120)
+        worker.until(lambda worker=worker, before=before: len(worker.lines()) >= before + 20, 120)
     for name in processes.workers:
         processes.workers[name].signal(signal.SIGINT)
     for worker in processes.workers.values():
@@ -106,7 +106,7 @@ def test_few_hosts_are_shared_out_although_they_are_never_at_rest(serve, start, 
 )
 def test_a_redis_that_is_away_is_waited_for(serve, start, serve_redis, accident):
     """Longer than the leases last: nobody may go on with what it had."""
-    web = serve(hosts=40, pages=400, zipf=0.0, seed=5)
+    web = serve(hosts=30, pages=240, zipf=0.0, seed=5)
     redis = serve_redis()
     with Cable(redis.port) as cable:
         url = f"redis://127.0.0.1:{cable.port}/0"
@@ -115,7 +115,7 @@ def test_a_redis_that_is_away_is_waited_for(serve, start, serve_redis, accident)
         )
         processes.start("w1")
         processes.start("w2")
-        processes.workers["w1"].until_logged(60)
+        processes.workers["w1"].until_logged(15)
         away, back = {
             "cut": (cable.cut, cable.mend),
             "frozen": (redis.freeze, redis.thaw),
@@ -179,7 +179,7 @@ time.time_ns = lambda: int(time.time() * 1e9)
 def test_machines_whose_clocks_differ_are_as_polite(
     serve, start, serve_redis, tmp_path, monkeypatch, seconds
 ):
-    web = serve(hosts=20, pages=400, zipf=0.0, seed=8)
+    web = serve(hosts=20, pages=200, zipf=0.0, seed=8)
     processes = WorkerProcesses(start, serve_redis(), web.seeds, **SETTINGS)
     processes.start("w1")
     (tmp_path / "sitecustomize.py").write_text(SHIFTED.format(seconds=seconds))
