@@ -376,12 +376,8 @@ def test_each_technology_is_in_the_registry_with_its_own_name():
 
 def test_the_scheduler_alone_makes_a_frontier():
     """The others get it from the context, or know its type alone."""
-    frontier = "frontier.frontier"
-    makes = {
-        name_of(path)
-        for path in FILES
-        if frontier in runtime_imports(path, {name_of(one): one for one in FILES})
-    }
+    frontier, places = "frontier.frontier", {name_of(path): path for path in FILES}
+    makes = {name_of(path) for path in FILES if frontier in runtime_imports(path, places)}
     assert makes == {"scheduler"}
 
 

@@ -162,7 +162,7 @@ class Specification:
     st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.sampled_from("ig")), max_size=30),
     st.integers(1, 7),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_groups_of_bodies_are_answered_as_single_ones(met: list[tuple[str, str, str]], at_once: int) -> None:
     bodies = [
         body(text, f"http://{host}.test/", NOW + at, payload) for at, (text, host, payload) in enumerate(met)

@@ -222,7 +222,7 @@ def test_what_the_caller_does_to_an_entry_later_does_not_reach_the_queue(backend
     assert backend.read_queue("a").entries[0].depth == 0
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(places=st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 1 << 62)), unique=True, max_size=40))
 def test_a_queue_is_always_sorted_whatever_comes_in(make_backend, places: list[tuple[int, int]]) -> None:
     backend: Driven = make_backend()

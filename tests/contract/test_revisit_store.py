@@ -207,7 +207,7 @@ def test_it_does_what_the_model_does(opened: Opened, runner: asyncio.Runner) -> 
     visits = opened()
 
     @given(_steps)
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=25, deadline=None)
     def compare(steps: list[tuple[object, ...]]) -> None:
         visits.keep(dropped=tuple((key, number) for key in "ab" for number in range(6)))
         model = Visits(runner, VisitModel())
@@ -341,7 +341,7 @@ def test_steps_of_two_workers_at_the_same_time_are_as_if_one_was_first(
         return [answers, await model.find(_ALL), await _make(model, b"", ("take", 3))]
 
     @given(st.lists(_one_step, max_size=6), _one_step, _one_step)
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=25, deadline=None)
     def compare(before: list[_Step], first: _Step, second: _Step) -> None:
         # Of two hints for one page at the same time, either may win.
         assume({first[:2], second[:2]} != {("hint", first[1])})

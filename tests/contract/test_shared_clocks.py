@@ -173,7 +173,7 @@ def test_a_crawl_that_was_begun_before_lets_its_own_clocks_rest(runner: asyncio.
         max_size=40,
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_whatever_happens_no_clock_is_had_by_two_or_too_early(steps: list[tuple[str, Any]]) -> None:
     import asyncio
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.storage.contract import Backend
 
-SITES = 1500
+SITES = 500
 
 
 class Web:

@@ -255,7 +255,7 @@ class Head(RuleBasedStateMachine):
 
 
 TestHead = Head.TestCase
-TestHead.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+TestHead.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
 def test_entries_that_were_taken_are_let_go_of() -> None:

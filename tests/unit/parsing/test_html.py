@@ -281,7 +281,7 @@ def test_arbitrary_bytes_never_raise(body: bytes, content_type: str) -> None:
     found(body, content_type, TYPES)
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(soup, st.booleans())
 def test_tag_soup_never_raises_and_gives_requestable_links_in_text_that_can_be_stored(
     pieces: list[str], harmless: bool

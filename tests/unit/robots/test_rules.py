@@ -109,7 +109,7 @@ def test_the_decision_is_that_of_a_plain_reading_of_the_rfc(
     assert RobotsRules(text_of(rules) + more, "foobot").allows(path) is max(matching)[1]
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=150)
 @given(
     st.lists(st.tuples(st.booleans(), patterns_with_escapes, st.sampled_from(["", "", "$"])), max_size=6),
     patterns_with_escapes,

@@ -49,7 +49,7 @@ def compare_harvests(seeds: Sequence[int], pages: int) -> None:
 def test_a_learner_finds_forty_times_as_much_as_breadth_first_and_more_than_by_the_parents_relevance() -> (
     None
 ):
-    compare_harvests([1], 500)
+    compare_harvests([1], 250)
 
 
 @pytest.mark.soak

@@ -66,7 +66,7 @@ RUNS = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(runs=RUNS, points=st.sampled_from([1, 7, 300, 3000]))
 def test_series_are_the_samples_whatever_the_times_and_the_restarts(
     runs: list[tuple[float, list[tuple[float, int, int]]]], points: int
@@ -107,7 +107,7 @@ def test_series_are_the_samples_whatever_the_times_and_the_restarts(
     assert found == pytest.approx(total, rel=1e-4)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(
     counts=st.lists(st.lists(st.integers(0, 500), min_size=30, max_size=30), min_size=1, max_size=4),
     phases=st.lists(st.floats(0, 1.9), min_size=4, max_size=4),
@@ -219,7 +219,7 @@ def test_a_name_that_is_not_there_and_an_empty_period_are_refused(store: SeriesS
 # -- blocks ------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(st.binary(max_size=300))
 def test_bytes_that_are_no_block_are_a_clear_error(stored: bytes) -> None:
     with pytest.raises(BlockError):

@@ -215,7 +215,7 @@ def test_generated_requests_are_answered_as_the_description_says(tmp_path, monke
             operation = found.ok()
 
             @settings(
-                max_examples=60,
+                max_examples=25,
                 derandomize=True,
                 database=None,
                 deadline=None,

@@ -420,7 +420,7 @@ class Chance(RuleBasedStateMachine):
         assert len(self.service.machine.running) <= 2
 
 
-Chance.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+Chance.TestCase.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
 TestChance = Chance.TestCase
 
 
