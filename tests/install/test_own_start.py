@@ -48,7 +48,7 @@ def resident():
 async def crawls():
     runner = AsyncCrawlerRunner(settings)
     kept, sizes = [], []
-    for number in range(12):
+    for number in range(7):
         crawler = runner.create_crawler("local")
         await runner.crawl(crawler, origin=sys.argv[1])
         kept.append(weakref.ref(crawler))
@@ -99,7 +99,7 @@ def test_a_process_with_many_crawls_keeps_none_of_them(folder):
     # The last one is held by the loop's present task.
     assert int(alive) <= 1, line
     assert float(grown) < 15, line
-    assert len(site.hits) == 12 * 4
+    assert len(site.hits) == 7 * 4
     assert "Stopping for" not in done.stderr
 
 

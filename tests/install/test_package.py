@@ -162,7 +162,15 @@ def run(python, folder, *words, path=(), **variables):
 
 
 @pytest.mark.parametrize(
-    "words", [["-h"], ["crawl", "shop"], ["check"], ["parse", "-h"], ["runspider", "-h"]]
+    "words",
+    [
+        ["-h"],
+        ["crawl", "shop"],
+        *(
+            pytest.param(words, marks=pytest.mark.soak)
+            for words in (["check"], ["parse", "-h"], ["runspider", "-h"])
+        ),
+    ],
 )
 def test_outside_of_projects_scrapys_commands_are_as_without_the_package(installed, tmp_path, words):
     plain = run(sys.executable, tmp_path, "-m", "scrapy", *words)

@@ -62,7 +62,7 @@ class Container:
         }
 
     def told(self, *words: str) -> tuple[list[str], dict[str, str]]:
-        """What the entry point starts with these words behind it: the words behind ``scrapy``, and the environment."""
+        """What the entry point starts with these words: the words behind ``scrapy``, and the environment."""
         self.crawls.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(
             [*containers.last("ENTRYPOINT").words, *words],
