@@ -39,7 +39,7 @@ SHOWN_BY = {
     "built on Scrapy": CHOICE,
     "its own queue and timer": f"{POLITENESS} a_fixed_delay_lies_between_any_two_requests_to_a_host "
     "hosts_of_one_domain_share_a_clock",
-    "stop or kill a crawl at any moment": "tests/process/test_kill_and_resume.py twenty_kills_lose_nothing; "
+    "stop or kill a crawl at any moment": "tests/process/test_kill_and_resume.py kills_lose_nothing; "
     f"{CLEAN_STOP} the_same_command_completes_it_and_fetches_nothing_twice",
     "one site or a hundred thousand": "tests/process/test_large_crawl.py a_large_crawl_is_complete_and_polite",
     "for people who crawl sites that belong to others": CHOICE,
@@ -53,7 +53,7 @@ SHOWN_BY = {
     "before it marks the URL as done": "tests/unit/frontier/test_committer.py "
     "pages_are_archived_before_their_state_is_committed_and_only_then_told; "
     "tests/process/test_archive_survives_kill.py what_was_appended_survives_ten_kills_at_random_moments",
-    "After `kill -9`": "tests/process/test_kill_and_resume.py twenty_kills_lose_nothing "
+    "After `kill -9`": "tests/process/test_kill_and_resume.py kills_lose_nothing "
     "a_kill_is_no_excuse_for_haste",
     "makes the crawls of any Scrapy project polite": f"{ADDON} the_log_of_the_server_is_polite "
     "a_stopped_crawl_goes_on the_crawl_is_kept_and_the_command_says_where",
