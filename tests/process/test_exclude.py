@@ -12,7 +12,7 @@ from tests.process.workers import WorkerProcesses
 from webcrawl.scope.exclusion import ExclusionList
 
 HOST, PART = "h0001.localhost", "h0002.localhost"
-SETTINGS = {"POLITENESS_MIN_DELAY": 0.25, "CONCURRENT_REQUESTS": 32, "EXCLUSION_CHECK_SECONDS": 900}
+SETTINGS = {"POLITENESS_MIN_DELAY": 0.6, "CONCURRENT_REQUESTS": 32, "EXCLUSION_CHECK_SECONDS": 900}
 """Nobody would look at the file by himself before the crawl is over."""
 
 
@@ -29,7 +29,7 @@ def since(said):
 
 @pytest.fixture(scope="module")
 def story(serve, start, serve_redis, folder):
-    web = serve(hosts=10, pages=420, zipf=0.1, seed=5)
+    web = serve(hosts=10, pages=240, zipf=0.1, seed=5)
     redis = serve_redis()
     file = folder / "exclusions.txt"
     file.write_text("nobody.test  # stands for a list that was there before\n")

@@ -11,7 +11,7 @@ DELAY = 0.1
 
 
 @pytest.mark.parametrize(
-    ("pages", "hosts"), [(1_500, 300), pytest.param(10_000, 1_000, marks=pytest.mark.soak)]
+    ("pages", "hosts"), [(900, 200), pytest.param(10_000, 1_000, marks=pytest.mark.soak)]
 )
 def test_a_large_crawl_is_complete_and_polite(serve, crawl, pages, hosts):
     web = serve(hosts=hosts, pages=pages, zipf=0.3, seed=15)
