@@ -215,8 +215,8 @@ def _import_everything() -> None:
     from scrapy.settings import BaseSettings
 
     import webcrawl
+    from webcrawl.config.copies import copy_settings
     from webcrawl.features.refusals.signatures import signatures_of_package
-    from webcrawl.start import copy_settings
     from webcrawl.urls.politeness_key import load_suffixes
 
     with warnings.catch_warnings(action="ignore"):

@@ -49,7 +49,7 @@ def ended(web, crawl):
 
 def test_no_page_of_honest_sites_is_lost_and_copies_are_withheld(serve, crawl):
     """How many depends on how fast pages are processed: ``make soak`` has the shares, on sites that are larger."""
-    web = serve(kind="copies", pages=40, sections=HONEST)
+    web = serve(kind="copies", pages=24, sections=HONEST)
     ended = crawl(web.seeds, **SETTINGS).assert_ended_well()
     ended.assert_sound()
     texts = set(shown(web))

@@ -24,6 +24,7 @@ CHOICES = {
     "last": {"POLITENESS_MODEL": "last", "POLITENESS_FACTOR": 1, "POLITENESS_KEY": "host"},
 }
 AT_A_TIME = 2
+PAGES = 60
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def crawls(serve, start):
     for place in range(0, len(names), AT_A_TIME):
         started = {}
         for name in names[place : place + AT_A_TIME]:
-            web = serve(hosts=15, pages=180, seed=6)
+            web = serve(hosts=8, pages=PAGES, seed=6)
             started[name] = (web, start(web.seeds, **CHOICES[name]))
         done |= {name: (web, crawl.wait()) for name, (web, crawl) in started.items()}
     return done
@@ -72,12 +73,12 @@ def test_without_warc_there_is_a_log_alone(crawls):
 def test_what_was_counted_of_links_is_kept(crawls):
     kept = (crawls["opic"][1].path / "importance.table").read_bytes()
 
-    assert b'"pages": 180' in kept.partition(b"\n")[0]
+    assert b'"pages": %d' % PAGES in kept.partition(b"\n")[0]
 
 
 def test_a_bloom_filter_survives_a_stop(serve, crawl):
-    web = serve(hosts=15, pages=180, seed=6)
-    first = crawl(web.seeds, **CHOICES["bloom"], CLOSESPIDER_PAGECOUNT=60).assert_ended_well()
+    web = serve(hosts=8, pages=PAGES, seed=6)
+    first = crawl(web.seeds, **CHOICES["bloom"], CLOSESPIDER_PAGECOUNT=20).assert_ended_well()
     second = crawl(web.seeds, of=first, **CHOICES["bloom"]).assert_ended_well()
 
     assert list(second.path.glob("seen-*.bloom"))
@@ -86,9 +87,9 @@ def test_a_bloom_filter_survives_a_stop(serve, crawl):
 
 
 def test_a_bloom_filter_in_redis_is_shared_and_survives_a_stop(serve, crawl, serve_redis):
-    web = serve(hosts=15, pages=180, seed=6)
+    web = serve(hosts=8, pages=PAGES, seed=6)
     shared = {**CHOICES["bloom"], "REDIS_URL": serve_redis().url}
-    first = crawl(web.seeds, **shared, CLOSESPIDER_PAGECOUNT=60).assert_ended_well()
+    first = crawl(web.seeds, **shared, CLOSESPIDER_PAGECOUNT=20).assert_ended_well()
     second = crawl(web.seeds, **shared).assert_ended_well()
 
     fetched = {**first.fetched(), **second.fetched()}

@@ -16,14 +16,14 @@ CONCURRENT = 8
 
 @pytest.fixture(scope="module")
 def web(serve):
-    return serve(hosts=10, pages=200, seed=2)
+    return serve(hosts=6, pages=80, seed=2)
 
 
 def test_a_page_count_stops_the_crawl_cleanly_and_it_can_go_on(web, crawl):
-    first = crawl(web.seeds, CLOSESPIDER_PAGECOUNT=40, CONCURRENT_REQUESTS=CONCURRENT).assert_ended_well()
+    first = crawl(web.seeds, CLOSESPIDER_PAGECOUNT=25, CONCURRENT_REQUESTS=CONCURRENT).assert_ended_well()
     pages = first.lines()
 
-    assert 40 <= len(pages) <= 40 + CONCURRENT
+    assert 25 <= len(pages) <= 25 + CONCURRENT
     assert first.assert_sound().queued > 0
     assert "closespider_pagecount" in first.stderr
     assert f"JOBDIR={first.path}" in first.stderr
@@ -35,7 +35,7 @@ def test_a_page_count_stops_the_crawl_cleanly_and_it_can_go_on(web, crawl):
 
 def test_a_timeout_stops_a_crawl_of_an_endless_web(serve, crawl):
     endless = serve(hosts=5, pages=None)
-    crawled = crawl(endless.seeds, CLOSESPIDER_TIMEOUT=2).assert_ended_well()
+    crawled = crawl(endless.seeds, CLOSESPIDER_TIMEOUT=2, POLITENESS_MIN_DELAY=0.2).assert_ended_well()
 
     assert crawled.assert_sound().queued > 0
     assert "closespider_timeout" in crawled.stderr

@@ -28,7 +28,7 @@ TROUBLE = (
 )
 SLOW_ROBOTS = 0.2
 UNKNOWN = 0.8
-WEB = {"hosts": 8, "pages": 64, "zipf": 0.3, "seed": 5, "placements": TROUBLE}
+WEB = {"hosts": 6, "pages": 42, "zipf": 0.3, "seed": 5, "placements": TROUBLE}
 
 
 def domain_of(hit):
@@ -39,7 +39,7 @@ def domain_of(hit):
 def webs(serve):
     delays = Placement("robots-delay", hosts=("h0001.localhost",), options={"seconds": CRAWL_DELAY})
     slow = (Placement("slow-start", share=1.0, options={"seconds": SLOW}),)
-    hosts_of_domains = {"hosts": 9, "pages": 63, "per_domain": 3, "zipf": 0.2, "placements": slow}
+    hosts_of_domains = {"hosts": 9, "pages": 36, "per_domain": 3, "zipf": 0.2, "placements": slow}
     return {
         "fixed": serve(**WEB),
         "mean": serve(**{**WEB, "placements": (TROUBLE[0], *slow)}),

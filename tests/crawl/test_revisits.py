@@ -6,8 +6,6 @@ import itertools
 import json
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +14,8 @@ from threading import Lock, Thread
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.crawl.crawling import ROOT, start
+from tests.commands import own_process
+from tests.crawl.crawling import start
 from webcrawl.archive.records import warc_date
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.fingerprint import fingerprint
@@ -240,15 +239,8 @@ def test_the_site_is_asked_one_thing_at_a_time(crawled):
 
 def test_the_archive_is_whole(crawled):
     _, crawl, _ = crawled
-    checked = subprocess.run(
-        [sys.executable, "-m", "scrapy", "archive", "check", str(crawl.path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    checked = own_process(crawl.path.parent, "archive", "check", crawl.path)
+    assert checked.status == 0, checked
 
 
 class EndlessSite(Site):

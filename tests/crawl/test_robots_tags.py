@@ -52,7 +52,7 @@ def placements():
 
 @pytest.fixture(scope="module")
 def web(serve):
-    return serve(hosts=12, pages=600, links=8, seed=5, placements=tuple(part for part, _ in placements()))
+    return serve(hosts=12, pages=240, links=8, seed=5, placements=tuple(part for part, _ in placements()))
 
 
 @pytest.fixture(scope="module")

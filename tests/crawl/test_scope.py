@@ -11,7 +11,7 @@ import pytest
 from tests.crawl import expectation
 from tests.fakeweb.geography import Page
 
-PAGES = 100
+PAGES = 60
 LONGEST = 52
 EXCLUDED_LATE = "h0002.localhost"
 
@@ -151,7 +151,7 @@ def test_an_exclusion_added_while_the_crawl_runs_holds_for_what_is_queued(web, s
     crawled = start(
         web.seeds, EXCLUSION_FILE=exclusions, EXCLUSION_CHECK_SECONDS=1, POLITENESS_MIN_DELAY=0.25
     )
-    crawled.until_logged(60)
+    crawled.until_logged(40)
     exclusions.write_text(exclusions.read_text() + f"{EXCLUDED_LATE}\n")
     crawled.wait().assert_ended_well().assert_sound()
 
@@ -167,7 +167,7 @@ def test_an_exclusion_added_while_the_crawl_runs_holds_for_what_is_queued(web, s
 @pytest.mark.parametrize("site", ["domain", "host"])
 def test_a_crawl_that_stays_reaches_all_of_its_seeds_sites_and_nothing_else(serve, crawl, site):
     """Over a stop and a start; h0001.localhost redirects to h0002.localhost, so that is where its crawl stays."""
-    web = serve(hosts=8, pages=80, per_domain=2, zipf=0.2, seed=5)
+    web = serve(hosts=8, pages=48, per_domain=2, zipf=0.2, seed=5)
     moved = f"{web.web.origin(2)}/x/redirect-chain?hops=1&goal={quote(web.web.origin(4) + '/', safe='')}"
     sites = [[0, 1], [4, 5]] if site == "domain" else [[0], [4]]
     expected = set()

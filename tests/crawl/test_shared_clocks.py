@@ -14,7 +14,7 @@ from tests.rows import each_row
 MEASURING_ERROR = 0.005
 ADDRESS, DOMAIN, HOST, GROUP, KEY = 0.05, 0.12, 0.2, 0.12, 0.06
 SLOW = (Placement("slow-start", share=0.3, options={"seconds": 0.1}), Placement("flaky-reset", share=0.1))
-WEB = {"hosts": 9, "pages": 36, "zipf": 0.2, "per_domain": 3, "placements": SLOW}
+WEB = {"hosts": 9, "pages": 27, "zipf": 0.2, "per_domain": 3, "placements": SLOW}
 
 
 def above(name):

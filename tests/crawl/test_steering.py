@@ -68,7 +68,7 @@ def test_a_change_is_obeyed_within_seconds(serve, start):
 
 def test_a_change_by_command_is_obeyed_by_all_workers_of_a_redis(serve, start, serve_redis, tmp_path):
     """The changes outlive the workers: one is started again."""
-    web = serve(hosts=12, pages=240, zipf=0.1, same_host=0.7, seed=4)
+    web = serve(hosts=12, pages=120, zipf=0.1, same_host=0.7, seed=4)
     slow, excluded = "h0001.localhost", "h0002.localhost"
     redis = serve_redis()
     settings = {"REDIS_URL": redis.url, "POLITENESS_MIN_DELAY": 5, "LOG_LEVEL": "INFO"}

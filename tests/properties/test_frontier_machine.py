@@ -476,10 +476,10 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("kind", "examples"),
     [
-        ("memory", 30),
-        ("memory-bloom", 8),
-        ("sqlite", 15),
-        ("sqlite-bloom", 8),
+        ("memory", 20),
+        ("memory-bloom", 5),
+        ("sqlite", 8),
+        ("sqlite-bloom", 5),
         pytest.param("memory", 1000, marks=pytest.mark.soak),
         pytest.param("sqlite", 500, marks=pytest.mark.soak),
     ],

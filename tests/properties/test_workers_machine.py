@@ -617,7 +617,7 @@ def play(folder: Path, examples: int, steps: int) -> None:
 
 @pytest.mark.usefixtures("staged", "needs_redis")
 def test_together_workers_wrong_no_host_and_lose_no_url(tmp_path: Path) -> None:
-    play(tmp_path, 15, 40)
+    play(tmp_path, 10, 40)
 
 
 @pytest.mark.soak

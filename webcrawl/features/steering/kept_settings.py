@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import SETTINGS_PRIORITIES
 
+from webcrawl.config.copies import copy_settings
 from webcrawl.config.readers import EMPTY
 from webcrawl.features.steering.live_settings import LIVE, absolute, as_text, normal
 
@@ -78,7 +79,7 @@ def settings_of_crawl(settings: BaseSettings, workers: Sequence[WorkerState]) ->
     last = _last(workers)
     if last is None:
         return settings
-    copied = settings.copy()
+    copied = copy_settings(settings)
     copied.frozen = False
     for name, text in {**last.start, **last.kept}.items():
         if name in KEPT or (name in LIVE and not LIVE[name].is_argument):

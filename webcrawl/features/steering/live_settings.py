@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.config import SETTINGS, Configuration, check
+from webcrawl.config.copies import copy_settings
 from webcrawl.config.readers import EMPTY, Refusal, SettingReader, choice, domains, optional, whole
 from webcrawl.config.vocabulary import FOREIGN, nearest, scrapy_reader
 from webcrawl.crawl.rules import wrong_files
@@ -328,7 +329,7 @@ def _not_live(name: str) -> Problem:
 
 def _over(settings: BaseSettings, values: Mapping[str, str]) -> BaseSettings:
     """Return a copy of settings with other values, as if they had been given on the command line."""
-    copied = settings.copy()
+    copied = copy_settings(settings)
     copied.frozen = False
     for name, value in values.items():
         copied.set(name, value, priority="cmdline")
