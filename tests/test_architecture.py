@@ -41,6 +41,7 @@ FLOORS = {
     "records": ("archive", "rotated_log", "parquet", "links", "search", "processing", "items"),
     "frontier": (
         "frontier.records, frontier.order, frontier.queue_head",
+        "storage.move_mark",
         "storage.contract, storage.shared_parts, storage.tables, storage.inspection",
         "storage, storage.technology",
         "frontier",

@@ -188,6 +188,7 @@ class Scheduler:
         try:
             if context.jobdir is not None:
                 context.jobdir.hold()
+                context.jobdir.refuse_moved()
                 context.jobdir.refuse_another(spider_name(self._crawler))
                 if (frontier := context.configuration.storage.frontier_file) is not None:
                     context.jobdir.refuse_remains(frontier)

@@ -1,4 +1,4 @@
-"""``scrapy frontier status|pause|resume|stop|check|copy``: inspect and control a crawl, running or not.
+"""``scrapy frontier status|pause|resume|stop|check``: inspect and control a crawl, running or not.
 
 The status and the results of ``check`` are printed as text or as JSON. Exit status 0: done, or no problems.
 1: ``check`` found problems. 2: the command or a setting is wrong, or the crawl cannot be reached; a line on standard
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import ProjectCommand, command_crawl
@@ -50,7 +49,9 @@ def status_as_text(
     status: CrawlStatus,
     changes: SteeringState | None = None,
     ends: Estimate | None = None,
+    moved: str | None = None,
 ) -> str:
+    """``moved``: see ``folders.elsewhere``."""
     counts = status.counts
     given_up = f"{text.count(counts.given_up_hosts)} given up"
     if counts.given_up_urls:
@@ -65,6 +66,8 @@ def status_as_text(
     ]
     lines += _totals(status, ends)
     lines += _memory(status)
+    if moved is not None:
+        lines.append(f"moved  {moved}")
     if status.is_shared and status.workers:
         lines += ["", *table([_HEAD, *(_row(worker, status) for worker in status.workers)], _LEFT)]
     lines += changes_as_text(changes)
@@ -87,6 +90,19 @@ def _totals(status: CrawlStatus, ends: Estimate | None) -> Iterator[str]:
     if used := _resident(status):
         parts = ", ".join(f"{name} {text.size(size)}" for name, size in used.items())
         yield f"memory {text.size(sum(used.values()))} resident: {parts}"
+
+
+def tell_status(crawl: StoredCrawl, settings: BaseSettings, *, as_json: bool) -> None:
+    """Print the status of a crawl that is read from its storage alone."""
+    from webcrawl.control.folders import elsewhere
+
+    status = crawl.status()
+    ends = read_end(crawl, status, settings)
+    tell(
+        (status_as_json if as_json else status_as_text)(
+            crawl, status, read_changes(crawl), ends, elsewhere(crawl.move_mark)
+        )
+    )
 
 
 def read_end(crawl: StoredCrawl, status: CrawlStatus, settings: BaseSettings) -> Estimate | None:
@@ -174,6 +190,7 @@ def status_as_json(
     status: CrawlStatus,
     changes: SteeringState | None = None,
     ends: Estimate | None = None,
+    moved: str | None = None,
 ) -> str:
     counts = status.counts
     urls = {name: getattr(counts, name) for name in ("queued", "done", "failed", "refused")}
@@ -199,6 +216,7 @@ def status_as_json(
         **stored,
         limit=None if verdict is None else verdict.sentence,
         ends=None if ends is None else ends.as_object(),
+        moved=moved,
         memory=_resident(status),
         workers=[_status_object(worker, status) for worker in status.workers],
         changes=changes_as_object(changes),
@@ -310,12 +328,11 @@ def _check_object(findings: Findings) -> dict[str, Any]:
 
 
 COMMANDS = ("pause", "resume", "stop")
-VERBS = ("status", *COMMANDS, "check", "copy")
+VERBS = ("status", *COMMANDS, "check")
 _OPTIONS = {
     "json": ("status", "check"),
     "wait": tuple(COMMANDS),
     "repair": ("check",),
-    "again": ("copy",),
 }
 
 
@@ -324,7 +341,7 @@ class Command(ProjectCommand):
     json_help = "status, check: one JSON object"
 
     def syntax(self) -> str:
-        return "[options] <status|pause|resume|stop|check> | copy JOBDIR [REDIS_URL]"
+        return "[options] <status|pause|resume|stop|check>"
 
     def short_desc(self) -> str:
         return "Show a crawl, pause or stop all its workers, check its stored state"
@@ -334,8 +351,7 @@ class Command(ProjectCommand):
             "status: the state of the crawl and of each of its workers. pause, resume, stop: as scrapy pause, "
             "resume and stop, without waiting. check: verify that every URL is in exactly one state and that every "
             "count is right. -s REDIS_URL=... (or the settings of scrapy-redis) or, for a crawl of one process, "
-            "-s JOBDIR=DIR selects the crawl. copy: copy the crawl of a JOBDIR, which must not be running, to Redis: "
-            "URLs with their states, queues, clocks, robots.txt, and what operators have changed."
+            "-s JOBDIR=DIR selects the crawl."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -344,33 +360,21 @@ class Command(ProjectCommand):
             "--wait", action="store_true", help="pause, resume, stop: return when all workers have obeyed"
         )
         parser.add_argument("--repair", action="store_true", help="check: repair disagreements")
-        parser.add_argument("--again", action="store_true", help="copy: go on with one that was interrupted")
 
     def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         assert self.settings is not None
         if not args:
-            yield Problem("", "no command; give status, pause, resume, stop, check or copy")
+            yield Problem("", "no command; give status, pause, resume, stop or check")
             return
         yield from _wrong_words(args, opts)
-        if args[0] == "copy" and len(args) > 2:
-            self.settings.set("REDIS_URL", args[2], priority="cmdline")
         apply_spider_settings(opts.spider, self.settings)
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> int:
         assert self.settings is not None
         verb = args[0]
-        if verb == "copy":
-            # Scrapy imports all commands at each start.
-            from webcrawl.control.copying import SharedCopy
-
-            for line in SharedCopy(self.settings, Path(args[1]), opts.spider).carry_out(again=opts.again):
-                tell(line)
-            return 0
         crawl = require_crawl(self.settings, opts.spider)
         if verb == "status":
-            status = crawl.status()
-            ends = read_end(crawl, status, self.settings)
-            tell((status_as_json if opts.json else status_as_text)(crawl, status, read_changes(crawl), ends))
+            tell_status(crawl, self.settings, as_json=opts.json)
             return 0
         if verb == "check":
             progress = _progress if sys.stderr.isatty() else None
@@ -385,24 +389,11 @@ def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]
     if verb not in VERBS:
         yield Problem(verb, f"is no subcommand of frontier; {hint(verb, VERBS)}")
         return
-    if verb == "copy":
-        yield from _wrong_copy(args[1:])
-    elif len(args) > 1:
+    if len(args) > 1:
         yield Problem(args[1], f"is one argument too many after {verb}{instead(args[1])}")
     for option, verbs in _OPTIONS.items():
         if getattr(opts, option) and verb not in verbs:
             yield Problem(f"--{option}", f"is for {' and '.join(verbs)}, not for {verb}")
-
-
-def _wrong_copy(words: list[str]) -> Iterator[Problem]:
-    if not words:
-        yield Problem("copy", "needs the JOBDIR of the crawl, and a REDIS_URL after it")
-    elif not Path(words[0]).is_dir():
-        yield Problem(words[0], "is no folder")
-    if len(words) > 1 and "://" not in words[1]:
-        yield Problem(words[1], "is no REDIS_URL, such as redis://10.0.0.5:6379/0")
-    if len(words) > 2:
-        yield Problem(words[2], "is one argument too many; give a JOBDIR and a REDIS_URL")
 
 
 def _progress(done: int, total: int) -> None:

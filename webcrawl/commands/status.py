@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import ProjectCommand
 from webcrawl.commands.changes import changes_as_object, changes_as_text, read_changes
-from webcrawl.commands.frontier import read_end, status_as_json, status_as_text
+from webcrawl.commands.frontier import read_end, tell_status
 from webcrawl.control.selection import apply_spider_settings, require_crawl, select_crawl_in
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text
@@ -73,9 +73,7 @@ class Command(ProjectCommand):
             )
             return
         crawl = crawl or require_crawl(self.settings, opts.spider)
-        status = crawl.status()
-        ends = read_end(crawl, status, self.settings)
-        tell((status_as_json if opts.json else status_as_text)(crawl, status, read_changes(crawl), ends))
+        tell_status(crawl, self.settings, as_json=opts.json)
 
 
 def _of_workers(folder: Path) -> StoredCrawl | None:
@@ -138,15 +136,22 @@ def _folder_as_text(folder: Path, settings: BaseSettings) -> Iterator[str]:
         yield f"status   {', '.join(f'{name} {text.count(number)}' for name, number in numbers.items())}"
     yield from _prospects_as_text(folder, settings)
     yield f"on disk  {text.size(crawl.size_bytes)}"
-    if crawl.shared is not None:
-        yield f"worker   of {crawl.shared}: scrapy status REDIS_URL shows the whole crawl"
-    elif crawl.is_resumable:
-        yield "resume   the command that began it resumes it"
+    yield from _future(crawl)
     yield from changes_as_text(changes)
     if errors := folders.last_errors(folder):
         yield ""
         yield "last errors"
         yield from map(_error, errors)
+
+
+def _future(crawl: CrawlFolder) -> Iterator[str]:
+    """Yield a line on where or how a crawl goes on."""
+    if crawl.elsewhere is not None:
+        yield f"moved    {crawl.elsewhere}"
+    elif crawl.shared is not None:
+        yield f"worker   of {crawl.shared}: scrapy status REDIS_URL shows the whole crawl"
+    elif crawl.is_resumable:
+        yield "resume   the command that began it resumes it"
 
 
 def _prospects_as_text(folder: Path, settings: BaseSettings) -> Iterator[str]:

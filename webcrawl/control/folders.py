@@ -14,6 +14,7 @@ from webcrawl.archive import fetchlog
 from webcrawl.archive.disk import disk_usage
 from webcrawl.control.selection import select_crawl_in
 from webcrawl.crawl.jobdir import SPIDER, Jobdir
+from webcrawl.crawl.moved import read_mark
 from webcrawl.errors import CrawlError, JobdirUnusable
 from webcrawl.frontier.figures import STATUS_CLASSES
 from webcrawl.reports import progress_log, run_log
@@ -21,11 +22,13 @@ from webcrawl.reports.counting import number_in
 from webcrawl.reports.standing import CrawlState
 from webcrawl.reports.totals import stored_figures
 from webcrawl.storage import technology_in
+from webcrawl.storage.move_mark import MoveState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from webcrawl.storage.inspection import CrawlStatus
+    from webcrawl.storage.move_mark import MoveMark
 
 ERRORS = "errors.log"
 _TAIL_BYTES = 65_536
@@ -53,6 +56,8 @@ class CrawlFolder:
     """The counts of its frontier; None if they are elsewhere, or cannot be read."""
     unreadable: str | None
     """The reason why the frontier cannot be read."""
+    elsewhere: str | None = None
+    """The words for why the crawl cannot go on here, if it was moved."""
 
     @property
     def name(self) -> str:
@@ -65,6 +70,8 @@ class CrawlFolder:
     @property
     def is_resumable(self) -> bool | None:
         """Return True if the same command would go on with it; None if that is stored elsewhere, or unknown."""
+        if self.elsewhere is not None:
+            return False
         return None if self.queued is None or self.state.is_live else self.queued > 0
 
 
@@ -126,7 +133,20 @@ def look(path: Path) -> CrawlFolder:
         size_bytes=disk_usage(path),
         status=status,
         unreadable=unreadable,
+        elsewhere=elsewhere(lambda: read_mark(path)),
     )
+
+
+def elsewhere(read: Callable[[], MoveMark | None]) -> str | None:
+    """Return where a crawl went, or from where it is coming, by its mark, which ``read`` returns; None if it goes on
+    where it is."""
+    try:
+        mark = read()
+    except CrawlError:
+        return None
+    if mark is None or mark.state is MoveState.ARRIVED:
+        return None
+    return f"to {mark.place}" if mark.state is MoveState.MOVED else f"from {mark.place}, not complete"
 
 
 def rates(path: Path, status: CrawlStatus | None = None) -> Rates | None:
@@ -242,6 +262,7 @@ def as_object(crawl: CrawlFolder) -> Iterator[tuple[str, Any]]:
     yield "crawl", crawl.shared
     yield "queued", crawl.queued
     yield "resumable", crawl.is_resumable
+    yield "moved", crawl.elsewhere
     yield "size_bytes", crawl.size_bytes
 
 

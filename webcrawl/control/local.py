@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
@@ -15,6 +15,7 @@ from webcrawl.control.operating import get_demand
 from webcrawl.control.stored import StoredCrawl
 from webcrawl.crawl import exclusion_state
 from webcrawl.crawl.jobdir import Jobdir
+from webcrawl.crawl.moved import read_mark, refuse_moved, write_mark
 from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
 from webcrawl.crawl.seeded_hosts import read_kept
 from webcrawl.errors import CrawlError, JobdirUnusable
@@ -34,6 +35,7 @@ from webcrawl.storage.inspection import (
     WholeCrawl,
     Worker,
 )
+from webcrawl.storage.move_mark import MoveMark
 from webcrawl.storage.tables import Tables
 from webcrawl.storage.technology import Technology
 
@@ -119,6 +121,8 @@ class LocalCrawl(StoredCrawl):
         self, store: Callable[[Tables], Store], *, changing: bool = False
     ) -> AsyncIterator[tuple[Store, Callable[[], Awaitable[float]]]]:
         self._is_crawl()
+        if changing:
+            refuse_moved(self._jobdir.path)
         tables = self._inspection.tables(changing=changing)
         # It names its tables before they are opened.
         opened = store(tables)
@@ -134,8 +138,23 @@ class LocalCrawl(StoredCrawl):
             raise JobdirUnusable(f"{self._jobdir.path} is no crawl with a frontier on disk: it has no {name}")
 
     def whole(self) -> AbstractContextManager[WholeCrawl]:
-        """Open all that is kept of the crawl."""
         return self._inspection.whole()
+
+    def named_hosts(self) -> Mapping[str, Sequence[str]]:
+        return read_kept(self._jobdir.path / SEED_ADDRESSES)
+
+    def learners(self) -> Iterator[tuple[Learner, str]]:
+        # Few crawls are focused.
+        from webcrawl.features.focus.store import load
+
+        if (loaded := load(self._jobdir.path)) is not None:
+            yield loaded
+
+    def move_mark(self) -> MoveMark | None:
+        return read_mark(self._jobdir.path)
+
+    def set_move_mark(self, mark: MoveMark | None) -> None:
+        write_mark(self._jobdir.path, mark)
 
     def learner(self) -> Learner | None:
         # Few crawls are focused.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -14,14 +14,17 @@ from webcrawl.control import Store, blocking
 from webcrawl.control.operating import get_demand
 from webcrawl.control.stored import StoredCrawl
 from webcrawl.crawl.jobdir import SPIDER
+from webcrawl.crawl.moved import read_mark, refuse_moved, write_mark
 from webcrawl.errors import JobdirUnusable
 from webcrawl.features.steering.store import SteeringStore
 from webcrawl.features.timeseries.store import SeriesStore
 from webcrawl.reports.standing import LOST_LEASES, leases_missed
 from webcrawl.scope.private import names_that_allow
+from webcrawl.storage.move_mark import MoveState
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from webcrawl.features.focus.learner import Learner
@@ -33,8 +36,10 @@ if TYPE_CHECKING:
         SharedInspection,
         UrlSnapshot,
         Use,
+        WholeCrawl,
         Worker,
     )
+    from webcrawl.storage.move_mark import MoveMark
     from webcrawl.storage.tables import Tables
     from webcrawl.storage.technology import Technology
 
@@ -99,7 +104,43 @@ class SharedCrawl(StoredCrawl):
         self, store: Callable[[Tables], Store], *, changing: bool = False
     ) -> AsyncIterator[tuple[Store, Callable[[], Awaitable[float]]]]:
         async with self._inspection.connected() as control:
+            if changing and (mark := await control.move_mark()) is not None:
+                mark.refuse(self.name)
             yield store(control.tables), control.now
+
+    # -- moving ----------------------------------------------------------------------------------------------
+
+    def whole(self) -> AbstractContextManager[WholeCrawl]:
+        return self._inspection.whole()
+
+    def named_hosts(self) -> Mapping[str, Sequence[str]]:
+        return self._inspection.named_hosts()
+
+    def learners(self) -> Iterator[tuple[Learner, str]]:
+        # Few crawls are focused.
+        from webcrawl.features.focus.learner import Learner
+        from webcrawl.features.focus.saved import unpack
+
+        for learner, packed in self._inspection.learners(Learner):
+            with suppress(ValueError):
+                yield learner, unpack(packed).focus
+
+    def move_mark(self) -> MoveMark | None:
+        return self._inspection.move_mark()
+
+    def set_move_mark(self, mark: MoveMark | None) -> None:
+        self._inspection.set_move_mark(mark)
+
+    def keep_still(self, holder: str, seconds: float) -> str | None:
+        """See ``SharedInspection``."""
+        return self._inspection.keep_still(holder, seconds)
+
+    def end_stillness(self, holder: str) -> None:
+        self._inspection.end_stillness(holder)
+
+    def remove(self) -> None:
+        """Delete all that is kept of the crawl."""
+        self._inspection.remove()
 
     # -- commanding ------------------------------------------------------------------------------------------
 
@@ -137,6 +178,24 @@ class WorkersCrawl(SharedCrawl):
     @property
     def place(self) -> str:
         return str(self._folder)
+
+    def move_mark(self) -> MoveMark | None:
+        return read_mark(self._folder)
+
+    def set_move_mark(self, mark: MoveMark | None) -> None:
+        # The server listens for this folder alone.
+        if mark is not None and mark.state is MoveState.ARRIVED:
+            self._inspection.set_move_mark(mark)
+        write_mark(self._folder, mark)
+
+    @asynccontextmanager
+    async def _open_store(
+        self, store: Callable[[Tables], Store], *, changing: bool = False
+    ) -> AsyncIterator[tuple[Store, Callable[[], Awaitable[float]]]]:
+        if changing:
+            refuse_moved(self._folder)
+        async with super()._open_store(store, changing=changing) as opened:
+            yield opened
 
     @property
     def _inspection(self) -> SharedInspection:

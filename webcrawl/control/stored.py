@@ -28,8 +28,10 @@ if TYPE_CHECKING:
         UrlSnapshot,
         UrlStateReader,
         Use,
+        WholeCrawl,
         Worker,
     )
+    from webcrawl.storage.move_mark import MoveMark
     from webcrawl.storage.tables import Tables
     from webcrawl.storage.technology import Technology
 
@@ -142,6 +144,27 @@ class StoredCrawl(ABC):
         """Return time series of all processes together; see ``SeriesStore.read``."""
         async with self._open_store(SeriesStore) as (opened, now):
             return await opened.read(names, from_, to, points, await now())
+
+    # -- moving ----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def whole(self) -> AbstractContextManager[WholeCrawl]:
+        """Open all that is kept of the crawl, which must not run."""
+
+    @abstractmethod
+    def named_hosts(self) -> Mapping[str, Sequence[str]]:
+        """Return what the operator named by seeds, with the first addresses of each, as far as they are known."""
+
+    @abstractmethod
+    def learners(self) -> Iterator[tuple[Learner, str]]:
+        """Yield the models of link scores, each with its focus. Those that were never saved are left out."""
+
+    @abstractmethod
+    def move_mark(self) -> MoveMark | None:
+        """Return what says that the crawl was moved to here or from here."""
+
+    @abstractmethod
+    def set_move_mark(self, mark: MoveMark | None) -> None: ...
 
     # -- changing --------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from webcrawl.crawl.moved import refuse_moved
 from webcrawl.errors import JobdirDamaged, JobdirLocked, JobdirUnusable
 from webcrawl.reports.standing import CrawlState, folder_state
 
@@ -133,6 +134,10 @@ class Jobdir:
                 f"JOBDIR {self.path} is a crawl of the spider {whose}, and {spider} would mix its pages with those "
                 "that are kept there; give another JOBDIR"
             )
+
+    def refuse_moved(self) -> None:
+        """:raises webcrawl.storage.move_mark.CrawlMoved: the crawl cannot go on here"""
+        refuse_moved(self.path)
 
     def belongs_to(self, spider: str) -> None:
         """Store the spider of this folder, unless it is stored."""

@@ -34,9 +34,11 @@ def build_backend(
     owner: str | None = None,
     spider: object = None,
     learnt: Callable[[str], None] = lambda host: None,
+    arriving: str = "",
 ) -> tuple[Backend, CrawlClock]:
     """Return the backend of a crawl, not opened yet, and its clock. ``owner``: the name of the spider that owns it,
-    if that matters. ``spider``: the spider, whose arguments change the scope. ``learnt``: see ``CrawlFacts``."""
+    if that matters. ``spider``: the spider, whose arguments change the scope. ``learnt``, ``arriving``: see
+    ``CrawlFacts``."""
     facts = CrawlFacts(
         configuration,
         settings,
@@ -46,6 +48,7 @@ def build_backend(
         lambda: agreed(configuration, choices, spider, supported_schemes(settings)),
         choices.politeness_key().of_url,
         learnt,
+        arriving,
     )
     return configuration.storage.build(facts)
 

@@ -17,6 +17,7 @@ from webcrawl.storage.tables import Change, Tables, TableSpec
 
 if TYPE_CHECKING:
     from webcrawl.politeness.host_record import Pauses
+    from webcrawl.storage.move_mark import MoveMark
     from webcrawl.storage.shared_parts import LearnedT
 
 
@@ -48,8 +49,15 @@ class WholeCrawl(Protocol):
     states_kept: bool
     """False if the seen test is a Bloom filter: it cannot list what it has seen."""
 
-    def hosts(self) -> Iterator[HostRecord]:
-        """Yield the records of all politeness keys."""
+    left_out: int
+    """Number of queued entries that ``queue`` has left out so far."""
+
+    def counts(self) -> Counts:
+        """Return the stored counts."""
+
+    def hosts(self, now: float) -> Iterator[HostRecord]:
+        """Yield the records of all politeness keys. A key that a killed process held rests its delay from ``now``
+        (epoch seconds)."""
 
     def queue(self, key: str, at_once: int) -> Iterator[Sequence[UrlEntry]]:
         """Yield the queue of a key in its order, without what the frontier queues for itself."""
@@ -58,13 +66,18 @@ class WholeCrawl(Protocol):
         """Yield the fingerprints and records of the URLs of a key that are done, failed or refused."""
 
     def robots(self, at_once: int) -> Iterator[Sequence[RobotsRecord]]:
-        """Yield the robots.txt answers of all origins."""
+        """Yield the robots.txt answers of all origins; one may come twice."""
+
+    def robots_count(self) -> int: ...
 
     def counted(self) -> Sequence[Counted]:
         """Return what its processes have counted."""
 
     def rows(self, spec: TableSpec, at_once: int) -> Iterator[Change]:
-        """Yield the rows of a table, as changes of an empty one."""
+        """Yield the rows of a table, as changes of an empty one; one may come twice."""
+
+    def row_count(self, spec: TableSpec) -> int:
+        """Return the number of rows of a table, without headers."""
 
 
 LISTED = 1000
@@ -461,8 +474,40 @@ class SharedInspection(Inspection, Protocol):
         """Return True if the operator named one of ``hosts``, by a seed or a pushed URL."""
         ...
 
+    def named_hosts(self) -> dict[str, Sequence[str]]:
+        """Return what the operator named, with the first addresses of each, as far as they are known."""
+        ...
+
     def uses(self, pauses: Pauses) -> dict[str, Use]:
         """Return the states of clocks that are held, or were held lately."""
+        ...
+
+    def whole(self) -> AbstractContextManager[WholeCrawl]:
+        """Open all that is kept of it. No process may work on it."""
+        ...
+
+    def learners(self, make: Callable[[], LearnedT]) -> list[tuple[LearnedT, bytes]]:
+        """Return what was learned, one learner for each focus, with its state as it was packed last; empty if it
+        never was. ``make``: as for ``learner``."""
+        ...
+
+    # -- moves of the crawl to another place, and from there; see ``move_mark.py`` --------------------------------
+
+    def move_mark(self) -> MoveMark | None: ...
+
+    def set_move_mark(self, mark: MoveMark | None) -> None:
+        """Store a mark; None removes it. If the crawl has arrived, all shared clocks rest from now."""
+        ...
+
+    def keep_still(self, holder: str, seconds: float) -> str | None:
+        """Let no process begin to work on the crawl for ``seconds``. Return None if ``holder`` has achieved that,
+        else the name of another holder."""
+        ...
+
+    def end_stillness(self, holder: str) -> None: ...
+
+    def remove(self) -> None:
+        """Delete all that is kept of the crawl. The lists to which clients push URLs stay."""
         ...
 
     def learner(self, make: Callable[[], LearnedT]) -> LearnedT | None:
@@ -488,6 +533,10 @@ class ControlConnection(Protocol):
         ...
 
     async def status(self) -> CrawlStatus: ...
+
+    async def move_mark(self) -> MoveMark | None:
+        """See ``SharedInspection``."""
+        ...
 
     async def request_reload(self, when: str) -> None:
         """Have all workers read their exclusion files at once; ``when`` must be another text each time."""

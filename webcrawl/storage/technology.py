@@ -80,6 +80,8 @@ class CrawlFacts:
     """Returns the politeness key of a URL."""
     learnt: Callable[[str], None]
     """Called with each host that the operator named to another process, before a URL of it is given out."""
+    arriving: str = ""
+    """The packed mark of the move that brings the crawl to this storage; empty for a process of the crawl."""
 
 
 class Technology(ABC):

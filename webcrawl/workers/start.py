@@ -148,6 +148,7 @@ class WorkersRun:
         """
         self._jobdir.hold()
         try:
+            self._jobdir.refuse_moved()
             self._jobdir.refuse_another(self._order.spider)
             configure_logging(self._settings)
             if (handler := get_scrapy_root_handler()) is not None:

@@ -2,43 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import sqlite3
-import time
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.commands import own_process
 from tests.contract.driven import DrivenSqlite
-from tests.contract.driven_redis import DrivenRedis
 from tests.contract.sample_crawl import SampleCrawl
-from tests.contract.samples import entry, found, pages, robots
-from tests.unit.commands.conftest import local_crawl
-from webcrawl.control import copying
 from webcrawl.crawl.jobdir import Jobdir
-from webcrawl.errors import CrawlError
-from webcrawl.features.focus.learner import Learner
-from webcrawl.features.focus.store import LearnerFile
-from webcrawl.frontier.records import State, UrlRecord
-from webcrawl.storage.contract import Batch, Counted, Settled, Unavailable
-from webcrawl.storage.redis.control import Control
-from webcrawl.storage.redis.frontier import HEARTBEAT_SECONDS, RedisBackend
-from webcrawl.storage.redis.learned import SharedLearning
-from webcrawl.storage.redis.packing import PROTOCOL
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tests.commands import Command, Done
-    from tests.redis_server import RedisServer
 
 
 ROOT = Path(__file__).parents[3]
@@ -205,7 +187,7 @@ def test_a_folder_without_a_crawl_is_refused_and_nothing_is_made(
         (
             ["begin"],
             {},
-            "begin: is no subcommand of frontier; there are status, pause, resume, stop, check, copy",
+            "begin: is no subcommand of frontier; there are status, pause, resume, stop, check",
         ),
         (["status", "broad"], {}, "broad: is one argument too many after status"),
         (["status", "."], {}, ".: is one argument too many after status; a crawl is given as -s JOBDIR=."),
@@ -232,7 +214,7 @@ def test_what_is_wrong_with_the_command_is_told_in_one_line(
 
 
 def test_without_a_word_it_says_which_there_are(frontier: Command) -> None:
-    assert refused(frontier()) == "no command; give status, pause, resume, stop, check or copy"
+    assert refused(frontier()) == "no command; give status, pause, resume, stop or check"
 
 
 # -- as a process --------------------------------------------------------------------------------------------
@@ -252,178 +234,3 @@ def test_its_status_is_the_process_s(sample: SampleCrawl, frontier_process: Comm
 def test_what_is_wrong_ends_the_process_with_2_and_a_line(frontier_process: Command) -> None:
     assert refused(frontier_process("stauts")).startswith("stauts: is no subcommand")
     assert "cannot be reached" in refused(frontier_process("status", REDIS_URL="redis://127.0.0.1:1"))
-
-
-# -- from a JOBDIR to Redis ------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def moved(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
-    """A stopped crawl of one process with URLs in all states, a queue in an order, and hosts with clocks."""
-    with local_crawl(runner, tmp_path) as made:
-        made.commit(found(*pages("a.test", 6), *pages("b.test", 1)))
-        by_key = {active.record.key: active for active in made.activate_keys(2)}
-        held = by_key["a.test"]
-        states = [UrlRecord(state) for state in (State.DONE, State.FAILED, State.REFUSED)]
-        settled = [Settled(one, state) for one, state in zip(held.queue.entries, states, strict=False)]
-        first = entry("http://a.test/first", level=3, position=9, depth=2)
-        counted = Counted("w1", 1.0, {"pages": 17})
-        made.commit(Batch([first], settled, [], [robots("http://a.test")], counted))
-        held.record.next_fetch_at, held.record.pages = 4e9, 17
-        by_key["b.test"].record.given_up = True
-        made.release_keys(held.record, by_key["b.test"].record)
-        made.close()
-        yield made
-
-
-def test_the_crawl_of_a_jobdir_goes_on_in_redis(
-    moved: DrivenSqlite,
-    runner: asyncio.Runner,
-    redis_server: RedisServer,
-    frontier: Command,
-    command: Callable[..., Command],
-) -> None:
-    job, url = str(moved.directory), redis_server.url
-    assert command("set")("DEPTH_LIMIT=7", job).status == 0
-    learner = Learner()
-    learner.learn([([1, 2, 3], 0.7)])
-    runner.run(LearnerFile(moved.directory, "stars").step(learner, 0.0, last=True))
-
-    done = frontier("copy", job, url, POLITENESS_KEY="host")
-    assert (done.status, done.err) == (0, "")
-    assert done.out.splitlines()[:3] == [
-        "URLs    5 queued, 1 done, 1 failed, 1 refused",
-        "hosts   2",
-        "robots  1 answer",
-    ]
-    assert frontier("check", REDIS_URL=url).status == 0
-    told = json.loads(frontier("status", "--json", REDIS_URL=url).out)
-    assert told["urls"] == {"queued": 5, "done": 1, "failed": 1, "refused": 1}
-    assert told["hosts"]["given_up"] == 1
-    assert told["changes"]["settings"]["DEPTH_LIMIT"]["value"] == "7"
-
-    assert "scores  learned from 1 page" in done.out
-    control = Control({"url": url}, "broad", 60.0)
-    runner.run(control.open())
-    known = Learner()
-    assert runner.run(SharedLearning(control.server, "broad", "stars").begin(known))
-    assert known.weights.learned == 1
-    assert [one.numbers for one in runner.run(control.status()).counted] == [{"pages": 17}]
-    runner.run(control.close())
-
-    shared = DrivenRedis(runner, url, "broad", delay_seconds=5.0)
-    shared.open()
-    try:
-        there = shared.run(shared.backend.acquire_key("a.test", 5e9))
-        assert [one.url for one in there.queue.entries] == [
-            "http://a.test/first",
-            *(f"http://a.test/{n}" for n in (3, 4, 5)),
-        ]
-        assert (there.queue.entries[0].level, there.queue.entries[0].depth) == (3, 2)
-        # By the clock of the server.
-        assert (round(there.record.next_fetch_at), there.record.pages) == (4_000_000_000, 17)
-        assert [one.origin for one in there.queue.robots] == ["http://a.test"]
-    finally:
-        shared.dispose()
-
-
-def test_a_copy_that_was_interrupted_goes_on_and_is_not_paused(
-    stopped_crawl: DrivenSqlite,
-    redis_server: RedisServer,
-    frontier: Command,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    job, url = str(stopped_crawl.directory), redis_server.url
-
-    async def interrupted(*_: object) -> None:
-        raise CrawlError("interrupted")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(copying.SharedCopy, "_copy_learned", interrupted)
-        assert refused(frontier("copy", job, url, POLITENESS_KEY="host")) == "interrupted"
-    assert "paused by its operator" in frontier("status", REDIS_URL=url).out
-
-    assert frontier("copy", job, url, "--again", POLITENESS_KEY="host").status == 0
-    status = frontier("status", REDIS_URL=url).out
-    assert "3 queued" in status
-    assert "paused" not in status
-
-
-def test_a_copy_goes_on_when_the_one_that_was_killed_is_silent(
-    moved: DrivenSqlite,
-    runner: asyncio.Runner,
-    redis_server: RedisServer,
-    frontier: Command,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    job, url = str(moved.directory), redis_server.url
-    killed = DrivenRedis(runner, url, "broad", delay_seconds=5.0)
-    killed.open()
-    try:
-        facts = {
-            "name": "killed",
-            "protocol": PROTOCOL,
-            "started_at": 1.0,
-            "seen_at": time.time(),
-            "figures": {},
-        }
-        killed.client.hset("broad:workers", "killed", json.dumps(facts))
-        slept: list[float] = []
-
-        async def held(*_: object, **__: object) -> Unavailable:
-            return Unavailable.HELD
-
-        def sleep(seconds: float) -> None:
-            slept.append(seconds)
-            facts["seen_at"] = time.time() - copying.SILENT_SECONDS if len(slept) > 3 else facts["seen_at"]
-            killed.client.hset("broad:workers", "killed", json.dumps(facts))
-
-        monkeypatch.setattr(
-            copying, "time", SimpleNamespace(time=time.time, monotonic=time.monotonic, sleep=sleep)
-        )
-        with monkeypatch.context() as patched:
-            patched.setattr(RedisBackend, "acquire_key", held)
-            said = refused(frontier("copy", job, url, "--again", POLITENESS_KEY="host"))
-        assert said.startswith("a.test is held by a process that was killed")
-        assert len(slept) == 4
-        killed.client.hset("broad:workers", "killed", json.dumps({**facts, "seen_at": time.time()}))
-
-        def beat(seconds: float) -> None:
-            killed.client.hset("broad:workers", "killed", json.dumps({**facts, "seen_at": time.time() + 1}))
-
-        monkeypatch.setattr(
-            copying, "time", SimpleNamespace(time=time.time, monotonic=time.monotonic, sleep=beat)
-        )
-        assert "is running; stop it first" in refused(
-            frontier("copy", job, url, "--again", POLITENESS_KEY="host")
-        )
-    finally:
-        killed.dispose()
-
-
-def test_a_long_copy_renews_its_lease(
-    moved: DrivenSqlite, redis_server: RedisServer, frontier: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    renewed: list[object] = []
-    beat = RedisBackend.heartbeat
-
-    async def heartbeat(self: RedisBackend, figures: dict[str, float]) -> object:
-        renewed.append(figures)
-        return await beat(self, figures)
-
-    ticks = itertools.count(0.0, HEARTBEAT_SECONDS)
-    monkeypatch.setattr(RedisBackend, "heartbeat", heartbeat)
-    monkeypatch.setattr(copying, "time", SimpleNamespace(time=time.time, monotonic=lambda: next(ticks)))
-    assert frontier("copy", str(moved.directory), redis_server.url, POLITENESS_KEY="host").status == 0
-    assert len(renewed) >= 5
-
-
-def test_a_crawl_that_is_there_already_takes_no_other(
-    stopped_crawl: DrivenSqlite, sample: SampleCrawl, frontier: Command
-) -> None:
-    said = refused(frontier("copy", str(stopped_crawl.directory), sample.driven.url))
-    assert said.endswith("exists; --again goes on with a copy that was interrupted")
-    assert refused(frontier("copy", str(stopped_crawl.directory))).endswith(
-        "give the REDIS_URL after the JOBDIR"
-    )
-    assert refused(frontier("copy")) == "copy: needs the JOBDIR of the crawl, and a REDIS_URL after it"

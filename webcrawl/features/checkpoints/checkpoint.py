@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 from webcrawl.atomic_file import UNFINISHED, link_or_copy, sync_file, sync_folder, unfinished_path
 from webcrawl.crawl.feature_table import SEGMENT_FILE
+from webcrawl.crawl.moved import refuse_moved
 from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
-from webcrawl.errors import CrawlError, JobdirDamaged, StorageLost
+from webcrawl.errors import CrawlError, JobdirDamaged, StartRefused, StorageLost
 from webcrawl.features.focus.store import NAME as LEARNED
 from webcrawl.features.segments.results import NAME as FOUND
 from webcrawl.reports.progress_log import NAME as PROGRESS
@@ -65,6 +66,10 @@ def take(source: Path, target: Path, progress: Callable[[int, int], None] | None
 
     :raises CheckpointError: ``source`` is no crawl, ``target`` is in use, or the disk fails.
     """
+    try:
+        refuse_moved(source)
+    except StartRefused as error:
+        raise CheckpointError(str(error)) from error
     storage = technology_in(source)
     if storage is None or not storage.takes_checkpoints:
         names = " or ".join(

@@ -102,6 +102,7 @@ class SegmentTransfer:
         jobdir = Jobdir(configuration.jobdir)
         jobdir.hold()
         try:
+            jobdir.refuse_moved()
             yield build_backend(configuration, self._choices, self._settings, jobdir.path)[0]
         finally:
             jobdir.leave()

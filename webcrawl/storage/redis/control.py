@@ -6,16 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from webcrawl.errors import NoSuchCrawl, StartRefused
+from webcrawl.errors import NoSuchCrawl, StartRefused, StorageLost
 from webcrawl.storage.contract import Counts
 from webcrawl.storage.inspection import CrawlStatus, Worker
+from webcrawl.storage.move_mark import MoveMark
 from webcrawl.storage.redis.counted import read_counted
 from webcrawl.storage.redis.leases import ServerClock, set_clock
 from webcrawl.storage.redis.names import CrawlNames, ShardNames, filter_sizes
-from webcrawl.storage.redis.packing import PROTOCOL, encoded, pairs
+from webcrawl.storage.redis.packing import PROTOCOL, decoded, encoded, pairs
 from webcrawl.storage.redis.server import RedisServer
 from webcrawl.storage.redis.tables import RedisTables
-from webcrawl.storage.redis.workers import RELOAD
+from webcrawl.storage.redis.workers import MOVE, RELOAD
 
 _COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "given_up_urls")
 
@@ -119,6 +120,23 @@ class Control:
         named = [encoded(host) for host in hosts]
         places = await self.server.commands([("ZSCORE", self._names.seeded, name) for name in named])
         return any(place is not None for place in places)
+
+    async def move_mark(self) -> MoveMark | None:
+        """Return the mark of a move of the crawl. :raises StorageLost: it cannot be read"""
+        packed = (await self._meta()).get(MOVE)
+        try:
+            return None if packed is None else MoveMark.read(packed)
+        except ValueError as error:
+            raise StorageLost(f"the mark of a move in Redis cannot be read: {error}") from error
+
+    async def named_hosts(self) -> dict[str, Sequence[str]]:
+        """Return what the operator named, with the first addresses of each, as far as they are known."""
+        hosts, resolved = await self.server.commands(
+            [("ZRANGE", self._names.seeded, 0, -1), ("HGETALL", self._names.seed_addresses)]
+        )
+        named: dict[str, Sequence[str]] = {decoded(host): () for host in hosts}
+        named |= {decoded(name): value.decode().split() for name, value in pairs(resolved)}
+        return named
 
     async def status(self) -> CrawlStatus:
         """Return the status of the crawl."""

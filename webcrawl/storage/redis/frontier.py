@@ -52,7 +52,7 @@ from webcrawl.storage.redis.server import Call, RedisServer
 from webcrawl.storage.redis.shard import Shard
 from webcrawl.storage.redis.shared_parts import RedisLog, RedisSeedLists, RedisStartList, SeededNames
 from webcrawl.storage.redis.tables import RedisTables
-from webcrawl.storage.redis.workers import PASSING, BandwidthShares, WorkerRegistry
+from webcrawl.storage.redis.workers import MOVE, PASSING, BandwidthShares, WorkerRegistry
 from webcrawl.storage.redis.writing import Writer
 
 _T = TypeVar("_T")
@@ -96,9 +96,7 @@ class RedisBackend:
         self._member = f"{options.worker}-{uuid4().hex[:8]}"
         self._server = RedisServer(params, self._recover_calls)
         self._names = CrawlNames(options.spider)
-        self._workers = WorkerRegistry(
-            self._server, self._names, self._member, options.worker, 2 * options.lease_seconds
-        )
+        self._workers = WorkerRegistry(self._server, self._names, self._member, options)
         self._meta: dict[str, str] = {}
         """The settings that the crawl was begun with."""
         self._shards: list[Shard] = []
@@ -147,6 +145,7 @@ class RedisBackend:
                 "crawl": uuid4().hex,
                 **seen_settings(self._options),
                 **self._identity,
+                **({MOVE: self._options.arriving} if self._options.arriving else {}),
             }
             meta = await self._workers.begin_crawl(begun_with)
             self._meta = {name: value for name, value in meta.items() if name not in PASSING}
@@ -362,6 +361,8 @@ class RedisBackend:
     async def _heartbeat(self, figures: Mapping[str, float]) -> HeartbeatAnswer:
         await self._set_clock()
         began = uptime()
+        # Before it joins again, if its leases have ended.
+        await self._workers.leave_moved()
         await self._holding.renew()
         self._writer.forget_durable(began - FORGETS_SECONDS)
         self._scanner.forget_durable(began - FORGETS_SECONDS)

@@ -25,11 +25,13 @@ from webcrawl.storage.inspection import (
     UrlSnapshot,
     Use,
 )
+from webcrawl.storage.move_mark import MoveMark
+from webcrawl.storage.redis import moving
 from webcrawl.storage.redis.check import ConsistencyCheck
 from webcrawl.storage.redis.check.reader import AT_ONCE, SEGMENTS_AT_ONCE, KeyView, ShardReader, marks_in
 from webcrawl.storage.redis.clocks import read_uses
 from webcrawl.storage.redis.control import Control
-from webcrawl.storage.redis.learned import best_learner
+from webcrawl.storage.redis.learned import all_learners, best_learner
 from webcrawl.storage.redis.marks import (
     Words,
     segment_count,
@@ -47,6 +49,7 @@ from webcrawl.storage.redis.packing import (
     unpack_host,
     unpack_robots,
 )
+from webcrawl.storage.redis.whole import RedisWhole
 from webcrawl.storage.shared_parts import LearnedT
 
 _UNREADABLE = (ValueError, IndexError, struct.error)
@@ -441,6 +444,39 @@ class RedisInspection:
     def seeded(self, hosts: Sequence[str]) -> bool:
         with self._opened() as (runner, control):
             return runner.run(control.seeded(hosts))
+
+    def named_hosts(self) -> dict[str, Sequence[str]]:
+        with self._opened() as (runner, control):
+            return runner.run(control.named_hosts())
+
+    @contextmanager
+    def whole(self) -> Iterator[RedisWhole]:
+        with self._opened() as (runner, control):
+            yield RedisWhole(runner, control, self._delay_seconds)
+
+    def learners(self, make: Callable[[], LearnedT]) -> list[tuple[LearnedT, bytes]]:
+        with self._opened() as (runner, control):
+            return runner.run(all_learners(control.server, control.spider, make))
+
+    def move_mark(self) -> MoveMark | None:
+        with self._opened() as (runner, control):
+            return runner.run(control.move_mark())
+
+    def set_move_mark(self, mark: MoveMark | None) -> None:
+        with self._opened() as (runner, control):
+            runner.run(moving.set_move_mark(control, mark))
+
+    def keep_still(self, holder: str, seconds: float) -> str | None:
+        with self._opened() as (runner, control):
+            return runner.run(moving.keep_still(control, holder, seconds))
+
+    def end_stillness(self, holder: str) -> None:
+        with self._opened() as (runner, control):
+            runner.run(moving.end_stillness(control, holder))
+
+    def remove(self) -> None:
+        with self._opened() as (runner, control):
+            runner.run(moving.remove(control))
 
     def uses(self, pauses: Pauses) -> dict[str, Use]:
         with self._opened() as (runner, control):

@@ -46,18 +46,28 @@ class SharedLearning:
         self._sent_at: float | None = None
         self._saved_at: float | None = None
 
+    async def saved(self) -> bytes:
+        """Return the state that was saved last, as it was packed; empty if there is none."""
+        [packed] = await self._server.commands([("HGET", self._saved, "weights")])
+        return bytes(packed or b"")
+
     def _name(self, prefix: str) -> None:
         self._deltas, self._saved, self._lock = f"{prefix}deltas", f"{prefix}saved", f"{prefix}lock"
 
     @classmethod
     async def open_all(cls, server: RedisServer, spider: str) -> list[SharedLearning]:
         """Return a store for each focus that a crawl had, to be read."""
-        pattern = re.sub(r"([*?\[\]\\])", r"\\\1", _tag(spider)) + "*:deltas"
-        names = {bytes(name) async for some in server.scan(pattern.encode()) for name in some}
+        pattern = re.sub(r"([*?\[\]\\])", r"\\\1", _tag(spider)) + "*"
+        names = {
+            bytes(name).rpartition(b":")[0] + b":"
+            async for some in server.scan(pattern.encode())
+            for name in some
+            if name.endswith((b":deltas", b":saved"))
+        }
         stores = []
         for name in sorted(names):
             stores.append(cls(server, spider, ""))
-            stores[-1]._name(name.decode().removesuffix("deltas"))
+            stores[-1]._name(name.decode())
         return stores
 
     async def begin(self, learner: Learned) -> bool:
@@ -138,12 +148,20 @@ class SharedLearning:
 
 async def best_learner(server: RedisServer, spider: str, make: Callable[[], LearnedT]) -> LearnedT | None:
     """Return the learner with the most examples; None if nothing was learned. ``make`` makes one without any."""
+    learners = [learner for learner, _ in await all_learners(server, spider, make)]
+    return max(learners, key=lambda learner: learner.examples, default=None)
+
+
+async def all_learners(
+    server: RedisServer, spider: str, make: Callable[[], LearnedT]
+) -> list[tuple[LearnedT, bytes]]:
+    """Return a learner for each focus, with its state as it was saved last."""
     learners = []
     for store in await SharedLearning.open_all(server, spider):
         learner = make()
         if await store.begin(learner):
-            learners.append(learner)
-    return max(learners, key=lambda learner: learner.examples, default=None)
+            learners.append((learner, await store.saved()))
+    return learners
 
 
 def _tag(spider: str) -> str:

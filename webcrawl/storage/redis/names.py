@@ -66,6 +66,8 @@ class CrawlNames:
         self.seed_lists = f"{spider}:seed_lists"
         self.bandwidth = f"{spider}:bandwidth"
         self.counted = f"{spider}:counted"
+        self.moving = f"{spider}:moving"
+        """Exists while the crawl is moved from here: no worker may begin."""
 
 
 class ShardNames:
@@ -131,6 +133,8 @@ class RedisOptions:
     """Time for which a fetch may keep clocks that it shares with others."""
     worker: str = "worker"
     """The name of this process, for messages."""
+    arriving: str = ""
+    """The packed mark of the move by which this process brings the crawl here; empty for a worker."""
 
 
 def seen_settings(options: RedisOptions) -> dict[str, str]:

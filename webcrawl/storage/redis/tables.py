@@ -107,6 +107,7 @@ class RedisTable:
         self._server = server
         self._send = sender.send
         self._shards = shards
+        self._spec = spec
         self._is_timed = spec.is_timed
         self._letters = "t" * spec.is_timed + "o" * spec.is_ordered
 
@@ -297,10 +298,15 @@ class RedisTable:
         return (_NO_TIME if row.at is None else _TIME.pack(row.at)) + row.value
 
     def _row(self, row_id: bytes, value: bytes) -> Row:
-        if not self._is_timed:
-            return Row(row_id, value)
-        [at] = _TIME.unpack_from(value)
-        return Row(row_id, value[_TIME.size :], None if math.isnan(at) else at)
+        return row_from(self._spec, row_id, value)
+
+
+def row_from(spec: TableSpec, row_id: bytes, value: bytes) -> Row:
+    """Return the row with this value in Redis."""
+    if not spec.is_timed:
+        return Row(row_id, value)
+    [at] = _TIME.unpack_from(value)
+    return Row(row_id, value[_TIME.size :], None if math.isnan(at) else at)
 
 
 def _field(row_id: bytes, partition: bytes) -> bytes:

@@ -59,6 +59,7 @@ class RedisTechnology(Technology):
             delay_seconds=configured.first_delay,
             claim_seconds=max(2 * configured.download_timeout, configured.lease_seconds),
             worker=configured.worker_name,
+            arriving=facts.arriving,
         )
         parameters = connection_parameters(facts.settings, answer_timeout(configured.lease_seconds))
         backend = RedisBackend(

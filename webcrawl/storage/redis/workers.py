@@ -10,8 +10,9 @@ from typing import Any
 
 from webcrawl.errors import StartRefused, StorageLost
 from webcrawl.storage.contract import BandwidthShare, uptime
+from webcrawl.storage.move_mark import MoveMark
 from webcrawl.storage.redis.leases import ServerClock, given_time
-from webcrawl.storage.redis.names import CrawlNames
+from webcrawl.storage.redis.names import CrawlNames, RedisOptions
 from webcrawl.storage.redis.packing import PROTOCOL, pairs
 from webcrawl.storage.redis.server import RedisServer, script
 from webcrawl.storage.technology import SCOPE
@@ -19,7 +20,10 @@ from webcrawl.storage.technology import SCOPE
 RELOAD = "look"
 """The name in ``meta`` of the time when the operator last had all workers read their exclusion files."""
 
-PASSING = (RELOAD,)
+MOVE = "move"
+"""The name in ``meta`` of the mark of a move of the crawl."""
+
+PASSING = (RELOAD, MOVE)
 """Names in ``meta`` that are not part of the settings that the crawl was begun with."""
 
 SHARE_SECONDS = 10.0
@@ -40,15 +44,14 @@ class WorkerRegistry:
     machine and its number there), ``figures``, and ``exclusions`` if there is a list.
     """
 
-    def __init__(
-        self, server: RedisServer, names: CrawlNames, member: str, name: str, silent_seconds: float
-    ) -> None:
-        """``silent_seconds``: a member that did not report for this long is gone."""
+    def __init__(self, server: RedisServer, names: CrawlNames, member: str, options: RedisOptions) -> None:
         self._server = server
         self._names = names
         self._member = member
-        self._name = name
-        self._silent_seconds = silent_seconds
+        self._name = options.worker
+        self._arriving = options.arriving
+        self._silent_seconds = 2 * options.lease_seconds
+        """A member that did not report for this long is gone."""
         self._started_at = 0.0
         self.size = 1
         """Number of members as of the last request."""
@@ -105,6 +108,7 @@ class WorkerRegistry:
         """
         members = await self.members(now)
         alone = not members
+        await self._refuse_moved(meta)
         where = f"the crawl '{self._names.spider}' on Redis at {self._server.address}"
         if meta.get("protocol") != PROTOCOL:
             raise StartRefused(
@@ -132,6 +136,18 @@ class WorkerRegistry:
             await self._server.commands([("HSET", self._names.meta, *flat)])
         return alone
 
+    async def _refuse_moved(self, meta: Mapping[str, str]) -> None:
+        """:raises StartRefused: the crawl is not here any more, not yet, or is just being moved"""
+        where = f"the crawl '{self._names.spider}' on Redis at {self._server.address}"
+        if packed := meta.get(MOVE):
+            refuse_move(packed, where, self._arriving)
+        elif self._arriving:
+            raise StartRefused(f"{where} was begun by another process just now")
+        [holder] = await self._server.commands([("GET", self._names.moving)])
+        if holder:
+            to = holder.decode("utf-8", "replace").partition("\n")[0]
+            raise StartRefused(f"{where} is being moved to {to}; start it there when scrapy move has ended")
+
     async def report(self, now: float, figures: Mapping[str, float]) -> None:
         """Publish the figures of this process."""
         self._started_at = self._started_at or now
@@ -153,6 +169,16 @@ class WorkerRegistry:
             ]
         )
         self.reload_request = reload.decode("utf-8", "replace") if reload else ""
+
+    async def leave_moved(self) -> None:
+        """End the work of a process that was frozen or cut off while the crawl was moved. :raises StorageLost:"""
+        [packed] = await self._server.commands([("HGET", self._names.meta, MOVE)])
+        where = f"the crawl '{self._names.spider}' on Redis at {self._server.address}"
+        try:
+            if packed:
+                refuse_move(packed.decode("utf-8", "replace"), where, self._arriving)
+        except StartRefused as error:
+            raise StorageLost(str(error)) from error
 
     async def count_before(self, at: float, now: float) -> int:
         """Return the number of other members that run and began before ``at``."""
@@ -208,6 +234,18 @@ class BandwidthShares:
         if self._has_share:
             self._has_share = False
             await self._server.commands([("HDEL", self._key, self._member)])
+
+
+def refuse_move(packed: str, where: str, arriving: str = "") -> None:
+    """:raises StartRefused: a mark of a move says that the crawl cannot go on here. ``arriving``: the mark of the
+    move that this process makes"""
+    if packed == arriving:
+        return
+    try:
+        mark = MoveMark.read(packed)
+    except ValueError as error:
+        raise StartRefused(f"{where} has a mark of a move that cannot be read: {error}") from error
+    mark.refuse(where)
 
 
 def fair_share(member: str, held: Mapping[str, int], idle: int) -> int:

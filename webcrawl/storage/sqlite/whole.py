@@ -13,7 +13,7 @@ from typing import Any
 from webcrawl.errors import JobdirDamaged
 from webcrawl.frontier.records import State, UrlEntry, UrlRecord
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
-from webcrawl.storage.contract import Counted
+from webcrawl.storage.contract import Counted, Counts
 from webcrawl.storage.sqlite.entries import entry_columns, row_to_entry
 from webcrawl.storage.sqlite.keys import parse
 from webcrawl.storage.sqlite.opening import open_stored, read_counted, read_only
@@ -24,6 +24,8 @@ _QUEUE = (
     "SELECT {entry} FROM hosts JOIN queue ON host_id = id "
     "WHERE key = ? AND kind NOT IN ('robots', 'websub') ORDER BY rank, position"
 )
+_LEFT_OUT = "SELECT count(*) FROM queue WHERE kind IN ('robots', 'websub')"
+_HOSTS = "SELECT key, record, active, delay_seconds FROM hosts ORDER BY id"
 _SETTLED = "SELECT fingerprint, state, rule, status FROM hosts JOIN seen ON host_id = id WHERE key = ? AND state != 0"
 _ROBOTS = "SELECT origin, state, fetched_at, expires_at, text, crawl_delay_seconds, attempts FROM robots"
 
@@ -47,10 +49,18 @@ class SqliteWhole:
         self._execute = connection.execute
         self.begun_with: Mapping[str, str] = dict(self._execute("SELECT name, value FROM meta"))
         self.states_kept = self.begun_with.get("FRONTIER_SEEN") != "bloom"
+        self.left_out = 0
 
-    def hosts(self) -> Iterator[HostRecord]:
-        for key, record in self._execute("SELECT key, record FROM hosts ORDER BY id"):
-            yield parse(record) if record else HostRecord(key)
+    def counts(self) -> Counts:
+        return Counts(*self._execute("SELECT queued, done, failed, refused, hosts FROM totals").fetchone())
+
+    def hosts(self, now: float) -> Iterator[HostRecord]:
+        (self.left_out,) = self._execute(_LEFT_OUT).fetchone()
+        for key, record, is_active, delay in self._execute(_HOSTS):
+            host = parse(record) if record else HostRecord(key, delay_seconds=delay)
+            if is_active:
+                host.next_fetch_at = max(host.next_fetch_at, now + delay)
+            yield host
 
     def queue(self, key: str, at_once: int) -> Iterator[Sequence[UrlEntry]]:
         statement = _QUEUE.format(entry=entry_columns(self._connection))
@@ -65,16 +75,36 @@ class SqliteWhole:
         for rows in self._some(_ROBOTS, (), at_once):
             yield [RobotsRecord(*row) for row in rows]
 
+    def robots_count(self) -> int:
+        return int(self._execute("SELECT count(*) FROM robots").fetchone()[0])
+
+    def row_count(self, spec: TableSpec) -> int:
+        with self._opened(spec) as connection:
+            if connection is None:
+                return 0
+            statement = f"SELECT count(*) FROM {spec.name} WHERE id != x''"
+            return int(connection.execute(statement).fetchone()[0])
+
     def counted(self) -> Sequence[Counted]:
         return read_counted(self._connection)
 
     def rows(self, spec: TableSpec, at_once: int) -> Iterator[Change]:
+        with self._opened(spec) as connection:
+            if connection is not None:
+                yield from _changes(connection, spec, at_once)
+
+    @contextmanager
+    def _opened(self, spec: TableSpec) -> Iterator[sqlite3.Connection | None]:
+        """Open the file of a table; None if it has no such table."""
         path = self._folder / f"{spec.file}{SUFFIX}"
         if not path.exists():
+            yield None
             return
         try:
             with closing(read_only(path)) as connection:
-                yield from _changes(connection, spec, at_once)
+                # The file may be that of another table of it alone.
+                there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (spec.name,))
+                yield connection if there.fetchone() else None
         except sqlite3.DatabaseError as error:
             raise JobdirDamaged(f"{path} cannot be read: {error}") from error
 
@@ -88,9 +118,6 @@ class SqliteWhole:
 
 def _changes(connection: sqlite3.Connection, spec: TableSpec, at_once: int) -> Iterator[Change]:
     """Yield the rows of a table as changes of an empty one, each of at most ``at_once`` rows."""
-    # The file may be that of another table of it alone.
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (spec.name,)).fetchone():
-        return
     resting: dict[bytes, float] = {}
     if spec.is_timed:
         resting = dict(connection.execute(f"SELECT partition, not_before FROM {spec.name}_partitions"))

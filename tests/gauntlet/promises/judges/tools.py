@@ -9,12 +9,11 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.crawl import crawling
 from tests.fakeweb.answer import http_answer
 from tests.gauntlet.promises.judges.acting import counted
 from tests.gauntlet.promises.stages import BROWSER, last_line
 from tests.gauntlet.promises.table import judge, need
-from tests.gauntlet.promises.web import SECONDS, until
+from tests.gauntlet.promises.web import until
 
 if TYPE_CHECKING:
     from tests.crawl.crawling import Crawl
@@ -170,37 +169,6 @@ def imports_urls(stage: Short, promise: Promise) -> str:
         set(ended) == {0} and (before, come, len(pages), len(set(pages))) == (4, 3, 7, 7),
         f"exit status {ended}; {before} pages before; of 3 imported URLs {come} were requested, "
         f"{len(pages) - len(set(pages))} pages twice",
-    )
-
-
-@judge
-def moves_to_redis(stage: Short, promise: Promise) -> str:
-    """A crawl of one process is stopped in its middle and copied; two workers request the rest, and nothing twice."""
-    host = "www.moved.test"
-    stage.site.drip(host, 12)
-    seeds = [stage.site.url(host)]
-    alone = crawling.start(
-        stage.folder / "alone",
-        seeds,
-        DNS_NAMESERVERS=stage.web.nameserver,
-        POLITENESS_KEY="host",
-        POLITENESS_MIN_DELAY=0.1,
-        CLOSESPIDER_PAGECOUNT=4,
-    )
-    stage.crawls.append(alone)
-    ended = [alone.process.wait(2 * SECONDS)]
-    before = len(stage.web.pages(host))
-    assert stage.redis is not None
-    stage.redis.fresh()
-    stage.do("frontier", "copy", alone.path, stage.redis.url)
-    stage.workers = stage.start(seeds, "moved", POLITENESS_MIN_DELAY=0.1)
-    ended += stage.statuses()
-    pages = [hit.path for hit in stage.web.pages(host)]
-    robots = len(stage.web.hits(host, path="/robots.txt"))
-    return need(
-        set(ended) == {0} and 4 <= before < 13 and (len(pages), len(set(pages)), robots) == (13, 13, 1),
-        f"exit status {ended}; {before} pages before, {len(pages)} in all, {len(pages) - len(set(pages))} of them "
-        f"twice; {counted(robots, 'request')} for robots.txt",
     )
 
 

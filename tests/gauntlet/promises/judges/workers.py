@@ -41,7 +41,7 @@ VICTIMS = {
 
 
 @contextmanager
-def _server_of_tests() -> Iterator[None]:
+def server_of_tests() -> Iterator[None]:
     """Have the crawls find the Redis that the tests have."""
     before = os.environ.get(redis_program.CHOICE)
     os.environ[redis_program.CHOICE] = str(redis_program.find())
@@ -83,7 +83,7 @@ def _of(stage: Short) -> dict[int, str]:
 @judge
 def works_in_several_processes(stage: Short, promise: Promise) -> str:
     """Two workers run; the server sees each page once, and each pause kept; nothing is left of them at the end."""
-    with _server_of_tests():
+    with server_of_tests():
         hosts = _begin(stage, promise, pages=12)
         until(lambda: _workers(stage) == 2, 120.0)
         workers = _workers(stage)
@@ -102,7 +102,7 @@ def works_in_several_processes(stage: Short, promise: Promise) -> str:
 def survives_kills(stage: Short, promise: Promise) -> str:
     """kill -9 of a worker, of the server, of its keeper and of the command, which is given again: all pages come."""
     told = []
-    with _server_of_tests():
+    with server_of_tests():
         hosts = _begin(stage, promise, pages=40)
         for number, (victim, words) in enumerate(VICTIMS.items(), start=1):
             until(partial(_has_pages, stage, hosts, 12 * number), 120.0)
