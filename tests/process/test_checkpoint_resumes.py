@@ -20,7 +20,7 @@ def checkpoint(source, target):
 @pytest.mark.parametrize("seen", ["exact", pytest.param("bloom", marks=pytest.mark.soak)])
 def test_a_checkpoint_of_a_running_crawl_is_finished_elsewhere(serve, start, crawl, folder, seen):
     web = serve(hosts=12, pages=PAGES, zipf=0.4, seed=14)
-    running = start(web.seeds, POLITENESS_MIN_DELAY=0.15, FRONTIER_SEEN=seen, CONCURRENT_REQUESTS=CONCURRENT)
+    running = start(web.seeds, POLITENESS_MIN_DELAY=0.3, FRONTIER_SEEN=seen, CONCURRENT_REQUESTS=CONCURRENT)
     running.until_logged(30)
     done = checkpoint(running.path, folder / f"copy-{seen}")
     assert done.status == 0, done.err

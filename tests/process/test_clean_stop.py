@@ -11,7 +11,7 @@ from tests.fakeweb import witness
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PAGES = 120
-DELAY = 0.1
+DELAY = 0.2
 
 
 @pytest.fixture(scope="module")
